@@ -51,7 +51,16 @@ class ValueRankError(GraphcError, ValueError, TypeError):
 
 
 class NullTypeGradError(GraphcError, TypeError):
-    """A gradient is undefined where it was asked for."""
+    """A gradient is undefined where it was asked for.
+
+    Examples:
+        >>> x = pt.scalar("x")
+        >>> try:
+        ...     graphc.grad(graphc.gradient.undefined_grad(x**2), x)
+        ... except graphc.gradient.NullTypeGradError:
+        ...     print("no gradient is defined there")
+        no gradient is defined there
+    """
 
 
 class DisconnectedInputError(GraphcError, ValueError):

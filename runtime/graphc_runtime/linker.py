@@ -32,6 +32,16 @@ class Step:
         readers: other steps that read this memory. A lazy linker runs the step on a copy when one of them may
             still have to run; an eager one relies on the order of steps.
         after: those of ``readers`` that are needed whenever this step is, so that they can run first.
+
+    Examples:
+        >>> import graphc_runtime as rt
+        >>> def double(x):
+        ...     return [2 * x]
+        >>> def make(read_flags, write_flags, reads, writes):
+        ...     return rt.FunctionThunk(double, reads, writes, write_flags)
+        >>> step = rt.Step(make, reads=(0,), writes=(1,), name="double")
+        >>> step.name, step.overwrites
+        ('double', ())
     """
 
     make: MakeThunk
@@ -52,6 +62,16 @@ class Layout:
         inputs: numbers of the values that a call is given.
         outputs: numbers of the values that it returns; may name inputs and constants, and repeat.
         constants: values that never change.
+
+    Examples:
+        >>> import graphc_runtime as rt
+        >>> def double(x):
+        ...     return [2 * x]
+        >>> def make(read_flags, write_flags, reads, writes):
+        ...     return rt.FunctionThunk(double, reads, writes, write_flags)
+        >>> layout = rt.Layout([rt.Step(make, (0,), (1,))], inputs=[0], outputs=[1])
+        >>> rt.EagerLinker(layout)([21])
+        [42]
     """
 
     steps: Sequence[Step]
@@ -65,6 +85,12 @@ class Frame:
 
     Args:
         inputs, constants: as in `Layout`; these values count as computed.
+
+    Examples:
+        >>> import graphc_runtime
+        >>> frame = graphc_runtime.Frame(inputs=[0], constants={1: 3.0})
+        >>> frame.register(1), frame.flag(1), frame.flag(2)
+        ([3.0], [True], [False])
     """
 
     def __init__(self, inputs: Sequence[int], constants: dict[int, Any]) -> None:
@@ -144,6 +170,16 @@ class EagerLinker(_Linker):
 
     Raises:
         LinkError: from `link`: a thunk is lazy.
+
+    Examples:
+        >>> import graphc_runtime as rt
+        >>> def double(x):
+        ...     return [2 * x]
+        >>> def make(read_flags, write_flags, reads, writes):
+        ...     return rt.FunctionThunk(double, reads, writes, write_flags)
+        >>> layout = rt.Layout([rt.Step(make, (0,), (1,))], inputs=[0], outputs=[1])
+        >>> rt.EagerLinker(layout)([21])
+        [42]
     """
 
     def link(self, frame: Frame | None = None, thunks: Sequence[Thunk] | None = None) -> EagerProgram:
@@ -159,7 +195,19 @@ class EagerLinker(_Linker):
 
 
 class LazyLinker(_Linker):
-    """Links programs that run only what wanted outputs need, as thunks ask for it."""
+    """Links programs that run only what wanted outputs need, as thunks ask for it.
+
+    Examples:
+        >>> import graphc_runtime as rt
+        >>> def double(x):
+        ...     return [2 * x]
+        >>> def make(read_flags, write_flags, reads, writes):
+        ...     return rt.FunctionThunk(double, reads, writes, write_flags)
+        >>> steps = [rt.Step(make, (0,), (1,)), rt.Step(make, (1,), (2,))]
+        >>> linker = rt.LazyLinker(rt.Layout(steps, inputs=[0], outputs=[1, 2]))
+        >>> linker([21], wanted=[0])  # the second step does not run
+        [42]
+    """
 
     def link(self, frame: Frame | None = None, thunks: Sequence[Thunk] | None = None) -> LazyProgram:
         if frame is None or thunks is None:
@@ -175,6 +223,16 @@ def make_linker(layout: Layout, frame: Frame | None = None, thunks: Sequence[Thu
         layout: what to link.
         frame: registers that exist already.
         thunks: the steps' thunks over them.
+
+    Examples:
+        >>> import graphc_runtime as rt
+        >>> def double(x):
+        ...     return [2 * x]
+        >>> def make(read_flags, write_flags, reads, writes):
+        ...     return rt.FunctionThunk(double, reads, writes, write_flags)
+        >>> linker = rt.make_linker(rt.Layout([rt.Step(make, (0,), (1,))], inputs=[0], outputs=[1]))
+        >>> type(linker).__name__, linker([21])
+        ('EagerLinker', [42])
     """
     if frame is None or thunks is None:
         frame = Frame(layout.inputs, layout.constants)

@@ -158,6 +158,18 @@ class Module(Mapping[str, "LoadedFunction"]):
         state: the values that functions keep between calls, by name.
         target: the name of the target whose code is used.
         package: what the file says of itself.
+
+    Examples:
+        >>> import graphc_runtime, os, tempfile
+        >>> x = pt.vector("x")
+        >>> f = graphc.function([x], 2 * x, mode="fast_run")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = graphc.export({"double": f}, os.path.join(folder, "model.gcx"))
+        ...     module = graphc_runtime.load(path)
+        >>> list(module)
+        ['double']
+        >>> module.double(np.array([1.0, 2.0]))
+        array([2., 4.])
     """
 
     def __init__(self, content: _Content) -> None:

@@ -54,6 +54,14 @@ class FunctionThunk(Thunk):
         input_registers: where these are.
         output_registers: where results go.
         output_computed: flags of the outputs.
+
+    Examples:
+        >>> import graphc_runtime
+        >>> result, computed = [None], [False]
+        >>> thunk = graphc_runtime.FunctionThunk(lambda a, b: [a + b], [[1], [2]], [result], [computed])
+        >>> thunk()
+        >>> result, computed
+        ([3], [True])
     """
 
     __slots__ = ("_flags", "_function", "_inputs", "_outputs")

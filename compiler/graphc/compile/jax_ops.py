@@ -201,6 +201,16 @@ def wrap_jax(function: Function) -> Callable[..., Any]:
     Raises:
         ImportError: JAX is missing (when the function is called).
         TypeError: JAX cannot trace the function (when it is called).
+
+    Examples:
+        >>> square = graphc.wrap_jax(lambda v: v * v)
+        >>> x = pt.vector("x")
+        >>> try:
+        ...     y = square(x)
+        ... except ImportError:  # without JAX
+        ...     y = x * x
+        >>> y.type
+        TensorType(float64, (?,))
     """
 
     @functools.wraps(function)

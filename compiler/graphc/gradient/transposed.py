@@ -67,6 +67,14 @@ def pushforward_through_pullback(
         NullTypeGradError: the pullback is undefined for an input that has a tangent.
 
     Source: J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
+
+    Examples:
+        >>> x = pt.scalar("x")
+        >>> y = pt.sin(x)
+        >>> op = y.owner.op
+        >>> tangent = graphc.gradient.pushforward_through_pullback(op, [x], [y], [pt.constant(2.0)])[0]
+        >>> float(tangent.eval({x: 0.0}))
+        2.0
     """
     node = outputs[0].owner
     assert node is not None and node.op is op

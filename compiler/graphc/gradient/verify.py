@@ -25,6 +25,15 @@ class GradientError(Exception):
         arg: position of the argument. index: index of the worst element in it. analytic, numeric: its two
             values.
         abs_err, rel_err, abs_tol, rel_tol: its errors and what was allowed.
+
+    Examples:
+        >>> def step(x):
+        ...     return graphc.gradient.grad_scale(x**2, 3.0)  # which is not its gradient
+        >>> try:
+        ...     graphc.gradient.verify_grad(step, [np.array(2.0)], rng=np.random.default_rng(0))
+        ... except graphc.gradient.GradientError as error:
+        ...     print(error.arg, error.index)
+        0 ()
     """
 
     def __init__(

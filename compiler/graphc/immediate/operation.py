@@ -182,6 +182,13 @@ class OpWrapper:
         name: name of the function, with that of its namespace (``"linalg.det"``).
         function: the function of graphs.
         signature: what has the signature and documentation, where it is not the function.
+
+    Examples:
+        >>> env = graphc.immediate.Environment()
+        >>> type(env.exp).__name__
+        'OpWrapper'
+        >>> env.exp(env.as_tensor([0.0])).numpy()
+        array([1.])
     """
 
     def __init__(

@@ -60,6 +60,14 @@ class RecordedGraph:
     Attributes:
         inputs: symbolic inputs. outputs: symbolic results.
         values: the values that the inputs had.
+
+    Examples:
+        >>> env = graphc.immediate.Environment()
+        >>> with env.record() as recording:
+        ...     y = env.as_tensor([1.0, 2.0]) * 3.0
+        >>> graph = recording.graph([y])
+        >>> len(graph.inputs), len(graph.outputs)
+        (1, 1)
     """
 
     inputs: list[Variable]

@@ -68,6 +68,16 @@ class Scan(Op):
     Raises:
         ValueError: the number of inner inputs or outputs does not fit the spec.
         MissingInputError: the inner graph reads a variable that is not among its inputs.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> rows = graphc.scan(lambda a, b: a + b, [x], outputs_info=[0.0], return_updates=False)
+        >>> op = rows.owner.op
+        >>> while not isinstance(op, graphc.scan.Scan):
+        ...     rows = rows.owner.inputs[0]
+        ...     op = rows.owner.op
+        >>> len(op.inner_inputs), len(op.inner_outputs)
+        (2, 1)
     """
 
     # Set by `graphc.scan.rules`, which is made of loops.

@@ -7,17 +7,11 @@ from typing import Any
 
 from graphc.sparse.arithmetic import (
     add,
-    add_s_s_data,
     cast,
-    col_scale,
     dot,
     mul,
     neg,
-    row_scale,
     sampling_dot,
-    sp_ones_like,
-    sp_zeros_like,
-    structured_add_s_v,
     structured_dot,
     sub,
     transpose,
@@ -25,19 +19,14 @@ from graphc.sparse.arithmetic import (
     usmm,
 )
 from graphc.sparse.basic import (
-    CSC,
     CSM,
-    CSR,
     as_sparse,
     as_sparse_or_tensor_variable,
     as_sparse_variable,
-    csc_matrix,
     csm_data,
     csm_indices,
     csm_indptr,
     csm_properties,
-    csr_matrix,
-    matrix,
     shape,
 )
 from graphc.sparse.comparisons import eq, ge, gt, le, lt, neq
@@ -49,11 +38,18 @@ from graphc.sparse.conversion import (
     square_diagonal,
 )
 from graphc.sparse.elementwise import FUNCTIONS
+from graphc.sparse.ordering import clean, ensure_sorted_indices
+from graphc.sparse.scaling import (
+    add_s_s_data,
+    col_scale,
+    row_scale,
+    sp_ones_like,
+    sp_zeros_like,
+    structured_add_s_v,
+)
 from graphc.sparse.shared import share_matrix as shared
 from graphc.sparse.structure import (
     block_diag,
-    clean,
-    ensure_sorted_indices,
     get_item,
     get_item_2d,
     get_item_2lists,
@@ -64,6 +60,7 @@ from graphc.sparse.structure import (
 )
 from graphc.sparse.sums import diag, sp_sum
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
+from graphc.sparse.variables import CSC, CSR, csc_matrix, csr_matrix, matrix
 
 # PyTensor's further names of the same functions: by what the operands are.
 multiply, subtract, csm_shape = mul, sub, shape

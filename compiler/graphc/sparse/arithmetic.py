@@ -176,7 +176,14 @@ def sampling_dot(x: Any, y: Any, p: Any) -> Any:
 
 
 def usmm(alpha: Any, x: Any, y: Any, z: Any) -> Any:
-    """``alpha * dot(x, y) + z``, dense, of matrices of which x or y is sparse."""
+    """``alpha * dot(x, y) + z``, dense, of matrices of which x or y is sparse.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.usmm(10.0, x, pt.constant(np.eye(2)), pt.constant(np.ones((2, 2)))).eval()
+        array([[ 1., 21.],
+               [31.,  1.]])
+    """
     return as_tensor_variable(alpha) * structured_dot(x, y) + as_tensor_variable(z)
 
 
@@ -232,18 +239,6 @@ def _cast_back(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
     return [g if kinds[1] not in "fc" else cast(g, x.type.dtype)]
 
 
-def sp_ones_like(x: Any) -> Any:
-    """Ones at the places of the values."""
-    return structured(pt.ones_like, x)
-
-
-def sp_zeros_like(x: Variable) -> Variable:
-    """A sparse matrix of the same shape without values."""
-    x = as_sparse_variable(x)
-    _, indices, indptr, sizes = csm_properties(x)
-    return CSM(x.type.format)(pt.zeros(0, dtype=x.type.dtype), indices[:0], pt.zeros_like(indptr), sizes)
-
-
 def _two(x: Variable, y: TensorLike, what: str) -> tuple[Variable, Variable]:
     x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
     if not is_sparse(x) and not is_sparse(y):
@@ -271,7 +266,14 @@ def add(x: Variable, y: Variable) -> Variable:
 
 
 def sub(x: Variable, y: Variable) -> Variable:
-    """The difference; as `add`."""
+    """The difference; as `add`.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.sub(x, graphc.sparse.sp_ones_like(x)).eval().toarray()
+        array([[0., 1.],
+               [2., 0.]])
+    """
     x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
     return add(x, neg(y) if is_sparse(y) else -y)
 
@@ -282,6 +284,12 @@ def mul(x: Variable, y: TensorLike) -> Any:
     Args:
         x, y: matrices of one shape, one of them sparse; the other may be a number, a vector (along the last
             axis), or a matrix with axes of static size 1.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.mul(x, pt.constant([[1.0, 10.0], [100.0, 1.0]])).eval().toarray()
+        array([[  0.,  20.],
+               [300.,   0.]])
     """
     x, y = _two(x, y, "mul")
     if is_sparse(x) and is_sparse(y):
@@ -292,7 +300,7 @@ def mul(x: Variable, y: TensorLike) -> Any:
         x, y = y, x
     if y.type.ndim > 2:
         raise TypeError(f"a sparse matrix is multiplied by at most 2 dimensions, got {y} of type {y.type}")
-    return with_data(x, csm_data(x) * _along(y, x))
+    return with_data(x, csm_data(x) * along_axes(y, x))
 
 
 def _factors(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
@@ -300,7 +308,7 @@ def _factors(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
     return [in_format(mul(g, y), x.type.format), in_format(mul(g, x), y.type.format)]
 
 
-def _along(y: Variable, x: Variable) -> TensorVariable:
+def along_axes(y: Variable, x: Variable) -> TensorVariable:
     """The elements of a tensor at the places of the values of a sparse matrix."""
     if all(y.type.broadcastable):
         return pt.dimshuffle(y, ())
@@ -313,32 +321,6 @@ def _along(y: Variable, x: Variable) -> TensorVariable:
         return pt.dimshuffle(y, (0,))[rows]
     dense = pt.specify_shape(y, (size_along(x, 0), size_along(x, 1)))
     return pt.reshape(dense, (-1,))[rows * size_along(x, 1) + columns]
-
-
-def col_scale(x: Any, s: Any) -> Any:
-    """The columns of a sparse matrix times the elements of a vector."""
-    return mul(x, s)
-
-
-def row_scale(x: Variable, s: TensorVariable) -> Variable:
-    """The rows of a sparse matrix times the elements of a vector."""
-    return mul(x, pt.dimshuffle(s, (0, "x")))
-
-
-def add_s_s_data(x: Any, y: Any) -> Any:
-    """The sum of two sparse matrices of one format that have their values at the same places."""
-    x, y = as_sparse_variable(x), as_sparse_variable(y)
-    if x.type.format != y.type.format:
-        raise TypeError(f"add_s_s_data takes matrices of one format, got types {x.type} and {y.type}")
-    return with_data(x, csm_data(x) + csm_data(y))
-
-
-def structured_add_s_v(x: Any, v: Any) -> Any:
-    """A vector added to each row of a sparse matrix, where that has values."""
-    x, v = as_sparse_variable(x), as_tensor_variable(v)
-    if v.type.ndim != 1:
-        raise TypeError(f"structured_add_s_v takes a vector, got {v} of type {v.type}")
-    return with_data(x, csm_data(x) + _along(v, x))
 
 
 class SparseSparse(Op):

@@ -13,7 +13,6 @@ from typing import cast as typed
 
 import numpy as np
 
-from graphc.config import config
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import capture
 from graphc.graph.op import Op
@@ -24,7 +23,7 @@ from graphc.public import pt
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 
@@ -70,28 +69,6 @@ def as_sparse_or_tensor_variable(x: TensorLike, name: str | None = None) -> Vari
         TensorType(float64, (2,))
     """
     return as_sparse_variable(x, name) if is_sparse(x) else as_tensor_variable(x, name)
-
-
-def matrix(format: str, name: str | None = None, dtype: Any = None, shape: Any = None) -> Any:
-    """An input variable: a sparse matrix.
-
-    Args:
-        format: ``"csr"`` or ``"csc"``.
-        name: a name for people.
-        dtype: of the values; ``config.floatX`` by default.
-        shape: two sizes, None where unknown.
-    """
-    return SparseTensorType(format, dtype or config.floatX, shape)(name)
-
-
-def csr_matrix(name: str | None = None, dtype: Any = None, shape: Any = None) -> Variable:
-    """An input variable: a matrix of compressed rows; arguments as `matrix`."""
-    return matrix("csr", name, dtype, shape)
-
-
-def csc_matrix(name: str | None = None, dtype: DTypeLike | None = None, shape: Any = None) -> Variable:
-    """An input variable: a matrix of compressed columns; arguments as `matrix`."""
-    return matrix("csc", name, dtype, shape)
 
 
 def array_of(x: Any, which: int) -> np.ndarray:
@@ -188,6 +165,12 @@ class CSM(Op):
 
     Args:
         format: ``"csr"`` or ``"csc"``.
+
+    Examples:
+        >>> op = graphc.sparse.CSM("csr")
+        >>> op([2.0, 3.0], [1, 0], [0, 1, 2], [2, 2]).eval().toarray()
+        array([[0., 2.],
+               [3., 0.]])
     """
 
     __props__ = ("format",)
@@ -272,18 +255,15 @@ def static_shape(sizes: Any) -> tuple[int | None, ...]:
     return (None, None) if entries is None else tuple(known_size(x) for x in entries)
 
 
-def CSR(data: TensorVariable, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> Variable:
-    """The matrix of compressed rows with these values, columns, starts of rows, and shape."""
-    return CSM("csr")(data, indices, indptr, shape)
-
-
-def CSC(data: TensorVariable, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> Variable:
-    """The matrix of compressed columns with these values, rows, starts of columns, and shape."""
-    return CSM("csc")(data, indices, indptr, shape)
-
-
 def csm_properties(x: Any) -> tuple[Variable, Variable, Variable, Variable]:
-    """Values, indices, indptr and shape of a sparse matrix, as tensors."""
+    """Values, indices, indptr and shape of a sparse matrix, as tensors.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> data, indices, indptr, shape = graphc.sparse.csm_properties(x)
+        >>> data.eval(), shape.eval().tolist()
+        (array([2., 3.]), [2, 2])
+    """
     x = as_sparse_variable(x)
     if x.owner is not None and isinstance(x.owner.op, Regular):
         return csm_properties(x.owner.inputs[0])
@@ -305,22 +285,46 @@ def csm_properties(x: Any) -> tuple[Variable, Variable, Variable, Variable]:
 
 
 def csm_data(x: Variable) -> Variable:
-    """The values of a sparse matrix, a vector."""
+    """The values of a sparse matrix, a vector.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.csm_data(x).eval()
+        array([2., 3.])
+    """
     return csm_properties(x)[0]
 
 
 def csm_indices(x: Variable) -> Variable:
-    """The columns of the values of a CSR matrix, the rows of those of a CSC matrix."""
+    """The columns of the values of a CSR matrix, the rows of those of a CSC matrix.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.csm_indices(x).eval().tolist()
+        [1, 0]
+    """
     return csm_properties(x)[1]
 
 
 def csm_indptr(x: Any) -> Any:
-    """Where the rows of a CSR matrix, or the columns of a CSC matrix, begin in its values."""
+    """Where the rows of a CSR matrix, or the columns of a CSC matrix, begin in its values.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.csm_indptr(x).eval().tolist()
+        [0, 1, 2]
+    """
     return csm_properties(x)[2]
 
 
 def shape(x: Variable) -> Any:
-    """The shape of a sparse matrix, a vector of two int64."""
+    """The shape of a sparse matrix, a vector of two int64.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.shape(x).eval()
+        array([2, 2])
+    """
     return csm_properties(x)[3]
 
 

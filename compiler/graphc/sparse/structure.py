@@ -27,10 +27,9 @@ from graphc.sparse.basic import (
     in_format,
     is_sparse,
     put_together,
-    same_places,
     size_along,
 )
-from graphc.sparse.conversion import csr_from_dense, remove0
+from graphc.sparse.conversion import csr_from_dense
 from graphc.sparse.type import FORMATS
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class Places(Op):
         return [[False] * 4 for _ in node.inputs]
 
 
-def _made(
+def gathered(
     kind: str,
     matrices: Sequence[Any],
     known: Sequence[int | None],
@@ -143,14 +142,21 @@ def _made(
 
 
 def get_item_list(x: Any, index: Any) -> Any:
-    """Rows of a sparse matrix by a vector of integers, as ``x[index]``."""
+    """Rows of a sparse matrix by a vector of integers, as ``x[index]``.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.get_item_list(x, [1, 0]).eval().toarray()
+        array([[3., 0.],
+               [0., 2.]])
+    """
     x, index = as_sparse_variable(x), as_tensor_variable(index)
     if index.type.ndim != 1 or index.type.numpy_dtype.kind not in "iu":
         raise IndexError(
             f"rows of a sparse matrix are a vector of integers, got {index} of type {index.type}"
         )
     rows = pt.cast(index, "int64")
-    made = _made("rows", [x], (index.type.shape[0], x.type.shape[1]), [rows])
+    made = gathered("rows", [x], (index.type.shape[0], x.type.shape[1]), [rows])
     return Regular(_rows_added)(made, x, rows)
 
 
@@ -184,7 +190,13 @@ def _elements_added(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]
 
 
 def get_item_2d(x: Any, index: Any) -> Any:
-    """A part of a sparse matrix by a slice (or integer, which keeps its axis) for one or both axes."""
+    """A part of a sparse matrix by a slice (or integer, which keeps its axis) for one or both axes.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.get_item_2d(x, (slice(1, 2), slice(None))).eval().toarray()
+        array([[3., 0.]])
+    """
     x = as_sparse_variable(x)
     entries = list(index) if isinstance(index, tuple | list) else [index]
     if len(entries) > 2:
@@ -201,7 +213,7 @@ def get_item_2d(x: Any, index: Any) -> Any:
         given.append(tuple(end is not None for end in ends))
         bounds += [_scalar(end) for end in ends if end is not None]
         known.append(_length(x.type.shape[axis], ends))
-    return _made("part", [x], known, bounds, parameter=tuple(given))
+    return gathered("part", [x], known, bounds, parameter=tuple(given))
 
 
 def _length(size: int | None, ends: Sequence[Any]) -> int | None:
@@ -247,7 +259,13 @@ class Positions(Op):
 
 
 def get_item_2lists(x: Any, ind1: Any, ind2: Any) -> Any:
-    """Elements of a sparse matrix by two vectors of integers, a dense vector: ``x[ind1, ind2]``."""
+    """Elements of a sparse matrix by two vectors of integers, a dense vector: ``x[ind1, ind2]``.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.get_item_2lists(x, [0, 1], [1, 0]).eval()
+        array([2., 3.])
+    """
     x = as_sparse_variable(x)
     at = [pt.cast(as_tensor_variable(i), "int64") for i in (ind1, ind2)]
     for i in at:
@@ -304,7 +322,7 @@ def _stacked(blocks: Any, axis: int, format: str | None, dtype: Any, what: str) 
     known: list[int | None] = [None, None]
     known[axis] = None if None in along else sum(along)
     known[1 - axis] = next(iter(other), None)
-    made = _made(what, matrices, known, format=format or "csc")
+    made = gathered(what, matrices, known, format=format or "csc")
     return Regular(_blocks, (axis,))(made, *matrices)
 
 
@@ -362,30 +380,4 @@ def block_diag(*matrices: Any, format: str = "csc") -> Any:
     blocks = [as_sparse_variable(x) for x in blocks]
     columns = list(zip(*(x.type.shape for x in blocks), strict=True))
     known = [None if None in sizes else sum(sizes) for sizes in columns]
-    return Regular(_blocks, (0, 1))(_made("block_diag", blocks, known, format=format), *blocks)
-
-
-# -- order ---------------------------------------------------------------------------------------------------
-
-
-def ensure_sorted_indices(x: Any) -> Any:
-    """A sparse matrix with sorted indices in each row (or column, if compressed by columns).
-
-    Examples:
-        >>> x = graphc.sparse.csr_from_dense([[1.0, 2.0]])
-        >>> graphc.sparse.ensure_sorted_indices(x).eval().toarray()
-        array([[1., 2.]])
-    """
-    x = as_sparse_variable(x)
-    return Regular(same_places)(_made("same", [x], x.type.shape), x)
-
-
-def clean(x: Any) -> Any:
-    """A sparse matrix without zeros among its values, and with sorted indices.
-
-    Examples:
-        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
-        >>> graphc.sparse.clean(x).eval().nnz
-        1
-    """
-    return ensure_sorted_indices(remove0(x))
+    return Regular(_blocks, (0, 1))(gathered("block_diag", blocks, known, format=format), *blocks)

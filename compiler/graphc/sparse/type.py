@@ -24,7 +24,13 @@ INPUT_FORMATS = (*FORMATS, "bsr")
 
 
 class SparseVariable(Variable):
-    """A symbolic sparse matrix. Operators with tensors follow `graphc.sparse`."""
+    """A symbolic sparse matrix. Operators with tensors follow `graphc.sparse`.
+
+    Examples:
+        >>> x = graphc.sparse.csr_matrix("x")
+        >>> isinstance(x, graphc.sparse.SparseVariable), x.type.format, x.ndim
+        (True, 'csr', 2)
+    """
 
     # NumPy arrays leave operators to this class.
     __array_priority__ = 100
@@ -181,7 +187,14 @@ for _name in _ON_DENSE:
 
 
 class SparseConstant(SparseVariable, Constant):
-    """A sparse matrix that is known."""
+    """A sparse matrix that is known.
+
+    Examples:
+        >>> import scipy.sparse
+        >>> x = graphc.sparse.as_sparse_variable(scipy.sparse.csr_matrix([[0.0, 2.0]]))
+        >>> isinstance(x, graphc.sparse.SparseConstant), x.data.nnz
+        (True, 1)
+    """
 
     # `Constant` stores its value as `data`, of which the property of variables would take the place.
     data: Any = None

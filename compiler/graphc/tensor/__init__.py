@@ -14,7 +14,9 @@ from graphc.tensor.accumulating import *  # noqa: F403
 from graphc.tensor.arithmetic import *  # noqa: F403
 from graphc.tensor.at import *  # noqa: F403
 from graphc.tensor.bits import *  # noqa: F403
+from graphc.tensor.broadcasting import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
+from graphc.tensor.covariance import *  # noqa: F403
 from graphc.tensor.creation import *  # noqa: F403
 from graphc.tensor.differences import *  # noqa: F403
 from graphc.tensor.dims import *  # noqa: F403
@@ -29,6 +31,7 @@ from graphc.tensor.logic import *  # noqa: F403
 from graphc.tensor.masks import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
 from graphc.tensor.padding import *  # noqa: F403
+from graphc.tensor.permutations import *  # noqa: F403
 from graphc.tensor.polynomials import *  # noqa: F403
 from graphc.tensor.products import *  # noqa: F403
 from graphc.tensor.ranges import *  # noqa: F403

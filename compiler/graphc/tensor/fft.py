@@ -29,6 +29,7 @@ from graphc.ops.fourier import (
 )
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
+from graphc.tensor.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -38,25 +39,9 @@ if TYPE_CHECKING:
 Length: TypeAlias = "TensorLike | None"
 
 __all__ = [
-    "fft",
-    "fft2",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftfreq",
-    "rfftn",
-]
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
+    "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
 
 _NORMS = (None, "backward", "ortho", "forward")
 
@@ -256,7 +241,12 @@ def hfft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = Non
 
 
 def ihfft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = None) -> TensorVariable:
-    """Inverse of `hfft`."""
+    """Inverse of `hfft`.
+
+    Examples:
+        >>> pt.fft.ihfft([3.0, 1.0, 1.0]).eval().real.round(6)
+        array([1.666667, 0.666667])
+    """
     return pt.conj(rfft(a, n, axis, _swapped(norm, "ihfft")))
 
 
@@ -300,7 +290,12 @@ def fftn(
 def ifftn(
     a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> TensorVariable:
-    """Inverse of `fftn`."""
+    """Inverse of `fftn`.
+
+    Examples:
+        >>> pt.fft.ifftn([[2.0, 0.0], [0.0, 2.0]]).eval().real.tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
     x = _operand(a, "ifftn")
     for axis, n in reversed(_axes(x, s, axes, "ifftn")):
         x = ifft(x, n, axis, norm)
@@ -310,7 +305,12 @@ def ifftn(
 def rfftn(
     a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> TensorVariable:
-    """`rfft` along the last of the axes, `fft` along the others."""
+    """`rfft` along the last of the axes, `fft` along the others.
+
+    Examples:
+        >>> pt.fft.rfftn([[1.0, 2.0], [3.0, 4.0]]).eval().real.tolist()
+        [[10.0, -2.0], [-4.0, 0.0]]
+    """
     x = _operand(a, "rfftn", real=True)
     *others, (last, n) = _axes(x, s, axes, "rfftn")
     x = rfft(x, n, last, norm)
@@ -322,7 +322,12 @@ def rfftn(
 def irfftn(
     a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> TensorVariable:
-    """Inverse of `rfftn`."""
+    """Inverse of `rfftn`.
+
+    Examples:
+        >>> pt.fft.irfftn([[10.0, -2.0], [-4.0, 0.0]]).eval().tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
     x = _operand(a, "irfftn")
     *others, (last, n) = _axes(x, s, axes, "irfftn")
     for axis, size in others:
@@ -333,7 +338,12 @@ def irfftn(
 def fft2(
     a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> TensorVariable:
-    """`fftn` along two axes."""
+    """`fftn` along two axes.
+
+    Examples:
+        >>> pt.fft.fft2([[1.0, 2.0], [3.0, 4.0]]).eval().real.tolist()
+        [[10.0, -2.0], [-4.0, 0.0]]
+    """
     return fftn(a, s, axes, norm)
 
 
@@ -343,58 +353,37 @@ def ifft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> TensorVariable:
-    """`ifftn` along two axes."""
+    """`ifftn` along two axes.
+
+    Examples:
+        >>> pt.fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).eval().real.tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
     return ifftn(a, s, axes, norm)
 
 
 def rfft2(
     a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> TensorVariable:
-    """`rfftn` along two axes."""
+    """`rfftn` along two axes.
+
+    Examples:
+        >>> pt.fft.rfft2([[1.0, 2.0], [3.0, 4.0]]).eval().real.tolist()
+        [[10.0, -2.0], [-4.0, 0.0]]
+    """
     return rfftn(a, s, axes, norm)
 
 
 def irfft2(
     a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> TensorVariable:
-    """`irfftn` along two axes."""
+    """`irfftn` along two axes.
+
+    Examples:
+        >>> pt.fft.irfft2([[10.0, -2.0], [-4.0, 0.0]]).eval().tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
     return irfftn(a, s, axes, norm)
 
 
 # -- frequencies ---------------------------------------------------------------------------------------------
-
-
-def fftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
-    """Frequencies of `fft` in cycles per unit of the sample spacing d: 0, 1, ..., -2, -1 over d * n."""
-    size = as_size(n, "fftfreq")
-    at = pt.arange(size)
-    return pt.switch(pt.lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
-
-
-def rfftfreq(n: TensorLike, d: Any = 1.0) -> TensorVariable:
-    """Frequencies of `rfft` in cycles per unit of the sample spacing d."""
-    size = as_size(n, "rfftfreq")
-    return pt.arange(size // 2 + 1) / (size * as_tensor_variable(d))
-
-
-def _shifted(x: Any, axes: Any, what: str, sign: int) -> TensorVariable:
-    x = as_tensor_variable(x)
-    if axes is None:
-        axes = range(x.type.ndim)
-    chosen = [axes] if isinstance(axes, int) else list(axes)
-    for axis in (normalize_axis(a, x.type.ndim, what) for a in chosen):
-        size = size_of(x, axis)
-        known = known_size(size)
-        half = size // 2 if known is None else known // 2
-        x = pt.roll(x, half * sign, axis)
-    return x
-
-
-def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None) -> TensorVariable:
-    """The frequency 0 in the middle of the axes, all of them by default."""
-    return _shifted(x, axes, "fftshift", 1)
-
-
-def ifftshift(x: TensorLike, axes: int | Sequence[int] | None = None) -> TensorVariable:
-    """Inverse of `fftshift`."""
-    return _shifted(x, axes, "ifftshift", -1)

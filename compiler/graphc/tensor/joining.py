@@ -18,7 +18,8 @@ from graphc.ops.shape import MakeVector
 from graphc.ops.sizes import as_size, as_sizes, known_size
 from graphc.public import pt
 from graphc.raise_op import CheckAndRaise
-from graphc.tensor.shaping import atleast_2d, expand_dims, specify_shape
+from graphc.tensor.broadcasting import specify_shape
+from graphc.tensor.shaping import atleast_2d, expand_dims
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike

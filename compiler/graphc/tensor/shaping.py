@@ -12,11 +12,12 @@ from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.dimshuffle import DimShuffle
-from graphc.ops.elementwise import OPS, Cast, Elementwise
-from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
+from graphc.ops.elementwise import Cast, Elementwise
+from graphc.ops.reshape import Reshape
 from graphc.ops.shape import Shape, Shape_i
-from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, product_of, size_of, sizes_of
+from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, product_of, sizes_of
 from graphc.public import pt
+from graphc.tensor.broadcasting import specify_shape
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, SizeLike, TensorLike
@@ -26,8 +27,6 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_to",
     "dimshuffle",
     "expand_dims",
     "flatten",
@@ -39,14 +38,10 @@ __all__ = [
     "shape_padaxis",
     "shape_padleft",
     "shape_padright",
-    "shape_tuple",
     "size",
-    "specify_broadcastable",
-    "specify_shape",
     "squeeze",
     "swapaxes",
     "transpose",
-    "unbroadcast",
 ]
 
 
@@ -198,7 +193,13 @@ def dimshuffle(x: TensorLike, *pattern: Any) -> TensorVariable:
 
 
 def transpose(x: TensorLike, axes: Any = None) -> TensorVariable:
-    """Permute axes; without ``axes``, reverse them. The name of the result is then ``x.T``."""
+    """Permute axes; without ``axes``, reverse them. The name of the result is then ``x.T``.
+
+    Examples:
+        >>> pt.transpose([[1, 2], [3, 4]]).eval()
+        array([[1, 3],
+               [2, 4]])
+    """
     x = as_tensor_variable(x)
     if axes is None:
         result = dimshuffle(x, tuple(range(x.type.ndim))[::-1])
@@ -222,7 +223,13 @@ def matrix_transpose(x: TensorLike) -> TensorVariable:
 
 
 def swapaxes(x: TensorLike, axis1: int, axis2: int) -> TensorVariable:
-    """Exchange two axes."""
+    """Exchange two axes.
+
+    Examples:
+        >>> pt.swapaxes([[1, 2]], 0, 1).eval()
+        array([[1],
+               [2]])
+    """
     x = as_tensor_variable(x)
     order = list(range(x.type.ndim))
     a, b = (normalize_axis(axis, x.type.ndim, "swapaxes") for axis in (axis1, axis2))
@@ -251,7 +258,12 @@ def moveaxis(x: TensorLike, source: Any, destination: Any) -> TensorVariable:
 
 
 def squeeze(x: TensorLike, axis: AxisLike = None) -> TensorVariable:
-    """Drop axes of size 1: those given, else all that have the static size 1."""
+    """Drop axes of size 1: those given, else all that have the static size 1.
+
+    Examples:
+        >>> pt.squeeze([[1, 2]]).eval()
+        array([1, 2])
+    """
     x = as_tensor_variable(x)
     if axis is None:
         drop = tuple(i for i, one in enumerate(x.type.broadcastable) if one)
@@ -312,84 +324,19 @@ def _atleast(n: int) -> Callable[..., TensorVariable | list[TensorVariable]]:
         return results[0] if len(results) == 1 else results
 
     function.__name__ = function.__qualname__ = f"atleast_{n}d"
-    function.__doc__ = f"Operands with axes of size 1 in front, so that they have at least {n}."
+    function.__doc__ = f"""Operands with axes of size 1 before their own, so that they have at least {n}.
+
+    Args:
+        arrays: array-likes of any dtype.
+
+    Returns:
+        One variable for one operand, a list for several.
+
+    Examples:
+        >>> pt.atleast_{n}d(7).eval()
+        array({"[" * n}7{"]" * n})
+    """
     return function
 
 
 atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
-
-
-def specify_shape(x: TensorLike, shape: Any) -> TensorVariable:
-    """x with a shape that is checked at run time and known from here on.
-
-    Args:
-        x: array-like.
-        shape: one size for each dimension; None leaves a dimension as it is, and an ellipsis those that are
-            not named.
-
-    Raises:
-        ValueError: the shape contradicts the static one, or, at run time, the actual one; there it is an
-            AssertionError, too.
-
-    Examples:
-        >>> pt.specify_shape([1, 2], (2,)).eval()
-        array([1, 2])
-    """
-    x = as_tensor_variable(x)
-    if isinstance(shape, Variable):
-        shape = as_sizes(shape, "specify_shape", x.type.ndim)
-    shape = list(shape) if isinstance(shape, list | tuple) else [shape]
-    dots = [i for i, each in enumerate(shape) if each is Ellipsis]
-    if len(dots) > 1:
-        raise ValueError(f"the shape of specify_shape can hold only one ellipsis, got {shape}")
-    for place in dots:
-        shape[place : place + 1] = [None] * (x.type.ndim - len(shape) + 1)
-    if len(shape) != x.type.ndim:
-        raise ValueError(f"specify_shape needs {x.type.ndim} sizes for {x} of {x.type}, got {len(shape)}")
-    numbers = [None if each is None else known_size(as_size(each, "specify_shape")) for each in shape]
-    news = zip(shape, numbers, x.type.shape, strict=True)
-    if all(each is None or (number is not None and number == have) for each, number, have in news):
-        return x
-    sizes = [size_of(x, axis) if each is None else each for axis, each in enumerate(shape)]
-    return SpecifyShape()(x, *sizes)
-
-
-def specify_broadcastable(x: TensorLike, *axes: int) -> TensorVariable:
-    """x, whose given axes have size 1, checked at run time."""
-    x = as_tensor_variable(x)
-    ones = normalize_axes(axes, x.type.ndim, "specify_broadcastable")
-    return specify_shape(x, [1 if axis in ones else None for axis in range(x.type.ndim)])
-
-
-def unbroadcast(x: TensorLike, *axes: int) -> TensorVariable:
-    """x; sizes that are statically 1 broadcast in any case."""
-    return as_tensor_variable(x)
-
-
-def broadcast_to(x: TensorLike, shape: Any) -> TensorVariable:
-    """x repeated to a shape: missing leading dimensions, and those of static size 1.
-
-    Raises:
-        ValueError: a size that is not statically 1 differs, here or at run time.
-    """
-    x = as_tensor_variable(x)
-    sizes = as_sizes(shape, "broadcast_to")
-    if None not in x.type.shape and tuple(map(known_size, sizes)) == x.type.shape:
-        return x
-    return BroadcastTo()(x, *sizes)
-
-
-def broadcast_arrays(*args: TensorLike) -> list[TensorVariable]:
-    """Operands repeated to their common shape."""
-    xs = [as_tensor_variable(x) for x in args]
-    results: list[TensorVariable] = []
-    for i, x in enumerate(xs):
-        for other in (*xs[:i], *xs[i + 1 :]):
-            x = OPS["second"](other, x)
-        results.append(x)
-    return results
-
-
-def shape_tuple(x: TensorLike) -> tuple[TensorVariable, ...]:
-    """The sizes of an array as 0-d variables, constants where they are known."""
-    return tuple(as_tensor_variable(size) for size in sizes_of(as_tensor_variable(x)))

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
-    "argpartition", "argsort", "argtopk", "digitize", "inverse_permutation", "lexsort", "partition",
-    "permute_row_elements", "put_along_axis", "searchsorted", "sort", "sort_complex", "take_along_axis",
+    "argpartition", "argsort", "argtopk", "digitize", "lexsort", "partition",
+    "put_along_axis", "searchsorted", "sort", "sort_complex", "take_along_axis",
     "topk", "topk_and_argtopk",
 ]  # fmt: skip
 
@@ -357,37 +357,17 @@ def topk_and_argtopk(
     return [pt.moveaxis(values, -1, place), pt.moveaxis(positions, -1, place)]
 
 
-def inverse_permutation(perm: TensorLike) -> TensorVariable:
-    """The inverses of permutations of the first integers, along the last axis, in their dtype.
-
-    Examples:
-        >>> pt.inverse_permutation([2, 0, 1]).eval()
-        array([1, 2, 0])
-    """
-    x = as_tensor_variable(perm)
-    return pt.cast(pt.argsort(x, axis=-1), x.type.dtype)
-
-
-def permute_row_elements(x: TensorLike, y: TensorLike, inverse: bool = False) -> TensorVariable:
-    """The last axis of x in the order of integers y, or in the inverse of it; leading axes broadcast."""
-    x, y = as_tensor_variable(x), as_tensor_variable(y)
-    if inverse:
-        y = inverse_permutation(y)
-    if y.type.ndim == 1:
-        return pt.take(x, y, axis=-1)
-    rank = max(x.type.ndim, y.type.ndim)
-    x, y = pt.atleast_Nd(x, n=rank), pt.atleast_Nd(y, n=rank)
-    shape = pt.broadcast_shape([*sizes_of(x)[:-1]], [*sizes_of(y)[:-1]], arrays_are_shapes=True)
-    x, y = (pt.broadcast_to(v, [*shape, size_of(v, rank - 1)]) for v in (x, y))
-    return pt.take_along_axis(x, y, axis=-1)
-
-
 def lexsort(keys: TensorLike, axis: int = -1) -> TensorVariable:
     """Positions that sort by several keys, of which the last one counts most.
 
     Args:
         keys: arrays of one shape, or one array with them along its first axis of known size.
         axis: the axis of a key.
+
+    Examples:
+        >>> names, years = [2, 1, 1], [0, 0, 1]
+        >>> pt.lexsort([years, names]).eval()  # by name, then by year
+        array([1, 2, 0])
     """
     if isinstance(keys, Sequence):
         parts = [as_tensor_variable(key) for key in keys]

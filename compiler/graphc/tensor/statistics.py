@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
-    "average", "corrcoef", "cov", "median", "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmedian",
+    "average", "median", "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmedian",
     "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "percentile",
     "quantile",
 ]  # fmt: skip
@@ -193,7 +193,12 @@ def percentile(
     keepdims: bool = False,
     **kwargs: Any,
 ) -> TensorVariable:
-    """`quantile` with ``q`` in percent."""
+    """`quantile` with ``q`` in percent.
+
+    Examples:
+        >>> pt.percentile([0.0, 10.0, 20.0], [25, 50]).eval()
+        array([ 5., 10.])
+    """
     return quantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims, **kwargs)
 
 
@@ -213,14 +218,24 @@ def _present(x: TensorVariable) -> TensorVariable:
 
 
 def nansum(x: TensorLike, axis: AxisLike = None, dtype: Any = None, keepdims: bool = False) -> TensorVariable:
-    """`sum` with NaN counted as 0."""
+    """`sum` with NaN counted as 0.
+
+    Examples:
+        >>> pt.nansum([np.nan, 1.0, 3.0]).eval()
+        array(4.)
+    """
     return pt.sum(_replaced(x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def nanprod(
     x: TensorLike, axis: AxisLike = None, dtype: Any = None, keepdims: bool = False
 ) -> TensorVariable:
-    """`prod` with NaN counted as 1."""
+    """`prod` with NaN counted as 1.
+
+    Examples:
+        >>> pt.nanprod([np.nan, 2.0, 3.0]).eval()
+        array(6.)
+    """
     return pt.prod(_replaced(x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
@@ -248,7 +263,12 @@ def nanmax(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tens
 
 
 def nanmin(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
-    """Smallest element that is not NaN; NaN where there is none."""
+    """Smallest element that is not NaN; NaN where there is none.
+
+    Examples:
+        >>> pt.nanmin([np.nan, 1.0, 2.0]).eval()
+        array(1.)
+    """
     return _extreme(x, axis, keepdims, False)
 
 
@@ -293,7 +313,12 @@ def nanmean(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Ten
 
 
 def nanvar(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool = False) -> TensorVariable:
-    """`var` of the elements that are not NaN."""
+    """`var` of the elements that are not NaN.
+
+    Examples:
+        >>> pt.nanvar([np.nan, 1.0, 5.0]).eval()
+        array(4.)
+    """
     x = _floats(x)
     deviation = x - nanmean(x, axis=axis, keepdims=True)
     squares = pt.sqr(pt.abs(deviation)) if x.type.numpy_dtype.kind == "c" else pt.sqr(deviation)
@@ -301,26 +326,46 @@ def nanvar(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool =
 
 
 def nanstd(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool = False) -> TensorVariable:
-    """`std` of the elements that are not NaN."""
+    """`std` of the elements that are not NaN.
+
+    Examples:
+        >>> pt.nanstd([np.nan, 1.0, 3.0]).eval()
+        array(1.)
+    """
     return pt.sqrt(nanvar(x, axis=axis, ddof=ddof, keepdims=keepdims))
 
 
 def nanmedian(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
-    """`median` of the elements that are not NaN; NaN where there is none."""
+    """`median` of the elements that are not NaN; NaN where there is none.
+
+    Examples:
+        >>> pt.nanmedian([np.nan, 1.0, 2.0]).eval()
+        array(1.5)
+    """
     return nanquantile(x, 0.5, axis, "midpoint", keepdims)
 
 
 def nanquantile(
     x: TensorLike, q: Any, axis: AxisLike = None, method: str = "linear", keepdims: bool = False
 ) -> TensorVariable:
-    """`quantile` of the elements that are not NaN; NaN where there is none."""
+    """`quantile` of the elements that are not NaN; NaN where there is none.
+
+    Examples:
+        >>> pt.nanquantile([np.nan, 1.0, 3.0], 0.25).eval()
+        array(1.5)
+    """
     return _quantile(_floats(x), q, axis, method, keepdims, True)
 
 
 def nanpercentile(
     x: TensorLike, q: TensorLike, axis: AxisLike = None, method: str = "linear", keepdims: bool = False
 ) -> TensorVariable:
-    """`nanquantile` with ``q`` in percent."""
+    """`nanquantile` with ``q`` in percent.
+
+    Examples:
+        >>> pt.nanpercentile([np.nan, 1.0, 3.0], 50).eval()
+        array(2.)
+    """
     return nanquantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims)
 
 
@@ -346,48 +391,3 @@ def average(
     weights = weights if x.type.numpy_dtype.kind in "fc" else cast_to(weights, "float64")
     total = pt.sum(weights, axis=axis, keepdims=keepdims)
     return pt.sum(x * weights, axis=axis, keepdims=keepdims) / total
-
-
-def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None
-) -> TensorVariable:
-    """Covariance matrix of variables.
-
-    Args:
-        m: vector, or matrix with a variable in each row.
-        y: more variables, of the same form.
-        rowvar: whether variables are rows; else they are columns.
-        bias: divide by the number of observations instead of one less.
-        ddof: the number that is subtracted from that of observations; overrides ``bias``.
-    """
-    rows = _variables(m, rowvar)
-    if y is not None:
-        rows = pt.concatenate([rows, _variables(y, rowvar)], axis=0)
-    deviation = rows - pt.mean(rows, axis=1, keepdims=True)
-    less = (0 if bias else 1) if ddof is None else ddof
-    count = pt.cast(pt.maximum(size_of(rows, 1) - less, 0), "float64")
-    result = pt.dot(deviation, pt.conj(deviation).T) / count
-    scalar = known_size(size_of(rows, 0)) == 1
-    return result[0, 0] if scalar else result
-
-
-def _variables(m: Any, rowvar: bool) -> Any:
-    x = as_tensor_variable(m)
-    if x.type.ndim > 2:
-        raise ValueError(f"cov takes a vector or a matrix, got {x} of type {x.type}")
-    x = cast_to(x, "complex128" if x.type.numpy_dtype.kind == "c" else "float64")
-    if x.type.ndim < 2:
-        return pt.reshape(x, [1, -1])
-    return x if rowvar else x.T
-
-
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> TensorVariable:
-    """Correlation coefficients of variables; arguments as `cov`."""
-    c = cov(x, y, rowvar)
-    if c.type.ndim == 0:
-        return c / c
-    deviation = pt.sqrt(pt.diagonal(pt.real(c)))
-    c = c / pt.expand_dims(deviation, 1) / pt.expand_dims(deviation, 0)
-    if c.type.numpy_dtype.kind == "c":
-        return pt.complex(pt.clip(pt.real(c), -1, 1), pt.clip(pt.imag(c), -1, 1))
-    return pt.clip(c, -1, 1)

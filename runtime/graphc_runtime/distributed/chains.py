@@ -46,6 +46,14 @@ def sample_chains(
     Raises:
         TypeError: ``step`` keeps no generator, or has no updates.
         ValueError: ``start`` has not one item for each chain.
+
+    Examples:
+        >>> at = graphc.shared(np.zeros(2))
+        >>> rng = graphc.shared(np.random.default_rng(0))
+        >>> next_rng, noise = rng.normal(size=2)
+        >>> step = graphc.function([], at, updates={at: 0.9 * at + noise, rng: next_rng})
+        >>> graphc.distributed.sample_chains(step, 3, draws=4, seed=1).shape
+        (3, 4, 2)
     """
     shipped = Shipped(step)
     if not shipped.updates:

@@ -38,6 +38,14 @@ def value_and_grad(
     Raises:
         TypeError: the function has updates.
         ValueError: there are no partitions, or ``fan_in`` is less than 2.
+
+    Examples:
+        >>> w, x = pt.scalar("w"), pt.vector("x")
+        >>> loss = ((x - w) ** 2).sum()
+        >>> fn = graphc.function([w, x], [loss, graphc.grad(loss, w)])
+        >>> total = graphc.distributed.value_and_grad(fn, [np.array([1.0, 2.0]), np.array([3.0])])
+        >>> [float(each) for each in total(0.0)]
+        [14.0, -12.0]
     """
     shipped = Shipped(fn)
     shipped.require_fixed("value_and_grad")
@@ -55,6 +63,13 @@ class SumOverPartitions:
 
     Attributes:
         n_partitions: of the data.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> fn = graphc.function([x], [x.sum()])
+        >>> total = graphc.distributed.value_and_grad(fn, [np.ones(2), np.ones(3)])
+        >>> type(total).__name__, total.n_partitions
+        ('SumOverPartitions', 2)
     """
 
     def __init__(

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Order of the indices of sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.sparse.basic import (
+    Regular,
+    as_sparse_variable,
+    same_places,
+)
+from graphc.sparse.conversion import remove0
+from graphc.sparse.structure import gathered
+
+
+def ensure_sorted_indices(x: Any) -> Any:
+    """A sparse matrix with sorted indices in each row (or column, if compressed by columns).
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0, 2.0]])
+        >>> graphc.sparse.ensure_sorted_indices(x).eval().toarray()
+        array([[1., 2.]])
+    """
+    x = as_sparse_variable(x)
+    return Regular(same_places)(gathered("same", [x], x.type.shape), x)
+
+
+def clean(x: Any) -> Any:
+    """A sparse matrix without zeros among its values, and with sorted indices.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.clean(x).eval().nnz
+        1
+    """
+    return ensure_sorted_indices(remove0(x))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Moments of several variables: covariances and correlations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.elementwise import cast_to
+from graphc.ops.sizes import known_size, size_of
+from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
+__all__ = ["corrcoef", "cov"]
+
+
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None
+) -> TensorVariable:
+    """Covariance matrix of variables.
+
+    Args:
+        m: vector, or matrix with a variable in each row.
+        y: more variables, of the same form.
+        rowvar: whether variables are rows; else they are columns.
+        bias: divide by the number of observations instead of one less.
+        ddof: the number that is subtracted from that of observations; overrides ``bias``.
+
+    Examples:
+        >>> pt.cov([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]).eval()
+        array([[ 1., -2.],
+               [-2.,  4.]])
+    """
+    rows = _variables(m, rowvar)
+    if y is not None:
+        rows = pt.concatenate([rows, _variables(y, rowvar)], axis=0)
+    deviation = rows - pt.mean(rows, axis=1, keepdims=True)
+    less = (0 if bias else 1) if ddof is None else ddof
+    count = pt.cast(pt.maximum(size_of(rows, 1) - less, 0), "float64")
+    result = pt.dot(deviation, pt.conj(deviation).T) / count
+    scalar = known_size(size_of(rows, 0)) == 1
+    return result[0, 0] if scalar else result
+
+
+def _variables(m: Any, rowvar: bool) -> Any:
+    x = as_tensor_variable(m)
+    if x.type.ndim > 2:
+        raise ValueError(f"cov takes a vector or a matrix, got {x} of type {x.type}")
+    x = cast_to(x, "complex128" if x.type.numpy_dtype.kind == "c" else "float64")
+    if x.type.ndim < 2:
+        return pt.reshape(x, [1, -1])
+    return x if rowvar else x.T
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> TensorVariable:
+    """Correlation coefficients of variables; arguments as `cov`.
+
+    Examples:
+        >>> pt.corrcoef([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]).eval().round(6)
+        array([[ 1., -1.],
+               [-1.,  1.]])
+    """
+    c = cov(x, y, rowvar)
+    if c.type.ndim == 0:
+        return c / c
+    deviation = pt.sqrt(pt.diagonal(pt.real(c)))
+    c = c / pt.expand_dims(deviation, 1) / pt.expand_dims(deviation, 0)
+    if c.type.numpy_dtype.kind == "c":
+        return pt.complex(pt.clip(pt.real(c), -1, 1), pt.clip(pt.imag(c), -1, 1))
+    return pt.clip(c, -1, 1)

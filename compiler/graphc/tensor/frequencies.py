@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Frequencies of Fourier transforms, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.axes import normalize_axis
+from graphc.ops.sizes import as_size, known_size, size_of
+from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+
+__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
+
+def fftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
+    """Frequencies of `fft` in cycles per unit of the sample spacing d: 0, 1, ..., -2, -1 over d * n.
+
+    Examples:
+        >>> pt.fft.fftfreq(4, 0.5).eval()
+        array([ 0. ,  0.5, -1. , -0.5])
+    """
+    size = as_size(n, "fftfreq")
+    at = pt.arange(size)
+    return pt.switch(pt.lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
+
+
+def rfftfreq(n: TensorLike, d: Any = 1.0) -> TensorVariable:
+    """Frequencies of `rfft` in cycles per unit of the sample spacing d.
+
+    Examples:
+        >>> pt.fft.rfftfreq(4, 0.5).eval()
+        array([0. , 0.5, 1. ])
+    """
+    size = as_size(n, "rfftfreq")
+    return pt.arange(size // 2 + 1) / (size * as_tensor_variable(d))
+
+
+def _shifted(x: Any, axes: Any, what: str, sign: int) -> TensorVariable:
+    x = as_tensor_variable(x)
+    if axes is None:
+        axes = range(x.type.ndim)
+    chosen = [axes] if isinstance(axes, int) else list(axes)
+    for axis in (normalize_axis(a, x.type.ndim, what) for a in chosen):
+        size = size_of(x, axis)
+        known = known_size(size)
+        half = size // 2 if known is None else known // 2
+        x = pt.roll(x, half * sign, axis)
+    return x
+
+
+def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None) -> TensorVariable:
+    """The frequency 0 in the middle of the axes, all of them by default.
+
+    Examples:
+        >>> pt.fft.fftshift([0, 1, -2, -1]).eval()
+        array([-2, -1,  0,  1])
+    """
+    return _shifted(x, axes, "fftshift", 1)
+
+
+def ifftshift(x: TensorLike, axes: int | Sequence[int] | None = None) -> TensorVariable:
+    """Inverse of `fftshift`.
+
+    Examples:
+        >>> pt.fft.ifftshift([-2, -1, 0, 1]).eval()
+        array([ 0,  1, -2, -1])
+    """
+    return _shifted(x, axes, "ifftshift", -1)
