@@ -96,6 +96,25 @@ def _network_graph(pt: Any, x: Any, u: Any, w: Any) -> Any:
     return states[-1]
 
 
+def _network_gradient(m: Any, x: Any, u: Any, w: Any) -> Any:
+    """The derivative of the sum of the squares of the last state by the weights of the states."""
+    if m.__name__ == "jax.numpy":
+        return importlib.import_module("jax").grad(lambda w: (_network(m, x, u, w) ** 2).sum())(w)
+    states = [x[0] @ u * 0]
+    for row in x:
+        states.append(m.tanh(row @ u + states[-1] @ w))
+    found, back = w * 0, 2 * states[-1]
+    for after, before in zip(states[:0:-1], states[-2::-1], strict=True):
+        inner = back * (1 - after * after)
+        found, back = found + before.T @ inner, inner @ w.T
+    return found
+
+
+def _network_gradient_graph(pt: Any, x: Any, u: Any, w: Any) -> Any:
+    cost = (_network_graph(pt, x, u, w) ** 2).sum()
+    return importlib.import_module("graphc").grad(cost, w)
+
+
 def _chains(m: Any, x: Any, a: Any) -> Any:
     """The last row of first-order autoregressions, side by side."""
     if m.__name__ == "jax.numpy":
@@ -200,6 +219,25 @@ LINES: tuple[Line, ...] = (
         _network,
         lambda *shapes: 0,
         goal=0.0,
+    ),
+    Line(
+        "recurrent_network_gradient",
+        (("float32", 3), ("float32", 2), ("float32", 2)),
+        _network_gradient_graph,
+        ((512, 128, 256), (256, 256), (256, 256)),
+        ((5, 3, 4), (4, 4), (4, 4)),
+        _network_gradient,
+        lambda *shapes: 0,
+        goal=0.0,
+    ),
+    Line(
+        "running_sums",
+        (("float32", 1),),
+        lambda pt, x: pt.cumsum(x),
+        ((N,),),
+        ((20_011,),),
+        lambda m, x: m.cumsum(x, 0),
+        lambda x: 12 * x[0],
     ),
     Line(
         "autoregressions",

@@ -69,6 +69,14 @@ def _scan(step: Callable[..., TensorVariable], x: TensorVariable, state: TensorV
     return graphc.scan(step, sequences=[x], outputs_info=[state], return_updates=False)
 
 
+def _network(
+    x: TensorVariable, w: TensorVariable, gradient: bool = False
+) -> TensorVariable | list[TensorVariable]:
+    """The states of a recurrent network, or the last one's derivative by the weights."""
+    states = _scan(lambda row, state: pt.tanh(row + state @ w), x, x[0])
+    return list(graphc.grad(pt.sum(states[-1] ** 2), [w])) if gradient else states
+
+
 def _vectors(*sizes: int) -> list[list[tuple[int, ...]]]:
     return [[(n,)] for n in sizes]
 
@@ -158,6 +166,20 @@ CASES: dict[str, Case] = {
         lambda x, h, a: _scan(lambda row, state: pt.exp(a * state - row), x, h)[-1],
         [[(5, 3), (3,), ()], [(4, 70), (70,), ()]],
         kernels=3,
+    ),
+    "recurrent network": Case(
+        [("float32", 3), ("float32", 2)],
+        _network,
+        [[(3, 3, 5), (5, 5)], [(2, 5, 40), (40, 40)]],
+        kernels=2,
+        registers=96,
+    ),
+    "gradient of a recurrent network": Case(
+        [("float64", 3), ("float64", 2)],
+        lambda x, w: _network(x, w, gradient=True),
+        [[(3, 3, 5), (5, 5)], [(2, 5, 40), (40, 40)]],
+        kernels=9,
+        registers=128,
     ),
     "put": Case([("float32", 1), ("int64", 1)], lambda x, i: x[i].inc(1.0), [[(8,), (9,)]], kernels=5),
     "running sums": Case([("float64", 1)], pt.cumsum, [[(0,)], [(29,)], [(9000,)]], kernels=2, registers=96),
