@@ -7,7 +7,7 @@ Source: PyTensor's ``pytensor.printing``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import graphc.tensor as pt
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
@@ -16,10 +16,16 @@ from graphc.graph.op import Op
 from graphc.graph.printing import debugprint as debugprint
 from graphc.graph.printing import dprint as dprint
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from graphc.graph.tensor.like import TensorLike
+    from graphc_runtime.thunk import Register
+
 pp = pprint
 
 
-def print_attributes(op: Print, value: Any) -> None:
+def print_attributes(op: Print, value: np.ndarray) -> None:
     """Prints the message and each attribute of the value; methods are called."""
     for name in op.attrs:
         attribute = getattr(value, name)
@@ -46,17 +52,17 @@ class Print(Op):
         self,
         message: str = "",
         attrs: Sequence[str] = ("__str__",),
-        global_fn: Callable[[Print, Any], None] = print_attributes,
+        global_fn: Callable[[Print, np.ndarray], None] = print_attributes,
     ) -> None:
         if isinstance(attrs, str):
             raise TypeError(f"attrs must be a tuple of names, got the string {attrs!r}; write ({attrs!r},)")
         self.message, self.attrs, self.global_fn = message, tuple(attrs), global_fn
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = x if isinstance(x, Variable) else pt.as_tensor_variable(x)
         return Apply(self, [x], [x.type()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = inputs[0]
         self.global_fn(self, inputs[0])
 
@@ -66,7 +72,9 @@ class Print(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return list(tangents)
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
         """Prints the whole batch at once."""
         return [self(inputs[0])]
 

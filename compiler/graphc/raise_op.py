@@ -7,7 +7,7 @@ Source: PyTensor's ``pytensor.raise_op``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.ops.sizes import repeat
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
+    from graphc_runtime.thunk import Register
 
 # The classes that a compiled check can raise without the graph, as in an artifact: of others the first base
 # that is one of them, or the last.
@@ -46,7 +51,7 @@ class CheckAndRaise(Op):
             raise ValueError(f"exc_type must be a class of exceptions, got {exc_type!r}")
         self.exc_type, self.msg = exc_type, str(msg)
 
-    def make_node(self, value: Any, *conditions: Any) -> Apply:
+    def make_node(self, value: TensorLike, *conditions: TensorLike) -> Apply:
         value = value if isinstance(value, Variable) else pt.as_tensor_variable(value)
         tests = []
         for condition in conditions:
@@ -55,13 +60,13 @@ class CheckAndRaise(Op):
             tests.append(test.all() if test.ndim else test)
         return Apply(self, [value, *tests], [value.type()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         value, *tests = inputs
         if not all(np.all(test) for test in tests):
             raise self.exc_type(f"{self.msg}{describe(node.location)}")
         output_storage[0][0] = value
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         """The dialect's check."""
         zero = e.const_index(0)
         error = next((base.__name__ for base in self.exc_type.__mro__ if base in _COMPILED), "RuntimeError")
@@ -80,7 +85,9 @@ class CheckAndRaise(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[i == 0] for i in range(len(node.inputs))]
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
         """The conditions of all elements of the batch must hold."""
         value = inputs[0] if batched[0] else repeat(inputs[0], size)
         return [self(value, *inputs[1:])]

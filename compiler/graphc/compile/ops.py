@@ -71,7 +71,7 @@ class PythonFunction(Op):
             return super().make_node(*inputs)
         variables = [x if isinstance(x, Variable) else pt.as_tensor_variable(x) for x in inputs]
         assert self.otypes is not None
-        return Apply(self, variables, [t.make_variable() for t in self.otypes])
+        return Apply(self, variables, [as_type(t).make_variable() for t in self.otypes])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         values = self.function(*inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.graph.type import Type
 
 # Larger constants are arguments, so that code depends on the structure of a graph and not on data.
 MAX_LITERAL = 16
@@ -55,8 +56,8 @@ class Emitter(IndexCode):
         self.lines: list[str] = []
         self.locations: dict[str, None] = {}
         self.values: dict[Variable, str] = {}
-        self._types: dict[Any, str] = {}
-        self._names: dict[Any, str] = {}
+        self._types: dict[Type, str] = {}
+        self._names: dict[tuple[str, int | str | bytes] | str, str] = {}
         self._literals: dict[str, int | bool] = {}
         self._indices: dict[str, str] = {}
         self._location = ""
@@ -106,7 +107,7 @@ class Emitter(IndexCode):
         return name
 
     def statement(self, text: str) -> None:
-        """Any operation without results."""
+        """An operation without results."""
         self.lines.append(f"    {text}{self._location}")
 
     def type_of(self, variable: Variable) -> str:
@@ -120,13 +121,13 @@ class Emitter(IndexCode):
         return text
 
     def raw(self, text: str) -> str:
-        """Any operation with one result, without the result; returns its name."""
+        """An operation with one result, without the result; returns its name."""
         name = self.fresh()
         self.lines.append(f"    {name} = {text}{self._location}")
         return name
 
     def several(self, text: str, count: int) -> list[str]:
-        """Any operation with ``count`` results, without the results; returns their names."""
+        """An operation with ``count`` results, without the results; returns their names."""
         name = self.fresh()
         self.lines.append(f"    {name}:{count} = {text}{self._location}")
         return [f"{name}#{i}" for i in range(count)]
@@ -192,7 +193,7 @@ class Emitter(IndexCode):
         size = type_text[len("tensor<") :].split("x")[axis]
         if size != "?":
             return self.const_index(int(size))
-        key = (operand, axis)
+        key: tuple[str, int | str | bytes] = (operand, axis)
         if key not in self._names:
             self._names[key] = self.raw(f"tensor.dim {operand}, {self.const_index(axis)} : {type_text}")
         return self._names[key]
@@ -247,7 +248,7 @@ class Emitter(IndexCode):
         """A tensor with another static shape, which nothing checks."""
         return operand if given == wanted else self.raw(f"tensor.cast {operand} : {given} to {wanted}")
 
-    def literal(self, constant: Any) -> str:
+    def literal(self, constant: Constant) -> str:
         """A constant of at most ``MAX_LITERAL`` elements."""
         data, type_text = constant.data, self.type_of(constant)
         key = (type_text, data.tobytes())
@@ -262,7 +263,10 @@ class Emitter(IndexCode):
     def operand(self, variable: Variable) -> str:
         """The SSA name of a variable that an earlier node computed, of an argument, or of a literal."""
         name = self.values.get(variable)
-        return self.literal(variable) if name is None else name
+        if name is not None:
+            return name
+        assert isinstance(variable, Constant)
+        return self.literal(variable)
 
 
 def large_constants(graph: FunctionGraph) -> list[Constant]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 _FOLD: dict[str, Callable[[int, int], int]] = {
     "addi": lambda a, b: a + b,
@@ -30,7 +29,7 @@ class IndexCode:
 
     raw: Callable[[str], str]
     _literals: dict[str, int | bool]
-    _names: dict[Any, str]
+    _names: dict[tuple[str, int | str | bytes] | str, str]
 
     def const_index(self, value: int) -> str:
         """A constant of index type."""

@@ -131,10 +131,11 @@ def _takes_long(v: Variable, shape: tuple[int | None, ...]) -> bool:
 def _perform(node: Apply, known: dict[Variable, Any]) -> None:
     """Adds the results of a node, unless one that it needs is missing; what fails is left to calls."""
     values = [v.data if isinstance(v, Constant) else known.get(v) for v in node.inputs]
-    if any(value is None for value in values):
+    given = [value for value in values if value is not None]
+    if len(given) < len(values):
         return
     try:
-        known.update(zip(node.outputs, perform_node(node, values), strict=True))
+        known.update(zip(node.outputs, perform_node(node, given), strict=True))
     except Exception:
         # It is raised by calls, which say where.
         return

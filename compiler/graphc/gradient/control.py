@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
@@ -12,7 +12,11 @@ from graphc.graph.undefined import grad_undefined
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from graphc.emit.emitter import Emitter
+    from graphc.graph.basic import Maybe, Variables
+    from graphc.graph.tensor.like import TensorLike
     from graphc_runtime.thunk import Register
 
 
@@ -22,11 +26,11 @@ class _Identity(Op):
     __props__: ClassVar[tuple[str, ...] | None] = ()
     view_map = {0: [0]}
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = x if isinstance(x, Variable) else pt.as_tensor_variable(x)
         return Apply(self, [x], [x.type.make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = inputs[0]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
@@ -41,10 +45,10 @@ class _Identity(Op):
 class ZeroGrad(_Identity):
     """The derivative is zero."""
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None]
 
 
@@ -58,10 +62,10 @@ class DisconnectedGrad(ZeroGrad):
 class UndefinedGrad(_Identity):
     """Asking for the derivative is an error."""
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [grad_undefined(self, 0, inputs[0], "it passes through undefined_grad")]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [grad_undefined(self, 0, inputs[0], "it passes through undefined_grad")]
 
 
@@ -79,10 +83,10 @@ class GradClip(_Identity):
         self.clip_lower_bound = clip_lower_bound
         self.clip_upper_bound = clip_upper_bound
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [pt.clip(cotangents[0], self.clip_lower_bound, self.clip_upper_bound)]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [tangents[0]]
 
 
@@ -94,11 +98,11 @@ class GradScale(_Identity):
     def __init__(self, multiplier: float) -> None:
         self.multiplier = multiplier
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
-        return [cotangents[0] * self.multiplier]
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        return [None if g is None else g * self.multiplier for g in cotangents]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
-        return [tangents[0] * self.multiplier]
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        return [None if t is None else t * self.multiplier for t in tangents]
 
 
 zero_grad_ = ZeroGrad()

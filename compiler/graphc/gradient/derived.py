@@ -11,7 +11,7 @@ unrolled, which needs a static number of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from graphc.errors import VectorizeError
 from graphc.gradient.reverse import as_written, grad, pullback
@@ -21,7 +21,17 @@ from graphc.ops.batch import batch_graph
 from graphc.ops.derivatives import gradient_dtype, total
 from graphc.public import pt, scan
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
 _UNROLL_LIMIT = 256
+
+
+class GradOptions(TypedDict):
+    """What gradients of rows have in common; see `grad`."""
+
+    consider_constant: Iterable[Variable] | None
+    disconnected_inputs: str
 
 
 def _static_size(x: Variable) -> int | None:
@@ -33,7 +43,7 @@ def _static_size(x: Variable) -> int | None:
     return size
 
 
-def _rows_batched(flat: Variable, wrt: list[Variable], options: dict[str, Any]) -> list[Variable]:
+def _rows_batched(flat: Variable, wrt: list[Variable], options: GradOptions) -> list[Variable]:
     """Jacobian of a vector, one pullback batched over the rows; shape ``(rows, *w.shape)``."""
     row = flat.type.clone(dtype=gradient_dtype(flat))()
     pulled = pullback(flat, wrt, row, **options)
@@ -41,19 +51,19 @@ def _rows_batched(flat: Variable, wrt: list[Variable], options: dict[str, Any]) 
     return batch_graph(pulled, {row: pt.eye(rows, dtype=row.type.dtype)}, rows)
 
 
-def _rows_unrolled(flat: Variable, wrt: list[Variable], rows: int, options: dict[str, Any]) -> list[Variable]:
+def _rows_unrolled(flat: Variable, wrt: list[Variable], rows: int, options: GradOptions) -> list[Variable]:
     """As `_rows_batched`, one gradient for each row."""
     # Only the first row may complain about a disconnected wrt: the others would repeat it.
     gradients = [grad(flat[0], wrt, **options)]
-    options = {**options, "disconnected_inputs": "ignore"}
+    options = GradOptions({**options, "disconnected_inputs": "ignore"})
     gradients += [grad(flat[i], wrt, **options) for i in range(1, rows)]
     return [pt.stack(list(column)) for column in zip(*gradients, strict=True)]
 
 
-def _rows_looped(flat: Variable, wrt: list[Variable], options: dict[str, Any]) -> list[Variable]:
+def _rows_looped(flat: Variable, wrt: list[Variable], options: GradOptions) -> list[Variable]:
     """As `_rows_batched`, one gradient in a loop over the rows, whose number is known when it runs."""
 
-    def row(i: Any) -> list[Variable]:
+    def row(i: Variable) -> list[Variable]:
         return grad(flat[i], wrt, **options)
 
     return scan(row, sequences=pt.arange(flat.shape[0]), return_updates=False, return_list=True)
@@ -98,7 +108,7 @@ def jacobian(
             f"jacobian needs a real expression, got type {expression.type}; take its real and imag apart"
         )
     wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]
-    options: dict[str, Any] = {
+    options: GradOptions = {
         "consider_constant": consider_constant,
         "disconnected_inputs": disconnected_inputs,
     }
@@ -116,7 +126,7 @@ def jacobian(
     return found if isinstance(wrt, Sequence) else found[0]
 
 
-def _sizes(x: Variable) -> list[Any]:
+def _sizes(x: Variable) -> list[TensorVariable | int]:
     return [x.shape[i] if dim is None else dim for i, dim in enumerate(x.type.shape)]
 
 
@@ -125,7 +135,7 @@ def _jacobian_rows(
     wrt: list[Variable],
     rows: int | None,
     vectorize: bool | None,
-    options: dict[str, str | None],
+    options: GradOptions,
 ) -> list[Variable]:
     if vectorize is not False:
         try:

@@ -12,7 +12,7 @@ from graphc.graph.op import Op
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
+    pass
 
 
 def overrides(op: Op, name: str) -> bool:
@@ -45,7 +45,7 @@ def call_pullback(node: Apply, cotangents: Sequence[Variable | None]) -> list[Va
 
 
 def checked_terms(
-    node: Apply, name: str, terms: list[TensorVariable | None], variables: Sequence[Variable], side: str
+    node: Apply, name: str, terms: Sequence[Variable | None], variables: Sequence[Variable], side: str
 ) -> list[Variable | None]:
     """The terms that a rule returned, which must fit the variables they belong to."""
     where = f"{node.op}.{name}{describe(node.location)}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -78,25 +78,27 @@ def stable_form(node: Apply, kept: Set[Variable]) -> Stable | None:
         free = not found.shifted and kept.isdisjoint(found.between)
         return Stable(None, [found.x], found.between, found) if free else None
     search = _Search()
-    value: Any = rule(search, node)
+    value = rule(search, node)
     if value is None or not search.roots or not kept.isdisjoint(search.between):
         return None
     return Stable(value, search.roots, search.between) if value.type == node.outputs[0].type else None
 
 
-def sum_pullback(sums: ExpSum, g: Any) -> Variable:
+def sum_pullback(sums: ExpSum, g: Variable) -> Variable:
     """The cotangent of x from that of the logarithm of a sum of exponentials: its softmax."""
     for view in sums.views:
-        (g,) = view.op.pullback(view.inputs, view.outputs, [g])
+        (moved,) = view.op.pullback(view.inputs, view.outputs, [g])
+        assert moved is not None
+        g = moved
     ndim = sums.x.type.ndim
     kept = iter(range(ndim))
     spread = pt.dimshuffle(g, tuple("x" if axis in sums.axes else next(kept) for axis in range(ndim)))
     return spread * Softmax(sums.axes, guarded=True)(sums.x)
 
 
-def sum_pushforward(sums: ExpSum, t: Any) -> Variable:
+def sum_pushforward(sums: ExpSum, t: Variable) -> Variable:
     """The tangent of the logarithm of a sum of exponentials from that of x."""
-    result: Any = Reduce("sum", sums.axes)(Softmax(sums.axes, guarded=True)(sums.x) * t)
+    result: Variable = Reduce("sum", sums.axes)(Softmax(sums.axes, guarded=True)(sums.x) * t)
     for view in reversed(sums.views):
         result = view.op(result)
     return result
@@ -188,23 +190,27 @@ def _log_exp(search: _Search, x: TensorVariable) -> Variable:
     return search.root(x)
 
 
-def _log_sigmoid(search: _Search, x: Any) -> Any:
+def _log_sigmoid(search: _Search, x: Variable) -> Variable:
     search.exponentials += 1
     return -pt.softplus(-search.root(x))
 
 
-def _log_expm1(search: _Search, x: Any) -> Any:
+def _log_expm1(search: _Search, x: Variable) -> Variable:
     search.exponentials += 1
     return x + pt.log1mexp(-search.root(x))
 
 
-def _both(search: _Search, a: Any, b: Any, combine: Callable[[Any, Any], Any]) -> Any:
+def _both(
+    search: _Search, a: Variable, b: Variable, combine: Callable[[Variable, Variable], Variable]
+) -> Variable | None:
     x = _log_of(search, a)
-    y = None if x is None else _log_of(search, b)
+    if x is None:
+        return None
+    y = _log_of(search, b)
     return None if y is None else combine(x, y)
 
 
-def _log_sum(search: _Search, a: Any, b: Any) -> Any:
+def _log_sum(search: _Search, a: Variable, b: Variable) -> Variable | None:
     for one, other in ((a, b), (b, a)):
         if _is_ones(one):
             x = _log_of(search, other)
@@ -212,7 +218,7 @@ def _log_sum(search: _Search, a: Any, b: Any) -> Any:
     return _both(search, a, b, pt.logaddexp)
 
 
-def _log_difference(search: _Search, a: Any, b: Any) -> Any:
+def _log_difference(search: _Search, a: Variable, b: Variable) -> Variable | None:
     """Of 1 - exp(x), 1 - sigmoid(x), exp(x) - 1."""
     if _is_ones(a):
         return _log_one_minus(search, b)
@@ -223,7 +229,7 @@ def _log_difference(search: _Search, a: Any, b: Any) -> Any:
     return _log_expm1(search, x[0])
 
 
-def _log_one_minus(search: _Search, b: Any) -> Any:
+def _log_one_minus(search: _Search, b: Variable) -> Variable | None:
     for name, log in (("exp", pt.log1mexp), ("sigmoid", lambda x: -pt.softplus(x))):
         x = _operands(b, name)
         if x is not None:
@@ -233,7 +239,7 @@ def _log_one_minus(search: _Search, b: Any) -> Any:
     return None
 
 
-def _log_negative(search: _Search, a: Any) -> Any:
+def _log_negative(search: _Search, a: Variable) -> Variable | None:
     """Of -expm1(x)."""
     x = _operands(a, "expm1")
     if x is None:
@@ -243,7 +249,7 @@ def _log_negative(search: _Search, a: Any) -> Any:
     return pt.log1mexp(search.root(x[0]))
 
 
-_LOGS: dict[str, Callable[..., Any]] = {
+_LOGS: dict[str, Callable[..., Variable | None]] = {
     "exp": _log_exp,
     "sigmoid": _log_sigmoid,
     "expm1": _log_expm1,
@@ -258,12 +264,12 @@ _LOGS: dict[str, Callable[..., Any]] = {
 # -- rules by operation ------------------------------------------------------------------------------------
 
 
-def _log(search: _Search, node: Apply) -> Any:
+def _log(search: _Search, node: Apply) -> Variable | None:
     value = _log_of(search, node.inputs[0])
     return value if search.exponentials else None
 
 
-def _log1p(search: _Search, node: Apply) -> TensorVariable | None:
+def _log1p(search: _Search, node: Apply) -> Variable | None:
     (v,) = node.inputs
     negated = _operands(v, "neg")
     if negated is not None:
@@ -273,7 +279,7 @@ def _log1p(search: _Search, node: Apply) -> TensorVariable | None:
     return pt.softplus(x) if x is not None and search.exponentials else None
 
 
-def _quotient(search: _Search, node: Apply) -> Any:
+def _quotient(search: _Search, node: Apply) -> Variable | None:
     """exp(x) / sum(exp(x)), exp(x) / (1 + exp(x)), 1 / (1 + exp(x))."""
     a, b = node.inputs
     found = sum_of_exp(b)
@@ -297,7 +303,7 @@ def _quotient(search: _Search, node: Apply) -> Any:
     return pt.sigmoid(search.root(y[0]))
 
 
-def _product(search: _Search, node: Apply) -> Any:
+def _product(search: _Search, node: Apply) -> Variable | None:
     """exp(x) * (w / sum(exp(x)))."""
     for a, b in (node.inputs, node.inputs[::-1]):
         x, quotient = _operands(a, "exp"), _operands(b, "true_div")
@@ -310,7 +316,7 @@ def _product(search: _Search, node: Apply) -> Any:
     return None
 
 
-_RULES: dict[str, Callable[[_Search, Apply], Any]] = {
+_RULES: dict[str, Callable[[_Search, Apply], Variable | None]] = {
     "log": _log,
     "log1p": _log1p,
     "true_div": _quotient,

@@ -34,7 +34,9 @@ def call_pushforward(node: Apply, tangents: Sequence[Variable | None]) -> list[V
     return checked_terms(node, name, terms, node.outputs, "output")
 
 
-def _check_defined(node: Apply, terms: Any, tangents: Sequence[Variable | None]) -> None:
+def _check_defined(
+    node: Apply, terms: Sequence[Variable | None], tangents: Sequence[Variable | None]
+) -> None:
     """Refuse what Theano's ``R_op`` says by None: not "zero", as `Op.pushforward` does, but "undefined"."""
     pattern = node.op.connection_pattern(node)
     for k, (y, term) in enumerate(zip(node.outputs, terms, strict=False)):

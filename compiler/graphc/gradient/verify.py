@@ -57,7 +57,10 @@ class GradientError(Exception):
 
 
 def numeric_grad(
-    f: Callable[..., Any], pt: Sequence[np.ndarray], eps: float | None = None, project: Callable | None = None
+    f: Callable[..., np.ndarray | float],
+    pt: Sequence[np.ndarray],
+    eps: float | None = None,
+    project: Callable | None = None,
 ) -> list[np.ndarray]:
     """Central differences of a scalar function.
 
@@ -142,7 +145,7 @@ def _check_points(pt: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def verify_grad(
-    fun: Callable[..., Any],
+    fun: Callable[..., Variable],
     pt: Sequence[np.ndarray],
     n_tests: int = 2,
     rng: np.random.Generator | np.random.RandomState | None = None,
@@ -150,7 +153,7 @@ def verify_grad(
     out_type: str | None = None,
     abs_tol: float | None = None,
     rel_tol: float | None = None,
-    mode: Any = None,
+    mode: str | None = None,
     cast_to_output_type: bool = False,
     no_debug_ref: bool = True,
 ) -> None:
@@ -187,7 +190,7 @@ def verify_grad(
     for i, y in enumerate(outputs):
         if out_type is not None and y.type.dtype != out_type:
             raise TypeError(f"output {i} of the function has dtype {y.type.dtype}, out_type says {out_type}")
-    options: dict[str, Any] = {"on_unused_input": "ignore", "allow_input_downcast": True}
+    options: dict[str, str | bool] = {"on_unused_input": "ignore", "allow_input_downcast": True}
     value_mode = None if mode == "debug" and no_debug_ref else mode
     value_fn = function(inputs, outputs, mode=value_mode, **options)
     shapes = [np.shape(value) for value in value_fn(*points)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from graphc.graph.location import SourceLocation, capture
 from graphc.public import function, pickling, pictures, printing
@@ -140,13 +140,13 @@ class Variable:
         """
         return function.evaluate_variable(self, inputs_to_values or {}, kwargs)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
         state.pop("_compiled", None)
         state.pop("_reads", None)
         return state
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         if self.owner is None:
             return super().__reduce_ex__(protocol)
         return pickling.reduced(self)
@@ -189,7 +189,7 @@ class Constant(Variable):
         (True, 2.0)
     """
 
-    def __init__(self, type: Type, data: Any, name: str | None = None) -> None:
+    def __init__(self, type: Type, data: object, name: str | None = None) -> None:
         super().__init__(type, None, None, name)
         self.data = type.filter(data)
 
@@ -324,7 +324,7 @@ class Apply:
         node.location = self.location
         return node
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         if not self.outputs:
             return super().__reduce_ex__(protocol)
         return pickling.node_of, (self.outputs[0],)

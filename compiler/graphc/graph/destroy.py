@@ -22,7 +22,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.errors import InconsistencyError
 from graphc.graph.basic import Apply, Constant, Variable
@@ -191,7 +191,7 @@ class _Analysis:
             self._refuse_cycle(needs, set(self._nodes) - set(order))
         return order
 
-    def _refuse_cycle(self, needs: dict[Apply, set[Any]], stuck: set[Apply]) -> None:
+    def _refuse_cycle(self, needs: dict[Apply, set[Apply]], stuck: set[Apply]) -> None:
         """Names the destroyers on a cycle."""
         node = next(node for node in self._nodes if node in stuck)
         path: list[Apply] = []

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc.graph.basic import Constant, Variable
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
 
 def equal_computations(
-    xs: Sequence[Any],
-    ys: Sequence[Any],
+    xs: Sequence[TensorLike],
+    ys: Sequence[TensorLike],
     in_xs: Sequence[Variable] | None = None,
     in_ys: Sequence[Variable] | None = None,
     strict_dtype: bool = True,
@@ -38,7 +41,7 @@ def equal_computations(
         raise ValueError(f"equal_computations takes lists of equal lengths, got {len(xs)} and {len(ys)}")
     same = {(x, y) for x, y in zip(in_xs or (), in_ys or (), strict=True) if x.type == y.type}
     given = {*(in_xs or ()), *(in_ys or ())}
-    todo: list[tuple[Any, Any]] = list(zip(xs, ys, strict=True))
+    todo: list[tuple[TensorLike, TensorLike]] = list(zip(xs, ys, strict=True))
     seen: set[tuple[Variable, Variable]] = set()
     while todo:
         x, y = todo.pop()
@@ -69,7 +72,7 @@ def equal_computations(
     return True
 
 
-def _equal_values(x: Any, y: Any, strict_dtype: bool) -> bool:
+def _equal_values(x: TensorLike, y: TensorLike, strict_dtype: bool) -> bool:
     if any(isinstance(v, Variable) and not isinstance(v, Constant) for v in (x, y)):
         return False
     if isinstance(x, Constant) and isinstance(y, Constant):
@@ -81,7 +84,7 @@ def _equal_values(x: Any, y: Any, strict_dtype: bool) -> bool:
 
 
 def same_graph(
-    in_xs: Sequence[Variable], xs: Sequence[Any], in_ys: Sequence[Variable], ys: Sequence[Any]
+    in_xs: Sequence[Variable], xs: Sequence[TensorLike], in_ys: Sequence[Variable], ys: Sequence[TensorLike]
 ) -> bool:
     """Whether two graphs, each with inputs of its own, compute the same from inputs of the same types."""
     if len(in_xs) != len(in_ys) or len(xs) != len(ys):

@@ -5,20 +5,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from graphc.function.compiled import Compiled
+
+
+class Body(Protocol):
+    """What runs the inner graph of a loop."""
+
+    def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """One value for each input to one for each output."""
 
 
 class Executor(ABC):
     """Runs a graph."""
 
     @abstractmethod
-    def run(self, values: Sequence[Any]) -> list[Any]:
+    def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
         """One value for each input to one for each output."""
 
-    def call(self) -> tuple[Callable[..., Any], bool]:
+    def call(self) -> tuple[Callable[..., np.ndarray | list[np.ndarray]], bool]:
         """A function of the inputs, for graphs that are one thunk of many.
 
         Returns:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
@@ -13,6 +13,11 @@ from graphc.graph.location import describe
 from graphc.graph.replace import clone_with_inputs
 from graphc.graph.traversal import graph_inputs, io_toposort
 from graphc.public import pictures
+
+if TYPE_CHECKING:
+    from graphc.graph.location import SourceLocation
+    from graphc.graph.op import Op
+    from graphc.graph.type import Type
 
 
 class FunctionGraph:
@@ -97,7 +102,7 @@ class FunctionGraph:
     def __contains__(self, item: object) -> bool:
         return item in self.clients or item in self.nodes
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # A table instead of nested objects: pickling a long chain of nodes would exceed the recursion limit.
         given = set(self.inputs)
         roots = [v for v in self.variables if v.owner is None or v in given]
@@ -121,8 +126,11 @@ class FunctionGraph:
         return picture
 
 
+_Row: TypeAlias = "tuple[Op, list[int], list[tuple[Type, str | None]], SourceLocation | None]"
+
+
 def _from_table(
-    roots: list[Variable], rows: list[Any], inputs: list[int], outputs: list[int]
+    roots: list[Variable], rows: list[_Row], inputs: list[int], outputs: list[int]
 ) -> FunctionGraph:
     """Build a graph from the table that pickling makes of it."""
     variables = list(roots)

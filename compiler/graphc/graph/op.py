@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import capture
 from graphc.graph.thunks import perform_thunk
-from graphc.graph.type import as_type
+from graphc.graph.type import Type, as_type
 
 if TYPE_CHECKING:
     from graphc_runtime.thunk import Flag, Register, Thunk
@@ -40,8 +40,8 @@ class Op:
     default_output: int | None = None
     view_map: dict[int, list[int]] = {}
     destroy_map: dict[int, list[int]] = {}
-    itypes: Sequence[Any] | None = None
-    otypes: Sequence[Any] | None = None
+    itypes: Sequence[Type | Variable | Callable[[], Variable]] | None = None
+    otypes: Sequence[Type | Variable | Callable[[], Variable]] | None = None
 
     # What an operation may do besides, None where it does not: `emit(node, operands, e)` compiles it,
     # `batch(node, inputs, batched, size)` applies it to a batch, `inline_on(inputs)` says what it stands for.
@@ -159,7 +159,7 @@ class Op:
         """A copy of the op."""
         return copy.copy(self)
 
-    def _props(self) -> tuple[Any, ...]:
+    def _props(self) -> tuple[Hashable, ...]:
         return tuple(getattr(self, prop) for prop in self.__props__ or ())
 
     def _props_dict(self) -> dict[str, int]:

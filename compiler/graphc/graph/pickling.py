@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.traversal import toposort
 
+_Node = TypeVar("_Node", Apply, Variable)
 # What a node or variable is read again from, but for what the table has.
-_State = dict[str, Any]
+_State = dict[str, object]
+_Row = tuple[type[Apply], _State, list[int], list[tuple[type[Variable], _State]]]
 
 
 class _Tables(threading.local):
@@ -63,7 +65,7 @@ class NodeTable:
             self.places[v] = len(self.variables)
             self.variables.append(v)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[..., list[Variable]], tuple[list[Variable], list[_Row]]]:
         rows = [
             (
                 type(node),
@@ -84,17 +86,17 @@ class NodeTable:
         return found
 
 
-def _state(x: Any, without: Sequence[str]) -> _State:
+def _state(x: Variable | Apply, without: Sequence[str]) -> _State:
     return {key: value for key, value in vars(x).items() if key not in without}
 
 
-def _made(kind: Any, state: _State) -> Any:
+def _made(kind: type[_Node], state: _State) -> _Node:
     made = kind.__new__(kind)
     made.__dict__.update(state)
     return made
 
 
-def _read(given: list[Variable], rows: list[Any]) -> list[Variable]:
+def _read(given: list[Variable], rows: list[_Row]) -> list[Variable]:
     """The variables of a table."""
     variables = list(given)
     for kind, state, operands, outputs in rows:
@@ -107,7 +109,7 @@ def _read(given: list[Variable], rows: list[Any]) -> list[Variable]:
     return variables
 
 
-def reduced(v: Variable) -> tuple[Any, ...]:
+def reduced(v: Variable) -> tuple[object, ...]:
     """How a variable that is computed by a node is written: see `object.__reduce__`."""
     assert v.owner is not None
     table = _tables.find(v.owner)

@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import field
 from io import StringIO
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.infix import pprint
 from graphc.graph.traversal import io_toposort
 from graphc_runtime.record import record
+
+if TYPE_CHECKING:
+    from graphc.graph.op import Op
 
 __all__ = ["as_string", "debugprint", "dprint", "pprint"]
 
@@ -43,8 +46,8 @@ class _Options:
     print_view_map: bool
     print_location: bool
     inner_graphs: bool
-    used_ids: dict[Any, str]
-    done: dict[Any, str]
+    used_ids: dict[Variable | Apply, str]
+    done: dict[Variable | Apply, str]
     order: dict[Apply, int] = field(default_factory=dict)
     inner: list[Apply] = field(default_factory=list)
 
@@ -55,7 +58,7 @@ def _identifier(key: Variable | Apply, options: _Options) -> str:
         return ""
     if key not in options.used_ids:
         count = len(options.used_ids)
-        makers: dict[str, Any] = {
+        makers: dict[str, Callable[[int], str]] = {
             "CHAR": letters,
             "int": str,
             "id": lambda _: str(id(key)),
@@ -148,7 +151,7 @@ def _inner_graphs(options: _Options) -> Iterator[str]:
     """The graphs inside ops, each after the first node that uses it."""
     if options.inner:
         yield from ("", "Inner graphs:")
-    shown: set[Any] = set()
+    shown: set[Op] = set()
     while options.inner:
         node = options.inner.pop(0)
         if node.op in shown:
@@ -211,22 +214,22 @@ def as_string(
 
 
 def debugprint(
-    graph_like: Any,
+    graph_like: object,
     depth: int = -1,
     print_type: bool = False,
     print_shape: bool = False,
     file: str | TextIO | None = None,
     id_type: str = "CHAR",
     stop_on_name: bool = False,
-    done: dict[Any, str] | None = None,
-    used_ids: dict[Any, str] | None = None,
+    done: dict[Variable | Apply, str] | None = None,
+    used_ids: dict[Variable | Apply, str] | None = None,
     print_destroy_map: bool = False,
     print_view_map: bool = False,
     print_memory_map: bool = False,
     print_inner_graphs: bool | str = "auto",
     print_fgraph_inputs: bool = False,
     print_location: bool = False,
-) -> Any:
+) -> str | TextIO | None:
     """Print a graph as text.
 
     Each line is a variable: its op or name, an identifier, and what the options add; what it is computed from
@@ -284,7 +287,7 @@ def debugprint(
     return out.getvalue() if file == "str" else file
 
 
-def _lines(graph_like: Any, options: _Options, inputs_too: bool) -> Iterator[str]:
+def _lines(graph_like: object, options: _Options, inputs_too: bool) -> Iterator[str]:
     for inputs, outputs, order in _graphs(graph_like):
         options.order.update(order)
         if inputs_too:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 
@@ -21,7 +21,7 @@ class Structure:
     """
 
     kind: Any
-    keys: tuple[Any, ...] = ()
+    keys: tuple[Hashable, ...] = ()
     children: tuple[Structure, ...] = ()
     example: Any = dataclasses.field(default=None, compare=False)
 
@@ -40,13 +40,13 @@ class Structure:
         for key, child in zip(self.keys, self.children, strict=True):
             yield from child.paths(f"{prefix}.{key}" if attributes else f"{prefix}[{key!r}]")
 
-    def build(self, leaves: Sequence[Any]) -> Any:
+    def build(self, leaves: Sequence[object]) -> Any:
         """The tree with other leaves."""
         if len(leaves) != self.n_leaves:
             raise ValueError(f"the tree {self} has {self.n_leaves} leaves, got {len(leaves)}")
         return self._take(iter(leaves))
 
-    def _take(self, leaves: Iterator[Any]) -> Any:
+    def _take(self, leaves: Iterator[object]) -> Any:
         if self.kind is None:
             return next(leaves)
         if self.kind is type(None):
@@ -59,7 +59,7 @@ class Structure:
         if dataclasses.is_dataclass(self.kind):
             made = copy.copy(self.example)
             for key, part in zip(self.keys, parts, strict=True):
-                object.__setattr__(made, key, part)
+                object.__setattr__(made, str(key), part)
             return made
         return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.tensor.type import TensorType
 
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Register
 
-def perform_node(node: Apply, inputs: Sequence[Any]) -> list[np.ndarray]:
+
+def perform_node(node: Apply, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Run one node.
 
     Args:
@@ -28,7 +31,7 @@ def perform_node(node: Apply, inputs: Sequence[Any]) -> list[np.ndarray]:
         Exception: whatever the op raises, with the op and the user's line in its message.
         TypeError: the op broke the promise of its output types.
     """
-    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    storage: list[Register] = [[None] for _ in node.outputs]
     try:
         with np.errstate(all="ignore"):
             node.op.perform(node, inputs, storage)
@@ -38,7 +41,7 @@ def perform_node(node: Apply, inputs: Sequence[Any]) -> list[np.ndarray]:
         raise
 
 
-def checked(v: Variable, value: np.ndarray) -> Any:
+def checked(v: Variable, value: np.ndarray) -> np.ndarray:
     """An output as its type promises it; ufuncs return scalars where 0-d arrays are meant."""
     if not isinstance(v.type, TensorType):
         return v.type.filter(value)
@@ -64,7 +67,7 @@ class ReferenceExecutor(Executor):
     def __init__(self, fgraph: FunctionGraph) -> None:
         self.fgraph = fgraph
 
-    def run(self, values: Sequence[np.ndarray]) -> list[Any]:
+    def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
         """One value for each input to one for each output; results may share memory with inputs."""
         computed = self.run_all(values)
         return [computed[v] for v in self.fgraph.outputs]
@@ -73,7 +76,9 @@ class ReferenceExecutor(Executor):
         """As `run`, but returns the value of every variable that was computed: of branches only those of
         chosen ones.
         """
-        known: dict[Variable, Any] = {v: v.data for v in self.fgraph.variables if isinstance(v, Constant)}
+        known: dict[Variable, np.ndarray] = {
+            v: v.data for v in self.fgraph.variables if isinstance(v, Constant)
+        }
         known.update(zip(self.fgraph.inputs, values, strict=True))
         if any(is_conditional(node) for node in self.fgraph.nodes):
             _compute(self.fgraph.outputs, known)
@@ -103,7 +108,7 @@ def _compute(wanted: Iterable[Variable], known: dict[Variable, np.ndarray]) -> N
             known[v] = known[chosen]
 
 
-def _chosen(node: Apply, v: Variable, known: dict[Variable, Any]) -> Variable:
+def _chosen(node: Apply, v: Variable, known: dict[Variable, np.ndarray]) -> Variable:
     """The input that an output of an `IfElse` waits for: the condition, then the chosen value."""
     condition = node.inputs[0]
     if condition not in known:

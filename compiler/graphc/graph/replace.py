@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
 from graphc.graph.location import describe
@@ -13,7 +13,10 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, graph_inputs, orphans_between, read_by, toposort
 from graphc.public import pt, raise_op, shapes
 
-Replacements = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]] | None
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
+Replacements: TypeAlias = "Mapping[Variable, TensorLike] | Iterable[tuple[Variable, TensorLike]] | None"
 
 
 def _as_dict(replace: Replacements) -> dict[Variable, Variable]:
@@ -49,7 +52,7 @@ def with_sizes_of(old: Variable, new: Variable) -> Variable:
     unknown = _unknown_sizes(old, new)
     if not unknown:
         return new
-    shape: list[Any] = [None] * new.type.ndim
+    shape: list[int | None] = [None] * new.type.ndim
     for axis, size in unknown.items():
         shape[axis] = size
     # `specify_shape` alone is dropped where nothing but sizes are read, which are known then.
@@ -160,10 +163,10 @@ def rebuild(
 
 
 def clone_replace(
-    output: Variable | Sequence[Variable] | Mapping[Any, Variable],
+    output: Variable | Sequence[Variable] | Mapping[Hashable, Variable],
     replace: Replacements = None,
     copy_inputs_over: bool = True,
-    **kwargs: Any,
+    **kwargs: bool,
 ) -> Any:
     """Copy the graph of ``output``, replacing variables; the replacements themselves are not searched.
 
@@ -200,7 +203,7 @@ def clone_replace(
 
 
 def graph_replace(
-    outputs: Variable | Sequence[Variable] | Mapping[Any, Variable],
+    outputs: Variable | Sequence[Variable] | Mapping[Hashable, Variable],
     replace: Replacements = None,
     *,
     strict: bool = True,
@@ -272,7 +275,7 @@ def _keeps_its_identity(v: Variable) -> bool:
     return isinstance(v, SharedVariable)
 
 
-def _listed(outputs: Any) -> list[Variable]:
+def _listed(outputs: Variable | Sequence[Variable] | Mapping[Hashable, Variable]) -> list[Variable]:
     if isinstance(outputs, Variable):
         return [outputs]
     return list(outputs.values()) if isinstance(outputs, Mapping) else list(outputs)

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.type import Type
 from graphc_runtime.commit import commit
+
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Register
 
 
 class SharedVariable(Variable):
@@ -35,21 +38,21 @@ class SharedVariable(Variable):
     def __init__(
         self,
         type: Type,
-        value: Any = None,
+        value: object = None,
         strict: bool = False,
         allow_downcast: bool | None = None,
         name: str | None = None,
-        container: list[Any] | None = None,
+        container: Register | None = None,
     ) -> None:
         super().__init__(type, None, None, name)
         self._strict = strict
         self._allow_downcast = allow_downcast
         self._default_update: Variable | None = None
-        self.container: list[Any] = [None] if container is None else container
+        self.container: Register = [None] if container is None else container
         if container is None:
             self.container[0] = self._canonical(value, borrow=False)
 
-    def _canonical(self, value: Any, borrow: bool) -> Any:
+    def _canonical(self, value: object, borrow: bool) -> object:
         filtered = self.type.filter(value, strict=self._strict, allow_downcast=self._allow_downcast)
         return filtered if borrow or filtered is not value else copy.deepcopy(filtered)
 
@@ -58,7 +61,7 @@ class SharedVariable(Variable):
         value = self.container[0]
         return value if borrow else copy.deepcopy(value)
 
-    def set_value(self, new_value: Any, borrow: bool = False) -> None:
+    def set_value(self, new_value: object, borrow: bool = False) -> None:
         """Replace the value.
 
         Args:
@@ -79,7 +82,7 @@ class SharedVariable(Variable):
         return self._default_update
 
     @default_update.setter
-    def default_update(self, value: Any) -> None:
+    def default_update(self, value: Variable | None) -> None:
         self._default_update = None if value is None else self.type.filter_variable(value)
 
     def clone(self, name: str | None = None, **kwargs: Any) -> SharedVariable:

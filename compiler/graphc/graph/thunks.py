@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
@@ -17,6 +17,8 @@ from graphc_runtime.thunk import Flag, Register, Thunk
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from graphc.graph.executor import Body
 
 
 class PerformThunk(Thunk):
@@ -65,8 +67,14 @@ class _ToOne(PerformThunk):
 
     __slots__ = ("_dtype", "_flag", "_ndim", "_output", "_variable")
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(
+        self,
+        node: Apply,
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
+    ) -> None:
+        super().__init__(node, output_computed, input_registers, output_registers)
         ((self._output, self._flag, self._dtype, self._ndim, self._variable),) = self._checks
 
     def __call__(self) -> None:
@@ -86,8 +94,14 @@ class _OneToOne(_ToOne):
 
     __slots__ = ("_input",)
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(
+        self,
+        node: Apply,
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
+    ) -> None:
+        super().__init__(node, output_computed, input_registers, output_registers)
         (self._input,) = self._inputs
 
     def __call__(self) -> None:
@@ -127,7 +141,9 @@ class UserThunk(Thunk):
 
     __slots__ = ("_flags", "_lazy", "_node", "_thunk")
 
-    def __init__(self, thunk: Any, node: Apply, output_computed: Sequence[Flag]) -> None:
+    def __init__(
+        self, thunk: Callable[[], Sequence[int] | None], node: Apply, output_computed: Sequence[Flag]
+    ) -> None:
         self._thunk, self._node, self._lazy = thunk, node, bool(getattr(thunk, "lazy", False))
         self._flags = () if self._lazy or isinstance(thunk, Thunk) else output_computed
 
@@ -135,7 +151,7 @@ class UserThunk(Thunk):
     def lazy(self) -> bool:
         return self._lazy
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Sequence[int] | None:
         try:
             needed = self._thunk()
         except Exception as error:
@@ -191,7 +207,7 @@ class LoopThunk(PerformThunk):
         output_computed: Sequence[Flag],
         input_registers: Sequence[Register],
         output_registers: Sequence[Register],
-        body: Any,
+        body: Body,
     ) -> None:
         super().__init__(node, output_computed, input_registers, output_registers)
         self._body = body

@@ -5,19 +5,38 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
+from typing import Literal, TypeVar, overload
 
 from graphc.graph.basic import Apply, Constant, Variable, reads_of
 from graphc.graph.shared import SharedVariable
 
+_T = TypeVar("_T")
 
+
+@overload
 def walk(
-    nodes: Iterable[Any],
-    expand: Callable[[Any], Iterable[Any] | None],
+    nodes: Iterable[_T],
+    expand: Callable[[_T], Iterable[_T] | None],
+    bfs: bool = True,
+    hash_fn: Callable = id,
+    return_children: Literal[False] = False,
+) -> Iterator[_T]: ...
+@overload
+def walk(
+    nodes: Iterable[_T],
+    expand: Callable[[_T], Iterable[_T] | None],
+    bfs: bool = True,
+    hash_fn: Callable = id,
+    *,
+    return_children: Literal[True],
+) -> Iterator[tuple[_T, Iterable[_T] | None]]: ...
+def walk(
+    nodes: Iterable[_T],
+    expand: Callable[[_T], Iterable[_T] | None],
     bfs: bool = True,
     hash_fn: Callable = id,
     return_children: bool = False,
-) -> Iterator[Any]:
+) -> Iterator[_T] | Iterator[tuple[_T, Iterable[_T] | None]]:
     """Visit ``nodes`` and whatever ``expand`` returns for each visited one, each node once.
 
     Args:
@@ -165,7 +184,7 @@ def toposort(
                 yield node
 
 
-def walk_toposort(graphs: Iterable[Any], deps: Callable[[Any], Iterable[Any] | None]) -> Iterator[Any]:
+def walk_toposort(graphs: Iterable[_T], deps: Callable[[_T], Iterable[_T] | None]) -> Iterator[_T]:
     """Objects of any kind, each after those that ``deps`` says it depends on.
 
     Args:
@@ -178,10 +197,10 @@ def walk_toposort(graphs: Iterable[Any], deps: Callable[[Any], Iterable[Any] | N
     Source: A. B. Kahn, "Topological sorting of large networks", 1962.
     """
     waiting: dict[int, int] = {}
-    clients: dict[int, list[Any]] = {}
-    ready: deque[Any] = deque()
+    clients: dict[int, list[_T]] = {}
+    ready: deque[_T] = deque()
     for node, found in walk(graphs, lambda each: tuple(deps(each) or ()), bfs=False, return_children=True):
-        needed = {id(each) for each in found}
+        needed = {id(each) for each in found or ()}
         waiting[id(node)] = len(needed)
         for each in needed:
             clients.setdefault(each, []).append(node)
@@ -200,7 +219,7 @@ def walk_toposort(graphs: Iterable[Any], deps: Callable[[Any], Iterable[Any] | N
         raise ValueError(f"the graph contains cycles: {left} of {len(waiting)} objects depend on each other")
 
 
-def general_toposort(outputs: Iterable[Any], deps: Callable[[Any], Iterable[Any] | None]) -> list[Any]:
+def general_toposort(outputs: Iterable[_T], deps: Callable[[_T], Iterable[_T] | None]) -> list[_T]:
     """`walk_toposort` as a list."""
     return list(walk_toposort(outputs, deps))
 
@@ -246,7 +265,9 @@ def truncated_graph_inputs(
     def leads_on(v: Variable) -> bool:
         return v.owner is not None and any(parent in depends for parent in v.owner.inputs)
 
-    reached = walk(outputs, lambda v: v.owner.inputs if leads_on(v) else None, bfs=False)
+    reached = walk(
+        outputs, lambda v: v.owner.inputs if v.owner is not None and leads_on(v) else None, bfs=False
+    )
     return [v for v in reached if not isinstance(v, Constant) and (v in wanted or not leads_on(v))]
 
 

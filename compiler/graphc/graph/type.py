@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Constant, Variable
@@ -51,7 +51,7 @@ class Type:
 
     # Values ------------------------------------------------------------------------------------------------
 
-    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+    def filter(self, value: object, strict: bool = False, allow_downcast: bool | None = None) -> Any:
         """Return ``value``, or a conversion of it, as a value of this type.
 
         Args:
@@ -68,7 +68,7 @@ class Type:
         )
 
     def filter_inplace(
-        self, value: Any, storage: Any, strict: bool = False, allow_downcast: bool | None = None
+        self, value: object, storage: object, strict: bool = False, allow_downcast: bool | None = None
     ) -> Any:
         """As `filter`, reusing the object ``storage`` where the type knows how to."""
         return self.filter(value, strict=strict, allow_downcast=allow_downcast)
@@ -90,7 +90,7 @@ class Type:
         return self.values_eq(a, b)
 
     @staticmethod
-    def may_share_memory(a: Any, b: Any) -> bool:
+    def may_share_memory(a: object, b: object) -> bool:
         """Whether writing to one value could change the other."""
         return a is b
 
@@ -116,7 +116,7 @@ class Type:
         """A copy; with arguments, a type of the same class built from them."""
         return type(self)(*args, **kwargs) if args or kwargs else copy.copy(self)
 
-    def _identity(self) -> tuple[Any, ...]:
+    def _identity(self) -> tuple[Hashable, ...]:
         if self.__props__ is not None:
             return tuple(getattr(self, prop) for prop in self.__props__)
         return tuple(sorted((key, value) for key, value in self.__dict__.items() if not key.startswith("_")))
@@ -129,7 +129,7 @@ class Type:
 
     # Variables ---------------------------------------------------------------------------------------------
 
-    def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
+    def filter_variable(self, other: object, allow_convert: bool = True) -> Variable:
         """Return a variable of this type, or of a narrower one, that stands for ``other``.
 
         Args:
@@ -158,7 +158,7 @@ class Type:
         """A new root variable of this type."""
         return self.variable_type(self, None, name=name)
 
-    def make_constant(self, value: Any, name: str | None = None) -> Constant:
+    def make_constant(self, value: object, name: str | None = None) -> Constant:
         """A constant of this type; ``value`` passes through `filter`."""
         constant = self.constant_type(self, value, name=name)
         constant._location = capture()

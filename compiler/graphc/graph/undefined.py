@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, NoReturn, TypeGuard
 
 import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
 from graphc.graph.type import Type
+
+if TYPE_CHECKING:
+    from graphc.graph.op import Op
 
 
 class DisconnectedType(Type):
@@ -22,7 +25,7 @@ class DisconnectedType(Type):
 
     __props__ = ()
 
-    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+    def filter(self, value: object, strict: bool = False, allow_downcast: bool | None = None) -> NoReturn:
         raise TypeError(
             "a disconnected gradient has no value; pass return_disconnected='zero' to get zeros instead"
         )
@@ -44,7 +47,7 @@ class NullType(Type):
     def __init__(self, why_null: str = "no reason was given") -> None:
         self.why_null = why_null
 
-    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+    def filter(self, value: object, strict: bool = False, allow_downcast: bool | None = None) -> NoReturn:
         raise TypeError(f"an undefined gradient has no value: {self.why_null}")
 
 
@@ -68,12 +71,12 @@ def null_type(why_null: str = "no reason was given", name: str | None = None) ->
     return NullType(why_null)(name)
 
 
-def _null(kind: str, op: Any, x_pos: int, x: Variable, comment: str) -> Variable:
+def _null(kind: str, op: Op, x_pos: int, x: Variable, comment: str) -> Variable:
     why = f"the gradient of {op} with respect to input {x_pos} ({x}){describe(x.location)} is {kind}"
     return null_type(f"{why}: {comment}" if comment else why)
 
 
-def grad_not_implemented(op: Any, x_pos: int, x: Variable, comment: str = "") -> Variable:
+def grad_not_implemented(op: Op, x_pos: int, x: Variable, comment: str = "") -> Variable:
     """What `pullback` returns for an input whose rule has not been written.
 
     Args:
@@ -91,7 +94,7 @@ def grad_not_implemented(op: Any, x_pos: int, x: Variable, comment: str = "") ->
     return _null("not implemented", op, x_pos, x, comment)
 
 
-def grad_undefined(op: Any, x_pos: int, x: Variable, comment: str = "") -> Variable:
+def grad_undefined(op: Op, x_pos: int, x: Variable, comment: str = "") -> Variable:
     """What `pullback` returns for an input in which the op is not differentiable; arguments as
     `grad_not_implemented`.
 

@@ -18,8 +18,9 @@ from graphc.graph.type import register_transfer, transfer
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 __all__ = [
     "as_tensor",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-def is_weak_scalar(x: Any) -> bool:
+def is_weak_scalar(x: object) -> bool:
     """Whether ``x`` is a Python number, whose dtype gives way to that of an array it meets (NEP 50).
 
     Examples:
@@ -42,13 +43,13 @@ def is_weak_scalar(x: Any) -> bool:
     return type(x) in (bool, int, float, complex)
 
 
-def _is_masked(x: float | np.ndarray) -> bool:
+def _is_masked(x: object) -> bool:
     """Whether ``x`` has a mask. `numpy.ma` takes 8 ms to import: who has none has not imported it either."""
     return type(x) is not np.ndarray and "numpy.ma" in sys.modules and isinstance(x, np.ma.MaskedArray)
 
 
 def constant(
-    x: Any, name: str | None = None, ndim: int | None = None, dtype: DTypeLike | None = None
+    x: TensorLike, name: str | None = None, ndim: int | None = None, dtype: DTypeLike | None = None
 ) -> TensorConstant:
     """A constant tensor.
 
@@ -110,7 +111,7 @@ def _with_ndim(data: np.ndarray, ndim: int) -> np.ndarray:
     return data.reshape((1,) * (ndim - data.ndim) + data.shape)
 
 
-def has_variable(x: Any) -> bool:
+def has_variable(x: object) -> bool:
     """Whether nested lists hold a variable."""
     if isinstance(x, list | tuple):
         return any(has_variable(item) for item in x)
@@ -118,7 +119,7 @@ def has_variable(x: Any) -> bool:
 
 
 def as_tensor_variable(
-    x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None
+    x: Any, name: str | None = None, ndim: int | None = None, dtype: DTypeLike | None = None
 ) -> TensorVariable:
     """``x`` as a tensor variable; a variable is returned as it is.
 
@@ -207,7 +208,7 @@ def get_underlying_scalar_constant_value(x: Any, only_process_constants: bool = 
             return get_underlying_scalar_constant_value(x.owner.inputs[kept])
         inputs = _constant_inputs(x)
         if inputs is not None:
-            cells: list[list[Any]] = [[None] for _ in x.owner.outputs]
+            cells: list[Register] = [[None] for _ in x.owner.outputs]
             x.owner.op.perform(x.owner, inputs, cells)
             return get_underlying_scalar_constant_value(constant(cells[x.index or 0][0]))
     raise NotScalarConstantError(f"{x} is not a scalar whose value is known before the graph is run")
@@ -226,12 +227,12 @@ def _check_conditions(x: Variable) -> None:
             raise NotScalarConstantError(f"{x} raises when the graph is run: {condition} does not hold")
 
 
-def _constant_inputs(x: Variable) -> list[Any] | None:
+def _constant_inputs(x: Variable) -> list[np.ndarray] | None:
     """The values of a node's inputs where these are constants, or scalars computed from some."""
     assert x.owner is not None
     if not type(x.owner.op).__module__.startswith("graphc.ops."):
         return None  # an op of a user may do more than compute
-    values: list[Any] = []
+    values: list[np.ndarray] = []
     for v in x.owner.inputs:
         if isinstance(v, Constant):
             values.append(v.data)

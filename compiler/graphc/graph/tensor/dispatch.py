@@ -11,8 +11,9 @@ Source: NEP 13 (``__array_ufunc__``) and NEP 18 (``__array_function__``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -118,7 +119,7 @@ def missing(target: Target, called: str, name: str, because: str = "") -> TypeEr
 
 
 def call_ufunc(
-    target: Target, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]
+    target: Target, ufunc: np.ufunc, method: str, inputs: Sequence[TensorLike], kwargs: Mapping[str, object]
 ) -> Any:
     """What ``__array_ufunc__`` returns.
 
@@ -153,7 +154,9 @@ def call_ufunc(
     return _with_options(target, function, table[name], called, inputs, {"axis": axis, **options})
 
 
-def _elementwise(target: Target, name: str, called: str, inputs: Sequence[Any], options: Any) -> Any:
+def _elementwise(
+    target: Target, name: str, called: str, inputs: Sequence[TensorLike], options: Mapping[str, object]
+) -> Any:
     options = {key: value for key, value in options.items() if key not in _WITHOUT_EFFECT}
     if options.get("order", "K") in ("K", "C", "A"):
         options.pop("order", None)
@@ -170,17 +173,17 @@ def _elementwise(target: Target, name: str, called: str, inputs: Sequence[Any], 
     return function(*inputs)
 
 
-def _as_operand(target: Target, x: TensorVariable | float) -> Any:
+def _as_operand(target: Target, x: Any) -> Any:
     return x if hasattr(x, "ndim") else target.find("as_tensor_variable")(x)
 
 
 def _with_options(
     target: Target,
-    function: Any,
+    function: Callable[..., Any],
     name: str,
     called: str,
-    inputs: Sequence[TensorVariable],
-    options: dict[str, int | None],
+    inputs: Sequence[TensorLike],
+    options: Mapping[str, object],
 ) -> Any:
     known = _parameters(name)
     unknown = [key for key in options if known is not None and key not in known]
@@ -192,7 +195,9 @@ def _with_options(
 # Other functions --------------------------------------------------------------------------------------------
 
 
-def call_function(target: Target, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def call_function(
+    target: Target, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+) -> Any:
     """What ``__array_function__`` returns.
 
     Raises:
@@ -230,8 +235,13 @@ def _parameters(name: str) -> list[str] | None:
 
 
 def _translated(
-    target: Target, func: Any, name: str, called: str, args: Sequence[Any], kwargs: dict[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
+    target: Target,
+    func: Callable[..., object],
+    name: str,
+    called: str,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> tuple[list[object], dict[str, object]]:
     """Arguments as our function takes them: those that NumPy requires by position, others by name."""
     try:
         parameters = inspect.signature(func).parameters
@@ -239,8 +249,8 @@ def _translated(
     except (TypeError, ValueError):
         return list(args), dict(kwargs)
     known = _parameters(name)
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
+    positional: list[object] = []
+    keywords: dict[str, object] = {}
     for key, value in given.items():
         theirs = parameters[key]
         if theirs.kind is theirs.VAR_POSITIONAL:
@@ -261,7 +271,7 @@ def _translated(
 # Symbolic variables -----------------------------------------------------------------------------------------
 
 
-def _find(name: str) -> Any:
+def _find(name: str) -> Callable[..., Any] | None:
     found: Any = pt
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -281,12 +291,18 @@ class NumpyProtocols:
     __array_priority__ = 1000
 
     def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *inputs: TensorLike, **kwargs: Any
+        self, ufunc: np.ufunc, method: str, *inputs: TensorLike, **kwargs: object
     ) -> TensorVariable:
         """Let ``np.exp(x)``, ``array + x`` and ``np.add.reduce(x)`` build graphs."""
         return call_ufunc(symbolic_target(), ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> TensorVariable | int:
+    def __array_function__(
+        self,
+        func: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> TensorVariable | int:
         """Let ``np.concatenate([x, y])`` and the like build graphs."""
         return call_function(symbolic_target(), func, args, kwargs)
 
@@ -302,7 +318,7 @@ class NumpyProtocols:
             "has get_value()"
         )
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The namespace of the array API standard: `graphc.array_api`."""
         return array_api.namespace(api_version)
 
@@ -311,7 +327,7 @@ class NumpyProtocols:
         """The device, as the array API standard asks for it."""
         return "cpu"
 
-    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+    def to_device(self, device: str, /, *, stream: object = None) -> Self:
         """The variable itself, on the one device there is.
 
         Raises:

@@ -7,7 +7,7 @@ NumPy's arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,7 @@ import numpy as np
 from graphc.public import raise_op
 
 if TYPE_CHECKING:
-    from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import AxisLike
+    from graphc.graph.tensor.like import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 Find = Callable[[str], Any]
@@ -26,29 +25,29 @@ Find = Callable[[str], Any]
 # Ufuncs -----------------------------------------------------------------------------------------------------
 
 
-def _fmax(find: Find, a: Any, b: Any) -> Any:
+def _fmax(find: Find, a: TensorVariable, b: TensorVariable) -> TensorVariable:
     return find("where")(find("isnan")(a), b, find("where")(find("isnan")(b), a, find("maximum")(a, b)))
 
 
-def _fmin(find: Find, a: Any, b: Any) -> Any:
+def _fmin(find: Find, a: TensorVariable, b: TensorVariable) -> TensorVariable:
     return find("where")(find("isnan")(a), b, find("where")(find("isnan")(b), a, find("minimum")(a, b)))
 
 
-def _float_power(find: Find, a: Any, b: Any) -> Any:
+def _float_power(find: Find, a: TensorVariable, b: TensorVariable) -> TensorVariable:
     return find("pow")(find("cast")(a, "float64"), find("cast")(b, "float64"))
 
 
-def _heaviside(find: Find, x: Any, at_zero: Any) -> Any:
+def _heaviside(find: Find, x: TensorVariable, at_zero: TensorVariable) -> TensorVariable:
     step = find("where")(find("lt")(x, 0), 0.0, find("where")(find("eq")(x, 0), at_zero, 1.0))
     return find("where")(find("isnan")(x), x, step)
 
 
-def _modf(find: Find, x: Any) -> tuple[Any, Any]:
+def _modf(find: Find, x: TensorVariable) -> tuple[TensorVariable, TensorVariable]:
     whole = find("trunc")(x)
     return find("copysign")(find("where")(find("isinf")(x), 0.0, x - whole), x), whole
 
 
-UFUNCS: dict[str, Callable[..., Any]] = {
+UFUNCS: dict[str, Callable[..., TensorVariable | tuple[TensorVariable, ...]]] = {
     "fmax": _fmax,
     "fmin": _fmin,
     "float_power": _float_power,
@@ -75,21 +74,25 @@ def _is_complex(find: Find, x: TensorVariable) -> bool:
 # Splitting --------------------------------------------------------------------------------------------------
 
 
-def _pieces(x: Any, bounds: list[TensorVariable | int], axis: int) -> list[TensorVariable]:
+def _pieces(x: TensorVariable, bounds: list[TensorVariable | int], axis: int) -> list[TensorVariable]:
     front = (slice(None),) * (axis % x.ndim)
     ends = [None, *bounds, None]
     return [x[(*front, slice(a, b))] for a, b in pairwise(ends)]
 
 
 def _split(
-    find: Find, ary: Variable, indices_or_sections: Any, axis: int = 0, exact: bool = True
+    find: Find,
+    ary: TensorVariable,
+    indices_or_sections: int | Sequence[TensorVariable | int],
+    axis: int = 0,
+    exact: bool = True,
 ) -> list[TensorVariable]:
     """``numpy.split``: a number of equal parts, or the positions of the cuts.
 
     Raises:
         ValueError: the size is known and not a multiple of the number of parts.
     """
-    if np.ndim(indices_or_sections) or not isinstance(indices_or_sections, int | np.integer):
+    if not isinstance(indices_or_sections, int | np.integer):
         return _pieces(ary, list(indices_or_sections), axis)
     count = int(indices_or_sections)
     if count < 1:
@@ -116,7 +119,7 @@ def _array_split(
     return _split(find, ary, indices_or_sections, axis, exact=False)
 
 
-def _unstack(find: Find, x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def _unstack(find: Find, x: TensorVariable, /, *, axis: int = 0) -> tuple[TensorVariable, ...]:
     return tuple(find("moveaxis")(x, axis, 0))
 
 
@@ -136,7 +139,13 @@ def _round(find: Find, a: TensorVariable, decimals: int = 0, out: None = None) -
 
 
 def _clip(
-    find: Find, a: Variable, a_min: Any = None, a_max: int | None = None, *, min: Any = None, max: Any = None
+    find: Find,
+    a: TensorVariable,
+    a_min: TensorLike | None = None,
+    a_max: TensorLike | None = None,
+    *,
+    min: TensorLike | None = None,
+    max: TensorLike | None = None,
 ) -> TensorVariable:
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     if low is not None and high is not None:
@@ -146,7 +155,7 @@ def _clip(
     return find("tensor_copy")(a) if high is None else find("minimum")(a, high)
 
 
-def _no_out(out: Any) -> None:
+def _no_out(out: object) -> None:
     if out is not None:
         raise TypeError("out= cannot take the result, as it has no value yet; write y = np.round(x)")
 
@@ -178,7 +187,12 @@ def _average(
 
 
 def _nan_to_num(
-    find: Find, x: TensorVariable, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+    find: Find,
+    x: TensorVariable,
+    copy: bool = True,
+    nan: float = 0.0,
+    posinf: TensorLike | None = None,
+    neginf: TensorLike | None = None,
 ) -> TensorVariable:
     if np.dtype(x.dtype).kind != "f":
         return x
@@ -190,8 +204,8 @@ def _nan_to_num(
     return where(find("eq")(x, -np.inf), bottom, numbers)
 
 
-def _without_nan(kind: str, neutral: float) -> Callable[..., Any]:
-    def reduce(find: Find, a: TensorVariable, axis: int | None = None, **options: Any) -> TensorVariable:
+def _without_nan(kind: str, neutral: float) -> Callable[..., TensorVariable]:
+    def reduce(find: Find, a: TensorVariable, axis: int | None = None, **options: bool) -> TensorVariable:
         return find(kind)(find("where")(find("isnan")(a), neutral, a), axis=axis, **options)
 
     return reduce
@@ -202,7 +216,9 @@ def _nanmean(find: Find, a: TensorVariable, axis: AxisLike = None, keepdims: boo
     return total / find("sum")(find("logical_not")(find("isnan")(a)), axis=axis, keepdims=keepdims)
 
 
-def _append(find: Find, arr: TensorVariable, values: TensorVariable, axis: Any = None) -> TensorVariable:
+def _append(
+    find: Find, arr: TensorVariable, values: TensorVariable, axis: int | None = None
+) -> TensorVariable:
     parts = [find("as_tensor_variable")(x) for x in (arr, values)]
     return find("concatenate")([find("ravel")(x) for x in parts] if axis is None else parts, axis=axis or 0)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.type import TensorType
 
 
-def filter_array(
-    type_: TensorType, value: np.ndarray, strict: bool, allow_downcast: bool | None
-) -> np.ndarray:
+def filter_array(type_: TensorType, value: object, strict: bool, allow_downcast: bool | None) -> np.ndarray:
     """Convert ``value`` to an aligned array of native byte order, or raise TypeError. An array that is one
     already is returned as it is, also of a class derived from ``ndarray``, as a map of a file.
     """
@@ -40,7 +38,7 @@ def filter_array(
     return array
 
 
-def _exact(type_: TensorType, value: np.ndarray) -> np.ndarray:
+def _exact(type_: TensorType, value: object) -> np.ndarray:
     if not isinstance(value, np.ndarray):
         raise TypeError(
             f"expected an array of {type_} (strict), got {value!r:.80} of type {type(value).__name__}"
@@ -50,7 +48,7 @@ def _exact(type_: TensorType, value: np.ndarray) -> np.ndarray:
     return value
 
 
-def _as_array(type_: TensorType, value: Any, dtype: np.dtype | None) -> np.ndarray:
+def _as_array(type_: TensorType, value: object, dtype: np.dtype | None) -> np.ndarray:
     try:
         return np.asarray(value, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
@@ -59,7 +57,7 @@ def _as_array(type_: TensorType, value: Any, dtype: np.dtype | None) -> np.ndarr
         ) from None
 
 
-def _cast(type_: TensorType, value: Any, array: np.ndarray) -> np.ndarray:
+def _cast(type_: TensorType, value: object, array: np.ndarray) -> np.ndarray:
     """Cast without looking at the values, as ``astype`` does; ``array`` is what NumPy makes of ``value``."""
     if array.dtype.kind not in "biufc":
         return _as_array(type_, value, type_.numpy_dtype)
@@ -83,7 +81,7 @@ def _widened(type_: TensorType, array: np.ndarray) -> np.ndarray:
     return array.astype(wanted)
 
 
-def _from_python(type_: TensorType, value: Any, allow_downcast: bool | None) -> np.ndarray:
+def _from_python(type_: TensorType, value: object, allow_downcast: bool | None) -> np.ndarray:
     """Convert numbers and nested lists, whose dtype nobody chose, when the values survive: NumPy's scalars,
     too, which are what its functions return for Python numbers.
     """

@@ -12,7 +12,7 @@ from graphc.graph.tensor.variable import TensorVariable
 class TensorSharedVariable(TensorVariable, SharedVariable):
     """A shared tensor; its value is always a C-contiguous, aligned array, which compiled code can read."""
 
-    def _canonical(self, value: np.ndarray, borrow: bool) -> np.ndarray:
+    def _canonical(self, value: object, borrow: bool) -> np.ndarray:
         array = self.type.filter(value, strict=self._strict, allow_downcast=self._allow_downcast)
         if borrow and type(array) is np.ndarray and array.flags.carray:
             return array

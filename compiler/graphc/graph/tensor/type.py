@@ -103,7 +103,7 @@ class TensorType(Type):
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         shape: Iterable[int | bool | None] | None = None,
         name: str | None = None,
         broadcastable: Iterable[bool] | None = None,
@@ -158,7 +158,7 @@ class TensorType(Type):
 
     # Values ------------------------------------------------------------------------------------------------
 
-    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> np.ndarray:
+    def filter(self, value: object, strict: bool = False, allow_downcast: bool | None = None) -> np.ndarray:
         """``value`` as an array of this type.
 
         Args:
@@ -174,7 +174,7 @@ class TensorType(Type):
         return filter_array(self, value, strict, allow_downcast)
 
     def filter_inplace(
-        self, value: Any, storage: Any, strict: bool = False, allow_downcast: bool | None = None
+        self, value: object, storage: Any, strict: bool = False, allow_downcast: bool | None = None
     ) -> np.ndarray:
         array = self.filter(value, strict=strict, allow_downcast=allow_downcast)
         fits = (
@@ -203,13 +203,13 @@ class TensorType(Type):
         return arrays_close(a, b, allow_remove_inf, allow_remove_nan, rtol, atol)
 
     @staticmethod
-    def may_share_memory(a: Any, b: Any) -> bool:
+    def may_share_memory(a: object, b: object) -> bool:
         return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
 
     def get_shape_info(self, obj: Any) -> tuple[int, ...]:
         return np.shape(obj)
 
-    def get_size(self, shape_info: Any) -> int:
+    def get_size(self, shape_info: tuple[int, ...]) -> int:
         """Bytes of an array of the given shape."""
         return int(np.prod(shape_info, dtype=np.int64)) * self.numpy_dtype.itemsize
 
@@ -234,7 +234,7 @@ class TensorType(Type):
             )
         )
 
-    def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
+    def filter_variable(self, other: object, allow_convert: bool = True) -> Variable:
         """A variable of this type or a narrower one that stands for ``other``.
 
         When ``other`` knows less about its shape, the result is a `specify_shape` of it that carries what
@@ -272,7 +272,7 @@ class TensorType(Type):
     def __hash__(self) -> int:
         return self._hash
 
-    def __getstate__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> tuple[object, ...]:
         return (self.dtype, self.shape, self.name)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -292,7 +292,7 @@ class TensorType(Type):
         return f"<code>{self.dtype}</code>, {self.ndim} axes: {sizes}"
 
 
-def exact_type(type_: Type) -> tuple[np.dtype[Any] | None, int]:
+def exact_type(type_: Type) -> tuple[np.dtype | None, int]:
     """The dtype object and the rank that say all about arrays of a type; (None, -1) if they do not."""
     if type(type_) is TensorType and all(size is None for size in type_.shape):
         return type_.numpy_dtype, type_.ndim

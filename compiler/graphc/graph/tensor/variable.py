@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, DTypeLike, IndexLike, SizeLike, TensorLike
     from graphc.graph.tensor.type import TensorType
     from graphc.tensor.at import At
+
+
+_Number = TypeVar("_Number", bound=complex)
 
 
 def _binary(name: str, reflected: bool = False) -> Callable[[TensorOperators, TensorLike], TensorVariable]:
@@ -296,7 +299,7 @@ class TensorConstant(TensorVariable, Constant):
         return self.data
 
     @property
-    def unique_value(self) -> Any:
+    def unique_value(self) -> np.generic | None:
         """The value that all elements share; None when they differ or there are none."""
         data = self.data
         if data.size == 0:
@@ -304,11 +307,11 @@ class TensorConstant(TensorVariable, Constant):
         first = data.flat[0]
         return first if data.size == 1 or bool((data == first).all()) else None
 
-    def signature(self) -> tuple[Any, bytes]:
+    def signature(self) -> tuple[TensorType, bytes]:
         """Equal for constants of one type and value; NaN is equal to NaN here."""
         return self.type, self.data.tobytes()
 
-    def _scalar(self, convert: Callable[[Any], Any]) -> Any:
+    def _scalar(self, convert: Callable[[Any], _Number]) -> _Number:
         if self.data.ndim:
             raise TypeError(
                 f"only a constant of 0 dimensions converts to a Python number, got one of {self.type}"
@@ -335,5 +338,5 @@ class TensorConstant(TensorVariable, Constant):
     def __copy__(self) -> TensorConstant:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TensorConstant:
+    def __deepcopy__(self, memo: dict[int, object]) -> TensorConstant:
         return self

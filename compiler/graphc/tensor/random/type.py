@@ -58,9 +58,7 @@ class RandomGeneratorType(TensorType):
             return RandomGeneratorType(self.bit_generator, kwargs.get("name", self.name))
         return TensorType(dtype, shape, kwargs.get("name", self.name))
 
-    def filter(
-        self, value: TensorLike, strict: bool = False, allow_downcast: bool | None = None
-    ) -> np.ndarray:
+    def filter(self, value: object, strict: bool = False, allow_downcast: bool | None = None) -> np.ndarray:
         """``value`` as a state.
 
         Args:
