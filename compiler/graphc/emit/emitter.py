@@ -21,7 +21,6 @@ from graphc.graph.tensor.type import TensorType
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
     from graphc.graph.type import Type
 
 # Larger constants are arguments, so that code depends on the structure of a graph and not on data.
@@ -198,7 +197,7 @@ class Emitter(IndexCode):
             self._names[key] = self.raw(f"tensor.dim {operand}, {self.const_index(axis)} : {type_text}")
         return self._names[key]
 
-    def dim_of(self, variable: TensorVariable, operand: str, axis: int) -> str:
+    def dim_of(self, variable: Variable, operand: str, axis: int) -> str:
         """The size of a dimension of a variable."""
         return self.dim(operand, self.type_of(variable), axis)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,17 +21,22 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 
-def _as_indices(indices: TensorVariable) -> TensorVariable:
+_Size = TypeVar("_Size")
+
+
+def _as_indices(indices: TensorLike) -> TensorVariable:
     indices = as_tensor_variable(indices)
     if indices.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"indices must be integers, got {indices} of dtype {indices.type.dtype}")
     return cast_to(indices, "int64")
 
 
-def _taken(shape: Sequence[int | str | None], indices: Sequence[int | str | None], axis: int) -> list[Any]:
+def _taken(shape: Sequence[_Size], indices: Sequence[_Size], axis: int) -> list[_Size]:
     return [*shape[:axis], *indices, *shape[axis + 1 :]]
 
 
@@ -57,13 +62,13 @@ class Take(Op):
     def __init__(self, axis: int) -> None:
         self.axis = axis
 
-    def make_node(self, x: Any, indices: Any) -> Apply:
+    def make_node(self, x: TensorLike, indices: TensorLike) -> Apply:
         x, indices = as_tensor_variable(x), _as_indices(indices)
         normalize_axis(self.axis, x.type.ndim, "take")
         shape = _taken(x.type.shape, indices.type.shape, self.axis)
         return Apply(self, [x, indices], [TensorType(x.type.dtype, shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         x, indices = inputs
         _check(node, indices, x.shape[self.axis], self.axis)
         output_storage[0][0] = np.asarray(np.take(x, indices, axis=self.axis))
@@ -100,7 +105,7 @@ class Put(Op):
         self.axis = axis
         self.set_instead_of_inc = set_instead_of_inc
 
-    def make_node(self, x: Any, y: Any, indices: Any) -> Apply:
+    def make_node(self, x: TensorLike, y: TensorLike, indices: TensorLike) -> Apply:
         x, y, indices = as_tensor_variable(x), as_tensor_variable(y), _as_indices(indices)
         normalize_axis(self.axis, x.type.ndim, "put")
         shape = _taken(x.type.shape, indices.type.shape, self.axis)
@@ -114,7 +119,7 @@ class Put(Op):
                 )
         return Apply(self, [x, y, indices], [x.type.make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         x, y, indices = inputs
         _check(node, indices, x.shape[self.axis], self.axis)
         static = node.inputs[1].type.shape
@@ -124,7 +129,7 @@ class Put(Op):
                 f"cannot put an array of shape {y.shape} where {tuple(shape)} is{describe(node.location)}"
             )
         out = np.array(x, copy=True)
-        where = (slice(None),) * self.axis + (indices,)
+        where: Any = (slice(None),) * self.axis + (indices,)
         if self.set_instead_of_inc:
             out[where] = y
         elif out.dtype == np.bool_:
@@ -165,7 +170,7 @@ class Put(Op):
         t_x = pt.zeros_like(x) if t_x is None else t_x
         return [self(t_x, pt.zeros_like(y) if t_y is None else t_y, indices)]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         (x, y, indices), out = node.inputs, node.outputs[0]
         shape = _taken(x.type.shape, indices.type.shape, self.axis)
         region = e.tensor_type(out.type.dtype, shape)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
@@ -94,5 +94,5 @@ class TridiagonalSolve(_MatrixOp):
         if g is None:
             return [None] * 6
         why = 'use solve(a, b, assume_a="tridiagonal")'
-        undefined: Any = [grad_not_implemented(self, i, x, why) for i, x in enumerate(factors[:4])]
+        undefined: list[Variable] = [grad_not_implemented(self, i, x, why) for i, x in enumerate(factors[:4])]
         return [*undefined, None, TridiagonalSolve(not self.transposed)(*factors, g)]

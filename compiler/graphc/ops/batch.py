@@ -21,7 +21,7 @@ from graphc.ops.subtensor import Subtensor
 from graphc.public import loops
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
+    pass
 
 # How many of the last rows of a variable are read; None where it may be any.
 RowsRead = Callable[[Variable], int | None]
@@ -49,7 +49,7 @@ def batch_graph(
 
 
 def batch_some(
-    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: TensorVariable | int
+    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: Variable | int
 ) -> tuple[list[Variable], list[bool]]:
     """The outputs for a batch, and which of them have its axis in front."""
     memo: dict[Variable, Variable] = {}
@@ -79,7 +79,7 @@ def _is_batched(v: Variable, memo: Mapping[Variable, Variable]) -> bool:
 
 
 def _batch_node(
-    node: Apply, memo: Mapping[Variable, Variable], size: TensorVariable | int, rows_read: RowsRead
+    node: Apply, memo: Mapping[Variable, Variable], size: Variable | int, rows_read: RowsRead
 ) -> list[Variable]:
     """The outputs of a node for a batch of some of its inputs; an output of unchanged rank is the same for
     all.

@@ -8,7 +8,7 @@ indices count in both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Variable
@@ -20,10 +20,10 @@ from graphc.ops.subtensor import IncSubtensor, Subtensor
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
+    pass
 
 
-def with_axis(x: TensorVariable, is_batched: bool) -> TensorVariable:
+def with_axis(x: Variable, is_batched: bool) -> Variable:
     """An operand that broadcasts: with an axis of size 1 in front where it lacks the batch axis."""
     return x if is_batched else pt.dimshuffle(x, ("x", *range(x.type.ndim)))
 
@@ -31,7 +31,7 @@ def with_axis(x: TensorVariable, is_batched: bool) -> TensorVariable:
 # Integer arrays ---------------------------------------------------------------------------------------------
 
 
-def batch_take(axis: int, x: Any, indices: Any, x_batched: bool, indices_batched: bool) -> Variable:
+def batch_take(axis: int, x: Variable, indices: Variable, x_batched: bool, indices_batched: bool) -> Variable:
     """``Take(axis)`` of a batch of arrays, of indices, or of both; the batch axis is the first."""
     if not indices_batched:
         return Take(axis + 1)(x, indices)
@@ -60,7 +60,7 @@ def batch_put(op: Put, x: Variable, y: Variable, indices: Variable, indices_batc
     return pt.dimshuffle(parted, [moved.index(a) for a in range(x.type.ndim)])
 
 
-def _joined(x: Any, axis: int) -> Any:
+def _joined(x: Variable, axis: int) -> Variable:
     """A batch of arrays with the batch axis and the indexed one as a single axis in front."""
     rest = [a for a in range(1, x.type.ndim) if a != axis + 1]
     sizes = sizes_of(x)
@@ -68,7 +68,7 @@ def _joined(x: Any, axis: int) -> Any:
     return pt.reshape(moved, [product_of([sizes[0], sizes[axis + 1]]), *(sizes[a] for a in rest)])
 
 
-def _positions(x: Any, axis: int, indices: Any) -> Any:
+def _positions(x: Variable, axis: int, indices: Variable) -> Variable:
     """Indices of each element of the batch, as positions along the joined axis."""
     count, length = size_of(x, 0), size_of(x, axis + 1)
     # Reading the positions from a list of all of them checks bounds and resolves negative ones.
@@ -88,16 +88,16 @@ def _between(rank: int, axis: int, ndim: int) -> list[int]:
 
 
 def _split_bounds(
-    op: Any, bounds: Sequence[TensorVariable], batched: Sequence[bool]
-) -> tuple[list[Entry], list[TensorVariable], dict[int, Any]]:
+    op: Subtensor | IncSubtensor, bounds: Sequence[Variable], batched: Sequence[bool]
+) -> tuple[list[Entry], list[Variable], dict[int, Variable]]:
     """Entries and bounds that are the same for all, and the batched integers by axis.
 
     Raises:
         VectorizeError: the bounds of a slice are batched.
     """
     entries: list[Entry] = []
-    same: list[Any] = []
-    single: dict[int, Any] = {}
+    same: list[Variable] = []
+    single: dict[int, Variable] = {}
     given = iter(zip(bounds, batched, strict=True))
     for axis, entry in enumerate(op.idx_list):
         own = [next(given) for _ in range(entry.operands())]
@@ -112,7 +112,7 @@ def _split_bounds(
     return entries, same, single
 
 
-def batch_subtensor(op: Subtensor, inputs: Sequence[Any], batched: Sequence[bool]) -> Variable:
+def batch_subtensor(op: Subtensor, inputs: Sequence[Variable], batched: Sequence[bool]) -> Variable:
     """Slices of a batch of arrays; single indices may be batched, too."""
     entries, bounds, single = _split_bounds(op, inputs[1:], batched[1:])
     x, is_batched = inputs[0], batched[0]
@@ -128,7 +128,7 @@ def batch_subtensor(op: Subtensor, inputs: Sequence[Any], batched: Sequence[bool
 
 
 def batch_inc_subtensor(
-    op: IncSubtensor, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable | int
+    op: IncSubtensor, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
 ) -> Variable:
     """Slices of a batch of arrays set or increased; a single index may be batched if it is the only one."""
     entries, bounds, single = _split_bounds(op, inputs[2:], batched[2:])

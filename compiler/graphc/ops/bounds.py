@@ -6,9 +6,11 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from graphc.emit.emitter import Emitter
 
 # Stands for a bound that is a symbolic operand.
@@ -50,7 +52,7 @@ class Entry(NamedTuple):
         )
         return start if self.single else f"{start}:{stop}{':' + step if step else ''}"
 
-    def fill(self, values: Iterator[Any]) -> slice | int:
+    def fill(self, values: Iterator[np.ndarray | int]) -> slice | int:
         """The index with the symbolic bounds replaced by values."""
         start, stop, step = (
             int(next(values)) if bound == SYMBOLIC else bound for bound in (self.start, self.stop, self.step)
@@ -93,7 +95,7 @@ class Normalized(NamedTuple):
     stride: str
 
 
-def emit_entry(entry: Entry, size: str, operands: Iterator[str], e: Any, what: str) -> Normalized:
+def emit_entry(entry: Entry, size: str, operands: Iterator[str], e: Emitter, what: str) -> Normalized:
     """Code that normalises one entry by the rules of Python's slices.
 
     Args:
@@ -107,10 +109,11 @@ def emit_entry(entry: Entry, size: str, operands: Iterator[str], e: Any, what: s
     if entry.full:
         return Normalized(zero, size, one)
     start, stop, step = (
-        None if b is None else next(operands) if b == SYMBOLIC else e.const_index(b)
+        None if b is None else e.const_index(b) if isinstance(b, int) else next(operands)
         for b in (entry.start, entry.stop, entry.step)
     )
     if entry.single:
+        assert start is not None
         offset = _wrap(start, size, e)
         inside = e.both(e.compare("sge", offset, zero), e.compare("slt", offset, size))
         message = f"index {{given}} is out of bounds for {what} of size {{expected}}"
@@ -135,7 +138,7 @@ def _limited(step: str, number: Bound, e: Emitter) -> str:
     return e.arith("minsi", e.arith("maxsi", step, e.const_index(-_LONGEST)), e.const_index(_LONGEST))
 
 
-def _wrap(bound: Any, size: str, e: Emitter) -> str:
+def _wrap(bound: str, size: str, e: Emitter) -> str:
     """A negative bound counts from the end."""
     known = e.known(bound)
     if known is not None:

@@ -13,12 +13,11 @@ from graphc.public import pt
 if TYPE_CHECKING:
     import numpy as np
 
-    from graphc.graph.tensor.variable import TensorVariable
 
 Shape = tuple[int | None, ...]
 
 
-def broadcast_static(shapes: Sequence[Shape], what: str, operands: Sequence[TensorVariable] = ()) -> Shape:
+def broadcast_static(shapes: Sequence[Shape], what: str, operands: Sequence[Variable] = ()) -> Shape:
     """The static shape of the result of operands of equal rank.
 
     Args:

@@ -47,7 +47,7 @@ class QRPivoted(_MatrixOp):
         if g_q is None and g_r is None:
             return [None, None]
         moved = pt.permute_row_elements(a, order)
-        g: Any = conj(_qr_pullback(moved, k, q, r, g_q, g_r))
+        g: Variable = conj(_qr_pullback(moved, k, q, r, g_q, g_r))
         return [pt.permute_row_elements(g, order, inverse=True), None]
 
 
@@ -111,7 +111,7 @@ class Logm(_Principal):
         """A block of the logarithm of [[a, direction], [0, a]]."""
         top = pt.concatenate([a, direction], axis=-1)
         bottom = pt.concatenate([pt.zeros_like(direction), a], axis=-1)
-        whole: Any = self(pt.concatenate([top, bottom], axis=-2))
+        whole: Variable = self(pt.concatenate([top, bottom], axis=-2))
         n = pt.shape(a)[-1]
         return whole[..., :n, n:]
 
@@ -137,7 +137,7 @@ class QZ(_PythonMatrices):
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         return [dtype, dtype, complex_dtype(dtype), dtype, dtype, dtype]
 
-    def compute(self, a: np.ndarray, b: np.ndarray) -> Any:
+    def compute(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         from scipy.linalg import ordqz
 
         # Where no eigenvalue is chosen nothing is moved.
@@ -167,11 +167,11 @@ class _Riccati(_PythonMatrices):
         return self._solver()(a, b, _symmetric(q), _symmetric(r))
 
     @staticmethod
-    def _solver() -> Callable[..., Any]:
+    def _solver() -> Callable[..., np.ndarray]:
         """SciPy's function."""
         raise NotImplementedError
 
-    def _gain(self, a: Any, b: Any, r: Any, x: Any) -> Any:
+    def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> Variable:
         raise NotImplementedError
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
@@ -189,10 +189,18 @@ class _Riccati(_PythonMatrices):
         gs = self._parts(a, b, x, gain, closed, s)
         return [*gs[:2], s, gs[2]]
 
-    def _adjoint(self, closed: Any, g: Any) -> Any:
+    def _adjoint(self, closed: Variable, g: Variable) -> Variable:
         raise NotImplementedError
 
-    def _parts(self, a: Any, b: Any, x: Any, gain: Any, closed: Any, s: Any) -> Any:
+    def _parts(
+        self,
+        a: Variable,
+        b: Variable,
+        x: Variable,
+        gain: Variable,
+        closed: Variable,
+        s: Variable,
+    ) -> Any:
         raise NotImplementedError
 
 
@@ -200,29 +208,27 @@ class SolveDiscreteARE(_Riccati):
     """Stabilizing solution X of ``A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0``."""
 
     @staticmethod
-    def _solver() -> Callable[..., Any]:
+    def _solver() -> Callable[..., np.ndarray]:
         from scipy.linalg import solve_discrete_are
 
         return solve_discrete_are
 
-    def _gain(
-        self, a: TensorVariable, b: TensorVariable, r: TensorVariable, x: TensorVariable
-    ) -> TensorVariable:
+    def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> TensorVariable:
         bx = mm(transposed(b), x)
         return pt.linalg.solve(r + mm(bx, b), mm(bx, a), b_ndim=2)
 
-    def _adjoint(self, closed: TensorVariable, g: TensorVariable) -> TensorVariable:
+    def _adjoint(self, closed: Variable, g: Variable) -> TensorVariable:
         # S = F S F^T + G
         return pt.linalg.solve_discrete_lyapunov(closed, g)
 
     def _parts(
         self,
-        a: TensorVariable,
-        b: TensorVariable,
-        x: TensorVariable,
-        gain: TensorVariable,
-        closed: TensorVariable,
-        s: TensorVariable,
+        a: Variable,
+        b: Variable,
+        x: Variable,
+        gain: Variable,
+        closed: Variable,
+        s: Variable,
     ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
         g_a = 2 * mm(mm(x, closed), s)
         return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))
@@ -232,28 +238,26 @@ class SolveContinuousARE(_Riccati):
     """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``."""
 
     @staticmethod
-    def _solver() -> Callable[..., Any]:
+    def _solver() -> Callable[..., np.ndarray]:
         from scipy.linalg import solve_continuous_are
 
         return solve_continuous_are
 
-    def _gain(
-        self, a: TensorVariable, b: TensorVariable, r: TensorVariable, x: TensorVariable
-    ) -> TensorVariable:
+    def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> TensorVariable:
         return pt.linalg.solve(r, mm(transposed(b), x), b_ndim=2)
 
-    def _adjoint(self, closed: TensorVariable, g: TensorVariable) -> TensorVariable:
+    def _adjoint(self, closed: Variable, g: Variable) -> TensorVariable:
         # F S + S F^T = -G
         return pt.linalg.solve_continuous_lyapunov(closed, -g)
 
     def _parts(
         self,
-        a: TensorVariable,
-        b: TensorVariable,
-        x: TensorVariable,
-        gain: TensorVariable,
-        closed: TensorVariable,
-        s: TensorVariable,
+        a: Variable,
+        b: Variable,
+        x: Variable,
+        gain: Variable,
+        closed: Variable,
+        s: Variable,
     ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
         g_a = 2 * mm(x, s)
         return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))

@@ -14,7 +14,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import ROWS
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 
 class ComplexSpecial(Op):
@@ -33,13 +35,13 @@ class ComplexSpecial(Op):
     def __str__(self) -> str:
         return f"{self.name}{{complex}}"
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         if x.type.numpy_dtype.kind != "c":
             raise TypeError(f"{self} takes complex numbers, got {x} of type {x.type}")
         return Apply(self, [x], [x.type.make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         import scipy.special
 
         x = np.asarray(inputs[0])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,7 +48,9 @@ class _Convolution(KernelOp):
             dtype = "float64"
         return [dtype, dtype], [dtype]
 
-    def _with(self, kind: type[_Convolution], x: Any, y: Any, sizes_from: Any, ndim: int) -> Variable:
+    def _with(
+        self, kind: type[_Convolution], x: Variable, y: Variable, sizes_from: Variable, ndim: int
+    ) -> Variable:
         """Another op of the three with the same attributes, whose result has the last sizes of a variable."""
         op = kind(
             (self.stride_h, self.stride_w),
@@ -71,7 +73,7 @@ class _Convolution(KernelOp):
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         x, y, *sizes = inputs
-        terms: list[Any] = []
+        terms: list[Variable] = []
         if tangents[0] is not None:
             terms.append(self(tangents[0], y, *sizes))
         if tangents[1] is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.elementwise import is_discrete
@@ -12,6 +12,9 @@ from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.masks import _Selecting
 from graphc.ops.scattering import Gather, Scatter
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 
 class CountTrue(DiscreteOp):
@@ -137,7 +140,7 @@ class TopK(KernelOp):
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return given, [given[0], "int64"]
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)
         if node.outputs[0].type.numpy_dtype.kind == "c":
             raise TypeError(f"{self} takes real numbers, got {node.inputs[0]} of type {node.inputs[0].type}")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
+    from graphc_runtime.thunk import Register
 
 
 class Iota(Op):
@@ -33,17 +35,17 @@ class Iota(Op):
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
 
-    def make_node(self, start: Any, step: Any, length: Any) -> Apply:
+    def make_node(self, start: TensorLike, step: TensorLike, length: TensorLike) -> Apply:
         ends = [cast_to(as_tensor_variable(x), self.dtype) for x in (start, step)]
         if any(x.type.ndim for x in ends):
-            raise TypeError(f"start and step must be 0-d, got {start} and {step}")
+            raise TypeError(f"start and step must be 0-d, got {ends[0]} and {ends[1]}")
         length = as_size(length, "arange")
         size = known_size(length)
         if size is not None and size < 0:
             raise ValueError(f"a length must be at least 0, got {size}")
         return Apply(self, [*ends, length], [TensorType(self.dtype, (size,)).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         start, step, length = inputs
         if length < 0:
             raise ValueError(f"a length must be at least 0, got {length}{describe(node.location)}")

@@ -21,7 +21,9 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 _UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -37,7 +39,7 @@ def _neutral(kind: str, dtype: np.dtype) -> np.generic:
     return dtype.type(limits.min if kind == "max" else limits.max)
 
 
-def _emit_initial(value: np.generic | int, node: Apply, operand: str, e: Any) -> str:
+def _emit_initial(value: np.generic | int, node: Apply, operand: str, e: Emitter) -> str:
     """A stack of one row of a number."""
     x = node.inputs[-1]
     dtype, shape = x.type.dtype, x.type.shape[1:]
@@ -61,7 +63,13 @@ class _Running(Op):
         return [[True] for _ in node.inputs]
 
     def _emit(
-        self, name: str, node: Apply, operands: Sequence[str], e: Any, neutral: Any, attrs: str
+        self,
+        name: str,
+        node: Apply,
+        operands: Sequence[str],
+        e: Emitter,
+        neutral: np.generic | int,
+        attrs: str,
     ) -> list[str]:
         """The operation with its initial row, and with as many steps as there are rows."""
         initial = _emit_initial(neutral, node, operands[-1], e)
@@ -100,7 +108,7 @@ class Cumulative(_Running):
     def __str__(self) -> str:
         return f"Cumulative{{{self.kind}{', reverse' if self.reverse else ''}}}"
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         if x.type.ndim == 0:
             raise TypeError(f"{self} takes an array with at least one dimension, got {x} of type {x.type}")
@@ -108,7 +116,7 @@ class Cumulative(_Running):
             raise TypeError(f"{self} needs numbers that can be compared, got {x} of type {x.type}")
         return Apply(self, [x], [x.type.make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         (x,) = inputs
         step = -1 if self.reverse else 1
         with np.errstate(all="ignore"):
@@ -184,7 +192,7 @@ class Running(KernelOp):
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return given, given
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)
         if self.kind > 1 and node.outputs[0].type.numpy_dtype.kind == "c":
             raise TypeError(f"{self} needs numbers that can be compared, got {node.inputs[0].type}")
@@ -227,14 +235,14 @@ class LinearRecurrence(_Running):
     def __init__(self, reverse: bool = False) -> None:
         self.reverse = bool(reverse)
 
-    def make_node(self, a: Any, b: Any) -> Apply:
+    def make_node(self, a: TensorLike, b: TensorLike) -> Apply:
         a, b = as_tensor_variable(a), as_tensor_variable(b)
         if a.type.ndim == 0 or a.type.ndim != b.type.ndim or a.type.dtype != b.type.dtype:
             raise TypeError(f"{self} takes two arrays of one dtype and rank, got types {a.type} and {b.type}")
         static = [x or y for x, y in zip(b.type.shape, a.type.shape, strict=True)]
         return Apply(self, [a, b], [TensorType(b.type.dtype, static).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         a, b = inputs
         if a.shape != b.shape:
             raise ValueError(f"{self} takes arrays of one shape, got {a.shape} and {b.shape}")
@@ -258,7 +266,7 @@ class LinearRecurrence(_Running):
         (a, _), (out,), (t_a, t_b) = inputs, outputs, tangents
         if (t_a is None and t_b is None) or is_discrete(out):
             return [None]
-        terms: list[Any] = [] if t_b is None else [t_b]
+        terms: list[Variable] = [] if t_b is None else [t_b]
         if t_a is not None:
             terms.append(t_a * self._moved(out, pt.zeros_like(a[:1])))
         return [self(a, terms[0] if len(terms) == 1 else terms[0] + terms[1])]
@@ -266,7 +274,9 @@ class LinearRecurrence(_Running):
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return self._emit("graphc.linear_recurrence", node, operands, e, 0, "")
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
         """The new axis goes after the first."""
         a, b = (pt.swapaxes(x, 0, 1) for x in all_batched(inputs, batched, size))
         return [pt.swapaxes(self(a, b), 0, 1)]

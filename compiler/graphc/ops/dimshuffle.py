@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
+    from graphc_runtime.thunk import Register
 
 
 def emit_dimshuffle(e: Emitter, x: str, type_: str, order: Sequence[int], result: str) -> str:
@@ -48,7 +50,7 @@ class DimShuffle(Op):
     def __str__(self) -> str:
         return f"DimShuffle{{{','.join(map(str, self.new_order))}}}"
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         shape = x.type.shape
         used = [axis for axis in self.new_order if axis != "x"]
@@ -66,10 +68,10 @@ class DimShuffle(Op):
                     f"static size is "
                     f"{'unknown' if size is None else size}, not 1"
                 )
-        out = [1 if axis == "x" else shape[axis] for axis in self.new_order]
+        out = [shape[axis] if isinstance(axis, int) else 1 for axis in self.new_order]
         return Apply(self, [x], [TensorType(x.type.dtype, out).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         (x,) = inputs
         used = [axis for axis in self.new_order if axis != "x"]
         dropped = [axis for axis in range(x.ndim) if axis not in used]

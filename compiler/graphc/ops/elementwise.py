@@ -21,7 +21,9 @@ from graphc.public import gradient, pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 # What a dtype rule gets for each operand: a NumPy dtype, or int, float or complex for a Python number.
 OperandType = Any
@@ -62,7 +64,7 @@ class Row:
     """
 
     name: str
-    reference: Callable[..., Any]
+    reference: Callable[..., np.ndarray | np.generic]
     doc: str
     scalar: Callable[..., Any]
     grad: tuple[Partial | Undefined | None, ...] | None = None
@@ -111,7 +113,13 @@ def ufunc_rule(ufunc: Any) -> DtypeRule:
     return rule
 
 
-def register(name: str, reference: Callable[..., Any], doc: str, scalar: Any, **rules: Any) -> Elementwise:
+def register(
+    name: str,
+    reference: Callable[..., np.ndarray | np.generic],
+    doc: str,
+    scalar: Callable[..., Any],
+    **rules: Any,
+) -> Elementwise:
     """Add a row to the table; arguments as the fields of `Row`."""
     if name in ROWS:
         raise ValueError(f"there are two elementwise rows named {name}")
@@ -155,7 +163,7 @@ class Elementwise(Op):
         self.name = row.name
         self.__name__, self.__doc__ = row.name, row.doc
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _find, (self.name,)
 
     def clone(self) -> Op:
@@ -164,7 +172,7 @@ class Elementwise(Op):
     def __str__(self) -> str:
         return self.name
 
-    def __call__(self, *inputs: Any, **kwargs: Any) -> TensorVariable:
+    def __call__(self, *inputs: TensorLike, **kwargs: Any) -> TensorVariable:
         """Apply to operands, which are array-like; operations such as add take any number of them."""
         if self.row.special is not None:
             found = self.row.special(*inputs)
@@ -177,7 +185,7 @@ class Elementwise(Op):
             return super().__call__(result, inputs[-1], **kwargs)
         return super().__call__(*inputs, **kwargs)
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         if len(inputs) != self.row.arity:
             raise TypeError(f"{self.name} takes {self.row.arity} operands, got {len(inputs)}")
         operands = weak_operands(inputs)
@@ -188,14 +196,14 @@ class Elementwise(Op):
             [to_dtype(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)], dtypes[-1]
         )
 
-    def apply(self, operands: Sequence[TensorVariable], dtype: np.dtype) -> Apply:
+    def apply(self, operands: Sequence[Variable], dtype: np.dtype) -> Apply:
         """The node for operands that already have the dtypes of the loop."""
         rank = max(x.type.ndim for x in operands)
         aligned = [x if x.type.ndim == rank else expand_left(x, rank) for x in operands]
         shape = broadcast_static([x.type.shape for x in aligned], self.name, aligned)
         return Apply(self, aligned, [TensorType(dtype, shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         check_broadcast(node, inputs)
         with np.errstate(all="ignore"):
             value = self.row.reference(*inputs)
@@ -263,13 +271,13 @@ class Cast(Elementwise):
         super().__init__(row)
         self.dtype = dtype
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Cast, (self.dtype,)
 
     def __str__(self) -> str:
         return f"cast{{{self.dtype}}}"
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         (x,) = inputs
         x = as_tensor_variable(x)
         if x.type.numpy_dtype.kind == "c" and np.dtype(self.dtype).kind not in "cb":
@@ -343,7 +351,7 @@ def to_dtype(x: TensorVariable | float, dtype: np.dtype) -> TensorVariable:
         ) from None
 
 
-def expand_left(x: TensorVariable, rank: int) -> TensorVariable:
+def expand_left(x: Variable, rank: int) -> TensorVariable:
     """``x`` with dimensions of size 1 put in front."""
     missing = rank - x.type.ndim
     if isinstance(x, Constant) and x.data.size <= 16:

@@ -52,7 +52,7 @@ def floats_or_double(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return real_floats(types)
 
 
-def scipy_function(name: str) -> Callable[..., Any]:
+def scipy_function(name: str) -> Callable[..., np.ndarray]:
     """The function of ``scipy.special``, which is imported when it is first called. It computes in float64:
     SciPy's functions of float32, where there are any, are less accurate.
     """
@@ -95,7 +95,7 @@ def register_scipy(
 def register_kernel(name: str, doc: str, arity: int, **rules: Any) -> Elementwise:
     """A row that calls the scalar kernel of its name; ``rules`` as the fields of `Row`."""
 
-    def reference(*arrays: Any) -> np.ndarray:
+    def reference(*arrays: np.ndarray) -> np.ndarray:
         from graphc.library.scalars import registry
 
         return registry.reference(name)(*arrays)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
@@ -23,6 +23,9 @@ from graphc.ops.matrices import (
 )
 from graphc.ops.solvers import SolveTriangular
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class Cholesky(_MatrixOp):
@@ -89,7 +92,7 @@ class LUFactor(_MatrixOp):
         return [PermuteRows(True)(whole, order), None]
 
 
-def _eye(x: Any) -> Any:
+def _eye(x: Variable) -> TensorVariable:
     return pt.eye(pt.shape(x)[-1], dtype=x.type.dtype)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.tensor.convert import constant
@@ -13,6 +13,8 @@ from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 
 
@@ -20,7 +22,7 @@ COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {complex_: real for real, complex_ in COMPLEX.items()}
 
 
-def _library() -> tuple[Any, Any]:
+def _library() -> tuple[ModuleType, ModuleType]:
     """How transforms are planned, and their tables; loaded when a graph has a transform."""
     from graphc.library.fourier import plan, tables
 
@@ -107,15 +109,17 @@ class _Transform(KernelOp):
         rest = [None] * (len(inputs) - 1)
         return [None if cotangents[0] is None else self._back(inputs, cotangents[0]), *rest]
 
-    def _back(self, inputs: Variables, g: Any) -> Variable:
+    def _back(self, inputs: Variables, g: Variable) -> Variable:
         raise NotImplementedError
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
         """Rows of all batches are rows."""
         if any(batched[1:]):
             return super().batch(node, inputs, batched, size)
         *lead, n = sizes_of(inputs[0])
-        out: Any = self(pt.reshape(inputs[0], [pt.prod(pt.stack(lead)), n]), *inputs[1:])
+        out: Variable = self(pt.reshape(inputs[0], [pt.prod(pt.stack(lead)), n]), *inputs[1:])
         return [pt.reshape(out, [*lead, size_of(out, 1)])]
 
 
@@ -136,7 +140,7 @@ class Fft(_Transform):
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [COMPLEX[given[1]], given[1]], [COMPLEX[given[1]]]
 
-    def _back(self, inputs: Variables, g: Any) -> Variable:
+    def _back(self, inputs: Variables, g: Variable) -> Variable:
         # The matrix of the transform is symmetric.
         return self(g, inputs[1])
 
@@ -164,15 +168,17 @@ class FftColumns(_Transform):
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [COMPLEX[given[1]], given[1]], [COMPLEX[given[1]]]
 
-    def _back(self, inputs: Variables, g: Any) -> Variable:
+    def _back(self, inputs: Variables, g: Variable) -> Variable:
         return self(g, inputs[1])
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
         """Matrices of all batches are matrices."""
         if batched[1]:
             return KernelOp.batch(self, node, inputs, batched, size)
         *lead, n, c = sizes_of(inputs[0])
-        out: Any = self(pt.reshape(inputs[0], [pt.prod(pt.stack(lead)), n, c]), inputs[1])
+        out: Variable = self(pt.reshape(inputs[0], [pt.prod(pt.stack(lead)), n, c]), inputs[1])
         return [pt.reshape(out, [*lead, n, c])]
 
 
@@ -192,7 +198,7 @@ class Rfft(_Transform):
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[1], given[1]], [COMPLEX[given[1]]]
 
-    def _back(self, inputs: Variables, g: Any) -> Variable:
+    def _back(self, inputs: Variables, g: Variable) -> Variable:
         n = size_of(inputs[0], inputs[0].type.ndim - 1)
         back = (IrfftAny if isinstance(self, RfftAny) else Irfft)(self.mode, self.radices)
         return back(pt.conj(g) * _weights(g, n, 0.5), inputs[1], n)
@@ -220,10 +226,10 @@ class Irfft(_Transform):
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [COMPLEX[given[1]], given[1]], [given[1]]
 
-    def _back(self, inputs: Variables, g: Any) -> Variable:
+    def _back(self, inputs: Variables, g: Variable) -> Variable:
         x, roots, n = inputs
         back = (RfftAny if isinstance(self, IrfftAny) else Rfft)(self.mode, self.radices)
-        out: Any = back(g, roots, size_of(x, x.type.ndim - 1))
+        out: Variable = back(g, roots, size_of(x, x.type.ndim - 1))
         return pt.conj(out) * _weights(x, n, 2.0)
 
 
@@ -233,7 +239,7 @@ class IrfftAny(Irfft):
     kernel = "irfft_any"
 
 
-def _weights(x: Any, n: Any, inside: float) -> Any:
+def _weights(x: Variable, n: Variable, inside: float) -> Variable:
     """1 for the frequency 0 and that in the middle of an even size, another number for the others."""
     at = pt.arange(size_of(x, x.type.ndim - 1))
     ends = pt.or_(pt.eq(at, 0), pt.eq(2 * at, n))

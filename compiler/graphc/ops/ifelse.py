@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.graph.type import Type
+    from graphc_runtime.thunk import Flag, Register
 
 
 class IfElse(Op):
@@ -54,7 +56,7 @@ class IfElse(Op):
         self.name = name
         self.view_map = {k: [1 + k, 1 + n + k] for k in range(n)}
 
-    def make_node(self, condition: Any, *values: Any) -> Apply:
+    def make_node(self, condition: TensorLike, *values: TensorLike) -> Apply:
         if len(values) != 2 * self.n:
             raise ValueError(
                 f"{self} takes a condition and {self.n} values for each side, got {len(values)} values"
@@ -63,7 +65,7 @@ class IfElse(Op):
         inputs = [_condition(condition), *(a for a, _, _ in pairs), *(b for _, b, _ in pairs)]
         return Apply(self, inputs, [type_.make_variable() for _, _, type_ in pairs])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         start = 1 if inputs[0] else 1 + self.n
         for k, cell in enumerate(output_storage):
             cell[0] = inputs[start + k]
@@ -76,10 +78,10 @@ class IfElse(Op):
     def make_thunk(
         self,
         node: Apply,
-        input_computed: Sequence[list[Any]],
-        output_computed: Sequence[list[Any]],
-        input_registers: Sequence[list[Any]],
-        output_registers: Sequence[list[Any]],
+        input_computed: Sequence[Flag],
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
     ) -> ConditionalThunk:
         """A lazy thunk: asks for the condition, then for the values of the chosen side."""
         return ConditionalThunk(input_computed, output_computed, input_registers, output_registers)
@@ -248,7 +250,7 @@ def _known(condition: Any) -> bool | None:
     return bool(condition)
 
 
-def _condition(condition: TensorVariable) -> Variable:
+def _condition(condition: TensorLike) -> Variable:
     """A condition as a 0-d bool."""
     found = as_tensor_variable(condition)
     if found.type.ndim:
@@ -260,7 +262,7 @@ def _condition(condition: TensorVariable) -> Variable:
     return found if found.type.dtype == "bool" else pt.ne(found, 0)
 
 
-def _aligned(k: int, a: TensorVariable, b: TensorVariable | bool) -> tuple[Variable, Variable, Any]:
+def _aligned(k: int, a: Any, b: Any) -> tuple[Variable, Variable, Type]:
     """The values of the two sides, and the type of the result."""
     if isinstance(a, Variable) and isinstance(b, Variable) and a.type == b.type:
         return a, b, a.type
@@ -285,7 +287,7 @@ def _aligned(k: int, a: TensorVariable, b: TensorVariable | bool) -> tuple[Varia
     return a, b, TensorType(dtypes[-1], shape)
 
 
-def _aligned_values(k: int, a: Any, b: Any) -> tuple[Variable, Variable, Any]:
+def _aligned_values(k: int, a: Any, b: Any) -> tuple[Variable, Variable, Type]:
     """As `_aligned`, where one is of another kind than a tensor."""
     wanted = a.type if isinstance(a, Variable) else b.type
     try:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
+    from graphc_runtime.thunk import Register
 
 
 class Join(Op):
@@ -36,7 +38,7 @@ class Join(Op):
     def __init__(self, axis: int) -> None:
         self.axis = axis
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         if not inputs:
             raise ValueError("join needs at least one operand")
         xs = [as_tensor_variable(x) for x in inputs]
@@ -66,7 +68,7 @@ class Join(Op):
             shape.append(known.pop() if known else None)
         return shape
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         try:
             output_storage[0][0] = np.concatenate(inputs, axis=self.axis)
         except ValueError:
@@ -107,7 +109,7 @@ class Join(Op):
         attrs = f"axis = {self.axis} : i64"
         return [e.op("graphc.join", parts, [common] * len(parts), e.type_of(out), attrs)]
 
-    def _check(self, e: Any, node: Apply, position: int, operand: str) -> None:
+    def _check(self, e: Emitter, node: Apply, position: int, operand: str) -> None:
         """Sizes that become static in the common type are checked before the cast, which checks nothing."""
         out = node.outputs[0].type.shape
         for axis, size in enumerate(node.inputs[position].type.shape):

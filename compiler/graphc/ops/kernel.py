@@ -22,8 +22,10 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_dialects.signatures import Signature
+    from graphc_runtime.thunk import Register
 
 
 @cache
@@ -56,7 +58,7 @@ class KernelOp(Op):
         """Core dimensions by name."""
         return _signature(self.kernel)
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         """Takes the operands, then 0-d int64 sizes that only results have; batches broadcast."""
         signature = self.signature
         count = len(signature.operands)
@@ -132,7 +134,7 @@ class KernelOp(Op):
         sides = (self.signature.operands, self.signature.results)
         return "->".join(",".join(f"({','.join(core)})" for core in side) for side in sides)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         attributes = {name: int(value) for name, value in self._props_dict().items()}
         self._check_sizes(inputs)
         with np.errstate(all="ignore"):
@@ -170,7 +172,7 @@ class KernelOp(Op):
         )
 
     def batch(
-        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
     ) -> list[Variable]:
         """One more leading dimension is one more batch dimension."""
         count = len(self.signature.operands)

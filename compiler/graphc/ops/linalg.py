@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 
 def _transposed(x: Variable) -> TensorVariable:
@@ -40,7 +42,7 @@ class Matmul(Op):
 
     __props__ = ()
 
-    def make_node(self, a: Any, b: Any) -> Apply:
+    def make_node(self, a: TensorLike, b: TensorLike) -> Apply:
         a, b = as_tensor_variable(a), as_tensor_variable(b)
         if a.type.ndim < 2 or a.type.ndim != b.type.ndim:
             raise TypeError(f"Matmul takes operands of equal rank of at least 2, got {a.type} and {b.type}")
@@ -62,7 +64,7 @@ class Matmul(Op):
                 f"({where})"
             )
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         a, b = inputs
         if a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
             raise ValueError(
@@ -103,7 +105,7 @@ class Matmul(Op):
         product = e.op("graphc.matmul", names, wide, single, attrs)
         return [e.op("graphc.cast", [product], [single], e.type_of(node.outputs[0]))]
 
-    def _refined(self, node: Apply, operands: Sequence[str], e: Any) -> tuple[list[str], list[str]]:
+    def _refined(self, node: Apply, operands: Sequence[str], e: Emitter) -> tuple[list[str], list[str]]:
         """The operands, and their types, with what each knows of sizes that they have in common: a product
         is rewritten into operations that would broadcast a static 1.
         """

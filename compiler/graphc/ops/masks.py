@@ -8,7 +8,7 @@ needed. A wrong one is not noticed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
@@ -18,11 +18,14 @@ from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
 
 class _Selecting(DiscreteOp):
     """Base: operands are vectors; what they select has a length that depends on their elements."""
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)
         if node.outputs[0].type.ndim != 1:
             x = node.inputs[0]
@@ -32,7 +35,9 @@ class _Selecting(DiscreteOp):
             )
         return node
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
         raise VectorizeError(f"{self} cannot take a batch: its results could have different lengths")
 
 
@@ -85,7 +90,9 @@ class Compress(_Selecting):
             return [None]
         return [self(tangents[0], *inputs[1:])]
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
         if any(batched[1:]):
             return super().batch(node, inputs, batched, size)
         x, mask, count = inputs

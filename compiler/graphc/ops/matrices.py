@@ -103,7 +103,7 @@ def diagonal(x: Variable) -> TensorVariable:
     return pt.diagonal(x, axis1=-2, axis2=-1)
 
 
-def in_triangle(m: Any, lower: Any, hermitian: bool = True) -> Any:
+def in_triangle(m: Variable, lower: bool, hermitian: bool = True) -> Variable:
     """What a cotangent of a whole matrix is for the triangle that was read of it.
 
     Args:
@@ -127,7 +127,7 @@ def add(terms: Sequence[Variable | None]) -> Variable:
     return result
 
 
-def differences(x: Any) -> Any:
+def differences(x: Variable) -> Variable:
     """1 / (x_j - x_i), and 0 on the diagonal."""
     eye = eye_like(x)
     spread = pt.expand_dims(x, -2) - pt.expand_dims(x, -1)

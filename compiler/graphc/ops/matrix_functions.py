@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.matrices import (
@@ -20,8 +20,11 @@ from graphc.ops.matrices import (
 )
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
-def _spread(x: Any) -> Any:
+
+def _spread(x: Variable) -> TensorVariable:
     """Numbers, one for each matrix, with two more axes."""
     return pt.shape_padright(x, 2)
 
@@ -48,7 +51,7 @@ class SLogDet(_MatrixOp):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a,), (sign, _), (g_sign, g_log) = inputs, outputs, cotangents
-        terms: Any = None if g_log is None else g_log
+        terms: Variable | None = None if g_log is None else g_log
         if g_sign is not None and is_complex(a):
             turning = pt.imag(g_sign * sign) * 1j
             terms = turning if terms is None else terms + turning
@@ -114,10 +117,10 @@ class Expm(_MatrixOp):
         return [None if t is None else _derivative(a, t)]
 
 
-def _derivative(a: Any, direction: Any) -> Any:
+def _derivative(a: Variable, direction: Variable) -> TensorVariable:
     """Of the exponential at a: a block of the exponential of [[a, direction], [0, a]]."""
     zero = pt.zeros_like(direction)
     top = pt.concatenate([a, direction], axis=-1)
-    whole: Any = Expm()(pt.concatenate([top, pt.concatenate([zero, a], axis=-1)], axis=-2))
+    whole: Variable = Expm()(pt.concatenate([top, pt.concatenate([zero, a], axis=-1)], axis=-2))
     n = pt.shape(a)[-1]
     return whole[..., :n, n:]

@@ -28,7 +28,9 @@ from graphc.public import gradient as symbolic
 
 if TYPE_CHECKING:
     from graphc.function.types import Function
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 
 class _Evaluation:
@@ -38,14 +40,18 @@ class _Evaluation:
     """
 
     def __init__(
-        self, function: Callable[..., Any], names: Sequence[str], x0: np.ndarray, args: Sequence[np.ndarray]
+        self,
+        function: Callable[..., Sequence[np.ndarray]],
+        names: Sequence[str],
+        x0: np.ndarray,
+        args: Sequence[np.ndarray],
     ):
         self._function, self._names, self._args = function, names, args
         self._shape, self._dtype = x0.shape, x0.dtype
         self._point: np.ndarray | None = None
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, np.ndarray] = {}
 
-    def at(self, x: Any) -> dict[str, Any]:
+    def at(self, x: np.ndarray) -> dict[str, np.ndarray]:
         # SciPy's arrays are float64, and some solvers change theirs between calls.
         point = np.array(x, self._dtype).reshape(self._shape)
         if self._point is None or not np.array_equal(point, self._point):
@@ -53,13 +59,13 @@ class _Evaluation:
             self._point = point
         return self._values
 
-    def number(self, name: str) -> Callable[[Any], float]:
+    def number(self, name: str) -> Callable[[np.ndarray], float]:
         return lambda x: float(self.at(x)[name])
 
-    def vector(self, name: str) -> Callable[[Any], np.ndarray]:
+    def vector(self, name: str) -> Callable[[np.ndarray], np.ndarray]:
         return lambda x: np.ravel(self.at(x)[name])
 
-    def square(self, name: str) -> Callable[[Any], np.ndarray]:
+    def square(self, name: str) -> Callable[[np.ndarray], np.ndarray]:
         def matrix(x: np.ndarray) -> np.ndarray:
             n = np.size(x)
             return np.reshape(self.at(x)[name], (n, n))
@@ -67,7 +73,7 @@ class _Evaluation:
         return matrix
 
 
-def _jacobian(value: Any, x: Any, vectorized: bool | None) -> Variable:
+def _jacobian(value: TensorVariable, x: Variable, vectorized: bool | None) -> Variable:
     """Derivatives of an array by one of the same rank, those of 0-d ones 0-d, else with the value flat."""
     return (
         symbolic.grad(value, x)
@@ -106,10 +112,10 @@ class Solver(Op):
         self,
         x: Variable,
         args: Sequence[Variable],
-        value: Variable,
+        value: Any,
         derivatives: Callable[[Any, Any], Mapping[str, Variable]],
         method: str,
-        optimizer_kwargs: Mapping[str, Any] | None,
+        optimizer_kwargs: Mapping[str, object] | None,
         vectorized: bool | None = None,
     ) -> None:
         self._check(x, value)
@@ -117,12 +123,13 @@ class Solver(Op):
         named = {"value": found, **derivatives(found, self.inner_x)}
         self.names, self.inner_outputs = tuple(named), list(named.values())
         self.inner = (*self.inner_inputs, *self.inner_outputs)
-        self.method, self.optimizer_kwargs = method, dict(optimizer_kwargs or {})
+        self.method = method
+        self.optimizer_kwargs: dict[str, Any] = dict(optimizer_kwargs or {})
         self.vectorized = vectorized
         self._function: Function | None = None
         self._equations: Any = None
 
-    def _check(self, x: Any, value: Any) -> None:
+    def _check(self, x: Variable, value: Variable) -> None:
         what = type(self).__name__
         if not isinstance(x.type, TensorType) or x.type.numpy_dtype.kind != "f":
             raise ValueError(f"{what}: what is solved for must be a float tensor, got {x} of type {x.type}")
@@ -152,7 +159,7 @@ class Solver(Op):
             self._equations = symbolic.grad(value, self.inner_x) if self.minimizes else value
         return self._equations
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         if len(inputs) != len(self.inner_inputs):
             raise ValueError(f"{self} takes {len(self.inner_inputs)} inputs, got {len(inputs)}")
         given = [inner.type.filter_variable(x) for inner, x in zip(self.inner_inputs, inputs, strict=True)]
@@ -168,14 +175,14 @@ class Solver(Op):
             self._function = function(inputs, outputs, on_unused_input="ignore")
         return self._function
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         x0, *args = inputs
         evaluation = _Evaluation(self._compiled(), self.names, x0, args)
         solution, success = self.solve(evaluation, x0)
         output_storage[0][0] = np.asarray(solution).reshape(x0.shape).astype(x0.dtype)
         output_storage[1][0] = np.asarray(bool(success))
 
-    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[np.ndarray | float, bool]:
         """The solution and whether SciPy takes it for one."""
         raise NotImplementedError
 
@@ -201,10 +208,10 @@ class Solver(Op):
             return_disconnected="none",
             null_gradients="return",
         )
-        slope: Any = clone_replace(
+        slope: TensorVariable = clone_replace(
             _jacobian(equations, inner_x, self.vectorized), there, rebuild_strict=False
         )
-        weight: Any = pt.neg(g)
+        weight: TensorVariable = pt.neg(g)
         if inner_x.type.ndim == 0:
             weight = weight / slope
         else:
@@ -219,7 +226,7 @@ class Solver(Op):
             result[k] = gradient
         return [pt.zeros_like(x), *result]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_function": None, "_equations": None}
 
     def __str__(self) -> str:
@@ -234,11 +241,16 @@ class MinimizeScalarOp(Solver):
     minimizes = True
 
     def __init__(
-        self, x: Any, *args: Any, objective: Any, method: str = "brent", optimizer_kwargs: Any = None
+        self,
+        x: Any,
+        *args: Variable,
+        objective: Any,
+        method: str = "brent",
+        optimizer_kwargs: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(x, args, objective, lambda value, x: {}, method, optimizer_kwargs)
 
-    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[np.ndarray | float, bool]:
         from scipy import optimize
 
         value = evaluation.number("value")
@@ -254,13 +266,13 @@ class MinimizeOp(Solver):
     def __init__(
         self,
         x: Any,
-        *args: Any,
+        *args: Variable,
         objective: Any,
         method: str = "BFGS",
         jac: bool = True,
         hess: bool = False,
         use_vectorized_jac: bool = False,
-        optimizer_kwargs: Any = None,
+        optimizer_kwargs: Mapping[str, object] | None = None,
     ) -> None:
         vectorized = True if use_vectorized_jac else None
 
@@ -275,7 +287,7 @@ class MinimizeOp(Solver):
 
         super().__init__(x, args, objective, derivatives, method, optimizer_kwargs, vectorized)
 
-    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[np.ndarray | float, bool]:
         from scipy import optimize
 
         options = {name: get(name) for name, get in self._derivatives(evaluation)}
@@ -284,7 +296,9 @@ class MinimizeOp(Solver):
         found = optimize.minimize(value, np.ravel(x0), method=self.method, **options)
         return found.x, found.success
 
-    def _derivatives(self, evaluation: _Evaluation) -> list[tuple[str, Callable[[str], Any]]]:
+    def _derivatives(
+        self, evaluation: _Evaluation
+    ) -> list[tuple[str, Callable[[str], Callable[[np.ndarray], np.ndarray | float]]]]:
         kinds = {"jac": evaluation.vector, "hess": evaluation.square}
         return [(name, kind) for name, kind in kinds.items() if name in self.names]
 
@@ -298,12 +312,12 @@ class RootScalarOp(Solver):
     def __init__(
         self,
         variables: Any,
-        *args: Any,
+        *args: Variable,
         equation: Any,
         method: str = "secant",
         jac: bool = False,
         hess: bool = False,
-        optimizer_kwargs: Any = None,
+        optimizer_kwargs: Mapping[str, object] | None = None,
     ) -> None:
         if hess and not jac:
             raise ValueError(
@@ -316,7 +330,7 @@ class RootScalarOp(Solver):
 
         super().__init__(variables, args, equation, derivatives, method, optimizer_kwargs)
 
-    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[np.ndarray | float, bool]:
         from scipy import optimize
 
         options: dict[str, Any] = {name: evaluation.number(name) for name in self.names[1:]}
@@ -333,12 +347,12 @@ class RootOp(Solver):
     def __init__(
         self,
         variables: Any,
-        *args: Any,
+        *args: Variable,
         equations: Any,
         method: str = "hybr",
         jac: bool = True,
         use_vectorized_jac: bool = False,
-        optimizer_kwargs: Any = None,
+        optimizer_kwargs: Mapping[str, object] | None = None,
     ) -> None:
         vectorized = True if use_vectorized_jac else None
 
@@ -347,7 +361,7 @@ class RootOp(Solver):
 
         super().__init__(variables, args, equations, derivatives, method, optimizer_kwargs, vectorized)
 
-    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[np.ndarray | float, bool]:
         from scipy import optimize
 
         options: dict[str, Any] = {"jac": evaluation.square("jac")} if "jac" in self.names else {}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class MaxPool(_Windows):
         return [pt.reshape(picked, sizes_of(outputs[1])), None]
 
 
-def _flat(x: Any) -> Any:
+def _flat(x: Variable) -> Variable:
     """With the last two axes as one."""
     *batch, h, w = sizes_of(x)
     return pt.reshape(x, [*batch, h * w])
@@ -88,7 +87,7 @@ class _LinearWindows(_Windows):
         if g is None or is_discrete(x):
             return [None] * len(inputs)
         settings = (self.window_h, self.window_w), (self.stride_h, self.stride_w), (self.pad_h, self.pad_w)
-        back: Any = self._adjoint()(*settings)(g, *sizes_of(x)[-2:])
+        back: Variable = self._adjoint()(*settings)(g, *sizes_of(x)[-2:])
         return [back, *[None] * len(sizes)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:

@@ -19,7 +19,9 @@ from graphc.ops.sizes import repeat
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 
 class _PythonMatrices(Op):
@@ -38,7 +40,7 @@ class _PythonMatrices(Op):
         "pushforward": "the gradient module transposes the pullback",
     }
 
-    def compute(self, *cores: Any) -> Any:
+    def compute(self, *cores: Any) -> np.ndarray | tuple[np.ndarray, ...]:
         """The results for one element of the batch."""
         raise NotImplementedError(f"{type(self).__name__} must define compute")
 
@@ -52,14 +54,14 @@ class _PythonMatrices(Op):
         parsed = Signature.parse(self.signature)
         return parsed.operands, parsed.results
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         operands, results = self._sides()
         xs = [as_tensor_variable(x) for x in inputs]
         if len(xs) != len(operands):
             raise TypeError(f"{self} takes {len(operands)} arrays, got {len(xs)}")
         dtype = float_dtype(*(x.type.dtype for x in xs))
         rank = max(x.type.ndim - len(core) for x, core in zip(xs, operands, strict=True))
-        aligned, known = [], dict[Any, int]()
+        aligned, known = [], dict[int | str, int]()
         for number, (x, core) in enumerate(zip(xs, operands, strict=True)):
             if x.type.ndim < len(core):
                 raise TypeError(
@@ -87,10 +89,10 @@ class _PythonMatrices(Op):
         return Apply(self, aligned, outputs)
 
     @staticmethod
-    def _batch_size(xs: Sequence[TensorVariable], axis: int, known: dict[Any, int]) -> int | None:
+    def _batch_size(xs: Sequence[TensorVariable], axis: int, known: dict[int | str, int]) -> int | None:
         return 1 if all(x.type.shape[axis] == 1 for x in xs) else known.get(axis)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         operands, results = self._sides()
         batches = [x.shape[: x.ndim - len(core)] for x, core in zip(inputs, operands, strict=True)]
         batch = np.broadcast_shapes(*batches)

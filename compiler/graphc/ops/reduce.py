@@ -20,7 +20,9 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 # What narrow floats are accumulated in.
 _WIDE = {"float16": "float32", "float32": "float64", "complex64": "complex128"}
@@ -60,7 +62,7 @@ class Reduce(Op):
     def __str__(self) -> str:
         return f"{self.kind.capitalize()}{{axes={list(self.axes)}}}"
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         normalize_axes(self.axes, x.type.ndim, self.kind)
         kept = [size for axis, size in enumerate(x.type.shape) if axis not in self.axes]
@@ -70,7 +72,7 @@ class Reduce(Op):
             )
         return Apply(self, [x], [TensorType(x.type.dtype, kept).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         (x,) = inputs
         if self.kind in ("max", "min") and any(x.shape[axis] == 0 for axis in self.axes):
             raise ValueError(
@@ -136,7 +138,7 @@ class ArgReduce(Op):
     def __str__(self) -> str:
         return f"{self.kind.capitalize()}{{axis={self.axis}}}"
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         normalize_axis(self.axis, x.type.ndim, self.kind)
         if x.type.shape[self.axis] == 0:
@@ -146,7 +148,7 @@ class ArgReduce(Op):
         kept = [size for axis, size in enumerate(x.type.shape) if axis != self.axis]
         return Apply(self, [x], [TensorType("int64", kept).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         (x,) = inputs
         if x.shape[self.axis] == 0:
             raise ValueError(

@@ -21,6 +21,8 @@ from graphc_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
+    from graphc_runtime.thunk import Register
 
 
 class Sized(Op):
@@ -60,7 +62,7 @@ class Reshape(Sized):
 
     view_map = {0: [0]}
 
-    def make_node(self, x: Any, *sizes: Any) -> Apply:
+    def make_node(self, x: TensorLike, *sizes: Any) -> Apply:
         x = as_tensor_variable(x)
         sizes = tuple(as_size(size, "reshape") for size in sizes)
         shape: list[Any] = [known_size(size) for size in sizes]
@@ -68,7 +70,7 @@ class Reshape(Sized):
             raise ValueError(
                 f"Reshape takes sizes of at least 0, got {shape}; the function reshape() resolves -1"
             )
-        given = x.type.shape
+        given: tuple[Any, ...] = x.type.shape
         if None not in given and None not in shape and prod(given) != prod(shape):
             raise ValueError(f"cannot reshape {x}{describe(x.location)} of shape {given} to {tuple(shape)}")
         unknown = [axis for axis, size in enumerate(shape) if size is None]
@@ -78,7 +80,7 @@ class Reshape(Sized):
                 shape[unknown[0]] = prod(given) // others
         return Apply(self, [x, *sizes], [TensorType(x.type.dtype, shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         x, shape = inputs[0], _shape_of(inputs[1:])
         if any(size < 0 for size in shape) or prod(shape) != x.size:
             raise ValueError(
@@ -100,7 +102,7 @@ class SpecifyShape(Sized):
     view_map = {0: [0]}
     error: type[Exception] = ShapeError
 
-    def make_node(self, x: Any, *sizes: Any) -> Apply:
+    def make_node(self, x: TensorLike, *sizes: Any) -> Apply:
         x = as_tensor_variable(x)
         if len(sizes) != x.type.ndim:
             raise ValueError(f"specify_shape needs {x.type.ndim} sizes for {x} of {x.type}, got {len(sizes)}")
@@ -116,7 +118,7 @@ class SpecifyShape(Sized):
             shape.append(given if size is None else size)
         return Apply(self, [x, *sizes], [TensorType(x.type.dtype, shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         x, shape = inputs[0], _shape_of(inputs[1:])
         if x.shape != shape:
             raise self.error(
@@ -145,7 +147,7 @@ class FitIndex(SpecifyShape):
 class BroadcastTo(Sized):
     """x repeated along missing leading dimensions and those of static size 1."""
 
-    def make_node(self, x: Any, *sizes: Any) -> Apply:
+    def make_node(self, x: TensorLike, *sizes: Any) -> Apply:
         x = as_tensor_variable(x)
         sizes = tuple(as_size(size, "broadcast_to") for size in sizes)
         shape = [known_size(size) for size in sizes]
@@ -165,7 +167,7 @@ class BroadcastTo(Sized):
             raise ValueError(f"sizes must be at least 0, got {tuple(shape)}")
         return Apply(self, [x, *sizes], [TensorType(x.type.dtype, shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         x, shape = inputs[0], _shape_of(inputs[1:])
         static = node.inputs[0].type.shape
         missing = len(shape) - x.ndim

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from graphc.ops.elementwise import OperandType, cast_to, register, ufunc_rule
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.lowering.scalar import Scalar, ScalarBuilder
@@ -65,7 +66,7 @@ def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.generic | np.ndarray:
     return np.where(infinite, np.floor(np.true_divide(x, y)), quotient) if infinite.any() else quotient
 
 
-def _square_root(x: TensorVariable | float, y: TensorLike) -> Any:
+def _square_root(x: TensorVariable | float, y: TensorLike) -> TensorVariable | None:
     """An exponent that is known to be 1/2 means the square root, as in NumPy, in each mode."""
     y = y.data if isinstance(y, Constant) else y
     if not isinstance(y, float | np.floating | np.ndarray) or np.size(y) != 1 or y != 0.5:
@@ -85,7 +86,7 @@ def _sign(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVa
     return _angle(x, None, along)
 
 
-def _angle(x: Any, out: Any, g: Any) -> TensorVariable | None:
+def _angle(x: Variable, out: Variable | None, g: Variable) -> TensorVariable | None:
     if x.type.numpy_dtype.kind != "c":
         return None
     return pt.constant(np.asarray(-1j, x.type.dtype)) * g * pt.conj(x) / pt.sqr(pt.abs(x))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def _complex_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return part, part, np.dtype(f"c{part.itemsize * 2}")
 
 
-def _complex(x: np.ndarray, y: np.ndarray) -> Any:
+def _complex(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     # Not x + 1j * y: an infinite y would make the real part NaN.
     z = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), np.result_type(x, np.complex64))
     z.real, z.imag = x, y

@@ -5,7 +5,7 @@ evaluated.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from graphc.ops.external import real_floats, register_scipy, scipy_function
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
 
 _ERF_SLOPE = float(2 / np.sqrt(np.pi))
@@ -23,15 +24,15 @@ _SQRT_HALF = float(np.sqrt(0.5))
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
 
 
-def _normal_density(x: Any) -> Any:
+def _normal_density(x: Variable) -> Variable:
     return pt.exp(-0.5 * pt.sqr(x)) / _SQRT_2PI
 
 
-def _owens_t_h(h: Any, a: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+def _owens_t_h(h: Variable, a: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return -0.5 * g * _normal_density(h) * pt.erf(a * h * _SQRT_HALF)
 
 
-def _owens_t_a(h: Any, a: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+def _owens_t_a(h: Variable, a: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     square = 1 + pt.sqr(a)
     return g * pt.exp(-0.5 * pt.sqr(h) * square) / (2 * np.pi * square)
 

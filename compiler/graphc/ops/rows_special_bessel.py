@@ -7,7 +7,7 @@ neighbouring orders, which have no pole at 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ops import forms_bessel, forms_special
 from graphc.ops.elementwise import Undefined
@@ -15,12 +15,15 @@ from graphc.ops.external import NO_CLOSED_FORM, floats_or_double, register_scipy
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
 
 _ORDER = f"the derivative with respect to the order is not implemented: {NO_CLOSED_FORM}"
 
 
-def _of_orders(name: str, sign: float) -> Any:
+def _of_orders(name: str, sign: float) -> Callable[..., Variable]:
     """Rule for orders v: half of f(v - 1) + sign * f(v + 1)."""
 
     def rule(v: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:

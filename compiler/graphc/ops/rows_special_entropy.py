@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from graphc.ops.external import floats_or_double, real_floats, scipy_function
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
 
 
-def _over(x: Any, y: Any) -> Any:
+def _over(x: Variable, y: Variable) -> Variable:
     """x / y, 0 where x is."""
     return pt.switch(pt.eq(x, 0), 0, x / y)
 

@@ -5,7 +5,7 @@ evaluated.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from graphc.ops import forms_bessel, forms_gamma
 from graphc.ops.elementwise import Undefined, register
 from graphc.ops.external import NO_CLOSED_FORM, real_floats, register_kernel, register_scipy, scipy_function
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
 
 _SECOND = "only first derivatives with respect to the parameters are known"
 
@@ -24,12 +27,12 @@ def _polygamma(n: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.where((n < 0) | (n != np.floor(n)), np.nan, value)
 
 
-def _gamma_density(a: Any, x: Any) -> Any:
+def _gamma_density(a: Variable, x: Variable) -> Variable:
     """Derivative of gammainc(a, x) with respect to x."""
     return pt.exp(pt.xlogy(a - 1, x) - x - pt.gammaln(a))
 
 
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
+def _beta_density(a: Variable, b: Variable, x: Variable) -> Variable:
     """Derivative of betainc(a, b, x) with respect to x."""
     return pt.exp(pt.xlogy(a - 1, x) + pt.xlog1py(b - 1, -x) - pt.betaln(a, b))
 

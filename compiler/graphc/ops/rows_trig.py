@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphc.ops import forms
@@ -30,7 +28,7 @@ def _tanh(x: np.ndarray) -> np.generic | np.ndarray:
     return _zero_at_infinity(np.tanh(x), x, "real", "imag")
 
 
-def _tan(x: np.ndarray) -> Any:
+def _tan(x: np.ndarray) -> np.ndarray | np.generic:
     """NumPy's, or tanh(i x) / i where that has another 0."""
     return _zero_at_infinity(np.tan(x), x, "imag", "real")
 

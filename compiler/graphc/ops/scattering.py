@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.elementwise import is_discrete
@@ -12,6 +12,7 @@ from graphc.ops.kernel import KernelOp
 from graphc.public import gradient, pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 KINDS = ("set", "add", "mul", "max", "min")
@@ -64,7 +65,7 @@ class Scatter(KernelOp):
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], given[0], "int64"], [given[0]]
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)
         if self.kind in (3, 4) and node.outputs[0].type.numpy_dtype.kind == "c":
             raise TypeError(f"{self} needs numbers that can be compared, got complex ones")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from graphc.ops.elementwise import cast_to
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
+    from graphc_runtime.thunk import Register
 
 
 class _Sizes(Op):
@@ -26,10 +28,10 @@ class _Sizes(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False]]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None]
 
 
@@ -38,14 +40,14 @@ class Shape(_Sizes):
 
     __props__ = ()
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         return Apply(self, [x], [TensorType("int64", (x.type.ndim,)).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = np.asarray(inputs[0].shape, dtype=np.int64)
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         (x,) = node.inputs
         indices = [e.dim_of(x, operands[0], axis) for axis in range(x.type.ndim)]
         sizes = [e.raw(f"arith.index_cast {index} : index to i64") for index in indices]
@@ -64,15 +66,15 @@ class Shape_i(_Sizes):
     def __init__(self, i: int) -> None:
         self.i = i
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         normalize_axis(self.i, x.type.ndim, "Shape_i")
         return Apply(self, [x], [TensorType("int64", ()).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = np.asarray(inputs[0].shape[self.i], dtype=np.int64)
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return [e.from_index(e.dim_of(node.inputs[0], operands[0], self.i))]
 
 
@@ -88,14 +90,14 @@ class MakeVector(Op):
     def __init__(self, dtype: str = "int64") -> None:
         self.dtype = dtype
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         scalars = [cast_to(as_tensor_variable(x), self.dtype) for x in inputs]
         for x in scalars:
             if x.type.ndim:
                 raise TypeError(f"MakeVector takes 0-d operands, got {x} of {x.type}")
         return Apply(self, scalars, [TensorType(self.dtype, (len(scalars),)).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = np.asarray([x[()] for x in inputs], dtype=self.dtype)
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:

@@ -19,6 +19,7 @@ from graphc.public import pt
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 # Expressions of sizes are small; deeper ones are left to the compiler.
 _MAX_DEPTH = 12
@@ -30,12 +31,12 @@ def size_of(x: Any, axis: int) -> TensorVariable:
     return known_as(known, x) if known is not None else Shape_i(axis)(x)
 
 
-def known_as(value: Any, *sources: Variable) -> TensorVariable:
+def known_as(value: int | np.ndarray | None, *sources: Variable) -> TensorVariable:
     """A size (int64) that is known from what ``sources`` are; the constant remembers these."""
     return remember(constant(np.asarray(value, np.int64)), *sources)
 
 
-def sizes_of(x: Any) -> list[Any]:
+def sizes_of(x: Any) -> list[TensorVariable]:
     """All sizes, as `size_of`."""
     return [size_of(x, axis) for axis in range(x.type.ndim)]
 
@@ -69,10 +70,11 @@ def known_value(x: Variable, depth: int = _MAX_DEPTH) -> np.ndarray | None:
     if not isinstance(node.op, Elementwise) or x.type.ndim:
         return None
     values = [known_value(v, depth - 1) for v in node.inputs]
-    if any(value is None for value in values):
+    given = [value for value in values if value is not None]
+    if len(given) < len(values):
         return None
-    cell: list[Any] = [None]
-    node.op.perform(node, values, [cell])
+    cell: Register = [None]
+    node.op.perform(node, given, [cell])
     return cell[0]
 
 
@@ -87,7 +89,7 @@ def reads_sizes(x: Variable) -> bool:
     return any(reads_of(v) for v in ancestors([x]))
 
 
-def as_size(x: Any, what: str) -> TensorVariable:
+def as_size(x: TensorLike | None, what: str) -> TensorVariable:
     """One size as a 0-d int64 variable.
 
     Raises:
@@ -97,7 +99,9 @@ def as_size(x: Any, what: str) -> TensorVariable:
     if variable.type.ndim:
         raise ArgumentError(f"a size of {what} must be 0-d, got {variable} of {variable.type}")
     if variable.type.numpy_dtype.kind not in "iu":
-        raise ArgumentError(f"a size of {what} must be an integer, got {x} of dtype {variable.type.dtype}")
+        raise ArgumentError(
+            f"a size of {what} must be an integer, got {variable} of dtype {variable.type.dtype}"
+        )
     variable = cast_to(variable, "int64")
     size = None if isinstance(variable, Constant) else known_size(variable)
     return variable if size is None else known_as(size, variable)
@@ -113,7 +117,7 @@ def vector_entries(x: Variable) -> list[Variable] | None:
     if x.owner is not None and isinstance(x.owner.op, MakeVector):
         return list(x.owner.inputs)
     if x.owner is not None and isinstance(x.owner.op, Shape):
-        return sizes_of(x.owner.inputs[0])
+        return list(sizes_of(x.owner.inputs[0]))
     if x.owner is not None and type(x.owner.op).__name__ == "Join":
         parts = [vector_entries(part) for part in x.owner.inputs]
         return (

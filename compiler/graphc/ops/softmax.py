@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
+    from graphc_runtime.thunk import Register
 
 
 def _log_softmax(x: np.ndarray, axes: tuple[int, ...], guarded: bool = False) -> np.ndarray:
@@ -42,7 +44,7 @@ class _Normalized(Op):
     def __str__(self) -> str:
         return f"{type(self).__name__}{{axes={list(self.axes)}}}"
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         if x.type.numpy_dtype.kind == "c":
             raise TypeError(f"{type(self).__name__} takes real numbers, got {x} of {x.type}")
@@ -57,13 +59,13 @@ class _Normalized(Op):
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None if cotangents[0] is None else self._back(outputs[0], cotangents[0])]
 
-    def _sum(self, x: Any) -> Any:
+    def _sum(self, x: Variable) -> Variable:
         return pt.sum(x, axis=self.axes, keepdims=True)
 
-    def _forward(self, out: Any, t: Any) -> Any:
+    def _forward(self, out: Variable, t: Variable) -> Variable:
         raise NotImplementedError
 
-    def _back(self, out: Any, g: Any) -> Any:
+    def _back(self, out: Variable, g: Variable) -> Variable:
         raise NotImplementedError
 
     def _attributes(self) -> str:
@@ -90,17 +92,17 @@ class Softmax(_Normalized):
         super().__init__(axes)
         self.guarded = guarded
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         logarithm = _log_softmax(inputs[0], self.axes, self.guarded)
         output_storage[0][0] = np.asarray(np.exp(logarithm), dtype=inputs[0].dtype)
 
     def _attributes(self) -> str:
         return super()._attributes() + (", guarded = true" if self.guarded else "")
 
-    def _forward(self, out: Any, t: Any) -> Any:
+    def _forward(self, out: Variable, t: Variable) -> Variable:
         return (t - self._sum(t * out)) * out
 
-    def _back(self, out: Any, g: Any) -> Any:
+    def _back(self, out: Variable, g: Variable) -> Variable:
         return self._forward(out, g)
 
 
@@ -109,11 +111,11 @@ class LogSoftmax(_Normalized):
 
     _dialect = "log_softmax"
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = np.asarray(_log_softmax(inputs[0], self.axes), dtype=inputs[0].dtype)
 
-    def _forward(self, out: Any, t: Any) -> Any:
+    def _forward(self, out: Variable, t: Variable) -> Variable:
         return t - self._sum(t * pt.exp(out))
 
-    def _back(self, out: Any, g: Any) -> Any:
+    def _back(self, out: Variable, g: Variable) -> Variable:
         return g - self._sum(g) * pt.exp(out)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.matrices import (
@@ -31,7 +31,9 @@ ASSUMPTIONS = {"gen": 0, "sym": 1, "her": 2, "pos": 3}
 class _Solver(_MatrixOp):
     """Base of ops with a matrix and right-hand sides as columns."""
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
         """Many right-hand sides of one matrix are columns."""
         a, b = inputs
         if batched[0] or node.inputs[0].type.ndim > 2:
@@ -41,7 +43,9 @@ class _Solver(_MatrixOp):
         return [columns_solved(self, a, b)]
 
 
-def columns_solved(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def columns_solved(
+    op: Callable[[Variable, Variable], TensorVariable], a: Variable, b: Variable
+) -> TensorVariable:
     """``op(a, b)`` for one matrix and a batch of right-hand sides, with a single factorization."""
     *batch, n, k = sizes_of(b)
     rank = b.type.ndim
@@ -51,11 +55,11 @@ def columns_solved(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     return pt.dimshuffle(found, (*range(1, rank - 1), 0, rank - 1))
 
 
-def _is_filled(b: Any) -> bool:
+def _is_filled(b: Variable) -> bool:
     return all(size for size in b.type.shape)
 
 
-def _count(sizes: Sequence[Any]) -> Any:
+def _count(sizes: Sequence[TensorVariable | int]) -> TensorVariable | int:
     result = sizes[0]
     for size in sizes[1:]:
         result = result * size

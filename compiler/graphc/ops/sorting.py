@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class _Permutation(KernelOp):
     """Base of ops that put the elements of the first operand in another order."""
 
-    def positions(self, inputs: Variables) -> Any:
+    def positions(self, inputs: Variables) -> Variable:
         """Where each element of the result comes from."""
         raise NotImplementedError
 

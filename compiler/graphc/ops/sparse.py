@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -52,9 +52,9 @@ class CsrProduct(KernelOp):
         if g is None or is_discrete(outputs[0]):
             return [None] * 5
         pair = (b, g) if self.transpose else (g, b)
-        g_data: Any = CsrSampledProduct()(indices, indptr, *pair)
+        g_data: Variable = CsrSampledProduct()(indices, indptr, *pair)
         rows = size_of(b, b.type.ndim - 2)
-        g_b: Any = CsrProduct(not self.transpose)(data, indices, indptr, g, rows)
+        g_b: Variable = CsrProduct(not self.transpose)(data, indices, indptr, g, rows)
         return [g_data, None, None, g_b, None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
@@ -62,7 +62,7 @@ class CsrProduct(KernelOp):
         t_data, t_b = tangents[0], tangents[3]
         if is_discrete(outputs[0]) or (t_data is None and t_b is None):
             return [None]
-        terms: list[Any] = [] if t_data is None else [self(t_data, indices, indptr, b, rows)]
+        terms: list[Variable] = [] if t_data is None else [self(t_data, indices, indptr, b, rows)]
         terms += [] if t_b is None else [self(data, indices, indptr, t_b, rows)]
         return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
 
@@ -133,8 +133,8 @@ class CsrSampledProduct(KernelOp):
         if g is None or is_discrete(outputs[0]):
             return [None] * 4
         ndim = a.type.ndim
-        g_a: Any = CsrProduct()(g, indices, indptr, b, size_of(a, ndim - 2))
-        g_b: Any = CsrProduct(True)(g, indices, indptr, a, size_of(b, ndim - 2))
+        g_a: Variable = CsrProduct()(g, indices, indptr, b, size_of(a, ndim - 2))
+        g_b: Variable = CsrProduct(True)(g, indices, indptr, a, size_of(b, ndim - 2))
         return [None, None, g_a, g_b]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
@@ -142,6 +142,6 @@ class CsrSampledProduct(KernelOp):
         t_a, t_b = tangents[2:]
         if is_discrete(outputs[0]) or (t_a is None and t_b is None):
             return [None]
-        terms: list[Any] = [] if t_a is None else [self(indices, indptr, t_a, b)]
+        terms: list[Variable] = [] if t_a is None else [self(indices, indptr, t_a, b)]
         terms += [] if t_b is None else [self(indices, indptr, a, t_b)]
         return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]

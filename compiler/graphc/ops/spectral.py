@@ -8,7 +8,6 @@ differences of the values: equal ones give infinities.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Maybe, Variable, Variables
@@ -71,12 +70,12 @@ class Eigvalsh(_MatrixOp):
         (g,) = cotangents
         if g is None:
             return [None]
-        v: Any = Eigh(self.lower)(inputs[0])[1]
+        v: Variable = Eigh(self.lower)(inputs[0])[1]
         whole = mm(v * pt.expand_dims(g, -2), adjoint(v))
         return [conj(in_triangle(whole, self.lower))]
 
 
-def _as(x: Any, model: Any) -> Any:
+def _as(x: Variable, model: Variable) -> Variable:
     """x in the dtype of another variable."""
     return pt.cast(x, model.type.dtype)
 
@@ -156,7 +155,9 @@ class SingularValues(_SingularValues):
         return [conj(mm(u * pt.expand_dims(g, -2), vh)), None]
 
 
-def _svd_pullback(u: Any, s: Any, vh: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
+def _svd_pullback(
+    u: Variable, s: Variable, vh: Variable, g_u: Variable | None, g_s: Variable | None, g_vh: Variable | None
+) -> Variable:
     """Source: J. Townsend, "Differentiating the singular value decomposition", 2016."""
     g_u = None if g_u is None else conj(g_u)
     g_v = None if g_vh is None else adjoint(conj(g_vh))

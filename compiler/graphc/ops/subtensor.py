@@ -24,7 +24,9 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 
 class _Basic(Op):
@@ -54,7 +56,7 @@ class _Basic(Op):
                 )
         return bounds
 
-    def _known(self, bounds: Sequence[TensorVariable]) -> list[Entry]:
+    def _known(self, bounds: Sequence[Variable]) -> list[Entry]:
         """The entries with numbers for symbolic bounds that are constants."""
         values = iter(bounds)
         found = []
@@ -63,14 +65,14 @@ class _Basic(Op):
             found.append(Entry(start, stop, step, entry.single))
         return found
 
-    def _static(self, x: Any, bounds: Sequence[Any]) -> list[int | None]:
+    def _static(self, x: Variable, bounds: Sequence[Variable]) -> list[int | None]:
         return [
             static_size(entry, size) for entry, size in zip(self._known(bounds), x.type.shape, strict=True)
         ]
 
     def _index(self, node: Apply, shape: Sequence[int], bounds: Sequence[np.ndarray]) -> tuple[slice, ...]:
         """The index with values for symbolic bounds; integers become slices of one element."""
-        values: Iterator[Any] = iter(bounds)
+        values: Iterator[np.ndarray] = iter(bounds)
         index = []
         for axis, (entry, size) in enumerate(zip(self.idx_list, shape, strict=True)):
             item = entry.fill(values)
@@ -86,7 +88,7 @@ class _Basic(Op):
             index.append(item)
         return tuple(index)
 
-    def _emit_bounds(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def _emit_bounds(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         x = node.inputs[0]
         symbolic = zip(node.inputs[self._tensors :], operands[self._tensors :], strict=True)
         indices = iter([e.index(v, operand) for v, operand in symbolic])
@@ -122,12 +124,14 @@ class Subtensor(_Basic):
     def __str__(self) -> str:
         return f"Subtensor{{{describe_entries(self.idx_list)}}}"
 
-    def make_node(self, x: Any, *bounds: Any) -> Apply:
+    def make_node(self, x: TensorLike, *bounds: Any) -> Apply:
         x = as_tensor_variable(x)
-        bounds = tuple(self._check_entries(x, bounds))
-        return Apply(self, [x, *bounds], [TensorType(x.type.dtype, self._static(x, bounds)).make_variable()])
+        checked = self._check_entries(x, bounds)
+        return Apply(
+            self, [x, *checked], [TensorType(x.type.dtype, self._static(x, checked)).make_variable()]
+        )
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         x = inputs[0]
         output_storage[0][0] = x[self._index(node, x.shape, inputs[1:])]
 
@@ -176,21 +180,21 @@ class IncSubtensor(_Basic):
     def __str__(self) -> str:
         return f"{'Set' if self.set_instead_of_inc else 'Inc'}Subtensor{{{describe_entries(self.idx_list)}}}"
 
-    def make_node(self, x: Any, y: Any, *bounds: Any) -> Apply:
+    def make_node(self, x: TensorLike, y: TensorLike, *bounds: Any) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)
-        bounds = tuple(self._check_entries(x, bounds))
+        checked = self._check_entries(x, bounds)
         y = fitting(y, x.type, str(self))
         y = expand_left(y, x.type.ndim) if y.type.ndim < x.type.ndim else y
-        region = self._static(x, bounds)
+        region = self._static(x, checked)
         for axis, (have, want) in enumerate(zip(y.type.shape, region, strict=True)):
             if have not in (None, 1) and want is not None and have != want:
                 raise ValueError(
                     f"cannot put {y} of shape {y.type.shape} into a slice of shape {tuple(region)} of {x}: "
                     f"sizes differ in dimension {axis}"
                 )
-        return Apply(self, [x, y, *bounds], [x.type.make_variable()])
+        return Apply(self, [x, y, *checked], [x.type.make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         x, y = inputs[:2]
         out = np.array(x, copy=True)
         region = out[self._index(node, x.shape, inputs[2:])]

@@ -159,7 +159,7 @@ def meshgrid(
     places = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         places[:2] = [1, 0]
-    sizes = [None] * len(xs)
+    sizes: list[TensorVariable | None] = [None] * len(xs)
     for x, place in zip(xs, places, strict=True):
         sizes[place] = sizes_of(x)[0]
     open_grid = [

@@ -18,7 +18,7 @@ from graphc.tensor.products import matmul
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
-    from graphc.graph.tensor.variable import TensorConstant, TensorVariable
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["det", "expm", "inv", "lstsq", "matrix_inverse", "matrix_power", "pinv", "slogdet", "tensorinv"]
 
@@ -159,7 +159,7 @@ def lstsq(
     return x, residuals, pt.cast(rank, "int32"), values
 
 
-def _product(sizes: Sequence[TensorConstant]) -> Any:
+def _product(sizes: Sequence[TensorVariable]) -> Any:
     result: Any = pt.constant(1, dtype="int64")
     for size in sizes:
         result = result * size
