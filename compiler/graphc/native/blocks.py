@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.native.types import Static, Type, Value, literal, natural_type
+from graphc.native.types import Operand, Static, Type, Value, literal, natural_type
 
 if TYPE_CHECKING:
     from graphc.native.translate import Translator
@@ -25,20 +25,23 @@ class Phi:
 
     Attributes:
         name: of the variable, whose type it has.
+        kinds: the types of variables.
         value: it, of a type that is not known yet.
         incoming: what it is for each block that control comes from; None if it has no value there.
         guess: the type if the variable is only read; None where that is not known either.
         is_read: whether an instruction has it as operand.
     """
 
-    def __init__(self, name: str, value: Value, incoming: Iterable[tuple[str, Any]]) -> None:
-        self.name, self.value = name, value
+    def __init__(
+        self, name: str, kinds: dict[str, Type], value: Value, incoming: Iterable[tuple[str, Operand | None]]
+    ) -> None:
+        self.name, self.kinds, self.value = name, kinds, value
         self.incoming = [*incoming]
         self.guess: Type | None = None
         self.is_read = False
 
-    def line(self, kind: Type) -> str:
-        """The instruction."""
+    def __str__(self) -> str:
+        kind = self.kinds[self.name]
         pairs = ", ".join(f"[ {_operand(x, kind)}, %{block} ]" for block, x in self.incoming)
         return f"  {self.value.text} = phi {kind.llvm} {pairs}\n"
 
@@ -89,11 +92,8 @@ class Blocks:
                 if phi is not None and not phi.is_read:
                     phi.is_read = True
                     used.append(phi)
-        lines = (x if isinstance(x, str) else self._line(x) for x in self._lines)
+        lines = (str(x) for x in self._lines if isinstance(x, str) or x.is_read)
         return "".join(["entry:\n", *self._allocas, *lines])
-
-    def _line(self, phi: Phi) -> str:
-        return phi.line(self.kinds[phi.name]) if phi.is_read else ""
 
     def emit(self, text: str) -> None:
         if self.block:
@@ -162,13 +162,21 @@ class Blocks:
             self._lines.append(f"{label}:\n")
             self.names = self._met(edges)
 
-    def either(self, label: str, values: Sequence[tuple[str, Value]]) -> Value:
-        """Begins a block; the value is that of the block from which control comes."""
+    def either(self, label: str, values: Sequence[tuple[str, Any]]) -> Any:
+        """Begins a block; the value, or tuple of values, is that of the block from which control comes."""
         blocks = {block for block, _ in self._edges.get(label, ())}
-        kind = values[0][1].type
         self.start(label)
-        incoming = ", ".join(f"[ {x.text}, %{block} ]" for block, x in values if block in blocks)
-        return self.assign(f"phi {kind.llvm} {incoming}", kind)
+        return self._either([(block, x) for block, x in values if block in blocks])
+
+    def _either(self, values: Sequence[tuple[str, Any]]) -> Any:
+        first = values[0][1]
+        if isinstance(first, tuple):
+            places = range(len(first))
+            return tuple(self._either([(block, x[place]) for block, x in values]) for place in places)
+        if all(x == first for _, x in values):
+            return first
+        incoming = ", ".join(f"[ {x.text}, %{block} ]" for block, x in values)
+        return self.assign(f"phi {first.type.llvm} {incoming}", first.type)
 
     def _leave(self, label: str) -> None:
         self._edges.setdefault(label, []).append((self.block, dict(self.names)))
@@ -187,9 +195,9 @@ class Blocks:
             found[name] = known
         return found
 
-    def _phi(self, name: str, incoming: Sequence[tuple[str, Any]], place: int) -> Phi:
+    def _phi(self, name: str, incoming: Sequence[tuple[str, Operand | None]], place: int) -> Phi:
         """A value of a variable where others meet; its type is that of the variable when it is read."""
-        phi = Phi(name, Value(self._name(), _UNKNOWN), incoming)
+        phi = Phi(name, self.kinds, Value(self._name(), _UNKNOWN), incoming)
         for _, x in incoming:
             before = self._phis.get(x.text) if isinstance(x, Value) else None
             phi.guess = phi.guess or (before.guess if before else None)
@@ -224,7 +232,7 @@ class Blocks:
                 phi.incoming.append((block, names.get(name)))
 
 
-def _operand(x: Any, kind: Type) -> str:
+def _operand(x: Operand | None, kind: Type) -> str:
     if x is None:
         return "undef"
     return literal(x.value, kind) if isinstance(x, Static) else x.text

@@ -6,9 +6,12 @@ The translator (`graphc.native.translate`) knows these by name.
 
 from __future__ import annotations
 
+import ctypes
 import math
+import threading
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,10 +20,37 @@ from graphc.native.types import Type, kind_of, type_of_dtype
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_F = TypeVar("_F", bound=Callable[..., object])
+_ATOMIC = threading.RLock()
+_VARIABLES: dict[str, np.ndarray] = {}
+# What machine code may still call.
+_CODE: list[object] = []
+# Bytes that are within reach of a pointer.
+_FAR = 1 << 40
 
-def apart(function: Any) -> Any:
+
+def apart(function: _F) -> _F:
     """Marks a routine that is not copied into its callers: a long one, of which one copy is enough."""
-    function.is_apart = True
+    return _marked(function, attributes="noinline")
+
+
+def seldom(function: _F) -> _F:
+    """Marks a routine that runs so seldom that making code of it is to take little time."""
+    return _marked(function, attributes="noinline optnone")
+
+
+def short(function: _F) -> _F:
+    """Marks a routine whose code is to be short."""
+    return _marked(function, attributes="noinline minsize optsize")
+
+
+def inlined(function: _F) -> _F:
+    """Marks a routine whose statements are written in place of each call; it may return a tuple."""
+    return _marked(function, is_inlined=True)
+
+
+def _marked(function: _F, **marks: object) -> _F:
+    vars(function).update(marks)
     return function
 
 
@@ -34,9 +64,100 @@ def local(count: int, type_: str) -> np.ndarray:
     return np.zeros(count, _dtype(type_))
 
 
-def view(pointer: np.ndarray, type_: Any) -> np.ndarray:
-    """The same memory as elements of another type."""
-    return pointer.view(_dtype(type_))
+def view(pointer: np.ndarray | tuple[float, ...], type_: Any) -> np.ndarray:
+    """The same memory as elements of another type; of a tuple of numbers, its memory."""
+    return np.asarray(pointer).view(_dtype(type_))
+
+
+def variable(name: str, type_: str) -> np.ndarray:
+    """The memory of a global variable, which the text around a kernel defines. In Python, 64 elements."""
+    return _VARIABLES.setdefault(name, np.zeros(64, _dtype(type_)))
+
+
+def address(pointer: np.ndarray) -> int:
+    """Where elements are."""
+    return pointer.ctypes.data
+
+
+def at(place: int, type_: str) -> np.ndarray:
+    """The elements at an address."""
+    return np.frombuffer(memoryview((ctypes.c_char * _FAR).from_address(int(place))), _dtype(type_))
+
+
+def atomic_load(pointer: np.ndarray, i: int, order: str) -> float:
+    """An element that other threads may write: order is "monotonic", "acquire" or "seq_cst"."""
+    with _ATOMIC:
+        return pointer[i]
+
+
+def atomic_store(pointer: np.ndarray, i: int, x: float, order: str) -> None:
+    """Writes an element that other threads may read: order is "monotonic", "release" or "seq_cst"."""
+    with _ATOMIC:
+        pointer[i] = x
+
+
+def fetch_add(pointer: np.ndarray, i: int, x: float, order: str) -> float:
+    """Adds to an element at once, whatever other threads do; the element before."""
+    with _ATOMIC:
+        old = pointer[i]
+        pointer[i : i + 1] += np.asarray(x).astype(pointer.dtype)
+        return old
+
+
+def fetch_min(pointer: np.ndarray, i: int, x: float, order: str) -> float:
+    """As `fetch_add`, for the smaller of the two."""
+    with _ATOMIC:
+        old = pointer[i]
+        pointer[i] = min(old, x)
+        return old
+
+
+def exchange(pointer: np.ndarray, i: int, x: float, order: str) -> float:
+    """Writes an element; the one before, which no other thread gets."""
+    with _ATOMIC:
+        old = pointer[i]
+        pointer[i] = x
+        return old
+
+
+def compare_exchange(pointer: np.ndarray, i: int, old: float, new: float, order: str) -> bool:
+    """Writes an element if it is `old`; whether it was. The order holds if so; if not, there is none."""
+    with _ATOMIC:
+        if pointer[i] != old:
+            return False
+        pointer[i] = new
+        return True
+
+
+def function(routine: Callable[..., object], *types: str, returns: str | None = None) -> np.ndarray:
+    """The address of the code of a routine for arguments of these types, such as "i64" or "f64*"."""
+    kinds = [kind_of(name) for name in types]
+
+    def run(*arguments: Any) -> object:
+        given = [
+            at(x or 0, k.name) if k.pointer else _dtype(k).type(x)
+            for x, k in zip(arguments, kinds, strict=True)
+        ]
+        return routine(*given)
+
+    code = ctypes.CFUNCTYPE(_c_type(returns), *map(_c_type, types))(run)
+    _CODE.append(code)
+    return at(ctypes.cast(code, ctypes.c_void_p).value or 0, "u8")
+
+
+def invoke(code: np.ndarray, *arguments: Any, returns: str | None = None) -> Any:
+    """Calls what a pointer points at. The types of the arguments are what they are."""
+    passed = [_passed(x) for x in arguments]
+    called = ctypes.CFUNCTYPE(_c_type(returns), *(type(x) for x in passed))(code.ctypes.data)(*passed)
+    if returns is None:
+        return None
+    kind = kind_of(returns)
+    return at(called or 0, kind.name) if kind.pointer else _dtype(kind).type(called)
+
+
+def lanes_of(type_: str) -> int:
+    """How many numbers a vector register of the target has; in Python, one of 16 bytes."""
+    return 16 // _dtype(type_).itemsize
 
 
 def word(pointer: np.ndarray, i: int) -> int:
@@ -135,6 +256,11 @@ def conj(z: complex) -> complex:
     return np.conj(z)
 
 
+def fmuladd(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """x * y + z, rounded once where the target does that in one operation."""
+    return x * y + z
+
+
 def fma(x: float, y: float, z: float) -> float:
     """x * y + z of finite numbers, rounded once."""
     return float(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))
@@ -168,12 +294,30 @@ def call(symbol: str, *arguments: np.generic, returns: str | None = None) -> Any
         import scipy.special
 
         return getattr(scipy.special, symbol.split("_", 2)[2])(*arguments)
-    raise NotImplementedError(f"{symbol} is only called by compiled kernels")
+    found = getattr(ctypes.CDLL(None), symbol, None)
+    if found is None:
+        raise NotImplementedError(f"{symbol} is only called by compiled kernels")
+    return invoke(at(ctypes.cast(found, ctypes.c_void_p).value or 0, "u8"), *arguments, returns=returns)
 
 
-def ref(x: Any, type_: str = "i32") -> Any:
+def ref(x: Any, type_: str = "i32") -> np.ndarray:
     """The address of a number, as Fortran takes its arguments. A string of one character is a byte."""
-    raise NotImplementedError("only compiled kernels have addresses")
+    return np.array([ord(x) if isinstance(x, str) else x], _dtype("u8" if isinstance(x, str) else type_))
+
+
+def _c_type(name: str | None) -> Any:
+    if name is None:
+        return None
+    kind = kind_of(name)
+    return ctypes.c_void_p if kind.pointer else np.ctypeslib.as_ctypes_type(_dtype(kind))
+
+
+def _passed(x: Any) -> Any:
+    """As C takes it."""
+    if isinstance(x, np.ndarray):
+        return ctypes.c_void_p(x.ctypes.data)
+    x = np.asarray(x)
+    return np.ctypeslib.as_ctypes_type(x.dtype)(x.item())
 
 
 def _dtype(type_: Any) -> np.dtype:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.native import builtins
-from graphc.native.types import BOOL, F64, I64, Static, Type, Value, kind_of
-from graphc.native.vectors import Vectors
+from graphc.native.pointers import Pointers
+from graphc.native.types import BOOL, I64, Operand, Routine, Static, Value, kind_of
 
 _FOLD: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -31,16 +31,21 @@ _FOLD: dict[type, Callable[..., Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
     ast.Pow: operator.pow,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
 }
-_I32 = Static("i32")
-_C_TYPES = {"i32": "i32", "i64": "i64", "double": "double", "float": "float", None: "void"}
-_MATH = {name: f"llvm.{name}" for name in ("sqrt", "floor", "ceil", "exp", "log", "copysign", "fma")}
+_MATH = {
+    name: f"llvm.{name}" for name in ("sqrt", "floor", "ceil", "exp", "log", "copysign", "fma", "fmuladd")
+}
 
 
-class Expressions(Vectors):
+class Expressions(Pointers):
     """Translates expressions."""
 
     def lookup(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def inlined(self, function: Routine, arguments: Sequence[Operand]) -> Any:
         raise NotImplementedError
 
     def expression(self, node: ast.expr) -> Any:
@@ -52,6 +57,9 @@ class Expressions(Vectors):
 
     def _on_constant(self, node: ast.Constant) -> Static:
         return Static(node.value)
+
+    def _on_tuple(self, node: ast.Tuple) -> tuple[Operand, ...]:
+        return tuple(self.expression(x) for x in node.elts)
 
     def _on_name(self, node: ast.Name) -> Any:
         known = self.read(node.id)
@@ -159,7 +167,7 @@ class Expressions(Vectors):
                     isinstance(pointer.value, tuple) and all(isinstance(x, float) for x in pointer.value)
                 ):
                     self.fail(node, "an unknown index needs an array, or a tuple of floats")
-                table = Value(f"@{self.translator.table(pointer.value)}", F64.to)
+                table = self.table(pointer.value)
                 return self.load(table, self.address(table, index, node))
             return Static(pointer.value[index.value])
         if isinstance(node.slice, ast.Slice):
@@ -177,8 +185,6 @@ class Expressions(Vectors):
             self.fail(node, "only routines and builtins can be called")
         target, arguments = function.value, [self.expression(x) for x in node.args]
         keywords = {k.arg: self.expression(k.value) for k in node.keywords}
-        if target is builtins.call:
-            return self._call_symbol(node, arguments, keywords)
         known = getattr(self, f"_call_{getattr(target, '__name__', '')}", None)
         if known is not None and getattr(target, "__module__", "") in (
             "builtins",
@@ -188,54 +194,15 @@ class Expressions(Vectors):
             return known(node, *arguments, **keywords)
         if not callable(target) or keywords:
             self.fail(node, f"{target!r} cannot be called in a kernel")
-        symbol, result = self.translator.routine(target, [self._passed(x, node) for x in arguments])
+        if getattr(target, "is_inlined", False):
+            return self.inlined(target, arguments)
+        symbol, result = self.translator.routine(target, arguments)
         passed = [x for x in arguments if isinstance(x, Value)]
         text = ", ".join(f"{x.type.llvm} {x.text}" for x in passed)
         if result is None:
             self.emit(f"call void @{symbol}({text})")
             return Static(None)
         return self.assign(f"call {result.llvm} @{symbol}({text})", result)
-
-    def _passed(self, x: Any, node: ast.AST) -> Any:
-        return x
-
-    def _call_symbol(self, node: ast.AST, arguments: list[Any], keywords: dict[str, Static]) -> Any:
-        symbol = arguments[0].value.replace("?", self.translator.letter)
-        values = [self.value(x, node) for x in arguments[1:]]
-        returns = keywords["returns"].value if "returns" in keywords else None
-        types = ", ".join(x.type.llvm for x in values)
-        kind = _C_TYPES[returns]
-        self.translator.called.add(symbol)
-        self.translator.declarations.add(f"declare {kind} @{symbol}({types})")
-        text = f"call {kind} @{symbol}({', '.join(f'{x.type.llvm} {x.text}' for x in values)})"
-        if returns is None:
-            self.emit(text)
-            return Static(None)
-        names = {"double": "f64", "float": "f32"}
-        return self.assign(text, Type(names.get(returns, returns)))
-
-    def _call_ref(self, node: ast.Call, x: Any, type_: Static = _I32) -> Value:
-        if isinstance(x, Static) and isinstance(x.value, str):
-            slot = self.alloca("i8")
-            self.emit(f"store i8 {ord(x.value)}, ptr {slot}")
-            return Value(slot, Type("u8", True))
-        kind = kind_of(type_.value)
-        slot = self.alloca(kind.llvm)
-        self.emit(f"store {kind.llvm} {self.convert(x, kind, node, explicit=True).text}, ptr {slot}")
-        return Value(slot, kind.to)
-
-    def _call_local(self, node: ast.Call, count: Static, type_: Static) -> Value:
-        kind = kind_of(type_.value)
-        # Rows of matrices are vectors of up to a cache line.
-        align = ", align 64" if int(count.value) * kind.bits >= 512 else ""
-        return Value(self.alloca(f"[{int(count.value)} x {kind.stored}]{align}"), kind.to)
-
-    def _call_view(self, node: ast.Call, pointer: Value, type_: Static) -> Value:
-        kind = kind_of(type_.value)
-        return Value(pointer.text, kind.to)
-
-    def _call_word(self, node: ast.Call, pointer: Value, i: Value) -> Value:
-        return self.assign(f"load i64, ptr {self.address(pointer, i, node)}, align 1", Type("u64"))
 
     def _call_cast(self, node: ast.Call, x: Any, type_: Static) -> Value:
         kind = kind_of(type_.value)
@@ -279,6 +246,9 @@ class Expressions(Vectors):
         negative = self.compare("Lt", x, self.convert(Static(0), x.type, node), node)
         return self.select(negative, self.negate(x), x)
 
+    def _call_len(self, node: ast.Call, x: Static) -> Static:
+        return Static(len(x.value))
+
     def _call_min(self, node: ast.Call, *values: Any) -> Value:
         return self._extreme("Lt", node, values, min)
 
@@ -314,9 +284,15 @@ class Expressions(Vectors):
     def _call_copysign(self, node: ast.Call, x: Value, y: Value) -> Value:
         return self._intrinsic("copysign", node, *self.promote(x, y, node))
 
+    def _call_fmuladd(self, node: ast.Call, x: Value, y: Value, z: Value) -> Value:
+        return self._fused("fmuladd", node, x, y, z)
+
     def _call_fma(self, node: ast.Call, x: Value, y: Value, z: Value) -> Value:
+        return self._fused("fma", node, x, y, z)
+
+    def _fused(self, name: str, node: ast.Call, x: Value, y: Value, z: Value) -> Value:
         x, y = self.promote(x, y, node)
-        return self._intrinsic("fma", node, x, y, self.convert(z, self.value(x, node).type, node))
+        return self._intrinsic(name, node, x, y, self.convert(z, self.value(x, node).type, node))
 
     def _intrinsic(self, name: str, node: ast.Call, *values: Value) -> Value:
         return self.intrinsic(_MATH[name], [self.value(x, node) for x in values])

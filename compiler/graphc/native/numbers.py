@@ -35,6 +35,8 @@ class Numbers(Blocks):
     def address(self, pointer: Value, index: Any, node: ast.expr) -> str:
         if not pointer.type.pointer:
             self.fail(node, "only arrays have elements")
+        if isinstance(index, Static) and index.value == 0:
+            return pointer.text
         number = self.convert(index, I64, node)
         return self.assign(
             f"getelementptr {pointer.type.element.stored}, ptr {pointer.text}, i64 {number.text}", I64

@@ -16,13 +16,13 @@ import inspect
 import linecache
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NoReturn
 
 from graphc.native import builtins
 from graphc.native.expressions import Expressions
-from graphc.native.types import BOOL, I64, Static, Type, Value, float_literal
+from graphc.native.types import BOOL, I64, Operand, Routine, Static, Type, Value, literal
 from graphc_runtime.record import record
 
 
@@ -31,28 +31,22 @@ class KernelError(TypeError):
 
 
 @cache
-def _functions_of(file: str) -> dict[tuple[str, int], Any]:
-    """The functions in a file by name and first line; a file is read once for all of them."""
-    source = "".join(linecache.getlines(file))
-    found = {}
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef):
-            found[node.name, min([node.lineno, *(x.lineno for x in node.decorator_list)])] = node
-    return found
+def _tree_of(function: Routine) -> ast.FunctionDef:
+    """The definition of a function; its first line has the number 1.
 
-
-@cache
-def _tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
-    """The definition of a function; its line numbers are those of the file."""
+    Only its own lines are parsed, up to the last that has code: files are long, and this is part of the time
+    of compiling.
+    """
     code = function.__code__
-    node = _functions_of(code.co_filename).get((function.__name__, code.co_firstlineno))
-    if node is None:
-        # Written where files cannot be read as a whole, such as in a notebook.
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        (found,) = ast.increment_lineno(tree, code.co_firstlineno - 1).body
-        assert isinstance(found, ast.FunctionDef)
-        return found
-    return node
+    first = code.co_firstlineno
+    lines = linecache.getlines(code.co_filename)[first - 1 : max(x[1] or 0 for x in code.co_positions())]
+    try:
+        (found,) = ast.parse(textwrap.dedent("".join(lines))).body
+    except (SyntaxError, ValueError):
+        # Written where files cannot be read, such as in a notebook, or with lines at its end that never run.
+        (found,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(found, ast.FunctionDef)
+    return found
 
 
 @cache
@@ -70,6 +64,8 @@ class Translator:
         flags: fast-math flags of float arithmetic, such as ``"reassoc contract"``.
         pure: attributes of functions that have no pointers, and so touch no memory.
         prefix: the beginning of the symbols of routines.
+        register: bytes of the vector registers of the target.
+        apart: whether arguments point at memory that nothing else points at.
 
     Attributes:
         declarations: of what the definitions call.
@@ -77,30 +73,38 @@ class Translator:
     """
 
     def __init__(
-        self, letter: str = "d", flags: str = "", *, pure: str = "nounwind", prefix: str = "graphc_routine"
+        self,
+        letter: str = "d",
+        flags: str = "",
+        *,
+        pure: str = "nounwind",
+        prefix: str = "graphc_routine",
+        register: int = 16,
+        apart: bool = True,
     ) -> None:
-        self.letter = letter
+        self.letter, self.register = letter, register
+        self._pointer = "ptr noalias" if apart else "ptr"
         self.flags = f" {flags}" if flags else ""
         self.declarations: set[str] = set()
         self.called: set[str] = set()
         self._pure, self._prefix = pure, prefix
         self._definitions: list[_Definition] = []
         self._tables: list[str] = []
-        self._routines: dict[Any, tuple[str, Type | None]] = {}
+        self._routines: dict[object, tuple[str, Type | None]] = {}
         self._calls: Counter[str] = Counter()
 
     def define(
         self,
-        function: Callable[..., Any],
+        function: Routine,
         symbol: str,
-        arguments: Sequence[Value | Static],
+        arguments: Sequence[Operand],
         linkage: str = "",
         attributes: str = "",
     ) -> Type | None:
         """Adds the definition of a function for arguments of these types; returns its result type."""
         body = _Function(self, function, arguments)
         parameters = ", ".join(
-            f"{x.type.llvm}{' noalias' if x.type.pointer else ''} {x.text}"
+            f"{self._pointer if x.type.pointer else x.type.llvm} {x.text}"
             for x in arguments
             if isinstance(x, Value)
         )
@@ -109,33 +113,31 @@ class Translator:
         head = f"define {linkage}{kind} @{symbol}({parameters})"
         has_pointers = any(isinstance(x, Value) and x.type.pointer for x in arguments)
         given = f"{attributes} {'nounwind' if has_pointers else self._pure}".lstrip()
-        is_apart = getattr(function, "is_apart", False)
-        self._definitions.append(_Definition(symbol, head, given, text, is_apart))
+        how = getattr(function, "attributes", "")
+        self._definitions.append(_Definition(symbol, head, given, text, how))
+        self._routines[_key(function, arguments)] = symbol, result
         return result
 
-    def routine(
-        self, function: Callable[..., Any], arguments: Sequence[Value | Static]
-    ) -> tuple[str, Type | None]:
+    def routine(self, function: Routine, arguments: Sequence[Operand]) -> tuple[str, Type | None]:
         """Symbol and result type of a routine for arguments of these types."""
-        kinds = tuple(x.type if isinstance(x, Value) else ("static", x.value) for x in arguments)
-        key = (function, kinds)
+        key = _key(function, arguments)
         if key not in self._routines:
             symbol = f"{self._prefix}.{function.__name__}.{len(self._routines)}"
             formal = [Value(f"%p{i}", x.type) if isinstance(x, Value) else x for i, x in enumerate(arguments)]
             self._routines[key] = symbol, None
-            self._routines[key] = symbol, self.define(function, symbol, formal, "internal ")
+            self.define(function, symbol, formal, "internal ")
         symbol, result = self._routines[key]
         self._calls[symbol] += 1
         return symbol, result
 
-    def table(self, values: tuple[float, ...]) -> str:
-        """Symbol of a constant array of float64."""
-        key = ("table", repr(values))
+    def table(self, values: tuple[float, ...], kind: Type) -> str:
+        """Symbol of a constant array."""
+        key = ("table", kind, repr(values))
         if key not in self._routines:
             symbol = f"{self._prefix}.table.{len(self._routines)}"
-            elements = ", ".join(f"double {float_literal(x, 'f64')}" for x in values)
+            elements = ", ".join(f"{kind.llvm} {literal(x, kind)}" for x in values)
             self._tables.append(
-                f"@{symbol} = private unnamed_addr constant [{len(values)} x double] [{elements}]\n"
+                f"@{symbol} = private unnamed_addr constant [{len(values)} x {kind.llvm}] [{elements}]\n"
             )
             self._routines[key] = symbol, None
         return self._routines[key][0]
@@ -149,6 +151,12 @@ class Translator:
         return "".join([self.definitions(), *(f"{line}\n" for line in sorted(self.declarations))])
 
 
+def _key(function: Routine, arguments: Sequence[Operand]) -> object:
+    """What tells routines apart."""
+    kinds = (x.type if isinstance(x, Value) else ("static", type(x.value), x.value) for x in arguments)
+    return function, tuple(kinds)
+
+
 @record(frozen=True)
 class _Definition:
     """A translated function.
@@ -158,60 +166,97 @@ class _Definition:
         head: of the definition, up to the attributes.
         attributes: those that do not depend on its callers.
         body: of the definition, without braces.
-        is_apart: it is not copied into its callers.
+        how: it is made, if that was said.
     """
 
     symbol: str
     head: str
     attributes: str
     body: str
-    is_apart: bool
+    how: str
 
     def text(self, calls: int) -> str:
         """The definition. With a single call it is copied there at once, and not optimised before, too."""
-        how = "noinline " if self.is_apart else "alwaysinline " if calls == 1 else ""
-        return f"{self.head} {how}{self.attributes} {{\n{self.body}}}\n"
+        copied = calls == 1 and "noinline" not in self.attributes
+        how = self.how or ("alwaysinline" if copied else "")
+        return f"{' '.join(filter(None, (self.head, how, self.attributes)))} {{\n{self.body}}}\n"
+
+
+class _Scope:
+    """A function whose statements are being translated.
+
+    Attributes:
+        function: it.
+        tree: its definition.
+        done: where control goes when it returns; empty if it leaves the function that is written.
+        returned: the blocks from which it does, and the values.
+        result: the type of these.
+        loops: for those around a statement, where `continue` and `break` go.
+    """
+
+    def __init__(self, function: Routine, done: str = "") -> None:
+        self.function, self.tree, self.done = function, _tree_of(function), done
+        self.returned: list[tuple[str, Any]] = []
+        self.result: Type | None = None
+        self.loops: list[tuple[str, str]] = []
 
 
 class _Function(Expressions):
     """One function being translated."""
 
-    def __init__(
-        self, translator: Translator, function: Callable[..., Any], arguments: Sequence[Value | Static]
-    ) -> None:
+    def __init__(self, translator: Translator, function: Routine, arguments: Sequence[Operand]) -> None:
         super().__init__(translator)
-        self._function = function
-        self._tree = _tree_of(function)
-        names = [*inspect.signature(function).parameters]
+        self._enter(_Scope(function), arguments)
+
+    def translate(self) -> tuple[str, Type | None]:
+        """The text of the body, and the type of the result."""
+        self._block(self._scope.tree.body)
+        if self.block:
+            self.end("ret void" if self._scope.result is None else "unreachable")
+        return self.text(), self._scope.result
+
+    def _enter(self, scope: _Scope, arguments: Sequence[Operand]) -> None:
+        self._scope = scope
+        code = scope.function.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if len(names) != len(arguments):
             raise KernelError(
-                f"{function.__name__} takes {', '.join(names)}; given {len(arguments)} arguments"
+                f"{scope.function.__name__} takes {', '.join(names)}; given {len(arguments)} arguments"
             )
-        self._loops: list[tuple[str, str]] = []
-        self._result: Type | None = None
         for name, value in zip(names, arguments, strict=True):
             if isinstance(value, Static):
                 self.names[name] = value
             else:
                 self._assign(name, value)
 
-    def translate(self) -> tuple[str, Type | None]:
-        """The text of the body, and the type of the result."""
-        self._block(self._tree.body)
-        if self.block:
-            self.end("ret void" if self._result is None else "unreachable")
-        return self.text(), self._result
+    def inlined(self, function: Routine, arguments: Sequence[Operand]) -> Any:
+        """What a routine returns, whose statements are written in place of its call."""
+        outer = self._scope, self.names, self.kinds
+        self.names, self.kinds = {}, {}
+        scope = _Scope(function, self.label())
+        self._enter(scope, arguments)
+        self._block(scope.tree.body)
+        if self.block and not scope.returned:
+            result = Static(None)
+        elif self.block:
+            (_, result) = scope.returned[0]
+        else:
+            result = self.either(scope.done, scope.returned)
+        self._scope, self.names, self.kinds = outer
+        return result
 
     def lookup(self, name: str) -> Any:
         """What a name means that is no variable: something of the kernel's module, or a builtin."""
-        scope = self._function.__globals__
+        scope = self._scope.function.__globals__
         if name in scope:
             return scope[name]
         return getattr(builtins, name, None) or getattr(python, name, None)
 
     def fail(self, node: Any, message: str) -> NoReturn:
         """Raises with the place in the kernel."""
-        raise KernelError(f"{self._function.__module__}:{node.lineno}: {message}")
+        function = self._scope.function
+        line = function.__code__.co_firstlineno + node.lineno - 1
+        raise KernelError(f"{function.__module__}:{line}: {message}")
 
     # -- statements ------------------------------------------------------------------------------------------
 
@@ -231,13 +276,13 @@ class _Function(Expressions):
         if not isinstance(node.value, ast.Constant):
             self.expression(node.value)
 
-    def _do_pass(self, node: Any) -> None:
+    def _do_pass(self, node: ast.Pass) -> None:
         pass
 
     def _do_assign(self, node: Any) -> None:
         (target,) = node.targets
         if isinstance(target, ast.Tuple):
-            values = [self.expression(x) for x in node.value.elts]
+            values = self.expression(node.value)
             for part, value in zip(target.elts, values, strict=True):
                 self._store(part, value)
         else:
@@ -267,13 +312,29 @@ class _Function(Expressions):
         self.names[name] = self.convert(value, self.kinds[name], node)
 
     def _do_return(self, node: ast.Return) -> None:
-        if node.value is None:
+        scope = self._scope
+        given = Static(None) if node.value is None else self.expression(node.value)
+        if scope.done:
+            if scope.returned or node is not scope.tree.body[-1]:
+                given = self._converted_result(given, node)
+            scope.returned.append((self.block, given))
+            if len(scope.returned) > 1 or node is not scope.tree.body[-1]:
+                self.names = {}
+                self.jump(scope.done)
+        elif node.value is None:
             self.end("ret void")
-            return
-        value = self.value(self.expression(node.value), node)
-        self._result = self._result or value.type
-        value = self.convert(value, self._result, node)
-        self.end(f"ret {value.type.llvm} {value.text}")
+        else:
+            value = self._converted_result(given, node)
+            self.end(f"ret {value.type.llvm} {value.text}")
+
+    def _converted_result(self, given: Any, node: ast.Return) -> Any:
+        if isinstance(given, tuple):
+            return tuple(self.value(x, node) for x in given)
+        if isinstance(given, Static) and given.value is None:
+            return given
+        value = self.value(given, node)
+        self._scope.result = self._scope.result or value.type
+        return self.convert(value, self._scope.result, node)
 
     def _do_if(self, node: ast.If) -> None:
         test = self.expression(node.test)
@@ -281,26 +342,29 @@ class _Function(Expressions):
             self._block(node.body if test.value else node.orelse)
             return
         then, other, after = self.label(), self.label(), self.label()
-        self.branch(self.truth(test, node), then, other)
+        self.branch(self.truth(test, node), then, other if node.orelse else after)
         for label, statements in ((then, node.body), (other, node.orelse)):
-            self.start(label)
-            self._block(statements)
-            self.jump(after)
+            if statements:
+                self.start(label)
+                self._block(statements)
+                self.jump(after)
         self.start(after)
 
     def _do_while(self, node: ast.While) -> None:
         head, body, after = self.label(), self.label(), self.label()
         loop = self.start_loop(head, _assigned_in(node))
-        self.branch(self.truth(self.expression(node.test), node), body, after)
-        self.start(body)
+        test = self.expression(node.test)
+        if not isinstance(test, Static) or not test.value:
+            self.branch(self.truth(test, node), body, after)
+            self.start(body)
         self._body(node, head, after)
         self.close_loop(loop)
         self.start(after)
 
     def _body(self, node: ast.For | ast.While, following: str, after: str) -> None:
-        self._loops.append((following, after))
+        self._scope.loops.append((following, after))
         self._block(node.body)
-        self._loops.pop()
+        self._scope.loops.pop()
         self.jump(following)
 
     def _do_for(self, node: Any) -> None:
@@ -348,7 +412,7 @@ class _Function(Expressions):
         self.start(after)
 
     def _do_break(self, node: ast.Break) -> None:
-        self.jump(self._loops[-1][1])
+        self.jump(self._scope.loops[-1][1])
 
     def _do_continue(self, node: ast.Continue) -> None:
-        self.jump(self._loops[-1][0])
+        self.jump(self._scope.loops[-1][0])

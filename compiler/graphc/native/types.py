@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,9 +102,11 @@ NAMES = ("bool", *_LLVM)
 
 
 def kind_of(name: Type | str) -> Type:
-    """A type from itself, its name here, or a NumPy dtype or the name of one."""
+    """A type from itself, its name here, or a NumPy dtype or the name of one; with ``*``, a pointer to it."""
     if isinstance(name, Type):
         return name
+    if name.endswith("*"):
+        return kind_of(name[:-1]).to
     return Type(name) if name in NAMES else type_of_dtype(np.dtype(name))
 
 
@@ -136,6 +139,10 @@ _NATURAL: dict[type, Type] = {bool: BOOL, int: I64, float: F64, complex: Type("c
 def natural_type(value: Any) -> Type | None:
     """The type of a number of Python's; None for anything else."""
     return _NATURAL.get(type(value))
+
+
+Operand = Value | Static
+Routine = Callable[..., object]
 
 
 def literal(value: Any, type_: Type) -> str:
