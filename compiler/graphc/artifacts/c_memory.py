@@ -7,145 +7,99 @@ is kept between calls. The context has four words more:
     10  first free byte of the workspace        12  the allocator (`graphc_allocator` of graphc.h)
     11  end of the workspace                    13  its beginning
 """
+# mypy: ignore-errors
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.library.memory.access import PLAIN
-from graphc.library.memory.arena import HEADER, arena_ir
-from graphc.library.memory.packing import PACK
-from graphc.library.memory.workspace import WorkspaceTable, keep_sizes, table_ir, workspace_table
+from graphc.library.memory.arena import CONTEXT, HEADER, SIZE, allocate, define_arena, release, words
+from graphc.library.memory.packing import pack, size_of
+from graphc.library.memory.workspace import MEMORY, PLANNED, find_places, workspace_table
+from graphc.native.builtins import address, apart, at, inlined, invoke, unrolled
+from graphc.native.translate import Translator
+from graphc.native.types import I64, Static, Value
 from graphc_runtime.interrupts import CONTEXT_WORDS
 
 CURSOR, END, ALLOCATOR, BEGIN = (CONTEXT_WORDS + i for i in range(4))
 C_CONTEXT_WORDS = CONTEXT_WORDS + 4
 # What a block takes beyond what was asked for: its header, alignment of its memory and of its place.
 BLOCK_BYTES = 112 + 64
-
-_SOURCE = f"""
-define void @graphc_c_begin(ptr %ctx, ptr %call) nounwind {{
-; The context of a call: empty but for where memory comes from (`graphc_call` of graphc.h).
-  store [{C_CONTEXT_WORDS} x i64] zeroinitializer, ptr %ctx
-  %none = icmp eq ptr %call, null
-  br i1 %none, label %done, label %given
-given:
-  %workspace = load i64, ptr %call
-  %bytes.at = getelementptr i64, ptr %call, i64 1
-  %bytes = load i64, ptr %bytes.at
-  %allocator.at = getelementptr i64, ptr %call, i64 2
-  %allocator = load i64, ptr %allocator.at
-  %end = add i64 %workspace, %bytes
-  %begin.at = getelementptr i64, ptr %ctx, i64 {BEGIN}
-  %cursor.at = getelementptr i64, ptr %ctx, i64 {CURSOR}
-  %end.at = getelementptr i64, ptr %ctx, i64 {END}
-  %source.at = getelementptr i64, ptr %ctx, i64 {ALLOCATOR}
-  store i64 %workspace, ptr %begin.at
-  store i64 %workspace, ptr %cursor.at
-  store i64 %end, ptr %end.at
-  store i64 %allocator, ptr %source.at
-  br label %done
-done:
-  ret void
-}}
-
-define internal ptr @graphc_c_take(ptr %ctx, i64 %bytes) noinline nounwind {{
-  %cursor.at = getelementptr i64, ptr %ctx, i64 {CURSOR}
-  %end.at = getelementptr i64, ptr %ctx, i64 {END}
-  %cursor = load i64, ptr %cursor.at
-  %end = load i64, ptr %end.at
-  %past = add i64 %cursor, 63
-  %place = and i64 %past, -64
-  %next = add i64 %place, %bytes
-  %fits = icmp ule i64 %next, %end
-  %some = icmp ne i64 %cursor, 0
-  %good = and i1 %fits, %some
-  br i1 %good, label %bump, label %ask
-bump:
-  store i64 %next, ptr %cursor.at
-  %memory = inttoptr i64 %place to ptr
-  ret ptr %memory
-ask:
-  %allocator.at = getelementptr i64, ptr %ctx, i64 {ALLOCATOR}
-  %allocator = load ptr, ptr %allocator.at
-  %none = icmp eq ptr %allocator, null
-  br i1 %none, label %refuse, label %call
-call:
-  %self = load ptr, ptr %allocator
-  %allocate.at = getelementptr ptr, ptr %allocator, i64 1
-  %allocate = load ptr, ptr %allocate.at
-  %given = call ptr %allocate(ptr %self, i64 %bytes, i64 64)
-  ret ptr %given
-refuse:
-  ret ptr null
-}}
-
-define internal void @graphc_c_give(ptr %ctx, ptr %memory) noinline nounwind {{
-  %end.at = getelementptr i64, ptr %ctx, i64 {END}
-  %begin.at = getelementptr i64, ptr %ctx, i64 {BEGIN}
-  %end = load i64, ptr %end.at
-  %begin = load i64, ptr %begin.at
-  %address = ptrtoint ptr %memory to i64
-  %behind = icmp uge i64 %address, %begin
-  %before = icmp ult i64 %address, %end
-  %inside = and i1 %behind, %before
-  br i1 %inside, label %done, label %call
-call:
-  %allocator.at = getelementptr i64, ptr %ctx, i64 {ALLOCATOR}
-  %allocator = load ptr, ptr %allocator.at
-  %self = load ptr, ptr %allocator
-  %release.at = getelementptr ptr, ptr %allocator, i64 2
-  %release = load ptr, ptr %release.at
-  call void %release(ptr %self, ptr %memory)
-  ret void
-done:
-  ret void
-}}
-"""
-
 # Bytes of buffers up to which each has a place of its own. Finding common places takes longer than computing
 # with so little memory, and nothing is kept from the last call; `f_workspace` asks for as much anyhow.
 _APART = 1 << 17
 
-_PLACES = f"""
-define internal i64 @graphc_c_places(ptr %table, i64 %count, ptr %sizes, ptr %offsets, ptr %order) nounwind {{
-; As graphc_pack: places of buffers, and the bytes of all together.
-begin:
-  br label %next
-next:
-  %i = phi i64 [0, %begin], [%i1, %place]
-  %end = phi i64 [0, %begin], [%behind, %place]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %look, label %done
-look:
-  %row = getelementptr [4 x i64], ptr %table, i64 %i
-  %units.at = getelementptr i64, ptr %row, i64 2
-  %key.at = getelementptr i64, ptr %row, i64 3
-  %units = load i64, ptr %units.at
-  %key = load i64, ptr %key.at
-  %size.at = getelementptr i64, ptr %sizes, i64 %key
-  %size = load i64, ptr %size.at
-  %bytes = mul i64 %size, %units
-  %past = add i64 %bytes, 63
-  %rounded = and i64 %past, -64
-  %behind = add i64 %end, %rounded
-  %large = icmp ugt i64 %rounded, {_APART}
-  %full = icmp ugt i64 %behind, {_APART}
-  %much = or i1 %large, %full
-  br i1 %much, label %pack, label %place
-place:
-  %at = getelementptr i64, ptr %offsets, i64 %i
-  store i64 %end, ptr %at
-  %i1 = add i64 %i, 1
-  br label %next
-done:
-  ret i64 %end
-pack:
-  %packed = call i64 @graphc_pack(ptr %table, i64 %count, ptr %sizes, ptr %offsets, ptr %order)
-  ret i64 %packed
-}}
-"""
+
+def begin(context, given):
+    """The context of a call: empty but for where memory comes from (`graphc_call` of graphc.h)."""
+    for i in unrolled(C_CONTEXT_WORDS):
+        context[i] = 0
+    if address(given) != 0:
+        context[BEGIN] = given[0]
+        context[CURSOR] = given[0]
+        context[END] = given[0] + given[1]
+        context[ALLOCATOR] = given[2]
+
+
+@apart
+def take(context, size):
+    """The address of so many bytes, or 0."""
+    place = (context[CURSOR] + 63) & -64
+    if context[CURSOR] != 0 and place + size <= context[END]:
+        context[CURSOR] = place + size
+        return place
+    if context[ALLOCATOR] == 0:
+        return 0
+    allocator = words(context[ALLOCATOR])
+    return address(invoke(at(allocator[1], "u8"), at(allocator[0], "u8"), size, 64, returns="u8*"))
+
+
+@apart
+def give(context, block, keep):
+    """Gives a block back to the allocator, if it is not of the workspace."""
+    if block < context[BEGIN] or block >= context[END]:
+        allocator = words(context[ALLOCATOR])
+        invoke(at(allocator[2], "u8"), at(allocator[0], "u8"), at(block, "u8"))
+
+
+@inlined
+def taken(context, size):
+    """Memory of the arena."""
+    return address(allocate(context, size, take, give, False))
+
+
+def fixed(context, size):
+    """As `graphc.library.memory.workspace`; there is no memory of the last call."""
+    return taken(context, size)
+
+
+def planned(context, unused, sizes, offset, count, stride, table):
+    """As `graphc.library.memory.workspace`; there is no memory of the last call."""
+    block = taken(context, table.header)
+    if block == 0:
+        return 0
+    size = find_places(words(block + HEADER), sizes, table, places)
+    if size < 0:
+        return 0
+    memory = taken(context, size)
+    if memory == 0:
+        return 0
+    words(block)[MEMORY] = memory
+    return block
+
+
+def places(table, count, sizes, offsets, order):
+    """As `pack`: places of buffers, and the bytes of all together."""
+    end = 0
+    for i in range(count):
+        size = size_of(table, sizes, i)
+        if size > _APART or end + size > _APART:
+            return pack(table, count, sizes, offsets, order)
+        offsets[i] = end
+        end += size
+    return end
+
 
 # Work that a pool would share stays with the caller.
 SERIAL = """
@@ -170,52 +124,14 @@ def c_memory_ir(memory: Sequence[dict[str, Any]]) -> str:
     Args:
         memory: the memory plans of a kernel's functions (see `graphc.passes.buffer.memory._record`).
     """
-    tables = [workspace_table(entry) for record in memory for entry in record["workspaces"]]
-    arena = arena_ir(poison=False, alone=True)
-    for old, new in (
-        ("call ptr @malloc(i64 %whole)", "call ptr @graphc_c_take(ptr %ctx, i64 %whole)"),
-        ("call void @free(ptr ", "call void @graphc_c_give(ptr %ctx, ptr "),
-    ):
-        assert old in arena
-        arena = arena.replace(old, new)
-    text = [arena, _SOURCE, PLAIN if tables else ""]
-    text += [_plan(table) if table.rows else _fixed(table) for table in tables]
-    if any(table.rows for table in tables):
-        text += [PACK, _PLACES]
-    return "".join(text)
-
-
-def _fixed(table: WorkspaceTable) -> str:
-    return f"""
-define i64 @graphc_workspace_{table.number}(ptr %ctx, i64 %bytes) noinline nounwind {{
-  %memory = call ptr @graphc_alloc(ptr %ctx, i64 %bytes)
-  %address = ptrtoint ptr %memory to i64
-  ret i64 %address
-}}
-"""
-
-
-def _plan(table: WorkspaceTable) -> str:
-    """As `graphc.library.memory.workspace`, but for the memory of the last call, which there is none of."""
-    return f"""
-{table_ir(table)}
-define i64 @graphc_plan_{table.number}(ptr %ctx, ptr, ptr %sizes, i64, i64, i64) noinline nounwind {{
-begin:
-  %block = call ptr @graphc_alloc(ptr %ctx, i64 {table.header})
-  %failed = icmp eq ptr %block, null
-  br i1 %failed, label %none, label %start
-start:
-  %table = getelementptr i8, ptr %block, i64 {HEADER}
-{keep_sizes(table, "start", "none", "graphc_c_places")}
-  %memory = call ptr @graphc_alloc(ptr %ctx, i64 %bytes)
-  %lost = icmp eq ptr %memory, null
-  br i1 %lost, label %none, label %have
-have:
-  %field = getelementptr i64, ptr %block, i64 2
-  store ptr %memory, ptr %field
-  %result = ptrtoint ptr %block to i64
-  ret i64 %result
-none:
-  ret i64 0
-}}
-"""
+    t = Translator(prefix="graphc_memory", apart=False)
+    t.define(begin, "graphc_c_begin", [CONTEXT, Value("%given", I64.to)])
+    define_arena(t, take, give)
+    t.define(release, "graphc_release", [CONTEXT, Static(give), Static(0)])
+    for table in (workspace_table(entry) for record in memory for entry in record["workspaces"]):
+        if table.rows:
+            symbol = f"graphc_plan_{table.number}"
+            t.define(planned, symbol, [*PLANNED, Static(table)], attributes="noinline")
+        else:
+            t.define(fixed, f"graphc_workspace_{table.number}", [CONTEXT, SIZE], attributes="noinline")
+    return t.text()

@@ -107,5 +107,5 @@ def build_artifact(
 
 
 def _memory_ir(memory: Sequence[dict[str, Any]], keep_bytes: int, poison: bool, arena: bool) -> str:
-    tables = [workspace_table(entry) for record in memory for entry in record["workspaces"]]
+    tables = tuple(workspace_table(entry) for record in memory for entry in record["workspaces"])
     return memory_ir(tables, keep_bytes=keep_bytes, poison=poison, arena=arena)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""IR text of the arena: memory that lives until the call ends, for buffers that have no place in a workspace.
+"""The arena: memory that lives until the call ends, for buffers that have no place in a workspace.
 
 A block of the arena is {next, 0, capacity, whether it is free, padding, memory}. malloc'ed memory is aligned
 to 16, so 112 spare bytes suffice for the header and the alignment. A null result means out of memory: kernels
@@ -12,177 +12,134 @@ allocation takes the smallest free block that is large enough. Where there are o
 is freed, and the new block gets a quarter more than asked for: a loop whose buffers grow thus calls malloc a
 few times, and never has more blocks than buffers alive at once.
 
-Text, and not in the kernel language, for the reason that `graphc.library.memory.packing` gives.
+Blocks are numbers, their addresses; the first word of a context is that of the first block.
 """
+# mypy: ignore-errors
 
 from __future__ import annotations
 
+from graphc.native.builtins import address, at, call, cast, inlined
+from graphc.native.translate import Translator
+from graphc.native.types import I64, Routine, Static, Value
+
+# Words of a block. In workspaces the second is the capacity, which is not 0, and the third the memory.
+NEXT, KIND, ROOM, STATE = range(4)
 # Bytes before the memory of a workspace (see `graphc.library.memory.workspace`).
 HEADER = 48
-# What this text, that of workspaces and that of interrupts refer to.
-DECLARATIONS = """
-declare noalias ptr @malloc(i64)
-declare void @free(ptr)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-!1 = !{!"branch_weights", i32 1, i32 1}
-"""
-FILL = "  call void @llvm.memset.p0.i64(ptr %memory, i8 -1, i64 %bytes, i1 false)\n"
+# The largest number of bytes that is asked for.
+LARGEST = 1 << 60
+CONTEXT, SIZE = Value("%context", I64.to), Value("%size", I64)
 
 
-def arena_ir(*, poison: bool, alone: bool, used: bool = True) -> str:
-    """The functions of the arena.
+@inlined
+def words(block):
+    """The words at an address."""
+    return at(block, "i64")
+
+
+@inlined
+def poisoned(memory, size):
+    """Fills memory with 0xFF, a NaN of every floating-point type."""
+    call("memset", at(memory, "u8"), cast(255, "i32"), size, returns="u8*")
+
+
+def allocate(context, size, take, give, poison):
+    """Memory of the arena. What takes and gives blocks is malloc and free, or given."""
+    if size < 0 or size > LARGEST:
+        return at(0, "u8")
+    # A link is the address of a pointer to a block: that of the context, or of a block's first word.
+    link, best, before, least = address(context), 0, 0, LARGEST + 1
+    block = context[0]
+    while block != 0 and words(block)[STATE] == 1:
+        room = words(block)[ROOM]
+        if room >= size and room < least:
+            best, before, least = block, link, room
+        link = block
+        block = words(block)[NEXT]
+    if best != 0:
+        # It becomes the first one in use, which the last free one is already before.
+        if best != link:
+            words(before)[0] = words(best)[NEXT]
+            words(link)[0] = best
+            words(best)[NEXT] = block
+    else:
+        room = size
+        if link != address(context):
+            small = context[0]
+            context[0] = words(small)[NEXT]
+            if small == link:
+                link = address(context)
+            if give is None:
+                call("free", at(small, "u8"))
+            else:
+                give(context, small, 0)
+            room += size >> 2
+        if take is None:
+            best = address(call("malloc", room + 112, returns="u8*"))
+        else:
+            best = take(context, room + 112)
+        if best == 0:
+            return at(0, "u8")
+        words(best)[NEXT] = words(link)[0]
+        words(link)[0] = best
+        words(best)[KIND] = 0
+        words(best)[ROOM] = room
+    words(best)[STATE] = 0
+    memory = (best + 95) & -64
+    if poison:
+        poisoned(memory, size)
+    return at(memory, "u8")
+
+
+def mark(context):
+    """The first block in use."""
+    block = context[0]
+    while block != 0 and words(block)[STATE] == 1:
+        block = words(block)[NEXT]
+    return block
+
+
+def release_to(context, until):
+    """Frees what was allocated since a mark: no workspace, since they are taken outside of loops."""
+    block = context[0]
+    while block != until:
+        words(block)[STATE] = 1
+        block = words(block)[NEXT]
+
+
+def release(context, give, keep):
+    """Gives back all that a call has taken; each block to `give`, or freed."""
+    block = context[0]
+    if block == 0:
+        return
+    context[0] = 0
+    while True:
+        following = words(block)[NEXT]
+        if give is None:
+            call("free", at(block, "u8"))
+        else:
+            give(context, block, keep)
+        if following == 0:
+            return
+        block = following
+
+
+def define_arena(
+    t: Translator,
+    take: Routine | None = None,
+    give: Routine | None = None,
+    *,
+    poison: bool = False,
+) -> None:
+    """Defines what kernels call for memory that lives until the call ends, or the iteration of a loop.
 
     Args:
+        t: gains the definitions.
+        take: gives the address of so many bytes for a context, or 0; malloc if not given.
+        give: frees a block at an address for a context.
         poison: fill memory with 0xFF before it is used.
-        alone: define `graphc_release`, which otherwise gives back workspaces too.
-        used: whether a kernel takes memory of it.
     """
-    allocate = _ALLOCATE.replace("FILL", FILL if poison else "") + _GIVE_BACK if used else ""
-    return "".join([DECLARATIONS, allocate, _RELEASE if alone else ""])
-
-
-# A link is the address of a pointer to a block: that of the context, or of a block's first field.
-_ALLOCATE = """
-define noalias ptr @graphc_alloc(ptr %ctx, i64 %bytes) noinline nounwind {
-begin:
-  %negative = icmp slt i64 %bytes, 0
-  %huge = icmp sgt i64 %bytes, 1152921504606846976
-  %bad = or i1 %negative, %huge
-  br i1 %bad, label %none, label %scan
-scan:
-  %link = phi ptr [%ctx, %begin], [%block, %test]
-  %best = phi ptr [null, %begin], [%best1, %test]
-  %to_best = phi ptr [null, %begin], [%to_best1, %test]
-  %least = phi i64 [-1, %begin], [%least1, %test]
-  %block = load ptr, ptr %link
-  %end = icmp eq ptr %block, null
-  br i1 %end, label %choose, label %look
-look:
-  %state = getelementptr i64, ptr %block, i64 3
-  %is = load i64, ptr %state
-  %free = icmp eq i64 %is, 1
-  br i1 %free, label %test, label %choose
-test:
-  %field = getelementptr i64, ptr %block, i64 2
-  %capacity = load i64, ptr %field
-  %fits = icmp uge i64 %capacity, %bytes
-  %smaller = icmp ult i64 %capacity, %least
-  %better = and i1 %fits, %smaller
-  %best1 = select i1 %better, ptr %block, ptr %best
-  %to_best1 = select i1 %better, ptr %link, ptr %to_best
-  %least1 = select i1 %better, i64 %capacity, i64 %least
-  br label %scan
-choose:
-  %found = icmp ne ptr %best, null
-  br i1 %found, label %reuse, label %make
-reuse:
-; The block becomes the first one in use, which the last free one is already before.
-  %is_last = icmp eq ptr %best, %link
-  br i1 %is_last, label %have, label %move
-move:
-  %after = load ptr, ptr %best
-  store ptr %after, ptr %to_best
-  store ptr %best, ptr %link
-  store ptr %block, ptr %best
-  br label %have
-make:
-  %any = icmp ne ptr %link, %ctx
-  br i1 %any, label %replace, label %new
-replace:
-  %small = load ptr, ptr %ctx
-  %rest = load ptr, ptr %small
-  store ptr %rest, ptr %ctx
-  call void @free(ptr %small)
-  %only = icmp eq ptr %small, %link
-  %place = select i1 %only, ptr %ctx, ptr %link
-  %more = lshr i64 %bytes, 2
-  %roomy = add i64 %bytes, %more
-  br label %new
-new:
-  %at = phi ptr [%link, %make], [%place, %replace]
-  %room = phi i64 [%bytes, %make], [%roomy, %replace]
-  %whole = add i64 %room, 112
-  %fresh = call ptr @malloc(i64 %whole)
-  %failed = icmp eq ptr %fresh, null
-  br i1 %failed, label %none, label %insert
-insert:
-  %following = load ptr, ptr %at
-  store ptr %following, ptr %fresh
-  store ptr %fresh, ptr %at
-  %kind = getelementptr i64, ptr %fresh, i64 1
-  %size = getelementptr i64, ptr %fresh, i64 2
-  store i64 0, ptr %kind
-  store i64 %room, ptr %size
-  br label %have
-have:
-  %taken = phi ptr [%best, %reuse], [%best, %move], [%fresh, %insert]
-  %used = getelementptr i64, ptr %taken, i64 3
-  store i64 0, ptr %used
-  %address = ptrtoint ptr %taken to i64
-  %past = add i64 %address, 95
-  %aligned = and i64 %past, -64
-  %memory = inttoptr i64 %aligned to ptr
-FILL  ret ptr %memory
-none:
-  ret ptr null
-}
-"""
-
-_GIVE_BACK = """
-define i64 @graphc_mark(ptr %ctx) nounwind {
-; The first block in use.
-begin:
-  br label %next
-next:
-  %link = phi ptr [%ctx, %begin], [%block, %look]
-  %block = load ptr, ptr %link
-  %end = icmp eq ptr %block, null
-  br i1 %end, label %done, label %look
-look:
-  %state = getelementptr i64, ptr %block, i64 3
-  %is = load i64, ptr %state
-  %free = icmp eq i64 %is, 1
-  br i1 %free, label %next, label %done
-done:
-  %mark = ptrtoint ptr %block to i64
-  ret i64 %mark
-}
-
-define void @graphc_release_to(ptr %ctx, i64 %mark) nounwind {
-; Frees what was allocated since the mark was taken: no workspace, since they are taken outside of loops.
-begin:
-  %until = inttoptr i64 %mark to ptr
-  br label %next
-next:
-  %link = phi ptr [%ctx, %begin], [%block, %mark_free]
-  %block = load ptr, ptr %link
-  %last = icmp eq ptr %block, %until
-  br i1 %last, label %done, label %mark_free
-mark_free:
-  %state = getelementptr i64, ptr %block, i64 3
-  store i64 1, ptr %state
-  br label %next
-done:
-  ret void
-}
-"""
-
-_RELEASE = """
-define void @graphc_release(ptr %ctx) nounwind {
-begin:
-  %head = load ptr, ptr %ctx
-  %empty = icmp eq ptr %head, null
-  br i1 %empty, label %done, label %next, !prof !1
-next:
-  %block = phi ptr [%head, %begin], [%following, %next]
-  %following = load ptr, ptr %block
-  call void @free(ptr %block)
-  %last = icmp eq ptr %following, null
-  br i1 %last, label %clear, label %next
-clear:
-  store ptr null, ptr %ctx
-  br label %done
-done:
-  ret void
-}
-"""
+    more: list[Value | Static] = [Static(take), Static(give), Static(poison)]
+    t.define(allocate, "graphc_alloc", [CONTEXT, SIZE, *more], attributes="noinline")
+    t.define(mark, "graphc_mark", [CONTEXT])
+    t.define(release_to, "graphc_release_to", [CONTEXT, Value("%until", I64)])

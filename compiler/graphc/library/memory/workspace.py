@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""IR text of workspaces: the memory of a function's intermediate buffers, kept from call to call.
+"""Workspaces: the memory of a function's intermediate buffers, kept from call to call.
 
 A block of memory is `{next, capacity, memory, pool, used, 0}`, followed in a workspace with a table by its
 sizes, its offsets and the order of its buffers, and then by the memory. While a call runs, its blocks are
@@ -8,24 +8,67 @@ linked to its context, blocks of the arena among them (their capacity is 0; see
 are taken and given by atomic exchange, so that each thread that calls at the same time has a workspace of its
 own.
 
-`graphc.passes.buffer.memory.plan_memory` writes the calls of these functions. Their attributes keep LLVM from
-spending time on them: they are the same in every object, and none is in a loop.
+Poisoned code fills memory with 0xFF, a NaN of every floating-point type, and puts 64 bytes of another pattern
+on either side of a workspace, which are compared at the end of the call.
 
-Text, and not in the kernel language, for the reason that `graphc.library.memory.packing` gives, and as that
-has no atomic operations.
+`graphc.passes.buffer.memory.plan_memory` writes the calls of these functions. They are made machine code of
+with little effort: they are the same in every object, and none is in a loop.
 """
+# mypy: ignore-errors
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from graphc.library.memory.access import INTACT, PLAIN, POISONED
-from graphc.library.memory.arena import HEADER, arena_ir
-from graphc.library.memory.packing import PACK
+from graphc.library.memory.arena import (
+    CONTEXT,
+    HEADER,
+    KIND,
+    LARGEST,
+    NEXT,
+    SIZE,
+    define_arena,
+    poisoned,
+    release,
+    words,
+)
+from graphc.library.memory.packing import pack
+from graphc.native.builtins import (
+    address,
+    at,
+    atomic_load,
+    call,
+    cast,
+    compare_exchange,
+    exchange,
+    inlined,
+    seldom,
+    short,
+    unrolled,
+    variable,
+    view,
+)
+from graphc.native.translate import Translator
+from graphc.native.types import BYTE, I64, Static, Value
 from graphc_runtime.record import record
 
 SLOTS = 8
+# Words of a block, beside those that it has in common with blocks of the arena.
+CAPACITY, MEMORY, POOL, USED = KIND, 2, 3, 4
+_CANARY, _BESIDE = 197, 64
+_SHORT = "noinline minsize optsize"
+# Parameters of what finds places: of a memref of sizes, only where they are counts.
+PLANNED = [
+    CONTEXT,
+    Value("%unused", BYTE.to),
+    Value("%sizes", I64.to),
+    *(Value(f"%{name}", I64) for name in ("offset", "count", "stride")),
+]
+# For kernels that take no memory.
+_NOTHING = "define void @graphc_release(ptr %context) nounwind {\n  ret void\n}\n"
+# The status for memory that was written next to a workspace.
+_DAMAGED = -2
 
 
 @record(frozen=True)
@@ -48,6 +91,16 @@ class WorkspaceTable:
         """Bytes before the memory."""
         return HEADER + 8 * (self.keys + 2 * len(self.rows))
 
+    @property
+    def pool(self) -> str:
+        """The variable that keeps workspaces."""
+        return f"graphc_pool_{self.number}"
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """All rows, one after the other."""
+        return tuple(number for row in self.rows for number in row)
+
 
 def workspace_table(record: dict[str, Any]) -> WorkspaceTable:
     """From the record of a workspace (see `graphc.passes.buffer.memory._record`)."""
@@ -57,7 +110,147 @@ def workspace_table(record: dict[str, Any]) -> WorkspaceTable:
     return WorkspaceTable(record["number"], len(record["keys"]), tuple(rows))
 
 
-def memory_ir(tables: Sequence[WorkspaceTable], *, keep_bytes: int, poison: bool, arena: bool = True) -> str:
+@short
+def take(pool):
+    """A workspace from the first slot that has one, or 0."""
+    for i in range(SLOTS):
+        if atomic_load(pool, i, "monotonic") != 0:
+            block = exchange(pool, i, 0, "acquire")
+            if block != 0:
+                return block
+    return 0
+
+
+@short
+def give(context, block, keep):
+    """Puts a workspace in a free slot of its pool; frees it if there is none, or if it is too large to be
+    kept, or a block of the arena.
+    """
+    if words(block)[CAPACITY] != 0 and words(block)[CAPACITY] <= keep:
+        pool = words(words(block)[POOL])
+        for i in range(SLOTS):
+            if atomic_load(pool, i, "monotonic") == 0 and compare_exchange(pool, i, 0, block, "release"):
+                return
+    call("free", at(block, "u8"))
+
+
+@seldom
+def fit(block, size, header):
+    """A block (0 for a new one) with at least this capacity, its header preserved; 0, and the block freed,
+    if there is no memory. There are 64 spare bytes on either side of the memory.
+    """
+    if block != 0 and size <= words(block)[CAPACITY]:
+        return block
+    new = address(call("realloc", at(block, "u8"), size + header + 3 * _BESIDE, returns="u8*"))
+    if new == 0:
+        call("free", at(block, "u8"))
+        return 0
+    # A capacity of 0 marks blocks of the arena.
+    words(new)[CAPACITY] = max(size, 1)
+    words(new)[MEMORY] = (new + header + 2 * _BESIDE - 1) & -_BESIDE
+    return new
+
+
+@inlined
+def link(context, block, pool, size, poison):
+    """Memory joins the chain of what the call gives back."""
+    words(block)[NEXT] = context[0]
+    words(block)[POOL] = address(pool)
+    words(block)[USED] = size
+    context[0] = block
+    if poison:
+        memory = words(block)[MEMORY]
+        call("memset", at(memory - _BESIDE, "u8"), cast(_CANARY, "i32"), _BESIDE, returns="u8*")
+        call("memset", at(memory + size, "u8"), cast(_CANARY, "i32"), _BESIDE, returns="u8*")
+        poisoned(memory, size)
+
+
+def fixed(context, size, table, poison):
+    """The memory of a workspace, or 0."""
+    if size < 0 or size > LARGEST:
+        return 0
+    pool = variable(table.pool, "i64")
+    block = fit(take(pool), size, table.header)
+    if block == 0:
+        return 0
+    link(context, block, pool, size, poison)
+    return words(block)[MEMORY]
+
+
+def planned(context, unused, sizes, offset, count, stride, table, poison):
+    """The block of a workspace with places for its buffers, or 0. They stay where they are while all sizes
+    are those of the last call.
+    """
+    pool = variable(table.pool, "i64")
+    block, same = take(pool), 0
+    if block == 0:
+        block, same = fit(0, 0, table.header), -1
+        if block == 0:
+            return 0
+    known = words(block + HEADER)
+    while 0 <= same < table.keys and known[same] == sizes[same]:
+        same += 1
+    size = words(block)[USED]
+    if same != table.keys:
+        size = find_places(known, sizes, table, pack)
+        if size < 0 or size > LARGEST:
+            call("free", at(block, "u8"))
+            return 0
+        block = fit(block, size, table.header)
+        if block == 0:
+            return 0
+    link(context, block, pool, size, poison)
+    return block
+
+
+@inlined
+def find_places(known, sizes, table, places):
+    """Keeps sizes and finds places for the buffers, after them; returns the bytes of all, or -1 where a size
+    is, which is too large for any memory.
+    """
+    for i in range(table.keys):
+        if sizes[i] < 0:
+            return -1
+        known[i] = sizes[i]
+    offsets = known[table.keys :]
+    count = len(table.rows)
+    return places(view(table.numbers, "i64"), count, known, offsets, offsets[count:])
+
+
+def unload(tables):
+    """Frees what pools keep."""
+    for i in unrolled(len(tables)):
+        pool = variable(tables[i].pool, "i64")
+        block = take(pool)
+        while block != 0:
+            call("free", at(block, "u8"))
+            block = take(pool)
+
+
+def intact(context):
+    """0, or the status for memory that was written next to a workspace."""
+    block = context[0]
+    while block != 0:
+        if words(block)[CAPACITY] != 0:
+            memory = words(block)[MEMORY]
+            for i in range(_BESIDE):
+                if at(memory - _BESIDE, "u8")[i] != _CANARY or (
+                    at(memory + words(block)[USED], "u8")[i] != _CANARY
+                ):
+                    return _DAMAGED
+        block = words(block)[NEXT]
+    return 0
+
+
+def without(context):
+    """As `intact` without workspaces: there is nothing that could be damaged."""
+    return 0
+
+
+@cache
+def memory_ir(
+    tables: tuple[WorkspaceTable, ...], *, keep_bytes: int, poison: bool, arena: bool = True
+) -> str:
     """The functions by which kernels get memory.
 
     Args:
@@ -66,279 +259,23 @@ def memory_ir(tables: Sequence[WorkspaceTable], *, keep_bytes: int, poison: bool
         poison: fill memory with 0xFF before each use, and test that nothing is written next to a workspace.
         arena: whether the kernel takes memory of the arena besides.
     """
-    beside = arena_ir(poison=poison, alone=not tables, used=arena)
+    if not tables and not arena and not poison:
+        return _NOTHING
+    t = Translator(prefix="graphc_memory", apart=False)
+    if arena:
+        define_arena(t, poison=poison)
+    if poison:
+        t.define(intact if tables else without, "graphc_intact", [CONTEXT])
     if not tables:
-        return beside + (INTACT if poison else "")
-    text = [beside, _COMMON.replace("KEEP", str(keep_bytes)).replace("SLOTS", str(SLOTS))]
-    text.append(POISONED if poison else PLAIN)
-    text += [_pool(table.number) + (_plan(table) if table.rows else _fixed(table)) for table in tables]
-    if any(table.rows for table in tables):
-        text.append(PACK)
-    frees = "".join(f"  call void @graphc_empty(ptr @graphc_pool_{table.number})\n" for table in tables)
-    text.append(f"\ndefine void @graphc_unload() noinline optnone nounwind {{\n{frees}  ret void\n}}\n")
-    return "".join(text)
-
-
-def _pool(number: int) -> str:
-    return f"\n@graphc_pool_{number} = internal global [{SLOTS} x ptr] zeroinitializer\n"
-
-
-def _fixed(table: WorkspaceTable) -> str:
-    number = table.number
-    return f"""
-define i64 @graphc_workspace_{number}(ptr %ctx, i64 %bytes) noinline minsize optsize nounwind {{
-  %bad = icmp ugt i64 %bytes, 1152921504606846976
-  br i1 %bad, label %none, label %take
-take:
-  %old = call ptr @graphc_take(ptr @graphc_pool_{number})
-  %block = call ptr @graphc_fit(ptr %old, i64 %bytes, i64 {table.header})
-  %failed = icmp eq ptr %block, null
-  br i1 %failed, label %none, label %have
-have:
-  call void @graphc_link(ptr %ctx, ptr %block, ptr @graphc_pool_{number}, i64 %bytes)
-  %field = getelementptr i64, ptr %block, i64 2
-  %memory = load i64, ptr %field
-  ret i64 %memory
-none:
-  ret i64 0
-}}
-"""
-
-
-def table_ir(table: WorkspaceTable) -> str:
-    """The rows of a table, for `graphc_pack`."""
-    rows = ", ".join(f"[4 x i64] [{', '.join(f'i64 {value}' for value in row)}]" for row in table.rows)
-    return f"@graphc_table_{table.number} = internal constant [{len(table.rows)} x [4 x i64]] [{rows}]"
-
-
-def keep_sizes(table: WorkspaceTable, before: str, refused: str, pack: str = "graphc_pack") -> str:
-    """Code that keeps `%sizes` in `%table` and finds places for the buffers: `%bytes` altogether.
-
-    Args:
-        table: of the workspace.
-        before: the block from which control comes.
-        refused: the block to go to where a size is -1, which is too large for any memory.
-        pack: the function that finds the places.
-    """
-    keys, count = table.keys, len(table.rows)
-    return f"""  br label %copy
-copy:
-  %c = phi i64 [0, %{before}], [%c1, %store]
-  %unfinished = icmp slt i64 %c, {keys}
-  br i1 %unfinished, label %read, label %pack
-read:
-  %pc = getelementptr i64, ptr %sizes, i64 %c
-  %size = load i64, ptr %pc
-  %huge = icmp slt i64 %size, 0
-  br i1 %huge, label %{refused}, label %store
-store:
-  %pt = getelementptr i64, ptr %table, i64 %c
-  store i64 %size, ptr %pt
-  %c1 = add i64 %c, 1
-  br label %copy
-pack:
-  %offsets = getelementptr i64, ptr %table, i64 {keys}
-  %order = getelementptr i64, ptr %offsets, i64 {count}
-  %bytes = call i64 @{pack}(ptr @graphc_table_{table.number}, i64 {count}, ptr %table, ptr %offsets,
-    ptr %order)"""
-
-
-def _plan(table: WorkspaceTable) -> str:
-    keys, number = table.keys, table.number
-    return f"""
-{table_ir(table)}
-define i64 @graphc_plan_{number}(ptr %ctx, ptr, ptr %sizes, i64, i64, i64)
-    noinline minsize optsize nounwind {{
-begin:
-  %old = call ptr @graphc_take(ptr @graphc_pool_{number})
-  %fresh = icmp eq ptr %old, null
-  br i1 %fresh, label %make, label %compare
-make:
-  %made = call ptr @graphc_fit(ptr null, i64 0, i64 {table.header})
-  %failed = icmp eq ptr %made, null
-  br i1 %failed, label %none, label %renew
-compare:
-; Whether all sizes are those of the last call.
-  %i = phi i64 [0, %begin], [%i1, %same]
-  %more = icmp slt i64 %i, {keys}
-  br i1 %more, label %test, label %hit
-test:
-  %known = getelementptr i8, ptr %old, i64 {HEADER}
-  %pk = getelementptr i64, ptr %known, i64 %i
-  %ps = getelementptr i64, ptr %sizes, i64 %i
-  %k = load i64, ptr %pk
-  %s = load i64, ptr %ps
-  %equal = icmp eq i64 %k, %s
-  br i1 %equal, label %same, label %renew
-same:
-  %i1 = add i64 %i, 1
-  br label %compare
-hit:
-  %field = getelementptr i64, ptr %old, i64 4
-  %used = load i64, ptr %field
-  br label %have
-renew:
-  %b = phi ptr [%made, %make], [%old, %test]
-  %table = getelementptr i8, ptr %b, i64 {HEADER}
-{keep_sizes(table, "renew", "give")}
-  %many = icmp ugt i64 %bytes, 1152921504606846976
-  br i1 %many, label %give, label %fit
-fit:
-  %fitted = call ptr @graphc_fit(ptr %b, i64 %bytes, i64 {table.header})
-  %lost = icmp eq ptr %fitted, null
-  br i1 %lost, label %none, label %have
-have:
-  %block = phi ptr [%old, %hit], [%fitted, %fit]
-  %total = phi i64 [%used, %hit], [%bytes, %fit]
-  call void @graphc_link(ptr %ctx, ptr %block, ptr @graphc_pool_{number}, i64 %total)
-  %result = ptrtoint ptr %block to i64
-  ret i64 %result
-give:
-  call void @free(ptr %b)
-  br label %none
-none:
-  ret i64 0
-}}
-"""
-
-
-_COMMON = """
-declare ptr @realloc(ptr, i64)
-
-define internal ptr @graphc_take(ptr %pool) noinline minsize optsize nounwind {
-; A workspace from the first slot that has one, or null.
-begin:
-  br label %test
-test:
-  %i = phi i64 [0, %begin], [%i1, %next]
-  %more = icmp slt i64 %i, SLOTS
-  br i1 %more, label %look, label %none
-look:
-  %slot = getelementptr ptr, ptr %pool, i64 %i
-  %seen = load atomic ptr, ptr %slot monotonic, align 8
-  %empty = icmp eq ptr %seen, null
-  br i1 %empty, label %next, label %take
-take:
-  %block = atomicrmw xchg ptr %slot, ptr null acquire
-  %gone = icmp eq ptr %block, null
-  br i1 %gone, label %next, label %done
-next:
-  %i1 = add i64 %i, 1
-  br label %test
-done:
-  ret ptr %block
-none:
-  ret ptr null
-}
-
-define internal void @graphc_give(ptr %block) noinline minsize optsize nounwind {
-; Puts a workspace in a free slot of its pool; frees it if there is none, or if it is too large to be kept.
-begin:
-  %f1 = getelementptr i64, ptr %block, i64 1
-  %f3 = getelementptr i64, ptr %block, i64 3
-  %capacity = load i64, ptr %f1
-  %pool = load ptr, ptr %f3
-  %large = icmp ugt i64 %capacity, KEEP
-  br i1 %large, label %drop, label %test
-test:
-  %i = phi i64 [0, %begin], [%i1, %next]
-  %more = icmp slt i64 %i, SLOTS
-  br i1 %more, label %look, label %drop
-look:
-  %slot = getelementptr ptr, ptr %pool, i64 %i
-  %seen = load atomic ptr, ptr %slot monotonic, align 8
-  %empty = icmp eq ptr %seen, null
-  br i1 %empty, label %put, label %next
-put:
-  %pair = cmpxchg ptr %slot, ptr null, ptr %block release monotonic
-  %stored = extractvalue {ptr, i1} %pair, 1
-  br i1 %stored, label %done, label %next
-next:
-  %i1 = add i64 %i, 1
-  br label %test
-drop:
-  call void @free(ptr %block)
-  ret void
-done:
-  ret void
-}
-
-define internal void @graphc_empty(ptr %pool) noinline optnone nounwind {
-begin:
-  br label %test
-test:
-  %block = call ptr @graphc_take(ptr %pool)
-  %none = icmp eq ptr %block, null
-  br i1 %none, label %done, label %drop
-drop:
-  call void @free(ptr %block)
-  br label %test
-done:
-  ret void
-}
-
-define internal ptr @graphc_fit(ptr %block, i64 %bytes, i64 %header) noinline optnone nounwind {
-; A block (null for a new one) with at least this capacity, its header preserved; null, and the block freed,
-; if there is no memory. There are 64 spare bytes on either side of the memory.
-begin:
-  %fresh = icmp eq ptr %block, null
-  br i1 %fresh, label %grow, label %test
-test:
-  %f1 = getelementptr i64, ptr %block, i64 1
-  %capacity = load i64, ptr %f1
-  %fits = icmp ule i64 %bytes, %capacity
-  br i1 %fits, label %good, label %grow
-good:
-  ret ptr %block
-grow:
-  %spare = add i64 %header, 192
-  %whole = add i64 %bytes, %spare
-  %new = call ptr @realloc(ptr %block, i64 %whole)
-  %failed = icmp eq ptr %new, null
-  br i1 %failed, label %drop, label %fill
-fill:
-  %address = ptrtoint ptr %new to i64
-  %behind = add i64 %address, %header
-  %past = add i64 %behind, 127
-  %memory = and i64 %past, -64
-  %n1 = getelementptr i64, ptr %new, i64 1
-  %n2 = getelementptr i64, ptr %new, i64 2
-; A capacity of 0 marks blocks of the arena.
-  %some = call i64 @llvm.umax.i64(i64 %bytes, i64 1)
-  store i64 %some, ptr %n1
-  store i64 %memory, ptr %n2
-  ret ptr %new
-drop:
-  call void @free(ptr %block)
-  ret ptr null
-}
-declare i64 @llvm.umax.i64(i64, i64)
-
-define void @graphc_release(ptr %ctx) noinline minsize optsize nounwind {
-begin:
-  %head = load ptr, ptr %ctx
-  %empty = icmp eq ptr %head, null
-  br i1 %empty, label %done, label %next
-next:
-  %block = phi ptr [%head, %begin], [%following, %again]
-  %following = load ptr, ptr %block
-  %f1 = getelementptr i64, ptr %block, i64 1
-  %capacity = load i64, ptr %f1
-  %arena = icmp eq i64 %capacity, 0
-  br i1 %arena, label %drop, label %give
-drop:
-  call void @free(ptr %block)
-  br label %again
-give:
-  call void @graphc_give(ptr %block)
-  br label %again
-again:
-  %last = icmp eq ptr %following, null
-  br i1 %last, label %clear, label %next
-clear:
-  store ptr null, ptr %ctx
-  br label %done
-done:
-  ret void
-}
-"""
+        t.define(release, "graphc_release", [CONTEXT, Static(None), Static(0)])
+        return t.text()
+    for table in tables:
+        statics = [Static(table), Static(poison)]
+        if table.rows:
+            t.define(planned, f"graphc_plan_{table.number}", [*PLANNED, *statics], attributes=_SHORT)
+        else:
+            t.define(fixed, f"graphc_workspace_{table.number}", [CONTEXT, SIZE, *statics], attributes=_SHORT)
+    t.define(release, "graphc_release", [CONTEXT, Static(give), Static(keep_bytes)], attributes=_SHORT)
+    t.define(unload, "graphc_unload", [Static(tables)], attributes="noinline optnone")
+    pools = "".join(f"@{table.pool} = internal global [{SLOTS} x i64] zeroinitializer\n" for table in tables)
+    return pools + t.text()
