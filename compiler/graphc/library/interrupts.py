@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""IR text of what long loops call: `graphc_tick(ctx)` and `graphc_progress_<name>(ctx, done, total)`.
+"""What long loops call: `graphc_tick(ctx)` and `graphc_progress_<name>(ctx, done, total)`.
 
 A tick counts the context's fuel down, which costs a nanosecond. When it is used up, `graphc_poll` looks at
 the clock and sets the fuel so that polls are about a millisecond apart, and every 50 ms it lets CPython run
@@ -7,17 +7,35 @@ signal handlers that are due, and other threads (see `graphc_runtime.interrupts`
 context and table). A status other than 0 ends the kernel. `<name>` is the name of a loop in hex; its function
 also tells how far the loop is, whenever handlers have been looked after, and when the loop has ended.
 
-Text, and not in the kernel language, as the functions of the table are called by their addresses, which that
-cannot say, and as this code is not optimised either (`graphc.library.memory.packing`).
+The tick is text, and not in the kernel language, for what it says of the memory that a poll touches.
 """
+# mypy: ignore-errors
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from graphc.library.float_environment import SAVE, SET, environment_ir
 from graphc.library.helpers import Helper, Poll, Progress, of_kind
-from graphc_runtime.interrupts import ENVIRONMENT_WORD
+from graphc.library.memory.arena import CONTEXT, words
+from graphc.native.builtins import at, cast, inlined, invoke, local, variable
+from graphc.native.translate import Translator
+from graphc.native.types import I64, Static, Value
+from graphc_runtime.interrupts import (
+    ENVIRONMENT_WORD,
+    FUEL_WORD,
+    GIL_SHARED,
+    GIL_WORD,
+    HOOKS_WORD,
+    INTERRUPTED,
+)
+
+# Words of the context that only polls use, and bounds of the fuel between two polls.
+_STEP, _LAST, _LOOKED = FUEL_WORD + 1, FUEL_WORD + 2, FUEL_WORD + 3
+_FOR_EVER, _MOST_FUEL = (1 << 63) - 1, 1 << 24
+# Words of the table.
+_MAIN, _IDENTITY, _CLOCK, _TIMING, _ENSURE, _CHECK, _FETCH, _RELEASE, _CALLBACK, _SAVE, _RESTORE = range(11)
 
 
 def polls(helpers: Iterable[Helper]) -> list[Poll]:
@@ -38,137 +56,120 @@ def poll_ir(called: list[Poll], flush: str = "") -> str:
         flush: the triple of the target, if the kernel computes in an environment of its own: what is called
             in Python runs in that of the kernel's caller.
     """
-    if not called:
-        return ""
-    text = [_POLL]
-    for poll in called:
-        if isinstance(poll, Progress):
-            label = poll.loop.encode() + b"\0"
-            array = "".join(f"\\{byte:02x}" for byte in label)
-            reporting = _PROGRESS.replace("SYMBOL", poll.symbol).replace("SIZE", str(len(label)))
-            text.append(reporting.replace("TEXT", array))
-    enter, leave = (_ENTER, _LEAVE) if flush else ("", "")
-    ir_text = "".join(text).replace("  ENTER\n", enter).replace("  LEAVE\n", leave)
-    return ir_text + environment_ir(flush) if flush else ir_text
+    return _poll_ir(tuple(x for x in called if isinstance(x, Progress)), flush) if called else ""
 
 
-_ENTER = f"""  %kernels = alloca i64, align 8
-  %callers = getelementptr i64, ptr %ctx, i64 {ENVIRONMENT_WORD}
-  call void @{SAVE}(ptr %kernels)
-  call void @{SET}(ptr %callers)
-"""
-_LEAVE = f"  call void @{SET}(ptr %kernels)\n"
+@cache
+def _poll_ir(reporting: tuple[Progress, ...], flush: str) -> str:
+    t = Translator(prefix="graphc_polling", apart=False)
+    flushes, labels = Static(bool(flush)), ""
+    t.define(poll, "graphc_poll", [CONTEXT, flushes], attributes="noinline cold")
+    for loop in reporting:
+        label = loop.loop.encode() + b"\0"
+        text = "".join(f"\\{byte:02x}" for byte in label)
+        labels += f'@{loop.symbol}_name = internal constant [{len(label)} x i8] c"{text}"\n'
+        numbers = [Value("%done", I64), Value("%total", I64)]
+        name = Static(f"{loop.symbol}_name")
+        t.define(progress, loop.symbol, [CONTEXT, *numbers, name, flushes], attributes="noinline")
+    return labels + t.text() + (environment_ir(flush) if flush else "")
 
 
-_POLL = """
-define i64 @graphc_poll(ptr %ctx) noinline cold nounwind {
-begin:
-  %time = alloca [2 x i64]
-  %p3 = getelementptr i64, ptr %ctx, i64 3
-  %p4 = getelementptr i64, ptr %ctx, i64 4
-  %p5 = getelementptr i64, ptr %ctx, i64 5
-  %p6 = getelementptr i64, ptr %ctx, i64 6
-  %p7 = getelementptr i64, ptr %ctx, i64 7
-  %table = load ptr, ptr %p3
-  %none = icmp eq ptr %table, null
-  br i1 %none, label %never, label %compare
-compare:
-  %main = load i64, ptr %table
-  %unknown = icmp eq i64 %main, 0
-  br i1 %unknown, label %never, label %identify
-identify:
-  %t1 = getelementptr i64, ptr %table, i64 1
-  %identity = load ptr, ptr %t1
-  %thread = call i64 %identity()
-  %p8 = getelementptr i64, ptr %ctx, i64 8
-  %gil = load i64, ptr %p8
-  %shared = icmp eq i64 %gil, 1
-  %same = icmp eq i64 %thread, %main
-  %useful = or i1 %same, %shared
-  br i1 %useful, label %look, label %never
-never:
-  store i64 9223372036854775807, ptr %p4
-  ret i64 0
-look:
-  %t2 = getelementptr i64, ptr %table, i64 2
-  %t3 = getelementptr i64, ptr %table, i64 3
-  %clock = load ptr, ptr %t2
-  %timing = load i64, ptr %t3
-  %which = trunc i64 %timing to i8
-  %kind = zext i8 %which to i32
-  %interval = lshr i64 %timing, 8
-  call i32 %clock(i32 %kind, ptr %time)
-  %fraction = getelementptr i64, ptr %time, i64 1
-  %seconds = load i64, ptr %time
-  %rest = load i64, ptr %fraction
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %rest
-  %last = load i64, ptr %p6
-  store i64 %now, ptr %p6
-  %first = icmp eq i64 %last, 0
-  br i1 %first, label %start, label %pace
-start:
-  store i64 1, ptr %p4
-  store i64 1, ptr %p5
-  store i64 %now, ptr %p7
-  ret i64 0
-pace:
-  %elapsed = sub i64 %now, %last
-  %step = load i64, ptr %p5
-  %quick = icmp ult i64 %elapsed, 300000
-  %slow = icmp ugt i64 %elapsed, 5000000
-  %more = mul i64 %step, 8
-  %fewer = lshr i64 %step, 3
-  %large = icmp ugt i64 %more, 16777216
-  %small = icmp eq i64 %fewer, 0
-  %up = select i1 %large, i64 16777216, i64 %more
-  %down = select i1 %small, i64 1, i64 %fewer
-  %grown = select i1 %quick, i64 %up, i64 %step
-  %next = select i1 %slow, i64 %down, i64 %grown
-  store i64 %next, ptr %p5
-  store i64 %next, ptr %p4
-  %checked = load i64, ptr %p7
-  %since = sub i64 %now, %checked
-  %due = icmp ugt i64 %since, %interval
-  br i1 %due, label %handle, label %good
-good:
-  ret i64 0
-handle:
-  store i64 %now, ptr %p7
-  %t4 = getelementptr i64, ptr %table, i64 4
-  %t5 = getelementptr i64, ptr %table, i64 5
-  %t6 = getelementptr i64, ptr %table, i64 6
-  %t7 = getelementptr i64, ptr %table, i64 7
-  %ensure = load ptr, ptr %t4
-  %check = load ptr, ptr %t5
-  %fetch = load ptr, ptr %t6
-  %release = load ptr, ptr %t7
-  ENTER
-  %state = call i32 %ensure()
-  br i1 %shared, label %yield, label %run
-yield:
-  %t9 = getelementptr i64, ptr %table, i64 9
-  %t10 = getelementptr i64, ptr %table, i64 10
-  %save = load ptr, ptr %t9
-  %restore = load ptr, ptr %t10
-  %saved = call ptr %save()
-  call void %restore(ptr %saved)
-  br label %run
-run:
-  %raised = call i32 %check()
-  %quiet = icmp eq i32 %raised, 0
-  br i1 %quiet, label %continue, label %keep
-continue:
-  call void %release(i32 %state)
-  LEAVE
-  ret i64 0
-keep:
-  call void %fetch(ptr %p4, ptr %p5, ptr %p6)
-  call void %release(i32 %state)
-  LEAVE
-  ret i64 -3
-}
-"""
+@inlined
+def code(table, i):
+    """A function of the table."""
+    return at(table[i], "u8")
+
+
+@inlined
+def is_looked_after(context):
+    """Whether handlers run for this call: it is one of the main thread, or shares the GIL."""
+    if context[HOOKS_WORD] == 0:
+        return False
+    table = words(context[HOOKS_WORD])
+    if table[_MAIN] == 0:
+        return False
+    return invoke(code(table, _IDENTITY), returns="i64") == table[_MAIN] or context[GIL_WORD] == GIL_SHARED
+
+
+def poll(context, flushes):
+    """Looks at the clock, and runs handlers if that is due."""
+    if not is_looked_after(context):
+        context[FUEL_WORD] = _FOR_EVER
+        return 0
+    table, time = words(context[HOOKS_WORD]), local(2, "i64")
+    invoke(code(table, _CLOCK), cast(table[_TIMING] & 255, "i32"), time, returns="i32")
+    now, last, step = time[0] * 1000000000 + time[1], context[_LAST], context[_STEP]
+    context[_LAST] = now
+    if last == 0:
+        context[FUEL_WORD] = 1
+        context[_STEP] = 1
+        context[_LOOKED] = now
+        return 0
+    if now - last < 300000:
+        step = min(8 * step, _MOST_FUEL)
+    elif now - last > 5000000:
+        step = max(step >> 3, 1)
+    context[_STEP] = step
+    context[FUEL_WORD] = step
+    if now - context[_LOOKED] <= table[_TIMING] >> 8:
+        return 0
+    context[_LOOKED] = now
+    return handle(context, table, flushes)
+
+
+@inlined
+def handle(context, table, flushes):
+    """Runs handlers that are due, and other threads; an exception goes to the context."""
+    kernels = enter(context, flushes)
+    state = invoke(code(table, _ENSURE), returns="i32")
+    if context[GIL_WORD] == GIL_SHARED:
+        invoke(code(table, _RESTORE), invoke(code(table, _SAVE), returns="u8*"))
+    raised = invoke(code(table, _CHECK), returns="i32") != 0
+    if raised:
+        invoke(code(table, _FETCH), context[FUEL_WORD:], context[_STEP:], context[_LAST:])
+    invoke(code(table, _RELEASE), state)
+    leave(kernels, flushes)
+    return INTERRUPTED if raised else 0
+
+
+@inlined
+def enter(context, flushes):
+    """Makes the environment of the kernel's caller the thread's; the kernel's own."""
+    kernels = local(1, "i64")
+    if flushes:
+        invoke(variable(SAVE, "u8"), kernels)
+        invoke(variable(SET, "u8"), context[ENVIRONMENT_WORD:])
+    return kernels
+
+
+@inlined
+def leave(kernels, flushes):
+    """The reverse of `enter`."""
+    if flushes:
+        invoke(variable(SET, "u8"), kernels)
+
+
+def progress(context, done, total, name, flushes):
+    """A tick that also tells how far a loop is."""
+    if context[HOOKS_WORD] == 0:
+        return 0
+    context[FUEL_WORD] -= 1
+    if done < total:
+        if context[FUEL_WORD] >= 0:
+            return 0
+        looked = context[_LOOKED]
+        status = poll(context, flushes)
+        if status != 0:
+            return status
+        if context[_LOOKED] == looked:
+            return 0
+    table = words(context[HOOKS_WORD])
+    if table[_CALLBACK] != 0:
+        kernels = enter(context, flushes)
+        invoke(code(table, _CALLBACK), variable(name, "u8"), done, total)
+        leave(kernels, flushes)
+    return 0
+
 
 # Nothing that kernels compute with is read or written; the table is none of their memory.
 _TICK = """
@@ -184,51 +185,6 @@ define i64 @graphc_tick(ptr %ctx) alwaysinline nounwind {
 poll:
   %status = call i64 @graphc_poll(ptr %ctx)
   ret i64 %status
-go:
-  ret i64 0
-}
-"""
-
-_PROGRESS = """
-@SYMBOL_name = internal constant [SIZE x i8] c"TEXT"
-define i64 @SYMBOL(ptr %ctx, i64 %done, i64 %total) noinline nounwind {
-begin:
-  %field = getelementptr i64, ptr %ctx, i64 4
-  %look = getelementptr i64, ptr %ctx, i64 7
-  %pt = getelementptr i64, ptr %ctx, i64 3
-  %table = load ptr, ptr %pt
-  %none = icmp eq ptr %table, null
-  br i1 %none, label %go, label %count
-count:
-  %fuel = load i64, ptr %field
-  %left = sub i64 %fuel, 1
-  store i64 %left, ptr %field
-  %ended = icmp sge i64 %done, %total
-  br i1 %ended, label %tell, label %test
-test:
-  %empty = icmp slt i64 %left, 0
-  br i1 %empty, label %poll, label %go
-poll:
-  %before = load i64, ptr %look
-  %status = call i64 @graphc_poll(ptr %ctx)
-  %after = load i64, ptr %look
-  %bad = icmp ne i64 %status, 0
-  br i1 %bad, label %stop, label %moved
-moved:
-  %same = icmp eq i64 %before, %after
-  br i1 %same, label %go, label %tell
-stop:
-  ret i64 %status
-tell:
-  %t8 = getelementptr i64, ptr %table, i64 8
-  %callback = load ptr, ptr %t8
-  %missing = icmp eq ptr %callback, null
-  br i1 %missing, label %go, label %call
-call:
-  ENTER
-  call void %callback(ptr @SYMBOL_name, i64 %done, i64 %total)
-  LEAVE
-  br label %go
 go:
   ret i64 0
 }
