@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Regions of the thread pool, and its workers.
+
+One region runs at a time. The caller of a region works on it itself and never waits for a worker that has not
+begun: a worker that wakes late finds the region closed. Who finds the pool busy (a kernel called inside a
+region, or by another thread) does all of its work alone.
+
+The handshake: a worker announces itself in `inside` before it looks at `open`, and the caller closes `open`
+before it looks at `inside`; both are sequentially consistent, so one of them sees the other. Sleepers are
+counted the same way against `open`, so that no wake-up is lost. A worker looks for new work for some
+microseconds before it sleeps: regions of one kernel follow each other within that time.
+
+Workers compute in the floating-point environment of the region's caller (whether denormal numbers are
+flushed, how results are rounded), so that results do not depend on who computes them.
+"""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from graphc.library.float_environment import SAVE, SET
+from graphc.native.builtins import (
+    address,
+    apart,
+    at,
+    atomic_load,
+    atomic_store,
+    call,
+    cast,
+    compare_exchange,
+    fetch_add,
+    function,
+    inlined,
+    invoke,
+    local,
+    variable,
+)
+
+# Tells the processor that a loop waits.
+PAUSE = "pause"
+# Pauses of a worker before it sleeps: about 50 microseconds.
+SPINS = 3000
+# Pauses of a caller that waits for the last chunks before it lets other threads run.
+PATIENCE = 4000
+
+
+@inlined
+def word(name):
+    """A variable that threads share."""
+    return variable(name, "i64")
+
+
+@inlined
+def pause():
+    invoke(variable(PAUSE, "u8"))
+
+
+@inlined
+def set_threads(number):
+    """Tells BLAS how many threads to use."""
+    invoke(at(word("graphc_blas_set")[0], "u8"), number)
+
+
+def thread_count():
+    """The number of threads that kernels of the calling thread may use."""
+    own = address(call("pthread_getspecific", word("graphc_thread_key")[0], returns="u8*"))
+    default = atomic_load(word("graphc_thread_default"), 0, "monotonic")
+    return own if own != 0 else default
+
+
+def reset():
+    """Forgets all workers, and who asked for BLAS with one thread."""
+    call("pthread_mutex_init", variable("mutex", "u8"), at(0, "u8"), returns="i32")
+    call("pthread_cond_init", variable("cond", "u8"), at(0, "u8"), returns="i32")
+    word("graphc_pool_workers")[0] = 0
+    word("sleeping")[0] = 0
+    word("open")[0] = 0
+    word("inside")[0] = 0
+    word("joined")[0] = 0
+    call("pthread_mutex_init", variable("blas_mutex", "u8"), at(0, "u8"), returns="i32")
+    users = word("blas_users")[0]
+    word("blas_users")[0] = 0
+    if users != 0:
+        set_threads(variable("blas_before", "i32")[0])
+    atomic_store(word("busy"), 0, 0, "seq_cst")
+
+
+def work(body, arguments, chunks):
+    """Does chunks until none is left."""
+    while True:
+        chunk = fetch_add(word("next"), 0, 1, "acq_rel")
+        if chunk >= chunks:
+            return
+        invoke(body, arguments, chunk)
+
+
+def is_wanted():
+    """Whether a region is open that has chunks left, and room for a worker."""
+    is_open = atomic_load(word("open"), 0, "seq_cst") != 0
+    left = atomic_load(word("next"), 0, "monotonic") < atomic_load(word("chunks"), 0, "monotonic")
+    room = atomic_load(word("joined"), 0, "monotonic") < atomic_load(word("slots"), 0, "monotonic")
+    return is_open & left & room
+
+
+def worker(nothing):
+    """What a thread of the pool does for ever."""
+    while True:
+        tries = 0
+        while tries <= SPINS and not is_wanted():
+            pause()
+            tries += 1
+        if tries <= SPINS:
+            help_out()
+        else:
+            sleep()
+
+
+@inlined
+def help_out():
+    """Joins a region if that is still open and has room."""
+    fetch_add(word("inside"), 0, 1, "seq_cst")
+    if atomic_load(word("open"), 0, "seq_cst") != 0:
+        ticket = fetch_add(word("joined"), 0, 1, "seq_cst")
+        if ticket < word("slots")[0]:
+            body, arguments, chunks = word("body")[0], word("arguments")[0], word("chunks")[0]
+            invoke(variable(SET, "u8"), word("environment"))
+            work(at(body, "u8"), at(arguments, "u8"), chunks)
+    fetch_add(word("inside"), 0, -1, "seq_cst")
+
+
+@inlined
+def sleep():
+    """Waits for a region. Too late for the one it was called for, a worker may be in time for the next."""
+    call("pthread_mutex_lock", variable("mutex", "u8"), returns="i32")
+    fetch_add(word("sleeping"), 0, 1, "seq_cst")
+    if not is_wanted():
+        call("pthread_cond_wait", variable("cond", "u8"), variable("mutex", "u8"), returns="i32")
+    fetch_add(word("sleeping"), 0, -1, "seq_cst")
+    call("pthread_mutex_unlock", variable("mutex", "u8"), returns="i32")
+
+
+@apart
+def grow(wanted):
+    """Starts workers, which take no signals. Where the system gives no thread there are fewer."""
+    # sigset_t takes at most 128 bytes.
+    mask, old, thread = local(128, "u8"), local(128, "u8"), local(1, "i64")
+    call("sigfillset", mask, returns="i32")
+    how = cast(word("graphc_pool_setmask")[0], "i32")
+    call("pthread_sigmask", how, mask, old, returns="i32")
+    have = word("graphc_pool_workers")[0]
+    while have < wanted:
+        code = function(worker, "u8*")
+        if call("pthread_create", thread, at(0, "u8"), code, at(0, "u8"), returns="i32") != 0:
+            break
+        call("pthread_detach", thread[0], returns="i32")
+        have += 1
+        word("graphc_pool_workers")[0] = have
+    call("pthread_sigmask", how, old, at(0, "u8"), returns="i32")
+
+
+@apart
+def rouse(number):
+    """Wakes workers. The lock is taken only to let one that has counted itself reach its wait."""
+    call("pthread_mutex_lock", variable("mutex", "u8"), returns="i32")
+    call("pthread_mutex_unlock", variable("mutex", "u8"), returns="i32")
+    for _ in range(number):
+        call("pthread_cond_signal", variable("cond", "u8"), returns="i32")
+
+
+def parallel(body, arguments, chunks, threads):
+    """Calls `body(arguments, i)` for each chunk."""
+    region(body, arguments, chunks, threads, cast(True, "bool"))
+
+
+def region(body, arguments, chunks, threads, calls):
+    """As `parallel`; calls sleeping workers only if it is told to."""
+    if not compare_exchange(word("busy"), 0, 0, 1, "acq_rel"):
+        for i in range(chunks):
+            invoke(body, arguments, i)
+        return
+    slots = min(threads - 1, chunks - 1)
+    if word("graphc_pool_workers")[0] < slots:
+        grow(slots)
+    invoke(variable(SAVE, "u8"), word("environment"))
+    word("body")[0] = address(body)
+    word("arguments")[0] = address(arguments)
+    atomic_store(word("chunks"), 0, chunks, "monotonic")
+    atomic_store(word("slots"), 0, slots, "monotonic")
+    atomic_store(word("next"), 0, 0, "monotonic")
+    atomic_store(word("joined"), 0, 0, "monotonic")
+    atomic_store(word("open"), 0, 1, "seq_cst")
+    number = min(atomic_load(word("sleeping"), 0, "seq_cst"), slots)
+    if number > 0 and calls:
+        rouse(number)
+    work(body, arguments, chunks)
+    atomic_store(word("open"), 0, 0, "seq_cst")
+    wait()
+    atomic_store(word("busy"), 0, 0, "release")
+
+
+@inlined
+def wait():
+    """Waits until no worker is inside."""
+    tries = 0
+    while atomic_load(word("inside"), 0, "seq_cst") != 0:
+        if tries < PATIENCE:
+            pause()
+            tries += 1
+        else:
+            call("sched_yield", returns="i32")
