@@ -115,7 +115,7 @@ class Expressions(Pointers):
                 result = self.assign(f"and i1 {both[0]}, {both[1]}", BOOL)
         return result
 
-    def _comparison(self, op: ast.AST, a: Any, b: Any, node: ast.Compare) -> Any:
+    def _comparison(self, op: ast.AST, a: Operand, b: Operand, node: ast.Compare) -> Any:
         if isinstance(a, Static) and isinstance(b, Static):
             return Static(_FOLD[type(op)](a.value, b.value))
         if any(isinstance(x, Static) and x.value is None for x in (a, b)):
@@ -186,12 +186,11 @@ class Expressions(Pointers):
         target, arguments = function.value, [self.expression(x) for x in node.args]
         keywords = {k.arg: self.expression(k.value) for k in node.keywords}
         known = getattr(self, f"_call_{getattr(target, '__name__', '')}", None)
-        if known is not None and getattr(target, "__module__", "") in (
-            "builtins",
-            "math",
-            builtins.__name__,
-        ):
-            return known(node, *arguments, **keywords)
+        if getattr(target, "__module__", "") in ("builtins", "math", builtins.__name__):
+            if known is not None:
+                return known(node, *arguments, **keywords)
+            if target.__name__ in _MATH:
+                return self._intrinsic(target.__name__, node, *arguments)
         if not callable(target) or keywords:
             self.fail(node, f"{target!r} cannot be called in a kernel")
         if getattr(target, "is_inlined", False):
@@ -204,20 +203,20 @@ class Expressions(Pointers):
             return Static(None)
         return self.assign(f"call {result.llvm} @{symbol}({text})", result)
 
-    def _call_cast(self, node: ast.Call, x: Any, type_: Static) -> Value:
+    def _call_cast(self, node: ast.Call, x: Operand, type_: Static) -> Value:
         kind = kind_of(type_.value)
         return self.convert(x, kind, node, explicit=True)
 
     def _call_type_of(self, node: ast.Call, x: Value) -> Static:
         return Static(x.type.element if x.type.pointer else x.type)
 
-    def _call_int(self, node: Any, x: Any) -> Any:
+    def _call_int(self, node: ast.Call, x: Operand) -> Operand:
         return Static(int(x.value)) if isinstance(x, Static) else self.convert(x, I64, node, explicit=True)
 
-    def _call_isnan(self, node: ast.Call, x: Value) -> Any:
+    def _call_isnan(self, node: ast.Call, x: Value) -> Operand:
         if x.type.is_complex:
-            parts = [self._call_isnan(node, self.part(x, name)) for name in ("real", "imag")]
-            return self.assign(f"or i1 {parts[0].text}, {parts[1].text}", BOOL)
+            parts = [self.part(x, name).text for name in ("real", "imag")]
+            return self.assign(f"fcmp uno {x.type.real.llvm} {parts[0]}, {parts[1]}", BOOL)
         if not x.type.is_float:
             return Static(False)
         return self.assign(f"fcmp uno {x.type.llvm} {x.text}, {x.text}", BOOL)
@@ -236,7 +235,7 @@ class Expressions(Pointers):
     def _call_complex(self, node: ast.Call, a: Value, b: Value) -> Value:
         return self.complex(a, b)
 
-    def _call_abs(self, node: ast.Call, x: Value) -> Any:
+    def _call_abs(self, node: ast.Call, x: Operand) -> Operand:
         if isinstance(x, Static):
             return Static(abs(x.value))
         if x.type.is_float:
@@ -256,30 +255,16 @@ class Expressions(Pointers):
         return self._extreme("Gt", node, values, max)
 
     def _extreme(
-        self, comparison: str, node: ast.Call, values: tuple[Any, ...], fold: Callable[..., Any]
+        self, comparison: str, node: ast.Call, values: tuple[Operand, ...], fold: Callable[..., Any]
     ) -> Any:
-        if all(isinstance(x, Static) for x in values):
-            return Static(fold(*(x.value for x in values)))
+        known = [x.value for x in values if isinstance(x, Static)]
+        if len(known) == len(values):
+            return Static(fold(*known))
         best = values[0]
         for x in values[1:]:
             best, x = self.promote(best, x, node)
             best = self.select(self.compare(comparison, x, best, node), x, best)
         return best
-
-    def _call_sqrt(self, node: ast.Call, x: Value) -> Value:
-        return self._intrinsic("sqrt", node, x)
-
-    def _call_floor(self, node: Any, x: Value) -> Value:
-        return self._intrinsic("floor", node, x)
-
-    def _call_ceil(self, node: Any, x: Any) -> Any:
-        return self._intrinsic("ceil", node, x)
-
-    def _call_exp(self, node: Any, x: Value) -> Value:
-        return self._intrinsic("exp", node, x)
-
-    def _call_log(self, node: ast.Call, x: Value) -> Value:
-        return self._intrinsic("log", node, x)
 
     def _call_copysign(self, node: ast.Call, x: Value, y: Value) -> Value:
         return self._intrinsic("copysign", node, *self.promote(x, y, node))
@@ -294,5 +279,5 @@ class Expressions(Pointers):
         x, y = self.promote(x, y, node)
         return self._intrinsic(name, node, x, y, self.convert(z, self.value(x, node).type, node))
 
-    def _intrinsic(self, name: str, node: ast.Call, *values: Value) -> Value:
+    def _intrinsic(self, name: str, node: ast.Call, *values: Operand) -> Value:
         return self.intrinsic(_MATH[name], [self.value(x, node) for x in values])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphc.native.blocks import Blocks
-from graphc.native.types import BOOL, F64, I64, Static, Type, Value, literal, natural_type
+from graphc.native.types import BOOL, F64, I64, Operand, Static, Type, Value, literal, natural_type
 
 if TYPE_CHECKING:
     import ast
@@ -32,7 +32,7 @@ class Numbers(Blocks):
 
     # -- memory ----------------------------------------------------------------------------------------------
 
-    def address(self, pointer: Value, index: Any, node: ast.expr) -> str:
+    def address(self, pointer: Value, index: Operand, node: ast.expr) -> str:
         if not pointer.type.pointer:
             self.fail(node, "only arrays have elements")
         if isinstance(index, Static) and index.value == 0:
@@ -54,7 +54,7 @@ class Numbers(Blocks):
 
     # -- conversion ------------------------------------------------------------------------------------------
 
-    def value(self, x: Any, node: ast.AST | None) -> Value:
+    def value(self, x: Operand, node: ast.AST | None) -> Value:
         """A static number as a value of its natural type."""
         if isinstance(x, Value):
             return x
@@ -74,19 +74,17 @@ class Numbers(Blocks):
             else self.compare("NotEq", value, self.convert(Static(0), value.type, node), node)
         )
 
-    def promote(self, a: Any, b: Any, node: ast.expr) -> tuple[Value, Value]:
+    def promote(self, a: Operand, b: Operand, node: ast.expr) -> tuple[Value, Value]:
         """Two numbers in their common type; a static number takes the type of the other one."""
         if isinstance(a, Static) and isinstance(b, Static):
             return self.value(a, node), self.value(b, node)
         if isinstance(a, Static):
-            return self.convert(a, self._joined(a, b.type), node), self.convert(
-                b, self._joined(a, b.type), node
-            )
-        if isinstance(b, Static):
-            return self.convert(a, self._joined(b, a.type), node), self.convert(
-                b, self._joined(b, a.type), node
-            )
-        kind = _common(a.type, b.type)
+            assert isinstance(b, Value)
+            kind = self._joined(a, b.type)
+        elif isinstance(b, Static):
+            kind = self._joined(b, a.type)
+        else:
+            kind = _common(a.type, b.type)
         return self.convert(a, kind, node), self.convert(b, kind, node)
 
     def _joined(self, static: Static, kind: Type) -> Type:
@@ -94,7 +92,7 @@ class Numbers(Blocks):
             return F64.over(kind.lanes)
         return I64.over(kind.lanes) if kind.is_bool and not isinstance(static.value, bool) else kind
 
-    def convert(self, x: Any, kind: Type, node: ast.AST | None, explicit: bool = False) -> Value:
+    def convert(self, x: Operand, kind: Type, node: ast.AST | None, explicit: bool = False) -> Value:
         """A number in a type; what loses information must be asked for."""
         if isinstance(x, Static):
             if not isinstance(x.value, bool | int | float | complex):

@@ -161,7 +161,7 @@ class Function(Expressions):
         value = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
         self._store(node.target, self.expression(value))
 
-    def _store(self, target: ast.expr, value: Any) -> None:
+    def _store(self, target: ast.expr, value: Operand) -> None:
         if isinstance(target, ast.Name):
             self._assign(target.id, value, target)
             return
@@ -171,7 +171,7 @@ class Function(Expressions):
         number = self.convert(value, pointer.type.element, target)
         self.store(number, self.address(pointer, self.expression(target.slice), target))
 
-    def _assign(self, name: str, value: Any, node: ast.AST | None = None) -> None:
+    def _assign(self, name: str, value: Operand, node: ast.AST | None = None) -> None:
         if isinstance(value, Static) and not isinstance(value.value, bool | int | float | complex):
             self.names[name] = value
             return
@@ -195,7 +195,7 @@ class Function(Expressions):
             value = self._converted_result(given, node)
             self.end(f"ret {value.type.llvm} {value.text}")
 
-    def _converted_result(self, given: Any, node: ast.Return) -> Any:
+    def _converted_result(self, given: Operand, node: ast.Return) -> Any:
         if isinstance(given, tuple):
             return tuple(self.value(x, node) for x in given)
         if isinstance(given, Static) and given.value is None:

@@ -8,10 +8,10 @@ short whatever the size of a matrix, and is not left to the loop vectoriser.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.native.numbers import Numbers
-from graphc.native.types import I64, Static, Type, Value, literal
+from graphc.native.types import I64, Operand, Static, Type, Value, literal
 
 if TYPE_CHECKING:
     import ast
@@ -21,7 +21,7 @@ class Vectors(Numbers):
     """Translates the builtins for vectors."""
 
     def _call_row(
-        self, node: ast.Call, pointer: Value, i: Any, lanes: Static, count: Value | None = None
+        self, node: ast.Call, pointer: Value, i: Operand, lanes: Static, count: Value | None = None
     ) -> Value:
         kind = pointer.type.element.over(int(lanes.value))
         if isinstance(count, Static) and count.value is None:
@@ -40,7 +40,9 @@ class Vectors(Numbers):
         text = f"call {kind.llvm} @{name}(ptr {address}, i32 {align}, {mask}, {kind.llvm} zeroinitializer)"
         return self.assign(text, kind)
 
-    def _call_put(self, node: ast.Call, pointer: Value, i: Any, x: Value, count: Value | None = None) -> None:
+    def _call_put(
+        self, node: ast.Call, pointer: Value, i: Operand, x: Value, count: Value | None = None
+    ) -> None:
         if isinstance(count, Static) and count.value is None:
             count = None
         kind = pointer.type.element.over(x.type.lanes)
@@ -105,7 +107,7 @@ class Vectors(Numbers):
         n = a.type.lanes
         return a if n == 1 else self._shuffled(a, a, [*range(n)][::-1])
 
-    def _call_choose(self, node: ast.Call, condition: Value, a: Any, b: Any) -> Value:
+    def _call_choose(self, node: ast.Call, condition: Value, a: Operand, b: Operand) -> Value:
         a, b = self.promote(a, b, node)
         test = self.value(condition, node)
         if test.type.lanes == 1:
