@@ -7,7 +7,7 @@ from graphc_dialects._base import add_index, const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
 from graphc_dialects.conditional_shapes import UnknownSize as UnknownSize
-from graphc_dialects.scan_verify import carry_of, declarations, is_inside
+from graphc_dialects.scan_verify import carry_of, declarations, is_inside, is_state
 from graphc_dialects.walk import walk
 
 
@@ -19,16 +19,15 @@ def trace_size(trace: Any, axis: int) -> Any:
     """
     scan = trace.operands[0].owner
     declaration = declarations(scan)[ir.StringAttr(trace.attributes["state"]).value]
-    is_state = declaration.name == "graphc.scan_carry"
     if axis:
-        if is_state:
+        if is_state(declaration):
             return dim_of(declaration.operands[0], axis)
         return outside_size(scan, declaration.operands[0], axis - 1)
     keep = ir.StringAttr(declaration.attributes["keep"]).value
     if keep == "last":
         return const_index(ir.IntegerAttr(declaration.attributes["rows"]).value)
     steps = steps_of(scan)
-    if keep == "all" and is_state:
+    if keep == "all" and is_state(declaration):
         steps = add_index(steps, const_index(-next(iter(declaration.attributes["taps"]))))
     return steps
 

@@ -9,6 +9,17 @@ from graphc_dialects._mlir import ir
 DECLARATIONS = ("graphc.scan_carry", "graphc.scan_collect")
 
 
+def is_state(declaration: Any) -> bool:
+    """Whether a declaration is that of a state, which has initial rows, and not of an output."""
+    return bool(declaration.name == DECLARATIONS[0])
+
+
+def row_shape(declaration: Any) -> list[int]:
+    """The shape of a row of a state or output, as types know it."""
+    shape = list(declaration.operands[0].type.shape)
+    return shape[1:] if is_state(declaration) else shape
+
+
 def declarations(scan: Any) -> dict[str, Any]:
     """The `scan_carry` and `scan_collect` operations of a scan by the name they declare, in order."""
     found = {}
@@ -72,7 +83,7 @@ def _verify_read(op: Any, declared: dict[str, Any]) -> bool:
         return False
     name, tap = op.attributes["state"].value, op.attributes["tap"].value
     carry = declared.get(name)
-    if carry is None or carry.name != "graphc.scan_carry":
+    if carry is None or not is_state(carry):
         return fail(op, f"no state '{name}' is declared in its scan")
     taps = list(carry.attributes["taps"])
     if tap not in taps:
@@ -99,9 +110,6 @@ def verify_trace(trace: Any) -> bool:
     source = declaration.operands[0].type
     if type(kind) is not ir.RankedTensorType or kind.element_type != source.element_type:
         return fail(trace, f"'{name}' is declared with {source}, but taken as {kind}")
-    row = list(source.shape)
-    if declaration.name == "graphc.scan_carry":
-        row = row[1:]
     keep = declaration.attributes["keep"].value
     rows = declaration.attributes["rows"].value if keep == "last" else ir.ShapedType.get_dynamic_size()
-    return check_shape(trace, list(kind.shape), [rows, *row])
+    return check_shape(trace, list(kind.shape), [rows, *row_shape(declaration)])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from graphc.ir.constants import CONSTANTS
+from graphc.ir.scan_view import is_scan
 from graphc.ir.views import order_of
 from graphc_dialects._mlir import ir
 
@@ -188,7 +189,7 @@ class Evaluator:
     def _iteration(self, value: ir.Value, depth: int) -> Range:
         """The index of a loop runs from 0 to one less than its bound."""
         owner = value.owner.owner.operation
-        if owner.name != "graphc.scan" or not depth:
+        if not is_scan(owner) or not depth:
             return UNKNOWN
         bound = self.range(owner.operands[0], depth - 1).high
         return Range(Linear(0), None if bound is None else bound.plus(Linear(-1)))

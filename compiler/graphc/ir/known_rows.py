@@ -10,7 +10,7 @@ import numpy as np
 from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.views import SAME_ELEMENTS, order_of, stacked_order
+from graphc.ir.views import SAME_ELEMENTS, order_of, row_at, stacked_order
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 
@@ -94,7 +94,7 @@ def row_of(stack: ir.Value, row_type: ir.Type) -> ir.Value:
             source = literal(np.frombuffer(known[2], known[1])[0], tensor_type([], natural.element_type))
         if len(source.type.shape) < len(sizes):
             return cast_static(create("graphc.broadcast_to", [source, *sizes[1:]], natural), row_type)
-    return cast_static(create("graphc.scan_seq", [stack, index(0)], natural), row_type)
+    return cast_static(row_at(stack, index(0), natural), row_type)
 
 
 def is_free_row(stack: ir.Value) -> bool:

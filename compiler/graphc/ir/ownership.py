@@ -7,12 +7,10 @@ that was put into a result, or into a part of a join, has no reader there any mo
 
 from __future__ import annotations
 
-from graphc.ir.scan_view import ScanView, name_of
+from graphc.ir.constants import CONSTANTS
+from graphc.ir.scan_view import ScanView, is_read, is_trace, name_of
 from graphc.ir.views import INLINED, RENAMES, keeps_order
 from graphc_dialects._mlir import ir
-
-# Besides what is inlined: a literal, a row of another array.
-_BORROWED = frozenset({"graphc.scan_prev", "graphc.constant"})
 
 
 def owns_memory(value: ir.Value, block: ir.Block) -> bool:
@@ -29,7 +27,8 @@ def owns_memory(value: ir.Value, block: ir.Block) -> bool:
         if op.name == "tensor.empty":
             return True
         if op.name not in RENAMES:
-            borrowed = op.name in INLINED or op.name in _BORROWED
+            # A literal, or a row of another array.
+            borrowed = op.name in INLINED or op.name in CONSTANTS or is_read(op)
             return op.name.startswith("graphc.") and not borrowed and not _is_shared_trace(op)
         if not keeps_order(op):
             return False
@@ -48,7 +47,7 @@ def renames(op: ir.Operation) -> bool:
 
 def _is_shared_trace(op: ir.Operation) -> bool:
     """Whether an operation is one of several that take the same result of a scan."""
-    return op.name == "graphc.scan_trace" and len(ScanView(op.operands[0].owner).traces(name_of(op))) > 1
+    return is_trace(op) and len(ScanView(op.operands[0].owner).traces(name_of(op))) > 1
 
 
 def _is_used_once(value: ir.Value) -> bool:

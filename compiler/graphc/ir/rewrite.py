@@ -16,6 +16,7 @@ import numpy as np
 
 from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.dims import DimKeys, broadcasts
+from graphc.ir.scan_view import END, SCAN
 from graphc.ir.views import SAME_ELEMENTS
 from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
@@ -32,7 +33,7 @@ RuleTable = dict[str, list[Rule]]
 _PURE_DIALECTS = ("graphc.", "arith.", "tensor.", "math.", "complex.")
 
 # Operations that have regions, and their ends.
-_AROUND_REGIONS = frozenset({"graphc.scan", "graphc.scan_end", "scf.if", "scf.yield"})
+_AROUND_REGIONS = frozenset({SCAN, END, "scf.if", "scf.yield"})
 
 
 def is_removable(op: ir.Operation) -> bool:
@@ -134,7 +135,7 @@ class Rewriter:
             self.anchor = op
             self._location = None
             name = op.name
-            if name == "graphc.scan":
+            if name == SCAN:
                 self._enter()
             value = self._visit(op, name)
             if value is not None:
@@ -144,7 +145,7 @@ class Rewriter:
             if name == "scf.if":
                 branches.append(len(blocks_of(op)))
                 self._enter()
-            if name == "graphc.scan_end":
+            if name == END:
                 self._leave()
             elif name == "scf.yield":
                 self._leave()

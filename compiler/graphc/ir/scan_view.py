@@ -5,17 +5,40 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.views import Create, create_here
 from graphc.ir.walk import walk
 from graphc.names import unique_name
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import DECLARATIONS, is_inside
+from graphc_dialects.scan_verify import is_state as is_state
+from graphc_dialects.scan_verify import row_shape as row_shape
 
-SCAN = "graphc.scan"
+SCAN, END = "graphc.scan", "graphc.scan_end"
+
+
+def is_scan(op: ir.Operation) -> bool:
+    """Whether an operation is a loop of a program."""
+    return op.name == SCAN
+
+
+def is_read(op: ir.Operation) -> bool:
+    """Whether an operation gives a row of a state of the loop that it is in."""
+    return op.name == "graphc.scan_prev"
+
+
+def is_trace(op: ir.Operation) -> bool:
+    """Whether an operation gives the rows that a loop keeps of a state or output."""
+    return op.name == "graphc.scan_trace"
+
+
+def counts_steps(op: ir.Operation) -> bool:
+    """Whether an operation gives the number of iterations that a loop has run."""
+    return op.name == "graphc.scan_steps"
 
 
 def scans(root: ir.Operation) -> list[ir.Operation]:
     """The scans below an operation, inner ones before the scan that contains them."""
-    return [op for op in reversed(walk(root)) if op.name == SCAN]
+    return [op for op in reversed(walk(root)) if is_scan(op)]
 
 
 class ScanView:
@@ -73,28 +96,37 @@ class ScanView:
 
     def carries(self) -> dict[str, ir.Operation]:
         """States by name."""
-        return {name: op for name, op in self.declarations().items() if op.name == "graphc.scan_carry"}
+        return {name: op for name, op in self.declarations().items() if is_state(op)}
 
     def collects(self) -> dict[str, ir.Operation]:
         """Outputs (nit-sot) by name."""
-        return {name: op for name, op in self.declarations().items() if op.name == "graphc.scan_collect"}
+        return {name: op for name, op in self.declarations().items() if not is_state(op)}
 
     def reads(self, name: str | None = None) -> list[ir.Operation]:
         """The `scan_prev` operations of a state, or of all states."""
         found = [use.owner.operation for use in self.index.uses]
-        found = [op for op in found if op.name == "graphc.scan_prev"]
+        found = [op for op in found if is_read(op)]
         return [op for op in found if name is None or name_of(op) == name]
 
     def traces(self, name: str | None = None) -> list[ir.Operation]:
         """The `scan_trace` operations that take a result, or any result."""
         found = [use.owner.operation for use in self.op.results[0].uses]
-        found = [op for op in found if op.name == "graphc.scan_trace"]
+        found = [op for op in found if is_trace(op)]
         return [op for op in found if name is None or name_of(op) == name]
+
+    def reads_state(self, op: ir.Operation, name: str | None = None) -> bool:
+        """Whether an operation is one of `reads`."""
+        return is_read(op) and op.operands[0] == self.index and (name is None or name_of(op) == name)
+
+    def read(self, name: str, tap: int, type_: ir.Type) -> ir.Value:
+        """The row of a state from `-tap` iterations ago, at the current insertion point."""
+        offset = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), tap)
+        return create_here("graphc.scan_prev", [self.index], type_, state=ir.StringAttr.get(name), tap=offset)
 
     def step_counts(self) -> list[ir.Operation]:
         """The `scan_steps` operations."""
         users = [use.owner.operation for use in self.op.results[0].uses]
-        return [op for op in users if op.name == "graphc.scan_steps"]
+        return [op for op in users if counts_steps(op)]
 
     def is_inside(self, value: ir.Value) -> bool:
         """Whether a value is defined in the body (or in a loop in it)."""
@@ -115,14 +147,57 @@ def scan_name(scan: ir.Operation) -> str:
     return str(ir.StringAttr(scan.attributes["name"]).value) if "name" in scan.attributes else "scan"
 
 
+def tap_of(read: ir.Operation) -> int:
+    """The offset of the row that a `scan_prev` reads."""
+    return int(ir.IntegerAttr(read.attributes["tap"]).value)
+
+
 def taps_of(carry: ir.Operation) -> list[int]:
     """Offsets a state is read at, ascending."""
     return list(ir.DenseI64ArrayAttr(carry.attributes["taps"]))
 
 
-def writes_of(carry: ir.Operation) -> list[int]:
-    """Offsets a state is written at, ascending; the last is 0."""
-    return list(ir.DenseI64ArrayAttr(carry.attributes["writes"]))
+def writes_of(declaration: ir.Operation) -> list[int]:
+    """Offsets a state is written at, ascending; the last is 0, the only one of an output."""
+    return list(ir.DenseI64ArrayAttr(declaration.attributes["writes"])) if is_state(declaration) else [0]
+
+
+def window_of(declaration: ir.Operation) -> int:
+    """How many initial rows a state has; an output has none."""
+    return -taps_of(declaration)[0] if is_state(declaration) else 0
+
+
+def new_rows_of(declaration: ir.Operation) -> list[ir.Value]:
+    """What an iteration adds to a state or output: a row for each of `writes_of`."""
+    return list(declaration.operands)[1 if is_state(declaration) else 0 :]
+
+
+def traced(trace: ir.Operation) -> tuple[ScanView, ir.Operation]:
+    """The scan that a trace is of, and the declaration of what it keeps."""
+    view = ScanView(trace.operands[0].owner)
+    return view, view.declarations()[name_of(trace)]
+
+
+def take_trace(view: ScanView, name: str, type_: ir.Type, create: Create = create_here) -> ir.Value:
+    """What a scan keeps of a state or output; see `graphc.ir.views.dimshuffle` for `create`."""
+    return create("graphc.scan_trace", [view.op.results[0]], type_, state=ir.StringAttr.get(name))
+
+
+def collect(row: ir.Value, name: str, keep: str = "steps") -> ir.Operation:
+    """The declaration of a new output, at the current insertion point."""
+    attributes = {"state": ir.StringAttr.get(name), "keep": ir.StringAttr.get(keep)}
+    return ir.Operation.create(DECLARATIONS[1], [], [row], attributes)
+
+
+def redeclared(carry: ir.Operation, operands: list[ir.Value], **arrays: list[int]) -> ir.Operation:
+    """A state declared anew: with other rows, and other `taps` or `writes`."""
+    attributes = {name: carry.attributes[name] for name in carry.attributes}
+    for name, values in arrays.items():
+        attributes[name] = ir.DenseI64ArrayAttr.get(values)
+    with ir.InsertionPoint(carry), carry.location:
+        new = ir.Operation.create(carry.name, [], operands, attributes)
+    carry.erase()
+    return new
 
 
 def retention(declaration: ir.Operation) -> tuple[str, int | None]:
@@ -133,7 +208,7 @@ def retention(declaration: ir.Operation) -> tuple[str, int | None]:
 
 def mark_reread(value: ir.Value) -> None:
     """Tells scan-save-mem, if a value is what a scan keeps, that it is read in another way than before."""
-    if not isinstance(value.owner, ir.Block) and value.owner.name == "graphc.scan_trace":
+    if not isinstance(value.owner, ir.Block) and is_trace(value.owner):
         value.owner.operands[0].owner.attributes["reread"] = ir.UnitAttr.get()
 
 

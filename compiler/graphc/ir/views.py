@@ -24,6 +24,8 @@ SAME_ELEMENTS = Marker()
 RENAMES = Marker()
 # Elements of the first operand along the attribute `axis`, at positions that the second one holds.
 GATHERS = Marker()
+# The row of the first operand, along its first axis, at an index value, the second operand.
+TAKES_ROW = Marker()
 # They compute nothing: each reader takes the elements from where they are.
 INLINED = Marker()
 
@@ -131,6 +133,16 @@ def part_of(
     return create(
         "graphc.slice", [x, *(value for kind in zip(*bounds, strict=True) for value in kind)], type_
     )
+
+
+def row_at(
+    x: ir.Value, position: ir.Value, type_: ir.Type | None = None, create: Create = create_here
+) -> ir.Value:
+    """The row of a tensor at an index value. Its type follows from that of x, or says more or less
+    of sizes; see `dimshuffle` for `create`.
+    """
+    natural = ir.RankedTensorType.get(list(x.type.shape)[1:], x.type.element_type)
+    return create("graphc.scan_seq", [x, position], type_ or natural)
 
 
 def take_rows(

@@ -13,7 +13,7 @@ from graphc.ir import build
 from graphc.ir.kinds import REDUCTIONS, static_shape
 from graphc.ir.scan_view import scans
 from graphc.ir.traits.interfaces import SIZES, broadcast_sizes
-from graphc.ir.views import INLINED, MOVES_AXES, TAKES_PART
+from graphc.ir.views import INLINED, MOVES_AXES, TAKES_PART, TAKES_ROW
 from graphc.lowering.destinations import Destinations
 from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
@@ -338,7 +338,7 @@ class FunctionConverter:
         if scalar is not None:
             self.define(value, ScalarWork(self, []).as_tensor(scalar, value.type))
             return
-        if value.owner.name == "graphc.scan_seq" and self.has_tensor(value.owner.operands[0]):
+        if value.owner.name in TAKES_ROW and self.has_tensor(value.owner.operands[0]):
             self.define(value, row_of(self, value.owner))
             return
         if value.owner.name in TAKES_PART:

@@ -19,7 +19,7 @@ from typing import Any
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import OFFERED, Donated, Donation, offered
 from graphc.ir.scan_view import scans
-from graphc.ir.views import INLINED, RENAMES
+from graphc.ir.views import INLINED, RENAMES, TAKES_ROW
 from graphc.ir.walk import walk
 from graphc.lowering.donation_starts import Reads, Refused, Start, find_start, require_harmless
 from graphc.lowering.equal_sizes import have_same_sizes
@@ -190,7 +190,7 @@ class Donations:
                     if outer in own:
                         require_harmless(start, use, value, x, reader)
                     found.append(outer)
-                if op.name in _ALIASES or op.name == "graphc.scan_seq":
+                if op.name in _ALIASES or op.name in TAKES_ROW:
                     pending += list(op.results)
         return found
 

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from graphc.ir.kinds import REDUCTIONS, static_shape
 from graphc.ir.ownership import renames, updates_in_place
-from graphc.ir.scan_view import ScanView, name_of, retention, writes_of
-from graphc.ir.views import GATHERS, INLINED, RENAMES
+from graphc.ir.scan_view import ScanView, is_trace, retention, traced, writes_of
+from graphc.ir.views import GATHERS, INLINED, RENAMES, TAKES_ROW
 from graphc.lowering.recurrences import RECURRENCES
 from graphc.lowering.units import Units
 from graphc.lowering.vector_products import is_vector_product
 from graphc_dialects._mlir import ir
+from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_dialects.write import root_of
 
 _UPDATES = ("graphc.update_slice", "graphc.put")
@@ -95,7 +96,7 @@ def _start_at(value: ir.Value, op: ir.Operation, x: ir.Value) -> Start:
         return Start(value, op, Reads.NOTHING, waits=True)
     if op.name == "graphc.write_join":
         return Start(value, root_of(op.operands[0]), Reads.NOTHING, waits=True)
-    if op.name == "graphc.scan_trace":
+    if is_trace(op):
         return _start_of_trace(value, op)
     if op.name in INLINED:
         return Start(value, list(op.block.operations)[-1].operation, Reads.NOTHING)
@@ -103,12 +104,11 @@ def _start_at(value: ir.Value, op: ir.Operation, x: ir.Value) -> Start:
 
 
 def _start_of_trace(value: ir.Value, op: ir.Operation) -> Start:
-    view = ScanView(op.operands[0].owner)
-    declaration = view.declarations()[name_of(op)]
+    view, declaration = traced(op)
     keep, _ = retention(declaration)
     if keep == "last":
         return Start(value, view.op, Reads.ALL, waits=True)
-    writes = writes_of(declaration) if declaration.name == "graphc.scan_carry" else [0]
+    writes = writes_of(declaration)
     if view.stop is not None or (keep == "steps" and len(writes) > 1):
         raise Refused("the rows of its type are a part of those that graphc.scan stores")
     is_row = keep == "steps" and len(writes) == 1
@@ -155,13 +155,13 @@ def _require_same_row(
 ) -> None:
     """Refuses a scan that reads another row than the one that the iteration stores at its end."""
     op = use.owner.operation
-    is_seq = op.name == "graphc.scan_seq" and value == x
+    is_seq = op.name in TAKES_ROW and value == x
     if reader != op or (not is_seq and not _is_of_row(value)):
         raise Refused(f"{op.name} reads rows that have been overwritten")
     if is_seq and op.operands[1] != ScanView(scan).index:
         raise Refused("graphc.scan reads other rows of it than the one it stores")
     # What an iteration stores or carries on is read when it stores.
-    if op.parent.operation == scan and op.name in ("graphc.scan_carry", "graphc.scan_collect"):
+    if op.parent.operation == scan and op.name in DECLARATIONS:
         raise Refused("graphc.scan stores a row of it as it is")
 
 
@@ -169,7 +169,7 @@ def _is_of_row(value: ir.Value) -> bool:
     """Whether a value is a row of a sequence, or a view of such a row."""
     while not isinstance(value.owner, ir.Block):
         op = value.owner
-        if op.name == "graphc.scan_seq":
+        if op.name in TAKES_ROW:
             return True
         if op.name not in INLINED and op.name not in RENAMES:
             return False

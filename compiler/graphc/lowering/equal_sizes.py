@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.kinds import is_elementwise, static_shape
-from graphc.ir.scan_view import ScanView, name_of, retention
+from graphc.ir.scan_view import is_state, is_trace, name_of, retention, traced
 from graphc.ir.traits.interfaces import SIZES, Size, broadcast_sizes
 from graphc_dialects._mlir import ir
 
@@ -53,7 +53,7 @@ def _equal(size: Size, row_sizes: RowSizes) -> Iterator[Size]:
         known = build.constant_value(op.operands[1]) if op.name == "tensor.dim" else None
         if known is not None:
             yield op.operands[0], known
-    elif op.name == "graphc.scan_trace":
+    elif is_trace(op):
         yield from _of_trace(op, axis, row_sizes)
     elif is_elementwise(op.name) and op.name not in SIZES:
         yield from broadcast_sizes(op)[axis]
@@ -63,12 +63,11 @@ def _equal(size: Size, row_sizes: RowSizes) -> Iterator[Size]:
 
 
 def _of_trace(op: ir.Operation, axis: int, row_sizes: RowSizes) -> Iterator[Size]:
-    view, name = ScanView(op.operands[0].owner), name_of(op)
-    declaration = view.declarations()[name]
+    view, declaration = traced(op)
     if axis == 0:
         if retention(declaration)[0] == "steps" and view.stop is None:
             yield view.steps, -1
-    elif declaration.name == "graphc.scan_carry":
+    elif is_state(declaration):
         yield declaration.operands[0], axis
     else:
-        yield row_sizes[op.operands[0]][name][axis - 1], -1
+        yield row_sizes[op.operands[0]][name_of(op)][axis - 1], -1

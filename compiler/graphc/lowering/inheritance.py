@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.kinds import REDUCTIONS
+from graphc.ir.scan_view import is_trace
 from graphc.ir.views import GATHERS, INLINED
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import root_of
@@ -57,7 +58,7 @@ def computed_with(value: ir.Value) -> list[ir.Value]:
         return []
     if owner.name == "graphc.write_join":
         return [root_of(owner.operands[0]).results[0]]
-    if owner.name == "graphc.scan_trace":
+    if is_trace(owner):
         return [owner.operands[0]]
     found = [value]
     for x in _read_with(owner):

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.build import fill_buffer
-from graphc.ir.scan_view import ScanView, retention, taps_of, writes_of
+from graphc.ir.scan_view import ScanView, is_state, new_rows_of, retention, taps_of, window_of, writes_of
 from graphc.ir.types import dtype_of
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork
@@ -63,12 +63,12 @@ class Rows:
         self.bounds = bounds
         self.traces = view.traces(name)
         self.reads = view.reads(name)
-        self.is_state = declaration.name == "graphc.scan_carry"
+        self.is_state = is_state(declaration)
         self.initial: Any = declaration.operands[0] if self.is_state else None
-        self.values = list(declaration.operands)[1:] if self.is_state else [declaration.operands[0]]
+        self.values = new_rows_of(declaration)
         self.taps = taps_of(declaration) if self.is_state else []
-        self.writes = writes_of(declaration) if self.is_state else [0]
-        self.known = -self.taps[0] if self.is_state else 0
+        self.writes = writes_of(declaration)
+        self.known = window_of(declaration)
         keep, rows = retention(declaration)
         self.last = rows if keep == "last" and self.traces else None
         self.keeps_trace = keep != "last" and bool(self.traces)
@@ -207,7 +207,7 @@ def have_no_elements(context: Any, declaration: Any) -> bool:
     """
     *initial, value = list(declaration.operands)
     known = list(value.type.shape)
-    if declaration.name == "graphc.scan_carry":
+    if is_state(declaration):
         known += [build.constant_value(size) for size in context.sizes_of(initial[0])[1:]]
     return 0 in known
 

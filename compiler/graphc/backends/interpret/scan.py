@@ -9,9 +9,20 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.constants import element_dtype
+from graphc.ir.scan_view import (
+    ScanView,
+    is_padded,
+    is_read,
+    is_state,
+    name_of,
+    new_rows_of,
+    retention,
+    tap_of,
+    window_of,
+    writes_of,
+)
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import outside_size
-from graphc_dialects.scan_verify import declarations
 
 # What stands in bodies, and is part of what a scan does.
 BODY = frozenset(f"graphc.scan_{name}" for name in ("seq", "prev", "carry", "collect", "end"))
@@ -38,9 +49,8 @@ class ScanRun:
         self._values = values
         self._execute = execute
         self._set = set_value
-        self._block = scan.regions[0].blocks[0]
-        self._reverse = scan.attributes["reverse"].value
-        self._declared = declarations(scan)
+        self._view = ScanView(scan)
+        self._declared = self._view.declarations()
         self._rows: dict[str, list[Any]] = {}
         self.steps = 0
         self.run()
@@ -48,59 +58,53 @@ class ScanRun:
     def run(self) -> None:
         """Runs all iterations."""
         for name, op in self._declared.items():
-            is_state = op.name == "graphc.scan_carry"
-            self._rows[name] = list(self._values[op.operands[0]]) if is_state else []
-        operations = [op.operation for op in self._block.operations]
-        body = [op for op in operations[:-1] if op not in self._declared.values()]
-        end = operations[-1]
-        n = self._values[self.scan.operands[0]]
+            self._rows[name] = list(self._values[op.operands[0]]) if is_state(op) else []
+        view, body, stop = self._view, self._view.work(), self._view.stop
+        n = self._values[view.steps]
         for step in range(n):
-            self._values[self._block.arguments[0]] = n - 1 - step if self._reverse else step
+            self._values[view.index] = n - 1 - step if view.reverse else step
             for op in body:
-                if op.name == "graphc.scan_prev":
+                if is_read(op):
                     self._read(op, step)
                 else:
                     self._execute(op)
             for name, op in self._declared.items():
                 self._write(name, op, step)
             self.steps = step + 1
-            if len(end.operands) and self._values[end.operands[0]]:
+            if stop is not None and self._values[stop]:
                 break
 
     def _read(self, op: ir.Operation, step: int) -> None:
-        name = op.attributes["state"].value
-        oldest = -next(iter(self._declared[name].attributes["taps"]))
-        self._set(op.results[0], self._rows[name][oldest + step + op.attributes["tap"].value])
+        name = name_of(op)
+        self._set(op.results[0], self._rows[name][window_of(self._declared[name]) + step + tap_of(op)])
 
     def _write(self, name: str, op: ir.Operation, step: int) -> None:
         rows = self._rows[name]
-        if op.name == "graphc.scan_collect":
+        if not is_state(op):
             rows.append(self._values[op.operands[0]])
             return
-        oldest = -next(iter(op.attributes["taps"]))
         rows.append(None)
-        for write, value in zip(op.attributes["writes"], list(op.operands)[1:], strict=True):
+        for write, value in zip(writes_of(op), new_rows_of(op), strict=True):
             row = self._values[value]
             if row.shape != self._values[op.operands[0]].shape[1:]:
                 raise ValueError(
                     f"state '{name}' starts with rows of shape {self._values[op.operands[0]].shape[1:]}, "
                     f"but iteration {step} computes {row.shape}"
                 )
-            rows[oldest + step + write] = row
+            rows[window_of(op) + step + write] = row
 
     def trace(self, op: ir.Operation) -> None:
         """Sets the result of a `scan_trace`."""
-        name = op.attributes["state"].value
+        name = name_of(op)
         declared = self._declared[name]
         rows = self._rows[name]
-        keep = declared.attributes["keep"].value
-        if keep == "steps" and declared.name == "graphc.scan_carry":
-            rows = rows[-next(iter(declared.attributes["taps"])) :]
-        if keep == "last":
-            count = declared.attributes["rows"].value
-            missing = max(count - len(rows), 0) if "padded" in declared.attributes else 0
+        keep, count = retention(declared)
+        if keep == "steps":
+            rows = rows[window_of(declared) :]
+        if count is not None:
+            missing = max(count - len(rows), 0) if is_padded(declared) else 0
             rows = [self._nothing(declared)] * missing + rows[len(rows) + missing - count :]
-        if self._reverse:
+        if self._view.reverse:
             rows = rows[::-1]
         type_ = op.results[0].type
         shape = self._row_shape(declared, type_)
@@ -110,7 +114,7 @@ class ScanRun:
     def _nothing(self, declared: Any) -> Any:
         """A row that stands for one that there is none of."""
         type_ = declared.operands[0].type
-        if declared.name == "graphc.scan_carry":
+        if is_state(declared):
             return np.zeros_like(self._values[declared.operands[0]][0])
         shape = [
             size if size >= 0 else self._size(declared.operands[0], axis)
@@ -120,7 +124,7 @@ class ScanRun:
 
     def _row_shape(self, declared: Any, type_: ir.Type) -> tuple[int, ...]:
         """The shape of a row when there are none."""
-        if declared.name == "graphc.scan_carry":
+        if is_state(declared):
             return tuple(self._values[declared.operands[0]].shape[1:])
         shape = []
         for axis, size in enumerate(list(type_.shape)[1:]):

@@ -10,11 +10,13 @@ import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
 from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.parts import LiftRule, Part, Parts, part_type, slice_of
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
     BATCH,
     CHECKS,
+    PARTS,
     POSITIONAL,
     REFERENCE,
     SIZES,
@@ -146,6 +148,35 @@ def _require_safe_bounds(b: Batching, x: ir.Value, bounds: list[ir.Value]) -> No
         last = offset + stride * (count - 1)
         if count and not (0 <= offset < size and 0 <= last < size):
             raise CannotBatch("a slice may rely on what the body checks")
+
+
+def _of_slice(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
+    """Parts of parts; along other axes nothing changes."""
+    bounds = bounds_of(op)
+    found = {}
+    for axis, part in parts.items():
+        offset, _, stride = bounds[axis]
+        if rw.constant(stride) != 1:
+            part = part._replace(
+                offset=rw.index_op("muli", part.offset, stride),
+                stride=rw.index_op("muli", part.stride, stride),
+            )
+        if rw.constant(offset) != 0:
+            part = part._replace(offset=rw.index_op("addi", offset, part.offset))
+        found[axis] = part
+    return [found]
+
+
+def _slice_part(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
+    """What it takes along other axes."""
+    type_ = op.results[0].type
+    others = {
+        axis: Part(*bound, type_.shape[axis]) for axis, bound in enumerate(bounds_of(op)) if axis not in parts
+    }
+    return rw.cast_static(slice_of(rw, operands[0], others), part_type(type_, parts))
+
+
+PARTS("graphc.slice")(LiftRule(_of_slice, _slice_part))
 
 
 # -- arrays of indices ---------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from graphc_runtime.record import record
 if TYPE_CHECKING:
     from graphc.ir.checks import SizeChecks
     from graphc.ir.dims import DimKeys
+    from graphc.ir.parts import LiftRule
     from graphc.ir.rewrite import Rewriter
     from graphc.ir.totality import Totality
 
@@ -49,6 +50,9 @@ REFERENCE: Trait[Callable[..., Any]] = Trait()
 
 # Whether an operation cannot fail, whatever its operands hold (graphc.ir.totality). Without it: may fail.
 TOTAL: Trait[Callable[[Totality, ir.Operation], bool]] = Trait()
+
+# Which parts of its operands it needs for parts of its result (lift-slices).
+PARTS: Trait[LiftRule] = Trait()
 
 # Conditions that the types do not guarantee, as operations before it (insert-checks).
 CHECKS: Trait[Callable[[SizeChecks, Rewriter, ir.Operation], None]] = Trait()

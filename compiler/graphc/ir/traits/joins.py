@@ -6,11 +6,13 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.ir.checks import SizeChecks
+from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
     BATCH,
     CHECKS,
+    PARTS,
     REFERENCE,
     SIZES,
     TOTAL,
@@ -76,6 +78,13 @@ def _rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
     values = [b.cast(value, common) for value in values]
     after = ir.IntegerAttr.get(op.attributes["axis"].type, axis + 1)
     return b.create("graphc.join", values, b.stack_type(op.results[0].type), axis=after)
+
+
+def _of_join(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
+    return None if _axis(op) in parts else [parts] * len(op.operands)
+
+
+PARTS("graphc.join")(LiftRule(_of_join, again, relies=True))
 
 
 # -- buffers -------------------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ import numpy as np
 
 from graphc.ir.checks import SizeChecks
 from graphc.ir.index_code import binary
+from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import BATCH, CHECKS, REFERENCE, SIZES, TOTAL, Batch, Batching, Sizes
+from graphc.ir.traits.interfaces import BATCH, CHECKS, PARTS, REFERENCE, SIZES, TOTAL, Batch, Batching, Sizes
 from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 
@@ -129,3 +130,21 @@ def _flat_product(
 ) -> ir.Value:
     type_ = tensor_type([flat.type.shape[0], columns], fixed.type.element_type)
     return product(b, flat, fixed, (False, fixed_transposed), type_)
+
+
+# -- in part -------------------------------------------------------------------------------------------------
+
+
+def _of_matmul(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
+    batch = len(op.results[0].type.shape) - 2
+    flags = flags_of(op)
+    left: Parts = {axis: part for axis, part in parts.items() if axis < batch}
+    right = dict(left)
+    if batch in parts:
+        left[batch + int(flags[0])] = parts[batch]
+    if batch + 1 in parts:
+        right[batch + 1 - int(flags[1])] = parts[batch + 1]
+    return [left, right]
+
+
+PARTS("graphc.matmul")(LiftRule(_of_matmul, again, relies=True))

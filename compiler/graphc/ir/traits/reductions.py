@@ -8,11 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
     BATCH,
     CHECKS,
+    PARTS,
     REFERENCE,
     SIZES,
     TOTAL,
@@ -158,3 +160,20 @@ def _reduced(b: Batching, op: ir.Operation, stack: ir.Value) -> ir.Value:
     else:
         attributes["axis"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), axes[0])
     return b.create(op.name, [stack], b.stack_type(op.results[0].type), **attributes)
+
+
+# -- in part -------------------------------------------------------------------------------------------------
+
+
+def _of_softmax(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
+    return None if set(parts) & set(_axes(op)) else [parts]
+
+
+def _of_reduction(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
+    removed = _axes(op)
+    kept = [axis for axis in range(len(op.operands[0].type.shape)) if axis not in removed]
+    return [{kept[axis]: part for axis, part in parts.items()}]
+
+
+PARTS(*_SAME_SHAPE)(LiftRule(_of_softmax, again))
+PARTS(*_FOLDS, *_EXTREMES)(LiftRule(_of_reduction, again))

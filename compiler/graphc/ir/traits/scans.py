@@ -7,7 +7,7 @@ import numpy as np
 
 from graphc.ir.checks import SizeChecks
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.scan_view import SCAN
+from graphc.ir.scan_view import SCAN, name_of, retention, traced
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
     CHECKS,
@@ -19,14 +19,15 @@ from graphc.ir.traits.interfaces import (
     never_fails,
     sizes_of,
 )
-from graphc.ir.views import INLINED
+from graphc.ir.views import INLINED, TAKES_ROW
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
-from graphc_dialects.scan_verify import carry_of, declarations
+from graphc_dialects.scan_verify import carry_of, is_state
 
 TOTAL(*(f"graphc.scan_{name}" for name in ("prev", "trace", "steps", "collect", "end")))(never_fails)
 POSITIONAL(SCAN, "graphc.scan_seq")
 INLINED("graphc.scan_seq")
+TAKES_ROW("graphc.scan_seq")
 
 
 @SIZES("graphc.scan_seq")
@@ -43,16 +44,13 @@ def _previous(op: ir.Operation) -> Sizes:
 def _trace(op: ir.Operation) -> Sizes:
     """As many rows as iterations, where that is known; the rows of a state are like its initial ones."""
     shape: Sizes = [() for _ in op.results[0].type.shape]
-    scan = op.operands[0].owner
-    declared = declarations(scan)[op.attributes["state"].value]
-    is_state = declared.name == "graphc.scan_carry"
-    keep = declared.attributes["keep"].value
-    if is_state:
+    view, declared = traced(op)
+    keep, _ = retention(declared)
+    if is_state(declared):
         shape[1:] = sizes_of(declared.operands[0])[1:]
-    if keep == "steps" or (keep == "all" and not is_state):
-        end = list(scan.regions[0].blocks[0].operations)[-1]
-        if not len(end.operands):
-            shape[0] = ((scan.operands[0], -1),)
+    if keep == "steps" or (keep == "all" and not is_state(declared)):
+        if view.stop is None:
+            shape[0] = ((view.steps, -1),)
     return shape
 
 
@@ -82,7 +80,7 @@ def _rows_agree(totality: Totality, op: ir.Operation) -> bool:
 def _body_is_total(totality: Totality, op: ir.Operation) -> bool:
     """Nothing in the body can fail. That rows of sequences exist is checked or known before it."""
     return all(
-        inner.operation.name == "graphc.scan_seq" or totality.is_total(inner.operation, guarded=False)
+        inner.operation.name in TAKES_ROW or totality.is_total(inner.operation, guarded=False)
         for inner in op.regions[0].blocks[0].operations
     )
 
@@ -91,7 +89,7 @@ def _body_is_total(totality: Totality, op: ir.Operation) -> bool:
 def _checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     """The rows of a state keep their shape."""
     initial, *rows = op.operands
-    name = op.attributes["state"].value
+    name = name_of(op)
     for row in rows:
         for axis in range(len(row.type.shape)):
             message = (

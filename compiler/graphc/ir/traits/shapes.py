@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
 from graphc.ir.constants import constant_attribute, element_dtype
 from graphc.ir.dims import broadcasts
+from graphc.ir.parts import LiftRule, Part, Parts, again, part_type, same, sized
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
     BATCH,
     CHECKS,
+    PARTS,
     REFERENCE,
     SIZES,
     TOTAL,
@@ -234,3 +237,71 @@ def _literal(b: Batching, number: int, type_: ir.RankedTensorType) -> ir.Value:
     array = np.asarray(number, element_dtype(type_.element_type))
     name, attribute = constant_attribute(array, type_)
     return b.create(name, [], type_, value=attribute)
+
+
+# -- in part -------------------------------------------------------------------------------------------------
+
+
+def _of_moved_axes(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
+    order = list(op.attributes["order"])
+    if any(order[axis] < 0 for axis in parts):
+        return None
+    return [{order[axis]: part for axis, part in parts.items()}]
+
+
+def _of_broadcast(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
+    shape = list(op.operands[0].type.shape)
+    lead = len(op.results[0].type.shape) - len(shape)
+    return [{a - lead: part for a, part in parts.items() if a >= lead and shape[a - lead] != 1}]
+
+
+def _of_reshape(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+    """Whole rows; or, where the first two axes are joined, or the first one is divided, whole blocks."""
+    x, *sizes = op.operands
+    have, want = rw.dims.shape(x), [rw.dims.size(size) for size in sizes]
+    if list(parts) != [0] or rw.dims.count(have) != rw.dims.count(want):
+        return None
+    part = parts[0]
+    if have and rw.dims.same(have[0], want[0]):
+        return [parts]
+    if rw.constant(part.stride) != 1:
+        return None
+    if len(want) == len(have) + 1 and want[2:] == have[1:]:
+        unit, known = sizes[1], op.results[0].type.shape[1]
+        static = part.static * known if part.static >= 0 and known >= 0 else -1
+        offset, size = (rw.index_op("muli", rows, unit) for rows in part[:2])
+        return [{0: Part(offset, size, part.stride, static)}]
+    if len(have) == len(want) + 1 and have[2:] == want[1:]:
+        offset, size = (_quotient(rw, rows, have[1]) for rows in part[:2])
+        if offset is None or size is None:
+            return None
+        known = rw.constant(size)
+        return [{0: Part(offset, size, part.stride, -1 if known is None else int(known))}]
+    return None
+
+
+def _quotient(rw: Rewriter, value: ir.Value, unit: int) -> Any:
+    """An index value divided by a size that is a factor of it, None if it is not known to be one."""
+    known = rw.constant(value)
+    if known is not None:
+        divides = isinstance(unit, int) and unit > 0 and known % unit == 0
+        return rw.index(known // unit) if divides else value if known == 0 else None
+    if rw.dims.same(rw.dims.size(value), unit):
+        return rw.index(1)
+    product = rw.defining(value, "arith.muli")
+    for x, y in () if product is None else (tuple(product.operands), tuple(product.operands)[::-1]):
+        if rw.dims.same(rw.dims.size(y), unit):
+            return x
+    return None
+
+
+def _reshape_part(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
+    """Its checks hold for the part, as the number of elements is known to be right."""
+    sizes = [parts[0].size, *operands[2:]]
+    return rw.create("graphc.reshape", [operands[0], *sizes], part_type(op.results[0].type, parts))
+
+
+PARTS("graphc.dimshuffle")(LiftRule(_of_moved_axes, again))
+PARTS("graphc.broadcast_to")(LiftRule(_of_broadcast, sized, relies=True))
+PARTS("graphc.specify_shape")(LiftRule(same, sized, relies=True))
+PARTS("graphc.reshape")(LiftRule(_of_reshape, _reshape_part))

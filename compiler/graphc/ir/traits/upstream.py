@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphc.ir.constants import CONSTANTS
+from graphc.ir.parts import LiftRule, Parts, part_type
+from graphc.ir.rewrite import Rewriter
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
     BATCH,
+    PARTS,
     POSITIONAL,
     SIZES,
     TOTAL,
@@ -60,3 +65,17 @@ def _claims_nothing(totality: Totality, op: ir.Operation) -> bool:
 @BATCH("tensor.cast")
 def _cast_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
     return b.cast(xs[0].value, b.stack_type(op.results[0].type))
+
+
+# -- in part -------------------------------------------------------------------------------------------------
+
+
+def _of_cast(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
+    return [parts] if isinstance(op.operands[0].type, ir.RankedTensorType) else None
+
+
+def _cast(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[Any]) -> Any:
+    return rw.cast_static(operands[0], part_type(op.results[0].type, parts))
+
+
+PARTS("tensor.cast")(LiftRule(_of_cast, _cast))

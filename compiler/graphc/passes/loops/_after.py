@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from graphc.ir.rewrite import erase_unused
-from graphc.ir.scan_view import ScanView, name_of
+from graphc.ir.scan_view import ScanView, collect, name_of
 from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.ir.views import MOVES_AXES
 from graphc.passes.loops._batch import Batcher
@@ -186,21 +186,12 @@ class After:
         for value in sorted(values, key=self.position):
             if self.rows.declaration(value) is not None:
                 continue
-            attributes = {
-                "state": ir.StringAttr.get(self.view.with_unique(self._name(value))),
-                "keep": ir.StringAttr.get("steps"),
-            }
             end = self.view.end
-            collect = ir.Operation.create(
-                "graphc.scan_collect",
-                [],
-                [value],
-                attributes,
-                loc=value.owner.location if not isinstance(value.owner, ir.Block) else end.location,
-                ip=ir.InsertionPoint(end),
-            )
-            self.rows.add(collect)
-            added.append(collect)
+            made_at = end if isinstance(value.owner, ir.Block) else value.owner
+            with ir.InsertionPoint(end), made_at.location:
+                declared = collect(value, self.view.with_unique(self._name(value)))
+            self.rows.add(declared)
+            added.append(declared)
         return added
 
     def _name(self, value: ir.Value) -> str:
@@ -216,13 +207,13 @@ class After:
 
     def drop_rows(self, collects: Iterable[Any]) -> None:
         """Undoes `keep_rows` for operations whose rows nothing uses."""
-        for collect in collects:
-            traces = self.view.traces(name_of(collect))
+        for declared in collects:
+            traces = self.view.traces(name_of(declared))
             if all(next(trace.results[0].uses, None) is None for trace in traces):
                 for trace in traces:
                     trace.erase()
-                self.rows.forget(collect)
-                collect.erase()
+                self.rows.forget(declared)
+                declared.erase()
 
     def replan(self) -> None:
         """Forgets plans that were made before rows were kept in addition."""

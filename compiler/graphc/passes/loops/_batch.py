@@ -19,7 +19,7 @@ from graphc.ir.constants import CONSTANTS
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.index_code import binary, compare, select
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.scan_view import ScanView
+from graphc.ir.scan_view import ScanView, is_trace
 from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of
 from graphc.passes.loops._batch_total import is_total
@@ -220,7 +220,7 @@ class Batcher:
         sizes = [dim_of(stack, i) for i in range(rank)]
         sizes[axis] = select(self.no_rows, size, sizes[axis])
         # A view keeps fusion going; anything else is in memory already, where a reshape is free.
-        if name in ("", "graphc.matmul", "graphc.scan_trace"):
+        if name in ("", "graphc.matmul") or is_trace(owner):
             return self.reshape(stack, sizes, shape)
         bounds = [Bound(const_index(0), n, const_index(1)) for n in sizes]
         return part_of(stack, bounds, type_, self.create)

@@ -22,7 +22,7 @@ def simplify_conditions(view: ScanView) -> dict[str, int]:
                     bound = create("arith.minsi", [view.steps, index(1)], ir.IndexType.get())
                 view.op.operands[0] = bound
             end = view.end
-            ir.Operation.create("graphc.scan_end", [], [], loc=end.location, ip=ir.InsertionPoint(end))
+            ir.Operation.create(end.name, [], [], loc=end.location, ip=ir.InsertionPoint(end))
             end.erase()
             counts["conditions removed"] = 1
     if view.stop is None:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, is_negative, key_of
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import name_of
-from graphc.ir.views import TAKES_PART, bounds_of
+from graphc.ir.views import TAKES_PART, TAKES_ROW, bounds_of
 from graphc.passes.loops._length import Length
 from graphc_dialects._mlir import ir
 
 # Operations that read parts of a tensor, whatever is static in its type.
-_READERS = frozenset({*TAKES_PART, "graphc.scan_seq", "tensor.dim"})
+_READERS = frozenset({*TAKES_PART, *TAKES_ROW, "tensor.dim"})
 Bounds = list[tuple[Any, Any, Any]]
 
 
@@ -48,7 +48,7 @@ class Consumer:
         self._stride: ir.Value | int = 1
         if position == 0 and op.name in TAKES_PART:
             self.start, self._size, self._stride = bounds_of(op)[0]
-        elif position == 0 and op.name == "graphc.scan_seq":
+        elif position == 0 and op.name in TAKES_ROW:
             self.start = op.operands[1]
 
     def seen(self, length: Length, declaration: ir.Operation) -> list[Seen] | None:

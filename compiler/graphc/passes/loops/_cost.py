@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.rewrite import is_removable
-from graphc.ir.scan_view import ScanView, retention
+from graphc.ir.scan_view import ScanView, is_state, retention
+from graphc.ir.views import TAKES_ROW
 from graphc.ir.walk import walk
 from graphc_dialects._mlir import ir
+from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_dialects.signatures import SIGNATURES
 
 # What a size that is not known counts as.
@@ -52,7 +54,7 @@ def loop_elements(view: ScanView) -> int:
     reads = {
         (op.operands[0], op.operands[1]): row_elements(op.results[0].type)
         for op in view.work()
-        if op.name == "graphc.scan_seq"
+        if op.name in TAKES_ROW
     }
     total = sum(reads.values())
     for declaration in view.declarations().values():
@@ -85,8 +87,8 @@ def needed_in_loop(view: ScanView, without: frozenset[ir.Operation] = frozenset(
     needed: set[Any] = set()
     wanted: set[Any] = set()
     for op in reversed(operations):
-        is_root = op.name == "graphc.scan_carry" or not (is_removable(op) or len(op.results))
-        is_root = is_root and op.name != "graphc.scan_collect" and op not in without
+        is_output = op.name in DECLARATIONS and not is_state(op)
+        is_root = not (is_output or is_removable(op) or len(op.results)) and op not in without
         if is_root or any(result in wanted for result in op.results):
             needed.add(op)
             wanted.update(inputs_of(op))

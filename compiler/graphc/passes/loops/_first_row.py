@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.scan_view import ScanView, name_of, scan_name, taps_of
+from graphc.ir.scan_view import ScanView, collect, name_of, scan_name, take_trace, tap_of, window_of
+from graphc.ir.views import row_at
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
@@ -40,7 +41,7 @@ def _unknown_axes(view: ScanView, collect: ir.Operation) -> list[int]:
 
 
 def _first_sizes(view: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], Any]:
-    """Sizes of rows of outputs along axes, by a scan of at most one iteration: index values in front."""
+    """Sizes of rows of outputs along axes, by a scan of at most one iteration: index values before it."""
     with ir.InsertionPoint(view.op), view.op.location:
         one = _index(1)
         count = _create("arith.minsi", [view.steps, one])
@@ -65,11 +66,11 @@ def _read_initial_rows(probe: ScanView, last: Any) -> None:
         probe.op.attributes["reverse"] = ir.BoolAttr.get(False)
     for read in reads:
         carry = carries[name_of(read)]
-        row = ir.IntegerAttr(read.attributes["tap"]).value - taps_of(carry)[0]
+        row = tap_of(read) + window_of(carry)
         with ir.InsertionPoint(read), read.location:
             # Not by a constant: what does not depend on the index may be moved to where no iteration runs.
             index = _create("arith.addi", [probe.index, _index(row)])
-            value = _create("graphc.scan_seq", [carry.operands[0], index], read.results[0].type)
+            value = row_at(carry.operands[0], index, read.results[0].type)
         read.results[0].replace_all_uses_with(value)
         read.erase()
 
@@ -85,12 +86,8 @@ def _collect_sizes(probe: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple
             number = _create("arith.index_cast", [size], _i64())
             scalar = _create("tensor.from_elements", [number], ir.RankedTensorType.get([], _i64()))
             labels[name, axis] = f"size of {name} along {axis}"
-            attributes = {
-                "state": ir.StringAttr.get(labels[name, axis]),
-                "keep": ir.StringAttr.get("steps"),
-            }
-            ir.Operation.create("graphc.scan_collect", [], [scalar], attributes)
-        ir.Operation.create("graphc.scan_end", [], [])
+            collect(scalar, labels[name, axis])
+        ir.Operation.create(end.name, [], [])
     for op in (*declared, end):
         op.erase()
     return labels
@@ -99,8 +96,7 @@ def _collect_sizes(probe: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple
 def _only_value(probe: ScanView, label: str) -> ir.Value:
     """What the one iteration has collected; 0 without an iteration."""
     rows = ir.RankedTensorType.get([ir.ShapedType.get_dynamic_size()], _i64())
-    attributes = {"state": ir.StringAttr.get(label)}
-    trace = ir.Operation.create("graphc.scan_trace", [rows], [probe.op.results[0]], attributes).result
+    trace = take_trace(probe, label, rows)
     axes = {"axes": ir.DenseI64ArrayAttr.get([0])}
     total = _create("graphc.reduce_sum", [trace], ir.RankedTensorType.get([], _i64()), **axes)
     return _create("arith.index_cast", [_create("tensor.extract", [total], _i64())])

@@ -7,10 +7,10 @@ from typing import Any
 
 from graphc.ir.affine import same_size
 from graphc.ir.dims import DimKeys
-from graphc.ir.known_rows import cast_static, create, definition
+from graphc.ir.known_rows import cast_static, definition
 from graphc.ir.rewrite import is_removable, tensor_type
 from graphc.ir.scan_view import ScanView
-from graphc.ir.views import TAKES_PART, bounds_of
+from graphc.ir.views import TAKES_PART, TAKES_ROW, bounds_of
 from graphc.ir.walk import inputs_of
 from graphc.names import unique_name
 from graphc.passes.loops._length import Length
@@ -76,7 +76,7 @@ class Fusion:
             late = [value for value in inputs_of(op) if value in self._late]
             if not late:
                 continue
-            if op.name != "graphc.scan_seq" or self._first.stop is not None:
+            if op.name not in TAKES_ROW or self._first.stop is not None:
                 return False
             row = row_of_trace(self._first, self._second, op, self._length, self._keys)
             if row is None:
@@ -150,9 +150,7 @@ class Fusion:
         type_ = tensor_type(list(initial.shape)[1:], initial.element_type)
         taps = sorted({*carry.attributes["taps"], row.tap})
         carry.attributes["taps"] = ir.DenseI64ArrayAttr.get(taps)
-        tap = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), row.tap)
-        state = ir.StringAttr.get(row.name)
-        return create("graphc.scan_prev", [self._first.index], type_, state=state, tap=tap)
+        return self._first.read(row.name, row.tap, type_)
 
     def _rename(self) -> None:
         """Gives the second scan's states and outputs names that the first does not have."""

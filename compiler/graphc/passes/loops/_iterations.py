@@ -11,8 +11,18 @@ from graphc.ir import build
 from graphc.ir.affine import same_size
 from graphc.ir.constants import constant_attribute, element_dtype
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.scan_view import ScanView, is_padded, name_of, retention, taps_of, writes_of
-from graphc.ir.views import order_of, stack_of_one, stacked_order
+from graphc.ir.scan_view import (
+    ScanView,
+    is_padded,
+    is_state,
+    name_of,
+    new_rows_of,
+    retention,
+    tap_of,
+    window_of,
+    writes_of,
+)
+from graphc.ir.views import order_of, row_at, stack_of_one, stacked_order
 from graphc.ir.walk import walk
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
@@ -54,7 +64,7 @@ class _Iterations:
         self._window: dict[str, int] = {}
         self._empty: dict[str, list[ir.Value]] = {}
         for name, op in self._declared.items():
-            self._window[name] = -taps_of(op)[0] if op.name == "graphc.scan_carry" else 0
+            self._window[name] = window_of(op)
             # None stands for an initial row that nothing has read or replaced.
             self._rows[name] = [None] * self._window[name]
 
@@ -62,7 +72,7 @@ class _Iterations:
         """Finds the sizes of the rows of outputs that have none, while the body is there to ask."""
         for trace in self._view.traces() if not self._steps else ():
             declaration = self._declared[name_of(trace)]
-            if declaration.name != "graphc.scan_collect":
+            if is_state(declaration):
                 continue
             try:
                 self._empty[name_of(trace)] = [
@@ -82,7 +92,7 @@ class _Iterations:
             t = self._steps - 1 - step if self._view.reverse else step
             values: dict[Any, Any] = {self._view.index: const_index(t)}
             for op in work:
-                if op.name == "graphc.scan_prev" and op.operands[0] == self._view.index:
+                if self._view.reads_state(op):
                     values[op.results[0]] = self._previous(op, step)
                 else:
                     _copy(op, values)
@@ -91,7 +101,7 @@ class _Iterations:
 
     def _previous(self, op: ir.Operation, step: int) -> ir.Value:
         name = name_of(op)
-        position = self._window[name] + step + ir.IntegerAttr(op.attributes["tap"]).value
+        position = self._window[name] + step + tap_of(op)
         with op.location:
             return _cast(self._row(name, position), op.results[0].type)
 
@@ -101,24 +111,19 @@ class _Iterations:
             initial = self._declared[name].operands[0]
             row = _expanded_row(initial)
             if row is None:
-                shape = list(initial.type.shape)[1:]
-                type_ = tensor_type(shape, initial.type.element_type)
-                row = ir.Operation.create("graphc.scan_seq", [type_], [initial, const_index(position)]).result
+                row = row_at(initial, const_index(position))
             rows[position] = row
         return rows[position]
 
     def _store(
         self, name: str, declaration: ir.Operation, step: int, values: dict[ir.Value, ir.Value]
     ) -> None:
-        operands = list(declaration.operands)
-        if declaration.name == "graphc.scan_collect":
-            self._rows[name].append(values.get(operands[0], operands[0]))
-            return
         self._rows[name].append(None)
-        for write, operand in zip(writes_of(declaration), operands[1:], strict=True):
+        for write, operand in zip(writes_of(declaration), new_rows_of(declaration), strict=True):
             row = values.get(operand, operand)
-            with declaration.location:
-                self._check_shape(name, operands[0], row, step)
+            if is_state(declaration):
+                with declaration.location:
+                    self._check_shape(name, declaration.operands[0], row, step)
             self._rows[name][self._window[name] + step + write] = row
 
     def _check_shape(self, name: str, initial: ir.Value, row: ir.Value, step: int) -> None:
@@ -181,7 +186,7 @@ class _Iterations:
     def _nothing(self, name: str, type_: ir.Type) -> Any:
         """A result without rows."""
         declaration = self._declared[name]
-        if declaration.name == "graphc.scan_carry":
+        if is_state(declaration):
             sizes = [dim_of(declaration.operands[0], axis) for axis in range(1, len(type_.shape))]
         elif self._steps:
             row = self._rows[name][0]

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, key_of, over
-from graphc.ir.scan_view import ScanView, retention, taps_of
-from graphc.ir.views import TAKES_PART, Bound, bounds_of, part_of, stack_of_one
+from graphc.ir.scan_view import ScanView, counts_steps, retention, window_of
+from graphc.ir.views import TAKES_PART, TAKES_ROW, Bound, bounds_of, part_of, stack_of_one
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import trace_size
@@ -47,8 +47,7 @@ class LastRowUses:
         keep, rows = retention(self._declaration)
         if rows is not None:
             return Linear(rows)
-        is_state = self._declaration.name == "graphc.scan_carry"
-        extra = -taps_of(self._declaration)[0] if is_state and keep == "all" else 0
+        extra = window_of(self._declaration) if keep == "all" else 0
         return Linear(self._bound + extra) if isinstance(self._bound, int) else Linear(extra, 1)
 
     def _known(self, evaluator: Evaluator, key: ir.Value | tuple[ir.Value, int]) -> Range | None:
@@ -61,7 +60,7 @@ class LastRowUses:
             size = self._sizes[key[0]]
             return exactly(self._rows) if size is None else evaluator.range(size)
         owner = key.owner
-        counts = not isinstance(owner, ir.Block) and owner.name == "graphc.scan_steps"
+        counts = not isinstance(owner, ir.Block) and counts_steps(owner)
         if counts and owner.operands[0] == self._view.op.results[0]:
             return exactly(Linear(0, 1))
         return None
@@ -92,7 +91,7 @@ class LastRowUses:
                 if constant_value(op.operands[1]) is None:
                     return False
                 self._dims.append((op, value))
-            elif (op.name in TAKES_PART or op.name == "graphc.scan_seq") and use.operand_number == 0:
+            elif (op.name in TAKES_PART or op.name in TAKES_ROW) and use.operand_number == 0:
                 if not self._visit_rows(op, offsets):
                     return False
             else:
@@ -101,7 +100,7 @@ class LastRowUses:
 
     def _visit_rows(self, op: ir.Operation, offsets: list[Any]) -> bool:
         offsets = [*offsets, op.operands[1]]
-        is_one = op.name == "graphc.scan_seq" or op.results[0].type.shape[0] == 1
+        is_one = op.name in TAKES_ROW or op.results[0].type.shape[0] == 1
         bounds = [] if is_one else bounds_of(op)
         if is_one or self._is_always([bounds[0].size], Linear(1)):
             self._reads.append(op)
@@ -152,7 +151,7 @@ class LastRowUses:
         return trace_size(self._traces[0], axis)
 
     def _read(self, op: ir.Operation, stack: ir.Value, row: ir.Value) -> ir.Value:
-        if op.name == "graphc.scan_seq":
+        if op.name in TAKES_ROW:
             return _cast(row, op.results[0].type)
         (_, size, _), *others = bounds_of(op)
         # The size stays: it is 1, or 0 where there is no iteration.

@@ -16,7 +16,7 @@ from graphc.ir.affine import (
     key_of,
     over,
 )
-from graphc.ir.scan_view import ScanView, name_of, retention, taps_of
+from graphc.ir.scan_view import ScanView, name_of, retention, window_of
 from graphc_dialects._mlir import ir
 
 Found = TypeVar("Found")
@@ -112,9 +112,7 @@ class Length:
 
 def head_of(declaration: ir.Operation) -> int:
     """Initial rows among the rows that are kept (with `"all"` or `"steps"`)."""
-    if declaration.name != "graphc.scan_carry" or retention(declaration)[0] != "all":
-        return 0
-    return -taps_of(declaration)[0]
+    return window_of(declaration) if retention(declaration)[0] == "all" else 0
 
 
 def _x(e: Evaluator) -> Range:

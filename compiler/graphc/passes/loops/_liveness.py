@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import is_removable
-from graphc.ir.scan_view import SCAN, name_of
+from graphc.ir.scan_view import counts_steps, is_read, is_scan, is_state, is_trace, name_of
+from graphc.ir.views import TAKES_ROW
 from graphc.ir.walk import walk
 from graphc_dialects.scan_verify import DECLARATIONS, declarations
 
@@ -37,7 +38,7 @@ class Liveness:
     def _find_effects(self, function: ir.Operation) -> None:
         """Sorts the operations that are needed for what they do by the operation around them."""
         for op in self._operations:
-            if op.name == SCAN:
+            if is_scan(op):
                 self._declared[op] = declarations(op)
             elif not is_removable(op) and op.name not in DECLARATIONS:
                 self._effects.setdefault(op.parent.operation, []).append(op)
@@ -54,13 +55,12 @@ class Liveness:
             owner = operand.owner
             if hasattr(owner, "operation"):
                 self._mark(owner.operation)
-        name = op.name
-        if name in (SCAN, "scf.if"):
+        if is_scan(op) or op.name == "scf.if":
             for effect in self._effects.get(op, ()):
                 self._mark(effect)
-        elif name == "graphc.scan_trace":
+        elif is_trace(op):
             self._mark(self._declared[op.operands[0].owner.operation][name_of(op)])
-        elif name == "graphc.scan_prev":
+        elif is_read(op):
             self._mark(self._declared[op.operands[0].owner.owner.operation][name_of(op)])
 
     def sweep(self) -> dict[str, int]:
@@ -69,22 +69,21 @@ class Liveness:
         for op in reversed(self._operations):
             if op in self._live:
                 continue
-            name = op.name
-            kind = _KINDS.get(name)
-            if kind is None and op.parent.name == SCAN:
-                kind = "operations removed"
-            if kind is not None and name != "graphc.scan_end":
+            kind = _kind(op)
+            if kind is not None:
                 counts[kind] = counts.get(kind, 0) + 1
             op.erase()
         return counts
 
 
-_KINDS = {
-    SCAN: "scans removed",
-    "graphc.scan_carry": "states removed",
-    "graphc.scan_collect": "outputs removed",
-    "graphc.scan_seq": "reads removed",
-    "graphc.scan_prev": "reads removed",
-    "graphc.scan_trace": "traces removed",
-    "graphc.scan_steps": "traces removed",
-}
+def _kind(op: ir.Operation) -> str | None:
+    """What the statistics call the removal of an operation, if they count it."""
+    if is_scan(op):
+        return "scans removed"
+    if op.name in DECLARATIONS:
+        return "states removed" if is_state(op) else "outputs removed"
+    if op.name in TAKES_ROW or is_read(op):
+        return "reads removed"
+    if is_trace(op) or counts_steps(op):
+        return "traces removed"
+    return "operations removed" if len(op.results) and is_scan(op.parent) else None

@@ -27,11 +27,7 @@ class Numbering:
         self._views = views
         self._operations = [view.operations() for view in views]
         self._carries = [
-            (number, name, op)
-            for number, operations in enumerate(self._operations)
-            for op in operations
-            if op.name == "graphc.scan_carry"
-            for name in (name_of(op),)
+            (number, name, op) for number, view in enumerate(views) for name, op in view.carries().items()
         ]
         self._numbers: dict[Any, int] = {}
         self._outside: dict[Any, int] = {}
@@ -73,7 +69,7 @@ class Numbering:
     def _key(self, position: int, op: ir.Operation) -> Any:
         name = op.name
         types = tuple(result.type for result in op.results)
-        if name == "graphc.scan_prev" and op.operands[0] == self._views[position].index:
+        if self._views[position].reads_state(op):
             return name, self._group[position, name_of(op)], op.attributes["tap"], types
         if len(op.regions):
             return op

@@ -8,7 +8,16 @@ from typing import Any
 
 from graphc.ir.known_rows import cast_static, create, index
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.scan_view import ScanView, is_padded, name_of, retention, taps_of
+from graphc.ir.scan_view import (
+    ScanView,
+    is_padded,
+    is_state,
+    name_of,
+    retention,
+    row_shape,
+    take_trace,
+    taps_of,
+)
 from graphc.ir.views import take_rows
 from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
@@ -32,7 +41,7 @@ class Part:
 def kept_rows(declaration: ir.Operation) -> tuple[str, int]:
     """What is kept (all rows of an output have one name here), and the number of rows for `last`."""
     keep, rows = retention(declaration)
-    if keep == "all" and declaration.name == "graphc.scan_collect":
+    if keep == "all" and not is_state(declaration):
         keep = "steps"
     return keep, rows or 0
 
@@ -46,7 +55,7 @@ def part_of_same(have: ir.Operation, want: ir.Operation) -> Part | None:
         return None
     if keep == "all":
         return Part(front=-taps_of(have)[0]) if wanted == "steps" else Part(last=count)
-    if wanted == "last" and (rows >= count if keep == "last" else have.name == "graphc.scan_collect"):
+    if wanted == "last" and (rows >= count if keep == "last" else not is_state(have)):
         return Part(last=count)
     return None
 
@@ -74,15 +83,11 @@ def take_part(view: ScanView, source: str, part: Part, type_: ir.Type) -> ir.Val
     """
     with ir.InsertionPoint.after(view.op), view.op.location:
         declaration = view.declarations()[source]
-        row = list(declaration.operands[0].type.shape)
-        if declaration.name == "graphc.scan_carry":
-            row = row[1:]
         _, rows = retention(declaration)
         dynamic = ir.ShapedType.get_dynamic_size()
         element = type_.element_type
-        whole = tensor_type([dynamic if rows is None else rows, *row], element)
-        state = ir.StringAttr.get(source)
-        trace = create("graphc.scan_trace", [view.op.results[0]], whole, state=state)
+        whole = tensor_type([dynamic if rows is None else rows, *row_shape(declaration)], element)
+        trace = take_trace(view, source, whole)
         if part == Part():
             return cast_static(trace, type_)
         return cast_static(_slice(trace, part, view.reverse), type_)

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.ir.known_rows import known_splat
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.scan_view import ScanView, name_of, taps_of, writes_of
+from graphc.ir.scan_view import ScanView, taps_of, writes_of
 from graphc.ir.traits.interfaces import Batch
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._stack import build
@@ -76,7 +76,7 @@ def fold_of(view: ScanView, name: str, carry: ir.Operation, dependences: Depende
         if op is None:
             return None
         fold.path.add(op)
-        if _reads(view, op, name):
+        if view.reads_state(op, name):
             return fold if fold.kind else None
         kind = _kind(op, boolean)
         if kind is None or fold.kind not in ("", kind):
@@ -99,10 +99,6 @@ def _kind(op: ir.Operation, boolean: bool) -> str | None:
     if op.name == "graphc.sub":
         return None
     return {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(kind, kind)
-
-
-def _reads(view: ScanView, op: ir.Operation, name: str) -> bool:
-    return op.name == "graphc.scan_prev" and op.operands[0] == view.index and name_of(op) == name
 
 
 def _uncast(view: ScanView, value: ir.Value, path: set[ir.Operation]) -> ir.Operation | None:
@@ -144,7 +140,7 @@ def linear_of(view: ScanView, name: str, carry: ir.Operation, dependences: Depen
         return None
     path.add(product)
     read = _uncast(view, inner[0], path)
-    if read is None or not _reads(view, read, name):
+    if read is None or not view.reads_state(read, name):
         return None
     path.add(read)
     return Linear(Term(inner[1], negative ^ negative_product ^ (is_difference and outer[2])), b, path)

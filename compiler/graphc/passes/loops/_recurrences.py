@@ -29,6 +29,7 @@ from graphc.passes.loops._stack import (
     Trial,
     batcher_of,
     is_streamed,
+    read_row,
     replace_traces,
     state_dependences,
 )
@@ -140,7 +141,7 @@ class Recognition:
                 return False
             trial.keep()
         for value, stack in stacks.items():
-            self._read_rows(value, stack)
+            read_row(self._view, value, stack)
         for name, carry in self._carries.items():
             replace_traces(view, name, traces[name])
             carry.erase()
@@ -194,17 +195,6 @@ class Recognition:
         """Whether something that stays uses a row in the body."""
         carries = {carry.operation for carry in self._carries.values()}
         return any(use.owner.operation not in carries for use in value.uses)
-
-    def _read_rows(self, value: ir.Value, stack: ir.Value) -> None:
-        op = value.owner
-        row = ir.Operation.create(
-            "graphc.scan_seq",
-            [value.type],
-            [stack, self._view.index],
-            loc=op.location,
-            ip=ir.InsertionPoint(op),
-        )
-        value.replace_all_uses_with(row.result)
 
     def _kept(self, name: str) -> ir.Value:
         """What the scan kept of a state."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.affine import Evaluator, Linear, Region, is_negative, key_of, same_size
-from graphc.ir.scan_view import ScanView, retention, set_retention, taps_of, writes_of
+from graphc.ir.scan_view import ScanView, retention, set_retention, window_of, writes_of
 from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
 from graphc.passes.loops._index_code import as_value, larger, subtract
@@ -34,8 +34,7 @@ class Retention:
         self._length = Length(view)
         self._consumers = consumers(self._length)[name]
         self._reverse = view.reverse
-        is_state = self._declaration.name == "graphc.scan_carry"
-        self._window = -taps_of(self._declaration)[0] if is_state else 0
+        self._window = window_of(self._declaration)
 
     def apply(self, initial_only: bool = False) -> list[str]:
         """Keeps less if possible; returns names of what was done, for statistics.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.ir.affine import Linear, key_of
-from graphc.ir.scan_view import ScanView, name_of, retention, writes_of
+from graphc.ir.scan_view import ScanView, is_read, name_of, retention, writes_of
 from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
 from graphc.passes.loops._index_code import add, as_value, larger, smaller, subtract
 from graphc.passes.loops._length import Length, head_of
@@ -67,7 +67,7 @@ def _add_need(needs: _Needs, consumer: Consumer, length: Length, declaration: ir
     if seen is None or consumer.start is None:
         return False
     # How far behind the iteration of a row its last iteration is: rows may be written again.
-    extra = Linear(-writes_of(declaration)[0] if declaration.name == "graphc.scan_carry" else 0)
+    extra = Linear(-writes_of(declaration)[0])
     head = head_of(declaration)
     needed = [_needed(rows, head, length.view.reverse).plus(extra) for rows in seen]
     spare = [rows.steps.plus(need, -1) for rows, need in zip(seen, needed, strict=True)]
@@ -141,7 +141,7 @@ def _set_steps(view: ScanView, fewer: Any, everybody: list[Consumer]) -> None:
         with ir.InsertionPoint(consumer.op), consumer.op.location:
             consumer.move(as_value(larger(subtract(consumer.start, shift), 0)))
     uses = [(use.owner.operation, use.operand_number) for use in view.index.uses]
-    uses = [(op, position) for op, position in uses if op.name != "graphc.scan_prev"]
+    uses = [(op, position) for op, position in uses if not is_read(op)]
     if uses:
         with ir.InsertionPoint.at_block_begin(view.block), view.op.location:
             index = as_value(add(view.index, shift))

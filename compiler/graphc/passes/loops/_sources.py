@@ -5,8 +5,18 @@ from __future__ import annotations
 
 from graphc.ir.index_code import binary
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
-from graphc.ir.views import take_rows
+from graphc.ir.scan_view import (
+    ScanView,
+    is_state,
+    name_of,
+    retention,
+    row_shape,
+    take_trace,
+    tap_of,
+    window_of,
+    writes_of,
+)
+from graphc.ir.views import TAKES_ROW, take_rows
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._index import coefficient, copy_index
 from graphc_dialects._base import const_index, constant_value
@@ -16,7 +26,7 @@ from graphc_dialects._mlir import ir
 def is_sequence_row(view: ScanView, value: ir.Value) -> bool:
     """Whether a value of the body is a row of an outside tensor, at an index that moves with `t`."""
     owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "graphc.scan_seq":
+    if isinstance(owner, ir.Block) or owner.name not in TAKES_ROW:
         return False
     x, index = owner.operands
     return not view.is_inside(x) and coefficient(view, index) in (1, -1)
@@ -75,9 +85,7 @@ class KeptRows:
         if known is not None:
             return known
         owner = value.owner
-        if isinstance(owner, ir.Block) or owner.name != "graphc.scan_prev":
-            return None
-        if owner.operands[0] != self._view.index:
+        if isinstance(owner, ir.Block) or not self._view.reads_state(owner):
             return None
         carry = self._carries[name_of(owner)]
         return carry if writes_of(carry) == [0] and retention(carry)[0] == "all" else None
@@ -102,10 +110,10 @@ class KeptRows:
     def _rows(self, b: Batcher, value: ir.Value, declaration: ir.Operation) -> ir.Value:
         keep, _ = retention(declaration)
         trace = self._trace(b, declaration)
-        if declaration.name == "graphc.scan_collect" or keep == "steps":
+        if not is_state(declaration) or keep == "steps":
             return trace
-        window = -taps_of(declaration)[0]
-        tap = 0 if value in self._kept else ir.IntegerAttr(value.owner.attributes["tap"]).value
+        window = window_of(declaration)
+        tap = 0 if value in self._kept else tap_of(value.owner)
         offset = -tap if self._view.reverse else window + tap
         return rows_of(b, trace, const_index(offset), 1, False)
 
@@ -118,19 +126,14 @@ class KeptRows:
 
     def _new_trace(self, b: Batcher, declaration: ir.Operation) -> ir.Value:
         source = declaration.operands[0]
-        is_state = declaration.name == "graphc.scan_carry"
-        row = list(source.type.shape)[1:] if is_state else list(source.type.shape)
-        extra = -taps_of(declaration)[0] if is_state and retention(declaration)[0] == "all" else 0
+        row = row_shape(declaration)
+        extra = window_of(declaration) if retention(declaration)[0] == "all" else 0
         rows = b.static_rows + extra if b.static_rows >= 0 else -1
-        trace = b.create(
-            "graphc.scan_trace",
-            [self._view.op.results[0]],
-            tensor_type([rows, *row], source.type.element_type),
-            state=declaration.attributes["state"],
-        )
+        kept = tensor_type([rows, *row], source.type.element_type)
+        trace = take_trace(self._view, name_of(declaration), kept, b.create)
         if not extra:
             self._assume(b, b.dims.shape(trace)[0], b.dims.size(b.rows))
-        if is_state:
+        if is_state(declaration):
             for axis in range(1, len(row) + 1):
                 self._assume(b, b.dims.shape(trace)[axis], b.dims.shape(source)[axis])
         return trace

@@ -12,9 +12,9 @@ from graphc.ir.constants import CONSTANTS
 from graphc.ir.index_code import binary
 from graphc.ir.kinds import REDUCTIONS, is_elementwise
 from graphc.ir.rewrite import erase_unused, tensor_type
-from graphc.ir.scan_view import ScanView
+from graphc.ir.scan_view import ScanView, is_read, name_of
 from graphc.ir.traits.interfaces import Batch
-from graphc.ir.views import INLINED
+from graphc.ir.views import INLINED, TAKES_ROW, row_at
 from graphc.ir.walk import inputs_of
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._batch_rules import rule_of
@@ -146,7 +146,7 @@ def needed(view: ScanView, values: Iterable[ir.Value]) -> list[ir.Operation]:
         if isinstance(owner, ir.Block) or not view.is_inside(value) or owner.operation in found:
             continue
         found.add(owner.operation)
-        if owner.name not in ("graphc.scan_seq", "graphc.scan_prev"):
+        if owner.name not in TAKES_ROW and not is_read(owner):
             pending.extend(x for x in owner.operands if isinstance(x.type, ir.RankedTensorType))
     return [op for op in view.work() if op in found]
 
@@ -162,7 +162,8 @@ def is_streamed(view: ScanView, values: Iterable[ir.Value]) -> bool:
         or op.name in REDUCTIONS
         or op.name in CONSTANTS
         or is_elementwise(op.name)
-        or op.name in ("graphc.scan_prev", "tensor.from_elements")
+        or op.name == "tensor.from_elements"
+        or is_read(op)
         for op in needed(view, values)
     )
 
@@ -185,8 +186,8 @@ def state_dependences(view: ScanView) -> dict[ir.Value, frozenset[str]]:
     found: dict[Any, frozenset[str]] = {}
     for op in view.work():
         states: frozenset[str] = frozenset()
-        if op.name == "graphc.scan_prev" and op.operands[0] == view.index:
-            states = frozenset({str(ir.StringAttr(op.attributes["state"]).value)})
+        if view.reads_state(op):
+            states = frozenset({name_of(op)})
         for operand in inputs_of(op):
             states |= found.get(operand, frozenset())
         if states:
@@ -210,6 +211,13 @@ def replace_traces(view: ScanView, name: str, value: ir.Value) -> None:
             ).result
         result.replace_all_uses_with(new)
         trace.erase()
+
+
+def read_row(view: ScanView, value: ir.Value, stack: ir.Value) -> None:
+    """Uses a row of a stack wherever the body used a value."""
+    with ir.InsertionPoint(value.owner), value.owner.location:
+        row = row_at(stack, view.index, value.type)
+    value.replace_all_uses_with(row)
 
 
 def drop_if_empty(view: ScanView) -> bool:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from graphc.ir.affine import Evaluator, Linear, key_of
 from graphc.ir.dims import DimKeys
 from graphc.ir.known_rows import definition
-from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
+from graphc.ir.scan_view import (
+    ScanView,
+    is_state,
+    is_trace,
+    name_of,
+    new_rows_of,
+    retention,
+    window_of,
+    writes_of,
+)
 from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.passes.loops._length import Length
 
@@ -32,7 +41,7 @@ class Row:
     def value(self, view: ScanView) -> Any:
         """The value with tap 0."""
         declaration = view.declarations()[self.name]
-        return declaration.operands[1 if declaration.name == "graphc.scan_carry" else 0]
+        return new_rows_of(declaration)[0]
 
 
 def row_of_trace(
@@ -63,7 +72,7 @@ def row_of_trace(
         source = definition(source.operands[0])
         if source is None:
             return None
-    if source.name != "graphc.scan_trace" or source.operands[0] != producer.op.results[0]:
+    if not is_trace(source) or source.operands[0] != producer.op.results[0]:
         return None
     name = name_of(source)
     return _row(producer, name, offset)
@@ -75,11 +84,11 @@ def _row(producer: ScanView, name: str, offset: int) -> Row | None:
     keep = retention(declaration)[0]
     if keep == "last":
         return None
-    if declaration.name == "graphc.scan_collect":
+    if not is_state(declaration):
         return Row(name, 0) if offset == 0 else None
     if writes_of(declaration) != [0]:
         return None
-    window = -taps_of(declaration)[0]
+    window = window_of(declaration)
     if keep == "steps":
         return Row(name, 0) if offset == 0 else None
     tap = -offset if producer.reverse else offset - window

@@ -22,7 +22,18 @@ from graphc.ir.known_rows import (
     row_of,
 )
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
+from graphc.ir.scan_view import (
+    ScanView,
+    is_read,
+    is_state,
+    name_of,
+    new_rows_of,
+    retention,
+    tap_of,
+    window_of,
+    writes_of,
+)
+from graphc.ir.views import TAKES_ROW, row_at
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 
@@ -31,7 +42,7 @@ def replace_uniform_reads(operations: list[ir.Operation]) -> int:
     """Replaces reads of sequences whose rows are all equal by the row; returns how many."""
     found = 0
     for op in operations:
-        if op.name != "graphc.scan_seq":
+        if op.name not in TAKES_ROW:
             continue
         stack, position = op.operands
         source = definition(stack)
@@ -109,9 +120,9 @@ class UniformScan:
     def _evaluate(self) -> dict[Any, Known]:
         known: dict[Any, Known] = _Lazy(self._view)
         for op in self._operations:
-            if op.name == "graphc.scan_prev":
+            if is_read(op):
                 known[op.results[0]] = self._rows.get(name_of(op))
-            elif op.name == "graphc.scan_seq":
+            elif op.name in TAKES_ROW:
                 stack = op.operands[0]
                 known[op.results[0]] = None if self._view.is_inside(stack) else known_row(stack)
             elif len(op.results) == 1:
@@ -157,9 +168,7 @@ class UniformScan:
             if position == 0:
                 row = row_of(initial, type_)
             else:
-                natural = tensor_type(list(initial.type.shape)[1:], initial.type.element_type)
-                last = create("graphc.scan_seq", [initial, index(-taps_of(carry)[0] - 1)], natural)
-                row = cast_static(last, type_)
+                row = cast_static(row_at(initial, index(window_of(carry) - 1)), type_)
         read.results[0].replace_all_uses_with(row)
         read.erase()
 
@@ -167,25 +176,18 @@ class UniformScan:
         """Whether a read gives the newest initial row for ever, because the state copies its last row."""
         name = name_of(read)
         carry = self._declared[name]
-        if name in self._rows or writes_of(carry) != [0] or _tap(read) != -1:
+        if name in self._rows or writes_of(carry) != [0] or tap_of(read) != -1:
             return False
         source = definition(carry.operands[1])
         while source is not None and source.name == "tensor.cast":
             source = definition(source.operands[0])
-        return (
-            source is not None
-            and source.name == "graphc.scan_prev"
-            and source.operands[0] == self._view.index
-            and name_of(source) == name
-            and _tap(source) == -1
-        )
+        return source is not None and self._view.reads_state(source, name) and tap_of(source) == -1
 
     def _repeated(self, name: str, declaration: ir.Operation) -> Known:
         """The row that a trace consists of only, or None."""
-        is_state = declaration.name == "graphc.scan_carry"
-        if is_state and (retention(declaration)[0] != "steps" or writes_of(declaration) != [0]):
+        if is_state(declaration) and (retention(declaration)[0] != "steps" or writes_of(declaration) != [0]):
             return None
-        return self._known[declaration.operands[1 if is_state else 0]]
+        return self._known[new_rows_of(declaration)[0]]
 
     def _replace_trace(self, trace: ir.Operation, row: Known, stack: ir.Value | None) -> bool:
         """Makes a trace a broadcast of its row; says whether its sizes are known outside."""
@@ -209,10 +211,6 @@ class UniformScan:
         trace.results[0].replace_all_uses_with(new)
         trace.erase()
         return True
-
-
-def _tap(read: ir.Operation) -> int:
-    return int(ir.IntegerAttr(read.attributes["tap"]).value)
 
 
 class _Lazy(dict[Any, Known]):

@@ -9,7 +9,16 @@ from graphc.ir import build
 from graphc.ir.affine import key_of
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.views import GATHERS, MOVES_AXES, TAKES_PART, bounds_of, dimshuffle, order_of, part_of
+from graphc.ir.views import (
+    GATHERS,
+    MOVES_AXES,
+    TAKES_PART,
+    TAKES_ROW,
+    bounds_of,
+    dimshuffle,
+    order_of,
+    part_of,
+)
 from graphc.passes.loops._consumers import Bounds
 from graphc.passes.loops._index_code import add, as_value, multiply
 from graphc_dialects._mlir import ir
@@ -39,7 +48,7 @@ def flatten(trace: ir.Operation) -> int:
                 continue
             if op.name in GATHERS:
                 op = _slice_for_take(op) or op
-            while op.name in TAKES_PART or op.name == "graphc.scan_seq":
+            while op.name in TAKES_PART or op.name in TAKES_ROW:
                 closer = _closer(op)
                 if closer is None:
                     break

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from graphc.ir.known_rows import index
-from graphc.ir.scan_view import ScanView, retention, taps_of, writes_of
+from graphc.ir.scan_view import ScanView, collect, name_of, redeclared, retention, tap_of, taps_of, writes_of
 from graphc.ir.views import take_rows
 from graphc_dialects._mlir import ir
 
@@ -17,7 +17,7 @@ def shrink(view: ScanView) -> dict[str, int]:
     """
     counts: dict[str, int] = {}
     for name, carry in view.carries().items():
-        read = {ir.IntegerAttr(op.attributes["tap"]).value for op in view.reads(name)}
+        read = {tap_of(op) for op in view.reads(name)}
         traced = bool(view.traces(name))
         carry, dropped = _drop_writes(carry, read, traced)
         _add(counts, "writes removed", dropped)
@@ -46,7 +46,7 @@ def _drop_writes(carry: ir.Operation, read: set[int], traced: bool) -> tuple[ir.
         return carry, 0
     initial, *values = carry.operands
     values = [value for write, value in zip(writes, values, strict=True) if write in kept]
-    return _replace(carry, [initial, *values], writes=kept), len(writes) - len(kept)
+    return redeclared(carry, [initial, *values], writes=kept), len(writes) - len(kept)
 
 
 def _as_output(carry: ir.Operation) -> bool:
@@ -56,10 +56,8 @@ def _as_output(carry: ir.Operation) -> bool:
     value = carry.operands[1]
     if not value.type.has_static_shape:
         return False  # the size of a row is known from the initial ones only
-    attributes = {"state": carry.attributes["state"], "keep": carry.attributes["keep"]}
-    ir.Operation.create(
-        "graphc.scan_collect", [], [value], attributes, loc=carry.location, ip=ir.InsertionPoint(carry)
-    )
+    with ir.InsertionPoint(carry), carry.location:
+        collect(value, name_of(carry))
     carry.erase()
     return True
 
@@ -77,22 +75,10 @@ def _drop_taps(view: ScanView, carry: ir.Operation, read: set[int], traced: bool
     if oldest != taps[0]:
         with ir.InsertionPoint(view.op), carry.location:
             initial = newest_rows(initial, -taps[0], -oldest)
-    _replace(carry, [initial, *values], taps=wanted)
+    redeclared(carry, [initial, *values], taps=wanted)
     return len(taps) - len(wanted) + (oldest not in taps)
 
 
 def newest_rows(stack: ir.Value, have: int, count: int) -> ir.Value:
     """The last `count` of `have` rows, at the current insertion point."""
     return take_rows(stack, count, (index(have - count), index(count), index(1)))
-
-
-def _replace(carry: ir.Operation, operands: list[ir.Value], **arrays: list[int]) -> ir.Operation:
-    """The state declared anew."""
-    attributes = {name: carry.attributes[name] for name in carry.attributes}
-    for name, values in arrays.items():
-        attributes[name] = ir.DenseI64ArrayAttr.get(values)
-    new = ir.Operation.create(
-        "graphc.scan_carry", [], operands, attributes, loc=carry.location, ip=ir.InsertionPoint(carry)
-    )
-    carry.erase()
-    return new

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from graphc.ir.scan_view import ScanView, name_of, retention, scans
+from graphc.ir.scan_view import ScanView, is_state, name_of, retention, scans
 from graphc.ir.traits.interfaces import CannotBatch
 from graphc.passes.loops._after import After
 from graphc.passes.loops._cost import is_expensive, row_elements, users_of
@@ -109,7 +109,7 @@ class _Move:
         """How an output would be computed after the loop, None if that does not pay."""
         value = collect.operands[0]
         declaration = after.rows.declaration(value)
-        stored = declaration is not None and declaration.name == "graphc.scan_carry"
+        stored = declaration is not None and is_state(declaration)
         if stored or after.is_fixed(value) or is_sequence_row(after.view, value):
             return cls(collect, frozenset(), [])
         new_rows = after.new_rows(value, keep=False)

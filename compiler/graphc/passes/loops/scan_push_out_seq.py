@@ -15,6 +15,7 @@ from graphc.passes.loops._batch_rules import rule_of
 from graphc.passes.loops._batch_total import is_total
 from graphc.passes.loops._cost import is_expensive, loop_elements, row_elements, users_of
 from graphc.passes.loops._sources import SequenceRows, is_sequence_row
+from graphc.passes.loops._stack import read_row
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
@@ -169,9 +170,6 @@ def _build(view: ScanView, plan: _Plan, frontier: list[ir.Value]) -> int:
     for value in frontier:
         batch = stacks.get(value)
         if batch is not None:
-            op = value.owner.operation
-            with ir.InsertionPoint(op), op.location:
-                row = ir.Operation.create("graphc.scan_seq", [value.type], [batch.value, view.index]).result
-            value.replace_all_uses_with(row)
+            read_row(view, value, batch.value)
             pushed += 1
     return pushed

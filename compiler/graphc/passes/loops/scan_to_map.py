@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, is_padded, mark_reread, retention, scans
 from graphc.ir.traits.interfaces import CannotBatch
+from graphc.ir.views import TAKES_ROW
 from graphc.passes.loops._cost import loop_elements
 from graphc.passes.loops._last_row import LastRowUses
 from graphc.passes.loops._stack import (
@@ -16,6 +17,7 @@ from graphc.passes.loops._stack import (
     build,
     drop_if_empty,
     last_rows,
+    read_row,
     replace_traces,
     state_dependences,
     stored_elements,
@@ -91,7 +93,7 @@ class ScanToMap(Pass):
             _read_row(view, value, stack)
         else:
             for op in view.work():
-                if op.name == "graphc.scan_seq":
+                if op.name in TAKES_ROW:
                     mark_reread(op.operands[0])
         erase_unused(view.work())
         trial.tidy()
@@ -103,13 +105,6 @@ class ScanToMap(Pass):
 
 def _read_row(view: ScanView, value: ir.Value, stack: ir.Value) -> None:
     """Lets the rest of the body read a value that is stored now, instead of computing it again."""
-    if not view.is_inside(value) or value.owner.name == "graphc.scan_seq" or not list(value.uses):
+    if not view.is_inside(value) or value.owner.name in TAKES_ROW or not list(value.uses):
         return
-    row = ir.Operation.create(
-        "graphc.scan_seq",
-        [value.type],
-        [stack, view.index],
-        loc=value.owner.location,
-        ip=ir.InsertionPoint(value.owner),
-    )
-    value.replace_all_uses_with(row.result)
+    read_row(view, value, stack)

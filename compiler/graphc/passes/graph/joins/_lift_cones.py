@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graphc.ir.parts import Part, Parts, slice_of
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.scan_view import mark_reread
 from graphc.ir.views import INLINED, SAME_ELEMENTS, TAKES_PART, bounds_of
-from graphc.passes.graph.joins._lift_rules import Part, Parts, check_of, rule_of, slice_of
+from graphc.passes.graph.joins._lift_rules import check_of, rule_of
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir

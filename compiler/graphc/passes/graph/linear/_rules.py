@@ -9,6 +9,7 @@ from typing import Any
 from graphc.ir.algebra import kind, registrar
 from graphc.ir.diagnostics import integer
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.ir.scan_view import is_scan
 from graphc.ir.views import dimshuffle, order_of, transposed_order
 from graphc_dialects._mlir import ir
 
@@ -290,7 +291,7 @@ class _Shared:
 def _is_invariant(op: ir.Operation, block: ir.Block) -> bool:
     """Whether the system is in a loop and its matrix is not."""
     parent = block.owner
-    if parent.operation.name != "graphc.scan":
+    if not is_scan(parent.operation):
         return False
     owner = op.operands[0].owner
     where = owner if isinstance(owner, ir.Block) else owner.operation.block
