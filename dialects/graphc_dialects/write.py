@@ -191,6 +191,33 @@ class WriteJoinOp(GraphcOp, name="write_join", traits=[ext.Pure]):
 # -- what is known about buffers -------------------------------------------------------------------
 
 
+def is_write(op: Any) -> bool:
+    """Whether an operation writes a tensor to a buffer."""
+    return bool(op.name == "graphc.write")
+
+
+def reads_buffer(op: Any) -> bool:
+    """Whether an operation gives what has been written to a buffer as a tensor."""
+    return bool(op.name == "graphc.write_join")
+
+
+def new_buffer(kind: ir.Type, sizes: list[ir.Value]) -> ir.Value:
+    """A buffer for a tensor of a type and these sizes, at the current insertion point."""
+    types = [ir.Type.parse("!graphc.buffer")]
+    attributes = {"type": ir.TypeAttr.get(kind)}
+    return ir.Operation.create("graphc.write_buffer", types, sizes, attributes).result
+
+
+def write_to(value: ir.Value, buffer: ir.Value) -> ir.Value:
+    """The token of a write, at the current insertion point."""
+    return ir.Operation.create("graphc.write", [ir.Type.parse("!graphc.token")], [value, buffer]).result
+
+
+def read_buffer(buffer: ir.Value, tokens: list[ir.Value], type_: ir.Type) -> ir.Value:
+    """What has been written to a buffer, at the current insertion point."""
+    return ir.Operation.create("graphc.write_join", [type_], [buffer, *tokens]).result
+
+
 def root_of(buffer: Any) -> Any:
     """The `write_buffer` operation whose memory a buffer is part of."""
     op = buffer.owner
@@ -249,7 +276,7 @@ def _tokens_below(buffer: Any) -> list[Any] | None:
     """The tokens of the writes to a buffer or to its parts; None if a part is not written."""
     for use in buffer.uses:
         op = use.owner.operation
-        if op.name == "graphc.write":
+        if is_write(op):
             return list(op.results)
         if op.name in _REFINES:
             below = [_tokens_below(part) for part in op.results]

@@ -9,18 +9,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from graphc.ir.views import GATHERS
+from graphc.ir.traits.registry import Marker
+from graphc.ir.views import GATHERS, Create, create_here
 from graphc.ops.elementwise import ROWS
+from graphc_dialects._mlir import ir
 
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
-
-REDUCTIONS = frozenset(
-    {f"graphc.reduce_{kind}" for kind in ("sum", "prod", "max", "min", "and", "or")}
-    | {"graphc.argmax", "graphc.argmin"}
-)
+# They combine the elements along the attribute `axes`, or find one along the attribute `axis`.
+REDUCTIONS = Marker()
+# Those that combine by a function of two numbers.
+FOLDS = Marker()
+# Sums of products of two operands along their last axes but for `transpose_a` and `transpose_b`.
+PRODUCTS = Marker()
 # Elementwise operations that take no longer than reading their result from memory.
 CHEAP = frozenset(f"graphc.{row.name}" for row in ROWS.values() if row.cheap) | {"graphc.cast"}
 
@@ -32,9 +33,50 @@ def is_elementwise(name: str) -> bool:
 
 def reduced_axes(op: ir.Operation) -> tuple[int, ...]:
     """The axes a reduction removes."""
-    if op.name in ("graphc.argmax", "graphc.argmin"):
-        return (op.attributes["axis"].value,)
-    return tuple(op.attributes["axes"])
+    attributes = op.attributes
+    return tuple(attributes["axes"]) if "axes" in attributes else (attributes["axis"].value,)
+
+
+def fold_of(op: ir.Operation | None) -> str | None:
+    """What a reduction combines elements by: sum, prod, max, min, and, or; None if it is no fold."""
+    return op.name.rpartition("_")[2] if op is not None and op.name in FOLDS else None
+
+
+def flags_of(op: ir.Operation) -> tuple[bool, bool]:
+    """`transpose_a` and `transpose_b` of a product."""
+    attributes = op.attributes
+    return bool(attributes["transpose_a"].value), bool(attributes["transpose_b"].value)
+
+
+def reduce(
+    fold: str,
+    x: ir.Value,
+    axes: Sequence[int],
+    type_: ir.Type | None = None,
+    create: Create = create_here,
+    **attributes: ir.Attribute,
+) -> ir.Value:
+    """A reduction.
+
+    Args:
+        fold: see `fold_of`. x, axes: what is reduced.
+        type_: of the result, if it is more than what follows from that of x.
+        create: makes operations, such as `Rewriter.create`; by default at the current insertion point.
+        attributes: further ones, such as `allow_empty`.
+    """
+    if type_ is None:
+        kept = [size for axis, size in enumerate(x.type.shape) if axis not in axes]
+        type_ = ir.RankedTensorType.get(kept, x.type.element_type)
+    array = ir.DenseI64ArrayAttr.get(list(axes))
+    return create(f"graphc.reduce_{fold}", [x], type_, axes=array, **attributes)
+
+
+def matrix_product(
+    a: ir.Value, b: ir.Value, flags: tuple[bool, bool], type_: ir.Type, create: Create = create_here
+) -> ir.Value:
+    """A product of matrices, or of batches of them; see `reduce` for `create`."""
+    attributes = {f"transpose_{side}": ir.BoolAttr.get(flag) for side, flag in zip("ab", flags, strict=True)}
+    return create("graphc.matmul", [a, b], type_, **attributes)
 
 
 def static_shape(value: ir.Value) -> tuple[int | None, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.views import SAME_ELEMENTS, order_of, row_at, stacked_order
+from graphc.ir.views import REPEATS, SAME_ELEMENTS, order_of, repeated, row_at, stacked_order
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 
@@ -62,7 +62,7 @@ def known_row(stack: ir.Value) -> Known:
     order = order_of(op)
     if op is not None and order is not None and order == stacked_order(len(op.operands[0].type.shape)):
         return ("value", _uncast(op.operands[0]))
-    if op is not None and op.name == "graphc.broadcast_to":
+    if op is not None and op.name in REPEATS:
         source = op.operands[0].type
         if (
             len(source.shape) == len(shape) - 1
@@ -88,12 +88,12 @@ def row_of(stack: ir.Value, row_type: ir.Type) -> ir.Value:
     if known is not None and known[0] == "splat" and row_type.has_static_shape:
         return literal(np.frombuffer(known[2], known[1])[0], row_type)
     natural = tensor_type(list(stack.type.shape)[1:], stack.type.element_type)
-    if op is not None and op.name == "graphc.broadcast_to":
+    if op is not None and op.name in REPEATS:
         source, *sizes = op.operands
         if known is not None and known[0] == "splat":
             source = literal(np.frombuffer(known[2], known[1])[0], tensor_type([], natural.element_type))
         if len(source.type.shape) < len(sizes):
-            return cast_static(create("graphc.broadcast_to", [source, *sizes[1:]], natural), row_type)
+            return cast_static(repeated(source, sizes[1:], natural), row_type)
     return cast_static(row_at(stack, index(0), natural), row_type)
 
 
@@ -106,7 +106,7 @@ def is_free_row(stack: ir.Value) -> bool:
         return False
     # A splat of unknown sizes can be made anew only where the sizes are operands.
     is_static = not any(stack.type.is_dynamic_dim(axis) for axis in range(1, stack.type.rank))
-    is_made = op is not None and op.name == "graphc.broadcast_to"
+    is_made = op is not None and op.name in REPEATS
     return known[0] == "value" or (known[0] == "splat" and is_static) or is_made
 
 

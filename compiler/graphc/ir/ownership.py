@@ -10,6 +10,7 @@ from __future__ import annotations
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.scan_view import ScanView, is_read, is_trace, name_of
 from graphc.ir.views import INLINED, RENAMES, keeps_order
+from graphc.ir.walk import is_used_once
 from graphc_dialects._mlir import ir
 
 
@@ -21,18 +22,25 @@ def owns_memory(value: ir.Value, block: ir.Block) -> bool:
     """
     while True:
         owner = value.owner
-        if isinstance(owner, ir.Block) or owner.operation.block != block or not _is_used_once(value):
+        if isinstance(owner, ir.Block) or owner.operation.block != block or not is_used_once(value):
             return False
         op = owner.operation
         if op.name == "tensor.empty":
             return True
         if op.name not in RENAMES:
-            # A literal, or a row of another array.
-            borrowed = op.name in INLINED or op.name in CONSTANTS or is_read(op)
-            return op.name.startswith("graphc.") and not borrowed and not _is_shared_trace(op)
+            return computes(op) and not _is_shared_trace(op)
         if not keeps_order(op):
             return False
         value = op.operands[0]
+
+
+def computes(op: ir.Operation) -> bool:
+    """Whether an operation computes its result, in memory that may be chosen for it: it is no view of
+    another array, no row of one, and no literal.
+    """
+    name = op.name
+    borrowed = name in INLINED or name in RENAMES or name in CONSTANTS or is_read(op)
+    return name.startswith("graphc.") and not borrowed
 
 
 def updates_in_place(op: ir.Operation) -> bool:
@@ -48,8 +56,3 @@ def renames(op: ir.Operation) -> bool:
 def _is_shared_trace(op: ir.Operation) -> bool:
     """Whether an operation is one of several that take the same result of a scan."""
     return is_trace(op) and len(ScanView(op.operands[0].owner).traces(name_of(op))) > 1
-
-
-def _is_used_once(value: ir.Value) -> bool:
-    uses = iter(value.uses)
-    return next(uses, None) is not None and next(uses, None) is None

@@ -17,7 +17,8 @@ import numpy as np
 from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.scan_view import END, SCAN
-from graphc.ir.views import SAME_ELEMENTS
+from graphc.ir.traits.registry import Marker
+from graphc.ir.views import SAME_ELEMENTS, repeated
 from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import checks_in
@@ -202,6 +203,11 @@ class Rewriter:
         op = self.defs.get(value)
         return op if op is not None and op.name == name else None
 
+    def defined_by(self, value: ir.Value, marker: Marker) -> Any:
+        """The defining operation if it has a property, else None."""
+        op = self.defs.get(value)
+        return op if op is not None and op.name in marker else None
+
     def operand_of(self, value: ir.Value, name: str) -> Any:
         """First operand of the defining operation if its name is `name`, else None."""
         op = self.defining(value, name)
@@ -308,9 +314,8 @@ class Rewriter:
         if all(size == 1 for size in shape):
             return self.literal(number, type_)
         one = self.literal(number, tensor_type([], type_.element_type))
-        return self.create(
-            "graphc.broadcast_to", [one, *(self.dim(like, axis) for axis in range(len(shape)))], type_
-        )
+        sizes = [self.dim(like, axis) for axis in range(len(shape))]
+        return repeated(one, sizes, type_, self.create)
 
     def dim(self, value: ir.Value, axis: int) -> ir.Value:
         """Index value with the size of a dimension, named by where the size comes from."""

@@ -24,6 +24,20 @@ SAME_ELEMENTS = Marker()
 RENAMES = Marker()
 # Elements of the first operand along the attribute `axis`, at positions that the second one holds.
 GATHERS = Marker()
+# The result is the first operand, and its type may say more of sizes.
+SAME_ARRAY = Marker()
+# The first operand with the sizes that the other operands are.
+RESIZES = Marker()
+# The first operand repeated: a size of 1, or a missing leading axis, becomes another.
+REPEATS = Marker()
+# The elements of the first operand in their order, in another shape.
+RESHAPES = Marker()
+# The operands one after the other along the attribute `axis`.
+JOINS = Marker()
+# The first operand with some elements replaced by those of the second, or the attribute `accumulate` added.
+UPDATES = Marker()
+# They update a part, like one that `TAKES_PART`: two tensors, and then offsets, sizes and strides.
+UPDATES_PART = Marker()
 # The row of the first operand, along its first axis, at an index value, the second operand.
 TAKES_ROW = Marker()
 # They compute nothing: each reader takes the elements from where they are.
@@ -109,7 +123,37 @@ def keeps_order(op: ir.Operation) -> bool:
     return axes == sorted(axes)
 
 
+# -- sizes that are given ------------------------------------------------------------------------------------
+
+
+def repeated(
+    x: ir.Value, sizes: Sequence[ir.Value], type_: ir.Type, create: Create = create_here
+) -> ir.Value:
+    """A tensor broadcast to sizes; see `dimshuffle` for `create`."""
+    return create("graphc.broadcast_to", [x, *sizes], type_)
+
+
+def reshaped(
+    x: ir.Value, sizes: Sequence[ir.Value], type_: ir.Type, create: Create = create_here
+) -> ir.Value:
+    """The elements of a tensor in another shape; see `dimshuffle` for `create`."""
+    return create("graphc.reshape", [x, *sizes], type_)
+
+
+def with_sizes(
+    x: ir.Value, sizes: Sequence[ir.Value], type_: ir.Type, create: Create = create_here
+) -> ir.Value:
+    """A tensor that is known to have these sizes from here on; see `dimshuffle` for `create`."""
+    return create("graphc.specify_shape", [x, *sizes], type_)
+
+
 # -- parts ---------------------------------------------------------------------------------------------------
+
+
+def joined(operands: Sequence[ir.Value], axis: int, type_: ir.Type, create: Create = create_here) -> ir.Value:
+    """Tensors of one type, one after the other along an axis; see `dimshuffle` for `create`."""
+    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), axis)
+    return create("graphc.join", list(operands), type_, axis=number)
 
 
 def bounds_of(op: ir.Operation, tensors: int = 1) -> list[Bound]:

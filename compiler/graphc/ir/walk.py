@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 # Beginnings of the names of functions that outline-loops and parallel-loops have made of loops.
 LOOPS = ("graphc_part_", "graphc_body_")
 
-__all__ = ["LOOPS", "blocks_outside_loops", "functions", "inputs_of", "split_after", "walk", "walk_for"]
+__all__ = [
+    "LOOPS",
+    "blocks_outside_loops",
+    "functions",
+    "inputs_of",
+    "is_used_once",
+    "split_after",
+    "walk",
+    "walk_for",
+]
 
 
 def functions(module: ir.Module) -> list[ir.Operation]:
@@ -42,6 +51,12 @@ def split_after(op: ir.Operation) -> ir.Block:
             rest.append(other)
         found = found or other == op.operation
     return rest
+
+
+def is_used_once(value: ir.Value) -> bool:
+    """Whether a value has one use."""
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
 
 
 def inputs_of(op: Any) -> list[ir.Value]:

@@ -18,6 +18,7 @@ from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of, conditional_size
+from graphc_dialects.write import new_buffer, read_buffer, write_to
 
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
@@ -70,35 +71,34 @@ def _place(op: ir.Operation) -> int:
     stored = [number for number, result in enumerate(op.results) if _is_stored(result)]
     if not stored:
         return 0
-    buffer_kind, token = (ir.Type.parse(f"!graphc.{kind}") for kind in ("buffer", "token"))
+    token = ir.Type.parse("!graphc.token")
     buffers = {}
     with ir.InsertionPoint(op), op.location:
         for number in stored:
             result = op.results[number]
             sizes = [conditional_size(result, axis) for axis in range(len(result.type.shape))]
-            kind = ir.TypeAttr.get(result.type)
-            buffers[number] = build.create("graphc.write_buffer", [buffer_kind], sizes, type=kind).result
+            buffers[number] = new_buffer(result.type, sizes)
         types = [token if number in buffers else result.type for number, result in enumerate(op.results)]
         new = ir.Operation.create("scf.if", types, [op.operands[0]], regions=2)
         for block, region in zip(blocks_of(op), new.regions, strict=True):
-            _write_results(block, buffers, token)
+            _write_results(block, buffers)
             block.append_to(region)
         for number, result in enumerate(op.results):
-            value = new.results[number]
+            value: ir.Value = new.results[number]
             if number in buffers:
-                value = build.create("graphc.write_join", [result.type], [buffers[number], value]).result
+                value = read_buffer(buffers[number], [value], result.type)
             result.replace_all_uses_with(value)
     op.erase()
     return len(stored)
 
 
-def _write_results(block: ir.Block, buffers: dict[int, Any], token: ir.Type) -> None:
+def _write_results(block: ir.Block, buffers: dict[int, Any]) -> None:
     """Makes a region write what it yielded."""
     end = list(block.operations)[-1].operation
     for number, buffer in buffers.items():
         value = end.operands[number]
         with ir.InsertionPoint(end), _location_of(value, end):
-            end.operands[number] = build.create("graphc.write", [token], [value, buffer]).result
+            end.operands[number] = write_to(value, buffer)
 
 
 def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:

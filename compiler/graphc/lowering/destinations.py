@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
-from graphc.ir.kinds import CHEAP, static_shape
-from graphc.ir.views import GATHERS, inverse_order, order_of
+from graphc.ir.kinds import CHEAP, PRODUCTS, static_shape
+from graphc.ir.views import GATHERS, RESHAPES, SAME_ARRAY, inverse_order, order_of
 from graphc.lowering.destination import Destination, Size
 from graphc.lowering.inheritance import computed_with, last, successor
 from graphc.lowering.rules import STARTS_ANYWHERE
@@ -23,12 +23,12 @@ from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import read, writable, write, write_apart
 from graphc.lowering.units import Units
 from graphc_dialects._mlir import ir
+from graphc_dialects.write import is_write
 
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
 
 Found = tuple[Destination, Callable[[], None]]
-_SAME_MEMORY = ("tensor.cast", "graphc.specify_shape")
 
 
 class Destinations:
@@ -58,7 +58,7 @@ class Destinations:
     def enter(self, block: ir.Block) -> None:
         """Takes note of what is written in an old block, before it is converted."""
         for op in block.operations:
-            if op.operation.name == "graphc.write":
+            if is_write(op):
                 value = op.operation.operands[0]
                 if not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
                     self._done.add(op.operation)  # nobody reads it
@@ -219,7 +219,7 @@ class Destinations:
         owner = value.owner
         if isinstance(owner, ir.Block):
             return True
-        if owner.name == "graphc.matmul":
+        if owner.name in PRODUCTS:
             return part.has_rows and not isinstance(value.type.element_type, ir.ComplexType)
         return part.has_rows or all(
             op.name in CHEAP or not Units.is_loop(op) or op.name in GATHERS
@@ -292,9 +292,9 @@ class Destinations:
         """The destination of a view of a value, seen the other way round."""
         if view.block != value.owner.operation.block:
             return None
-        if view.name in _SAME_MEMORY and view.operands[0] == value:
+        if view.name in SAME_ARRAY and view.operands[0] == value:
             return self._find(view.results[0], sizes, contiguous)
-        if view.name == "graphc.reshape" and sizes is not None and view.operands[0] == value:
+        if view.name in RESHAPES and sizes is not None and view.operands[0] == value:
             found = self._find(view.results[0], None, True)
             return None if found is None else (found[0].reshaped(sizes), found[1])
         order = order_of(view)
@@ -318,6 +318,6 @@ def is_empty(value: ir.Value) -> bool:
 
 def _source(value: ir.Value) -> ir.Value:
     """The value before operations that leave it in its memory."""
-    while not isinstance(value.owner, ir.Block) and value.owner.name in _SAME_MEMORY:
+    while not isinstance(value.owner, ir.Block) and value.owner.name in SAME_ARRAY:
         value = value.owner.operands[0]
     return value

@@ -6,18 +6,16 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
-from graphc.ir.kinds import REDUCTIONS, static_shape
+from graphc.ir.kinds import PRODUCTS, REDUCTIONS, static_shape
 from graphc.ir.ownership import renames, updates_in_place
 from graphc.ir.scan_view import ScanView, is_trace, retention, traced, writes_of
-from graphc.ir.views import GATHERS, INLINED, RENAMES, TAKES_ROW
+from graphc.ir.views import GATHERS, INLINED, JOINS, RENAMES, TAKES_ROW, UPDATES
 from graphc.lowering.recurrences import RECURRENCES
 from graphc.lowering.units import Units
 from graphc.lowering.vector_products import is_vector_product
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import DECLARATIONS
-from graphc_dialects.write import root_of
-
-_UPDATES = ("graphc.update_slice", "graphc.put")
+from graphc_dialects.write import is_write, reads_buffer, root_of
 
 
 class Refused(Exception):
@@ -66,11 +64,11 @@ def find_start(value: ir.Value, x: ir.Value, block: ir.Block) -> Start:
         op = None if isinstance(value.owner, ir.Block) else value.owner.operation
         if op is None or op.block != block:
             raise Refused("the result of its type is not computed here")
-        if any(use.owner.operation.name == "graphc.write" for use in value.uses):
+        if any(is_write(use.owner) for use in value.uses):
             raise Refused("the result of its type is part of a joined array")
         if renames(op) and not is_updated:
             view = op
-        elif op.name not in _UPDATES or op.operands[0] == x or not updates_in_place(op):
+        elif op.name not in UPDATES or op.operands[0] == x or not updates_in_place(op):
             break
         else:
             is_updated = op
@@ -84,17 +82,17 @@ def find_start(value: ir.Value, x: ir.Value, block: ir.Block) -> Start:
 
 
 def _start_at(value: ir.Value, op: ir.Operation, x: ir.Value) -> Start:
-    if op.name in _UPDATES:
+    if op.name in UPDATES:
         return Start(value, op, Reads.HERE if op.operands[0] == x else Reads.NOTHING)
     if Units.is_loop(op):
         return Start(value, op, Reads.NOTHING if op.name in REDUCTIONS else Reads.HERE)
-    if op.name == "graphc.matmul":
+    if op.name in PRODUCTS:
         return Start(value, op, Reads.NOTHING, waits=is_vector_product(op))
     if op.name in RECURRENCES:
         return Start(value, op, Reads.NOTHING)
-    if op.name in ("graphc.join", "scf.if"):
+    if op.name in JOINS or op.name == "scf.if":
         return Start(value, op, Reads.NOTHING, waits=True)
-    if op.name == "graphc.write_join":
+    if reads_buffer(op):
         return Start(value, root_of(op.operands[0]), Reads.NOTHING, waits=True)
     if is_trace(op):
         return _start_of_trace(value, op)
@@ -140,7 +138,7 @@ def require_harmless(start: Start, use: Any, value: ir.Value, x: ir.Value, reade
 def _require_same_position(use: Any, value: ir.Value, x: ir.Value) -> None:
     """Refuses an operation that does not read x just where it writes."""
     op = use.owner.operation
-    if op.name in _UPDATES:
+    if op.name in UPDATES:
         # A view of it is copied before the update.
         if value == x and use.operand_number:
             raise Refused(f"{op.name} reads it while it is updated")

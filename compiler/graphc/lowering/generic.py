@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.build import fill
-from graphc.ir.constants import read_constant
+from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.types import dtype_of, storage_name
 from graphc.ir.views import GATHERS, INLINED
@@ -248,7 +248,7 @@ class GenericBuilder:
             return self._compute(member, value, coordinates)
         owner = value.owner
         if not isinstance(owner, ir.Block):
-            if owner.name in ("arith.constant", "graphc.constant"):
+            if owner.name in CONSTANTS:
                 splat = self._splat(value, owner)
                 if splat is not None:
                     return splat

@@ -11,11 +11,9 @@ from typing import Any
 
 from graphc.ir.kinds import REDUCTIONS
 from graphc.ir.scan_view import is_trace
-from graphc.ir.views import GATHERS, INLINED
+from graphc.ir.views import GATHERS, INLINED, UPDATES
 from graphc_dialects._mlir import ir
-from graphc_dialects.write import root_of
-
-_UPDATES = ("graphc.update_slice", "graphc.put")
+from graphc_dialects.write import is_write, reads_buffer, root_of
 
 
 def last(value: ir.Value) -> ir.Value:
@@ -38,7 +36,7 @@ def successor(value: ir.Value) -> ir.Value | None:
     users = list(dict.fromkeys(use.owner.operation for use in value.uses))
     if not users or any(op.block != owner.operation.block for op in users):
         return None
-    if len(users) == 1 and users[0].name in _UPDATES:
+    if len(users) == 1 and users[0].name in UPDATES:
         read_once = list(users[0].operands).count(value) == 1
         return users[0].results[0] if read_once and users[0].operands[0] == value else None
     numbers = {_cluster(op) for op in users}
@@ -56,7 +54,7 @@ def computed_with(value: ir.Value) -> list[ir.Value]:
     owner = value.owner
     if isinstance(owner, ir.Block):
         return []
-    if owner.name == "graphc.write_join":
+    if reads_buffer(owner):
         return [root_of(owner.operands[0]).results[0]]
     if is_trace(owner):
         return [owner.operands[0]]
@@ -95,7 +93,7 @@ def _written(pending: list[ir.Operation], value: ir.Value) -> ir.Value | None:
         op = pending.pop(0)
         for use in op.results[0].uses:
             user = use.owner.operation
-            if user.name == "graphc.write" and op.name not in REDUCTIONS:
+            if is_write(user) and op.name not in REDUCTIONS:
                 return op.results[0] if op.results[0].type == value.type else None
             if _cluster(user) == number and user not in seen:
                 seen.add(user)

@@ -13,8 +13,8 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.build import fill
-from graphc.ir.constants import read_constant
-from graphc.ir.kinds import static_shape
+from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.kinds import flags_of, static_shape
 from graphc.ir.types import dtype_of
 from graphc.lowering.conditionals import lower_conditional, lower_select
 from graphc.lowering.contractions import contraction
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
 
 
-@lowers("arith.constant", "graphc.constant")
+@lowers(*CONSTANTS)
 def _constant(context: FunctionConverter, op: ir.Operation) -> None:
     result = op.results[0]
     if not isinstance(result.type.maybe_downcast(), ir.RankedTensorType):
@@ -174,7 +174,7 @@ def _matmul(context: FunctionConverter, op: ir.Operation) -> None:
     if vector_product(context, op, zero):
         return
     a, b = (context.tensor_of(x) for x in op.operands)
-    flags = [ir.BoolAttr(op.attributes[name]).value for name in ("transpose_a", "transpose_b")]
+    flags = list(flags_of(op))
     target_type = build.storage_type(result.type)
     rank = target_type.rank
     batch = list(range(rank - 2))

@@ -19,7 +19,7 @@ from graphc.lowering.inheritance import computed_with
 from graphc.lowering.liveness import Liveness
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
-from graphc_dialects.write import root_of
+from graphc_dialects.write import is_write, root_of
 
 Unit = tuple[str, int]
 
@@ -132,7 +132,7 @@ class Units:
     def _put_buffers_first(self, needs: dict[Unit, set[Unit]], made_by: dict[ir.Value, Unit]) -> None:
         reachable: dict[Unit, set[Unit]] = {}
         for op in self._operations:
-            if op.name != "graphc.write":
+            if not is_write(op):
                 continue
             buffer = made_by.get(op.operands[1])
             root = made_by.get(root_of(op.operands[1]).results[0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphc.ir import build
 from graphc.ir.build import fill
+from graphc.ir.kinds import flags_of
 from graphc.ir.types import dtype_of
 from graphc.ir.views import order_of
 from graphc.lowering.contractions import contraction
@@ -42,7 +43,7 @@ def vector_product(context: FunctionConverter, op: ir.Operation, zero: ir.Value)
     shape = list(result.type.shape)
     if not is_vector_product(op):
         return False
-    ta, tb = flags = [ir.BoolAttr(op.attributes[name]).value for name in ("transpose_a", "transpose_b")]
+    ta, tb = flags = list(flags_of(op))
     operands = [context.tensor_of(x) for x in op.operands]
     # Of the vector, the axis that is summed over; of the matrix, the one that the result has.
     if shape[0] == 1:

@@ -13,7 +13,7 @@ from graphc.lowering.destinations import is_empty
 from graphc.lowering.rules import lowers
 from graphc.lowering.scan_buffers import allocate, read
 from graphc_dialects._mlir import ir
-from graphc_dialects.write import buffer_type
+from graphc_dialects.write import buffer_type, reads_buffer
 
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
@@ -31,7 +31,7 @@ def write_buffer(context: FunctionConverter, op: ir.Operation) -> None:
     destination = None
     for use in buffer.uses:
         user = use.owner.operation
-        if user.name == "graphc.write_join":
+        if reads_buffer(user):
             destination = context.destinations.claim(
                 user.results[0], sizes=sizes, contiguous=_is_reshaped(buffer)
             )

@@ -28,13 +28,15 @@ from graphc.ir.traits.interfaces import (
     given_sizes,
     sizes_of,
 )
-from graphc.ir.views import GATHERS, INLINED, TAKES_PART, bounds_of
+from graphc.ir.views import GATHERS, INLINED, TAKES_PART, UPDATES, UPDATES_PART, bounds_of
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 
 POSITIONAL("graphc.slice", "graphc.update_slice")
 TAKES_PART("graphc.slice")
 GATHERS("graphc.take")
+UPDATES("graphc.update_slice", "graphc.put")
+UPDATES_PART("graphc.update_slice")
 INLINED("graphc.slice")
 
 

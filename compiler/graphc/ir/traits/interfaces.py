@@ -57,12 +57,21 @@ PARTS: Trait[LiftRule] = Trait()
 # Conditions that the types do not guarantee, as operations before it (insert-checks).
 CHECKS: Trait[Callable[[SizeChecks, Rewriter, ir.Operation], None]] = Trait()
 
+# Whether rows of its results are worth to be kept, or to be computed for all iterations at once: a product,
+# a function of many elements. Arithmetic is not: an iteration does it in the time it takes to load a row.
+EXPENSIVE: Trait[Callable[[ir.Operation], bool]] = Trait()
+
 # They read by position. A check before them may be what keeps the position in range.
 POSITIONAL = Marker()
 
 
 def never_fails(totality: Totality | None, op: ir.Operation) -> bool:
     """`TOTAL` of operations that never fail."""
+    return True
+
+
+def always_expensive(op: ir.Operation) -> bool:
+    """`EXPENSIVE` of operations that always are."""
     return True
 
 

@@ -21,8 +21,11 @@ from graphc.ir.traits.interfaces import (
     Sizes,
     given_sizes,
 )
+from graphc.ir.views import JOINS, joined
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_sizes
+
+JOINS("graphc.join")
 
 
 def _axis(op: ir.Operation) -> int:
@@ -76,8 +79,7 @@ def _rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
         shape = [x if x == y else -1 for x, y in zip(common.shape, value.type.shape, strict=True)]
         common = tensor_type(shape, common.element_type)
     values = [b.cast(value, common) for value in values]
-    after = ir.IntegerAttr.get(op.attributes["axis"].type, axis + 1)
-    return b.create("graphc.join", values, b.stack_type(op.results[0].type), axis=after)
+    return joined(values, axis + 1, b.stack_type(op.results[0].type), b.create)
 
 
 def _of_join(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:

@@ -7,18 +7,26 @@ import numpy as np
 
 from graphc.ir.checks import SizeChecks
 from graphc.ir.index_code import binary
+from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product
 from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import BATCH, CHECKS, PARTS, REFERENCE, SIZES, TOTAL, Batch, Batching, Sizes
+from graphc.ir.traits.interfaces import (
+    BATCH,
+    CHECKS,
+    EXPENSIVE,
+    PARTS,
+    REFERENCE,
+    SIZES,
+    TOTAL,
+    Batch,
+    Batching,
+    Sizes,
+)
 from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 
-
-def flags_of(op: ir.Operation) -> tuple[bool, bool]:
-    """`transpose_a` and `transpose_b`."""
-    a, b = (bool(op.attributes[f"transpose_{side}"].value) for side in "ab")
-    return a, b
+PRODUCTS("graphc.matmul")
 
 
 def _summed(op: ir.Operation, rank: int) -> tuple[int, int]:
@@ -69,12 +77,6 @@ def _checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
 # -- in loops ------------------------------------------------------------------------------------------------
 
 
-def product(b: Batching, x: ir.Value, y: ir.Value, flags: tuple[bool, bool], type_: ir.Type) -> ir.Value:
-    """`graphc.matmul`."""
-    attributes = {f"transpose_{side}": ir.BoolAttr.get(flag) for side, flag in zip("ab", flags, strict=True)}
-    return b.create("graphc.matmul", [x, y], type_, **attributes)
-
-
 @BATCH("graphc.matmul")
 def _rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
     """One product for all rows where one side is the same in all iterations, else a batched product."""
@@ -92,7 +94,7 @@ def _rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
         y = b.fit(y, axis, dim_of(x, axis))
     summed = rank - 2 if flags[0] else rank - 1
     y = b.fit(y, rank - 1 if flags[1] else rank - 2, dim_of(x, summed))
-    return product(b, x, y, flags, b.stack_type(op.results[0].type))
+    return matrix_product(x, y, flags, b.stack_type(op.results[0].type), b.create)
 
 
 def _with_fixed(
@@ -129,7 +131,7 @@ def _flat_product(
     b: Batching, flat: ir.Value, fixed: ir.Value, fixed_transposed: bool, columns: int
 ) -> ir.Value:
     type_ = tensor_type([flat.type.shape[0], columns], fixed.type.element_type)
-    return product(b, flat, fixed, (False, fixed_transposed), type_)
+    return matrix_product(flat, fixed, (False, fixed_transposed), type_, b.create)
 
 
 # -- in part -------------------------------------------------------------------------------------------------
@@ -148,3 +150,12 @@ def _of_matmul(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | No
 
 
 PARTS("graphc.matmul")(LiftRule(_of_matmul, again, relies=True))
+
+
+# -- cost ----------------------------------------------------------------------------------------------------
+
+
+@EXPENSIVE("graphc.matmul")
+def _sums(op: ir.Operation) -> bool:
+    """Not what is a product of elements."""
+    return bool(op.operands[0].type.shape[-2 if flags_of(op)[0] else -1] != 1)

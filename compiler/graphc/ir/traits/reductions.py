@@ -8,12 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.kinds import FOLDS, REDUCTIONS, reduced_axes
 from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
     BATCH,
     CHECKS,
+    EXPENSIVE,
     PARTS,
     REFERENCE,
     SIZES,
@@ -21,6 +23,7 @@ from graphc.ir.traits.interfaces import (
     Batch,
     Batching,
     Sizes,
+    always_expensive,
     never_fails,
     sizes_of,
 )
@@ -39,17 +42,17 @@ _FOLDS = tuple(f"graphc.reduce_{name}" for name in ("sum", "prod", "and", "or"))
 _EXTREMES = ("graphc.reduce_max", "graphc.reduce_min", "graphc.argmax", "graphc.argmin")
 _SAME_SHAPE = ("graphc.softmax", "graphc.log_softmax")
 
+_REDUCTIONS = (*_FOLDS, *_EXTREMES)
+
 TOTAL(*_FOLDS, *_SAME_SHAPE)(never_fails)
+REDUCTIONS(*_REDUCTIONS)
+FOLDS(*_FOLDS, *_EXTREMES[:2])
+EXPENSIVE(*_REDUCTIONS, *_SAME_SHAPE)(always_expensive)
 
 
-def _axes(op: ir.Operation) -> list[int]:
-    attributes = op.attributes
-    return list(attributes["axes"]) if "axes" in attributes else [attributes["axis"].value]
-
-
-@SIZES(*_FOLDS, *_EXTREMES)
+@SIZES(*_REDUCTIONS)
 def _sizes(op: ir.Operation) -> Sizes:
-    removed = _axes(op)
+    removed = reduced_axes(op)
     return [size for axis, size in enumerate(sizes_of(op.operands[0])) if axis not in removed]
 
 
@@ -62,7 +65,7 @@ def _same_sizes(op: ir.Operation) -> Sizes:
 def _has_elements(totality: Totality, op: ir.Operation) -> bool:
     """There is an element along each reduced axis."""
     shape = op.operands[0].type.shape
-    return "allow_empty" in op.attributes or all(shape[axis] > 0 for axis in _axes(op))
+    return "allow_empty" in op.attributes or all(shape[axis] > 0 for axis in reduced_axes(op))
 
 
 @CHECKS(*_EXTREMES)
@@ -72,7 +75,7 @@ def _checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
         return
     x = op.operands[0]
     shape = rw.dims.shape(x)
-    risky = [axis for axis in _axes(op) if not isinstance(shape[axis], int) or shape[axis] == 0]
+    risky = [axis for axis in reduced_axes(op) if not isinstance(shape[axis], int) or shape[axis] == 0]
     if not risky:
         return
     zero = rw.index(0)
@@ -88,7 +91,7 @@ def _checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
 
 def _reduction(ufunc: np.ufunc) -> Callable[[ir.Operation, np.ndarray], np.ndarray]:
     def reduce(op: ir.Operation, x: np.ndarray) -> np.ndarray:
-        axes = tuple(_axes(op))
+        axes = tuple(reduced_axes(op))
         if ufunc in (np.maximum, np.minimum) and any(x.shape[axis] == 0 for axis in axes):
             lowest = _identity(x.dtype, lowest=ufunc is np.maximum)
             return np.asarray(ufunc.reduce(x, axis=axes, initial=lowest))
@@ -112,11 +115,11 @@ def _identity(dtype: np.dtype, lowest: bool) -> float:
 @REFERENCE("graphc.argmax", "graphc.argmin")
 def _position(op: ir.Operation, x: np.ndarray) -> np.ndarray:
     find = np.argmax if op.name == "graphc.argmax" else np.argmin
-    return np.asarray(find(x, axis=_axes(op)[0]))
+    return np.asarray(find(x, axis=reduced_axes(op)[0]))
 
 
 def _shifted(op: ir.Operation, x: np.ndarray) -> np.ndarray:
-    top = np.max(x, axis=tuple(_axes(op)), keepdims=True, initial=-np.inf)
+    top = np.max(x, axis=tuple(reduced_axes(op)), keepdims=True, initial=-np.inf)
     if "guarded" in op.attributes and bool(op.attributes["guarded"].value):
         top = np.where(np.isfinite(top), top, 0)
     return np.asarray(x - top)
@@ -125,13 +128,13 @@ def _shifted(op: ir.Operation, x: np.ndarray) -> np.ndarray:
 @REFERENCE("graphc.softmax")
 def _softmax(op: ir.Operation, x: np.ndarray) -> np.ndarray:
     e = np.exp(_shifted(op, x))
-    return np.asarray(e / np.sum(e, axis=tuple(_axes(op)), keepdims=True))
+    return np.asarray(e / np.sum(e, axis=tuple(reduced_axes(op)), keepdims=True))
 
 
 @REFERENCE("graphc.log_softmax")
 def _log_softmax(op: ir.Operation, x: np.ndarray) -> np.ndarray:
     shifted = _shifted(op, x)
-    return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=tuple(_axes(op)), keepdims=True)))
+    return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=tuple(reduced_axes(op)), keepdims=True)))
 
 
 # -- in loops ------------------------------------------------------------------------------------------------
@@ -146,7 +149,7 @@ def _rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
 def _extreme_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
     stack = xs[0].value
     if "allow_empty" not in op.attributes:
-        for axis in _axes(op):
+        for axis in reduced_axes(op):
             if stack.type.shape[axis + 1] <= 0:
                 stack = b.fit(stack, axis + 1, const_index(1))
     return _reduced(b, op, stack)
@@ -154,7 +157,7 @@ def _extreme_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
 
 def _reduced(b: Batching, op: ir.Operation, stack: ir.Value) -> ir.Value:
     attributes = {name: op.attributes[name] for name in op.attributes}
-    axes = [axis + 1 for axis in _axes(op)]
+    axes = [axis + 1 for axis in reduced_axes(op)]
     if "axes" in attributes:
         attributes["axes"] = ir.DenseI64ArrayAttr.get(axes)
     else:
@@ -166,14 +169,14 @@ def _reduced(b: Batching, op: ir.Operation, stack: ir.Value) -> ir.Value:
 
 
 def _of_softmax(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
-    return None if set(parts) & set(_axes(op)) else [parts]
+    return None if set(parts) & set(reduced_axes(op)) else [parts]
 
 
 def _of_reduction(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
-    removed = _axes(op)
+    removed = reduced_axes(op)
     kept = [axis for axis in range(len(op.operands[0].type.shape)) if axis not in removed]
     return [{kept[axis]: part for axis, part in parts.items()}]
 
 
 PARTS(*_SAME_SHAPE)(LiftRule(_of_softmax, again))
-PARTS(*_FOLDS, *_EXTREMES)(LiftRule(_of_reduction, again))
+PARTS(*_REDUCTIONS)(LiftRule(_of_reduction, again))

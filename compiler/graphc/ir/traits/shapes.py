@@ -28,13 +28,29 @@ from graphc.ir.traits.interfaces import (
     given_sizes,
     never_fails,
 )
-from graphc.ir.views import INLINED, MOVES_AXES, RENAMES, SAME_ELEMENTS
+from graphc.ir.views import (
+    INLINED,
+    MOVES_AXES,
+    RENAMES,
+    REPEATS,
+    RESHAPES,
+    RESIZES,
+    SAME_ARRAY,
+    SAME_ELEMENTS,
+    repeated,
+    reshaped,
+    with_sizes,
+)
 from graphc_dialects._mlir import ir
 
 TOTAL("graphc.dimshuffle", "graphc.iota")(never_fails)
 MOVES_AXES("graphc.dimshuffle")
 SAME_ELEMENTS("graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape")
 RENAMES("graphc.dimshuffle", "graphc.reshape", "graphc.specify_shape")
+SAME_ARRAY("graphc.specify_shape")
+RESIZES("graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape")
+REPEATS("graphc.broadcast_to")
+RESHAPES("graphc.reshape")
 INLINED("graphc.dimshuffle", "graphc.broadcast_to", "graphc.iota")
 
 
@@ -98,7 +114,7 @@ def _sizes_are_right(totality: Totality, op: ir.Operation) -> bool:
     """The sizes are those of the operand, or it broadcasts."""
     x, *sizes = op.operands
     lead = len(sizes) - len(x.type.shape)
-    spread = op.name == "graphc.broadcast_to"
+    spread = op.name in REPEATS
     return totality.are_sizes(op, sizes) and all(
         (spread and broadcasts(x, axis)) or totality.has_size((x, axis), size)
         for axis, size in enumerate(sizes[lead:])
@@ -165,7 +181,7 @@ def _static_sizes(checks: SizeChecks, rw: Rewriter, op: ir.Operation, sizes: Seq
 @BATCH("graphc.reshape")
 def _reshape_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
     sizes = [b.rows, *(b.size(x) for x in list(op.operands)[1:])]
-    return b.create("graphc.reshape", [xs[0].value, *sizes], b.stack_type(op.results[0].type))
+    return reshaped(xs[0].value, sizes, b.stack_type(op.results[0].type), b.create)
 
 
 @BATCH("graphc.broadcast_to")
@@ -179,7 +195,7 @@ def _broadcast_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
         if stack.type.shape[1 + axis] != 1:
             stack = b.fit(stack, 1 + axis, sizes[missing + axis])
     stack = b.dimshuffle(stack, [0, *[-1] * missing, *range(1, rank + 1)])
-    return b.create("graphc.broadcast_to", [stack, b.rows, *sizes], b.stack_type(op.results[0].type))
+    return repeated(stack, [b.rows, *sizes], b.stack_type(op.results[0].type), b.create)
 
 
 @BATCH("graphc.specify_shape")
@@ -189,7 +205,7 @@ def _specify_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
     stack = xs[0].value
     for axis, size in enumerate(sizes, 1):
         stack = b.fit(stack, axis, size)
-    return b.create("graphc.specify_shape", [stack, b.rows, *sizes], b.stack_type(op.results[0].type))
+    return with_sizes(stack, [b.rows, *sizes], b.stack_type(op.results[0].type), b.create)
 
 
 def _require_known(b: Batching, op: ir.Operation, sizes: list[ir.Value]) -> None:
@@ -298,7 +314,7 @@ def _quotient(rw: Rewriter, value: ir.Value, unit: int) -> Any:
 def _reshape_part(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
     """Its checks hold for the part, as the number of elements is known to be right."""
     sizes = [parts[0].size, *operands[2:]]
-    return rw.create("graphc.reshape", [operands[0], *sizes], part_type(op.results[0].type, parts))
+    return reshaped(operands[0], sizes, part_type(op.results[0].type, parts), rw.create)
 
 
 PARTS("graphc.dimshuffle")(LiftRule(_of_moved_axes, again))

@@ -21,7 +21,7 @@ from graphc.ir.traits.interfaces import (
     never_fails,
     sizes_of,
 )
-from graphc.ir.views import RENAMES, SAME_ELEMENTS
+from graphc.ir.views import RENAMES, SAME_ARRAY, SAME_ELEMENTS
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
@@ -29,6 +29,7 @@ TOTAL(*CONSTANTS, "tensor.from_elements", "tensor.empty", "scf.yield")(never_fai
 POSITIONAL("tensor.extract")
 SAME_ELEMENTS("tensor.cast")
 RENAMES("tensor.cast")
+SAME_ARRAY("tensor.cast")
 
 
 @SIZES("tensor.empty")

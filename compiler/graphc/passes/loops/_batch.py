@@ -18,10 +18,11 @@ from typing import Any
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.index_code import binary, compare, select
+from graphc.ir.kinds import PRODUCTS
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, is_trace
 from graphc.ir.traits.interfaces import Batch, CannotBatch
-from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of
+from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of, repeated, reshaped
 from graphc.passes.loops._batch_total import is_total
 from graphc.passes.loops._index import copy_index
 from graphc_dialects._base import const_index, dim_of
@@ -172,7 +173,7 @@ class Batcher:
     def reshape(self, value: ir.Value, sizes: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
         """`graphc.reshape` to index values whose static values, where known, are `shape`."""
         result = tensor_type(shape, value.type.element_type)
-        return self.create("graphc.reshape", [value, *sizes], result)
+        return reshaped(value, sizes, result, self.create)
 
     def aligned(self, batch: Batch) -> ir.Value:
         """A stack, or an invariant with a first axis of 1."""
@@ -186,9 +187,7 @@ class Batcher:
             return batch.value
         shape = batch.value.type.shape
         sizes = [dim_of(batch.value, axis) for axis in range(len(shape))]
-        return self.create(
-            "graphc.broadcast_to", [batch.value, self.rows, *sizes], self.stack_type(batch.value.type)
-        )
+        return repeated(batch.value, [self.rows, *sizes], self.stack_type(batch.value.type), self.create)
 
     # -- sizes that have to agree ----------------------------------------------------------------------------
 
@@ -220,7 +219,7 @@ class Batcher:
         sizes = [dim_of(stack, i) for i in range(rank)]
         sizes[axis] = select(self.no_rows, size, sizes[axis])
         # A view keeps fusion going; anything else is in memory already, where a reshape is free.
-        if name in ("", "graphc.matmul") or is_trace(owner):
+        if not name or name in PRODUCTS or is_trace(owner):
             return self.reshape(stack, sizes, shape)
         bounds = [Bound(const_index(0), n, const_index(1)) for n in sizes]
         return part_of(stack, bounds, type_, self.create)

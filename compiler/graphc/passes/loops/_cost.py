@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.ir.rewrite import is_removable
 from graphc.ir.scan_view import ScanView, is_state, retention
+from graphc.ir.traits.interfaces import EXPENSIVE
 from graphc.ir.views import TAKES_ROW
 from graphc.ir.walk import walk
 from graphc_dialects._mlir import ir
@@ -21,7 +22,7 @@ _MATH = frozenset(
     for name in (
         "exp exp2 expm1 log log2 log10 log1p sigmoid softplus log1mexp cbrt sin cos tan arcsin arccos arctan"
         " sinh cosh tanh arcsinh arccosh arctanh erf erfc gamma gammaln digamma pow arctan2 hypot logaddexp"
-        " floor_div mod softmax log_softmax argmax argmin"
+        " floor_div mod"
     ).split()
 )
 
@@ -35,18 +36,11 @@ def row_elements(type_: ir.Type) -> int:
 
 
 def is_expensive(op: ir.Operation) -> bool:
-    """Whether an operation is worth a stack: products, elementary functions, kernels and reductions.
-
-    Arithmetic is not: an iteration does it in the time it takes to load a stored result.
-    """
-    if op.name == "graphc.matmul":
-        a = op.operands[0].type.shape
-        return bool(a[-2 if ir.BoolAttr(op.attributes["transpose_a"]).value else -1] != 1)
-    return (
-        op.name in _MATH
-        or op.name.startswith("graphc.reduce_")
-        or op.name.removeprefix("graphc.") in SIGNATURES
-    )
+    """Whether an operation is worth a stack: elementary functions, kernels, and what its trait says."""
+    rule = EXPENSIVE.get(op.name)
+    if rule is not None:
+        return rule(op)
+    return op.name in _MATH or op.name.removeprefix("graphc.") in SIGNATURES
 
 
 def loop_elements(view: ScanView) -> int:

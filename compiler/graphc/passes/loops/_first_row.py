@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.kinds import reduce
 from graphc.ir.scan_view import ScanView, collect, name_of, scan_name, take_trace, tap_of, window_of
-from graphc.ir.views import row_at
+from graphc.ir.views import row_at, with_sizes
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
@@ -97,8 +98,7 @@ def _only_value(probe: ScanView, label: str) -> ir.Value:
     """What the one iteration has collected; 0 without an iteration."""
     rows = ir.RankedTensorType.get([ir.ShapedType.get_dynamic_size()], _i64())
     trace = take_trace(probe, label, rows)
-    axes = {"axes": ir.DenseI64ArrayAttr.get([0])}
-    total = _create("graphc.reduce_sum", [trace], ir.RankedTensorType.get([], _i64()), **axes)
+    total = reduce("sum", trace, [0])
     return _create("arith.index_cast", [_create("tensor.extract", [total], _i64())])
 
 
@@ -115,7 +115,7 @@ def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, Any]) -> Non
             )
             build.check(same, given[axis], size, message)
         wanted = [sizes.get(axis, size) for axis, size in enumerate(given)]
-        collect.operands[0] = _create("graphc.specify_shape", [row, *wanted], row.type)
+        collect.operands[0] = with_sizes(row, wanted, row.type)
 
 
 def _create(name: str, operands: list[ir.Value], type_: ir.Type | None = None, **attributes: Any) -> Any:

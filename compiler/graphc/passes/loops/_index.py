@@ -10,7 +10,7 @@ from graphc_dialects._base import constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
-_COPIED = ("arith.", "tensor.extract", "tensor.from_elements", "graphc.constant")
+_COPIED = ("arith.", "tensor.extract", "tensor.from_elements", *CONSTANTS)
 _DEPTH = 64
 
 

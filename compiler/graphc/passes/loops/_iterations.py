@@ -22,7 +22,7 @@ from graphc.ir.scan_view import (
     window_of,
     writes_of,
 )
-from graphc.ir.views import order_of, row_at, stack_of_one, stacked_order
+from graphc.ir.views import joined, order_of, repeated, row_at, stack_of_one, stacked_order
 from graphc.ir.walk import walk
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
@@ -103,7 +103,7 @@ class _Iterations:
         name = name_of(op)
         position = self._window[name] + step + tap_of(op)
         with op.location:
-            return _cast(self._row(name, position), op.results[0].type)
+            return build.cast(self._row(name, position), op.results[0].type)
 
     def _row(self, name: str, position: int) -> Any:
         rows = self._rows[name]
@@ -169,11 +169,10 @@ class _Iterations:
         if self._view.reverse:
             parts.reverse()
         if len(parts) == 1:
-            return _cast(parts[0], type_)
+            return build.cast(parts[0], type_)
         common = tensor_type([-1, *list(type_.shape)[1:]], type_.element_type)
-        operands = [_cast(part, common) for part in parts]
-        axis = {"axis": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
-        return _cast(ir.Operation.create("graphc.join", [common], operands, axis).result, type_)
+        operands = [build.cast(part, common) for part in parts]
+        return build.cast(joined(operands, 0, common), type_)
 
     def _parts(self, name: str, start: int, stop: int) -> list[ir.Value]:
         """Stacks of rows, in order of time."""
@@ -196,7 +195,7 @@ class _Iterations:
         scalar = tensor_type([], type_.element_type)
         constant, value = constant_attribute(np.zeros((), element_dtype(type_.element_type)), scalar)
         zero = ir.Operation.create(constant, [scalar], attributes={"value": value}).result
-        return ir.Operation.create("graphc.broadcast_to", [type_], [zero, const_index(0), *sizes]).result
+        return repeated(zero, [const_index(0), *sizes], type_)
 
 
 def _copy(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> None:
@@ -208,12 +207,6 @@ def _copy(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> None:
             if replacement is not None:
                 copied.operands[position] = replacement
     values.update(zip(op.results, new.results, strict=True))
-
-
-def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    if value.type == type_:
-        return value
-    return ir.Operation.create("tensor.cast", [type_], [value]).result
 
 
 def _expanded_row(initial: ir.Value) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir import build
 from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, key_of, over
 from graphc.ir.scan_view import ScanView, counts_steps, retention, window_of
 from graphc.ir.views import TAKES_PART, TAKES_ROW, Bound, bounds_of, part_of, stack_of_one
@@ -141,7 +142,7 @@ class LastRowUses:
             op.erase()
         for trace in self._traces:
             if next(trace.results[0].uses, None) is not None:
-                trace.results[0].replace_all_uses_with(_cast(stack, trace.results[0].type))
+                trace.results[0].replace_all_uses_with(build.cast(stack, trace.results[0].type))
             trace.erase()
 
     def _size(self, value: ir.Value, axis: int) -> Any:
@@ -152,13 +153,7 @@ class LastRowUses:
 
     def _read(self, op: ir.Operation, stack: ir.Value, row: ir.Value) -> ir.Value:
         if op.name in TAKES_ROW:
-            return _cast(row, op.results[0].type)
+            return build.cast(row, op.results[0].type)
         (_, size, _), *others = bounds_of(op)
         # The size stays: it is 1, or 0 where there is no iteration.
         return part_of(stack, [(const_index(0), size, const_index(1)), *others], op.results[0].type)
-
-
-def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    if value.type == type_:
-        return value
-    return ir.Operation.create("tensor.cast", [type_], [value]).result

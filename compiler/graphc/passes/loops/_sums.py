@@ -10,11 +10,11 @@ import numpy as np
 
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.index_code import binary
+from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, taps_of, writes_of
 from graphc.ir.traits.interfaces import Batch, CannotBatch
-from graphc.ir.traits.products import flags_of, product
-from graphc.ir.views import MOVES_AXES, SAME_ELEMENTS
+from graphc.ir.views import MOVES_AXES, SAME_ELEMENTS, with_sizes
 from graphc.passes.loops._after import After
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._cost import row_elements, users_of
@@ -112,7 +112,7 @@ class Accumulator:
             fits = all(a == 1 or c != 1 for a, c in zip(shape, total.type.shape, strict=True))
             if is_zero and fits:
                 # Nothing is added, but that the sizes agree is still checked.
-                row = b.create("graphc.specify_shape", [total, *sizes], row.type)
+                row = with_sizes(total, sizes, row.type, b.create)
                 row = b.create("graphc.neg", [row], row.type) if term.negative else row
             else:
                 row = b.create("graphc.sub" if term.negative else "graphc.add", [row, total], row.type)
@@ -157,7 +157,7 @@ def products(after: After, value: ir.Value, depth: int = 16) -> list[Product]:
         return [found for x in op.operands for found in products(after, x, depth - 1)]
     if _is_product(op) and not any(after.is_fixed(x) for x in op.operands if op.name == "graphc.mul"):
         a, b = op.operands
-        inner = a.type.shape[-2 if flags_of(op)[0] else -1] if op.name == "graphc.matmul" else 1
+        inner = a.type.shape[-2 if flags_of(op)[0] else -1] if op.name in PRODUCTS else 1
         size = row_elements(op.results[0].type) * (inner if inner >= 0 else 64)
         return [Product(op.operation, (a, b), size)]
     return []
@@ -172,7 +172,7 @@ def _is_sum(op: ir.Operation) -> bool:
 
 
 def _is_product(op: ir.Operation) -> bool:
-    if op.name == "graphc.matmul":
+    if op.name in PRODUCTS:
         return str(op.results[0].type.element_type) != "i1"
     if op.name != "graphc.mul" or len(op.results[0].type.shape) != 2:
         return False
@@ -210,7 +210,7 @@ class Summation:
                 return self._moved_axes(op, sizes)
             if op.name in _VIEWS:
                 return self._b.create(op.name, [self.of(op.operands[0], sizes)], op.results[0].type)
-            if op.name == "graphc.matmul":
+            if op.name in PRODUCTS:
                 return self._matmul(op, sizes)
             if _is_product(op):
                 return self._outer(op, sizes)
@@ -219,10 +219,7 @@ class Summation:
 
     def _plain(self, value: ir.Value, sizes: list[Any]) -> ir.Value:
         stack = self._fit(self._after.stack(value), sizes, 1)
-        axes = ir.DenseI64ArrayAttr.get([0])
-        shape = list(stack.type.shape)[1:]
-        type_ = tensor_type(shape, stack.type.element_type)
-        return self._b.create("graphc.reduce_sum", [stack], type_, axes=axes)
+        return reduce("sum", stack, [0], create=self._b.create)
 
     def _fit(self, stack: ir.Value, sizes: list[ir.Value], first: int) -> ir.Value:
         for axis, size in enumerate(sizes, first):
@@ -299,7 +296,7 @@ class Summation:
         pair = [sizes[-2], dim_of(fixed, summed)] if side == 0 else [dim_of(fixed, summed), sizes[-1]]
         total = self._plain(op.operands[side], [*sizes[:-2], *(pair[::-1] if flags[side] else pair)])
         left, right = (total, fixed) if side == 0 else (fixed, total)
-        return product(self._b, left, right, flags, op.results[0].type)
+        return matrix_product(left, right, flags, op.results[0].type, self._b.create)
 
     def _require_sizes(self, fixed: Any, sizes: list[Any]) -> None:
         """Without rows, a factor that is the same in all iterations must fit as it is."""
@@ -314,4 +311,4 @@ class Summation:
         rank = len(x.type.shape)
         m = x.type.shape[rank - 1 if flags[0] else rank - 2]
         shape = [*list(x.type.shape)[:-2], m, y.type.shape[rank - 1]]
-        return product(self._b, x, y, flags, tensor_type(shape, x.type.element_type))
+        return matrix_product(x, y, flags, tensor_type(shape, x.type.element_type), self._b.create)

@@ -33,7 +33,7 @@ from graphc.ir.scan_view import (
     window_of,
     writes_of,
 )
-from graphc.ir.views import TAKES_ROW, row_at
+from graphc.ir.views import TAKES_ROW, repeated, row_at
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 
@@ -207,7 +207,7 @@ class UniformScan:
                 stack = row[1]
                 natural = tensor_type(list(stack.type.shape)[1:], stack.type.element_type)
                 source = row_of(stack, natural)
-            new = create("graphc.broadcast_to", [source, *sizes], type_)
+            new = repeated(source, sizes, type_)
         trace.results[0].replace_all_uses_with(new)
         trace.erase()
         return True

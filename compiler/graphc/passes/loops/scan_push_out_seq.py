@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.kinds import PRODUCTS
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.traits.interfaces import CannotBatch
@@ -81,7 +82,7 @@ class ScanPushOutSeq(Pass):
 
     def _count_dead(self, op: ir.Operation, plan: _Plan) -> None:
         if op in plan.moved and all(next(result.uses, None) is None for result in op.results):
-            self.count("products pushed" if op.name == "graphc.matmul" else "operations pushed")
+            self.count("products pushed" if op.name in PRODUCTS else "operations pushed")
 
 
 class _Plan:

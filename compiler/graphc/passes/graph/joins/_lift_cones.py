@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.ir.parts import Part, Parts, slice_of
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.scan_view import mark_reread
-from graphc.ir.views import INLINED, SAME_ELEMENTS, TAKES_PART, bounds_of
+from graphc.ir.views import INLINED, JOINS, SAME_ELEMENTS, TAKES_PART, bounds_of
 from graphc.passes.graph.joins._lift_rules import check_of, rule_of
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class _Cone:
     def pays(self) -> bool:
         """Whether there is work, and not only views."""
         return any(
-            op.name not in SAME_ELEMENTS and op.name not in INLINED and op.name != "graphc.join"
+            op.name not in SAME_ELEMENTS and op.name not in INLINED and op.name not in JOINS
             for op in self.wanted
         )
 

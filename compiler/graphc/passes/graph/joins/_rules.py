@@ -5,8 +5,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.kinds import fold_of, reduce
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
-from graphc.ir.views import TAKES_PART, Bound, bounds_of, part_of
+from graphc.ir.views import (
+    JOINS,
+    REPEATS,
+    SAME_ARRAY,
+    TAKES_PART,
+    UPDATES_PART,
+    Bound,
+    bounds_of,
+    joined,
+    part_of,
+)
+from graphc.ir.walk import is_used_once
 from graphc.passes.graph.joins._linear_sizes import Form, LinearSizes, constant, plus
 from graphc.passes.graph.joins._tiling import MAX_TILES, Joined, Tile, arrange
 from graphc_dialects._mlir import ir
@@ -21,11 +33,11 @@ class JoinRules:
     def table(self) -> RuleTable:
         """The rules by operation."""
         return {
-            "graphc.join": [self.trivial_join, self.join_of_joins, self.join_of_slices],
+            **{name: [self.trivial_join, self.join_of_joins, self.join_of_slices] for name in JOINS},
             **{name: [self.slice_of_join] for name in TAKES_PART},
             "graphc.reduce_sum": [self.sum_of_join],
-            "graphc.update_slice": [self.updates_as_join],
-            "graphc.broadcast_to": [self.useless_broadcast],
+            **{name: [self.updates_as_join] for name in UPDATES_PART},
+            **{name: [self.useless_broadcast] for name in REPEATS},
         }
 
     def _sizes(self, rw: Rewriter) -> LinearSizes:
@@ -49,8 +61,8 @@ class JoinRules:
         axis, parts, found = _axis(op), [], False
         for operand in op.operands:
             value = uncast(rw, operand)
-            inner = rw.defining(value, "graphc.join")
-            only = _is_used_once(value) and (value == operand or _is_used_once(operand))
+            inner = rw.defined_by(value, JOINS)
+            only = is_used_once(value) and (value == operand or is_used_once(operand))
             if inner is not None and _axis(inner) == axis and only and inner.block == op.block:
                 parts += list(inner.operands)
                 found = True
@@ -111,9 +123,9 @@ class JoinRules:
     def slice_of_join(self, rw: Rewriter, op: ir.Operation) -> Any:
         """Within one operand."""
         value = op.operands[0]
-        while rw.defining(value, "graphc.specify_shape") or rw.defining(value, "tensor.cast"):
+        while rw.defined_by(value, SAME_ARRAY):
             value = rw.defs[value].operands[0]
-        source = rw.defining(value, "graphc.join")
+        source = rw.defined_by(value, JOINS)
         if source is None:
             return None
         axis, sizes = _axis(source), self._sizes(rw)
@@ -153,13 +165,13 @@ class JoinRules:
     def sum_of_join(self, rw: Rewriter, op: ir.Operation) -> Any:
         """Sums of the operands, added or joined, where the join is only summed."""
         value = op.operands[0]
-        source = rw.defining(value, "graphc.join")
-        if source is None or any(use.owner.operation.name != "graphc.reduce_sum" for use in value.uses):
+        source = rw.defined_by(value, JOINS)
+        if source is None or any(fold_of(use.owner.operation) != "sum" for use in value.uses):
             return None
         axis, axes, kind = _axis(source), list(op.attributes["axes"]), op.results[0].type
         parts = [uncast(rw, x) for x in source.operands]
         if axis in axes:
-            sums = [rw.create("graphc.reduce_sum", [x], kind, axes=op.attributes["axes"]) for x in parts]
+            sums = [reduce("sum", x, axes, kind, rw.create) for x in parts]
             total = sums[0]
             for each in sums[1:]:
                 total = rw.create("graphc.add", [total, each], kind)
@@ -168,7 +180,7 @@ class JoinRules:
         loose = list(kind.shape)
         loose[kept.index(axis)] = -1
         loose_kind = tensor_type(loose, kind.element_type)
-        sums = [rw.create("graphc.reduce_sum", [x], loose_kind, axes=op.attributes["axes"]) for x in parts]
+        sums = [reduce("sum", x, axes, loose_kind, rw.create) for x in parts]
         return join(rw, sums, kept.index(axis), kind)
 
     def useless_broadcast(self, rw: Rewriter, op: ir.Operation) -> Any:
@@ -201,7 +213,7 @@ class JoinRules:
             if isinstance(found, Joined):
                 return self._emit(rw, found, value.type)
             inner = update.operands[0]
-            update = rw.defining(inner, "graphc.update_slice") if _is_used_once(inner) else None
+            update = rw.defined_by(inner, UPDATES_PART) if is_used_once(inner) else None
         return None
 
     def _tile(self, rw: Rewriter, update: ir.Operation) -> Tile | None:
@@ -243,8 +255,7 @@ def join(rw: Rewriter, values: list[ir.Value], axis: int, kind: ir.Type) -> Any:
     """`graphc.join`, of operands cast to one type."""
     common = _common_type(values, axis)
     operands = [rw.cast_static(value, common) for value in values]
-    i64 = ir.IntegerType.get_signless(64)
-    return rw.create("graphc.join", operands, kind, axis=ir.IntegerAttr.get(i64, axis))
+    return joined(operands, axis, kind, rw.create)
 
 
 def _common_type(values: list[ir.Value], axis: int) -> ir.Type:
@@ -252,8 +263,3 @@ def _common_type(values: list[ir.Value], axis: int) -> ir.Type:
     shape = [sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True)]
     shape[axis] = -1
     return tensor_type(shape, values[0].type.element_type)
-
-
-def _is_used_once(value: ir.Value) -> bool:
-    uses = iter(value.uses)
-    return next(uses, None) is not None and next(uses, None) is None

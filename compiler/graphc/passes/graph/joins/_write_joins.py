@@ -7,19 +7,12 @@ from dataclasses import field
 from typing import Any
 
 from graphc.ir.checks import size_of
+from graphc.ir.ownership import computes
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.ir.views import INLINED, RENAMES, inverse_order, keeps_order, order_of
+from graphc.ir.views import RENAMES, RESHAPES, SAME_ARRAY, inverse_order, keeps_order, order_of
 from graphc_dialects._mlir import ir
+from graphc_dialects.write import new_buffer, write_to
 from graphc_runtime.record import record
-
-# Results that are not computed where they could be written: arguments of the operation, literals, sizes.
-_NOT_COMPUTED = {
-    *INLINED,
-    "graphc.constant",
-    "graphc.reshape",
-    "graphc.specify_shape",
-    "graphc.scan_prev",
-}
 
 
 @record()
@@ -89,7 +82,7 @@ class JoinWriter:
         views: list[Any] = []
         while _defining(value) in RENAMES and value.owner.operation.block == join.block:
             view = value.owner.operation
-            if view.name == "graphc.reshape" and not contiguous:
+            if view.name in RESHAPES and not contiguous:
                 break
             if not keeps_order(view):
                 contiguous = False
@@ -111,7 +104,7 @@ class JoinWriter:
             rw.index(known) if known >= 0 else size for size, known in zip(sizes, kind.shape, strict=True)
         ]
         with ir.InsertionPoint(rw.anchor), op.location:
-            buffer = _create("graphc.write_buffer", ["buffer"], sizes, type=ir.TypeAttr.get(kind)).result
+            buffer = new_buffer(kind, sizes)
             split = _create(
                 "graphc.write_split", ["buffer"] * len(parts), [buffer, *parts], axis=op.attributes["axis"]
             )
@@ -140,11 +133,11 @@ class JoinWriter:
         for view in stream.views:
             buffer = self._inverse(rw, view, buffer)
         with ir.InsertionPoint(rw.anchor), _location_of(stream.value, rw.anchor):
-            return _create("graphc.write", ["token"], [stream.value, buffer]).result
+            return write_to(stream.value, buffer)
 
     def _inverse(self, rw: Rewriter, view: Any, buffer: ir.Value) -> ir.Value:
         """The buffer for the operand of a view, in that of its result."""
-        if view.name in ("graphc.specify_shape", "tensor.cast"):
+        if view.name in SAME_ARRAY:
             return buffer
         source = view.operands[0]
         attributes: dict[str, ir.Attribute] = {"type": ir.TypeAttr.get(_known_type(source))}
@@ -173,7 +166,7 @@ def _sum(rw: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
 def _known_type(value: ir.Value) -> ir.Type:
     """The type of a value, with sizes that are known before casts: views drop axes of static size 1."""
     shape, element_type = list(value.type.shape), value.type.element_type
-    while _defining(value) in ("tensor.cast", "graphc.specify_shape"):
+    while _defining(value) in SAME_ARRAY:
         value = value.owner.operands[0]
         sizes = zip(shape, value.type.shape, strict=True)
         shape = [size if size >= 0 else known for size, known in sizes]
@@ -197,4 +190,4 @@ def _is_computed(value: ir.Value, block: ir.Block) -> bool:
         return False
     if owner.name == "scf.if":
         return True  # Each region computes its value there.
-    return owner.name.startswith("graphc.") and owner.name not in _NOT_COMPUTED
+    return computes(owner.operation)

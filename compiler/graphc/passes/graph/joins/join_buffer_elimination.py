@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import Rewriter
+from graphc.ir.views import JOINS, UPDATES_PART
 from graphc.ir.walk import functions, walk
 from graphc.passes.graph.joins._rules import JoinRules
 from graphc.passes.graph.joins._write_joins import JoinWriter
@@ -15,7 +16,7 @@ from graphc.passes.manager.base import Pass
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
-_JOINS = frozenset({"graphc.join", "graphc.update_slice"})
+_JOINS = frozenset({*JOINS, *UPDATES_PART})
 
 
 @dataclass
@@ -67,6 +68,6 @@ class JoinBufferElimination(Pass):
             simplifier = Rewriter(function, JoinRules().table())
             simplifier.run()
             writer = JoinWriter(self.min_eligible)
-            Rewriter(function, {"graphc.join": [writer.write]}).run()
+            Rewriter(function, {name: [writer.write] for name in JOINS}).run()
             for name, number in {**simplifier.counts, **writer.counts}.items():
                 self.count(name.replace("_", " "), number)

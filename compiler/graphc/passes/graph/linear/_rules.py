@@ -8,9 +8,11 @@ from typing import Any
 
 from graphc.ir.algebra import kind, registrar
 from graphc.ir.diagnostics import integer
+from graphc.ir.kinds import PRODUCTS
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.scan_view import is_scan
 from graphc.ir.views import dimshuffle, order_of, transposed_order
+from graphc.ir.walk import is_used_once
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
@@ -32,11 +34,6 @@ def _raises(op: ir.Operation) -> bool:
 
 def _i64(number: int) -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(number))
-
-
-def _has_one_use(value: ir.Value) -> bool:
-    uses = iter(value.uses)
-    return next(uses, None) is not None and next(uses, None) is None
 
 
 def _swapped(rw: Rewriter, x: ir.Value) -> ir.Value:
@@ -81,13 +78,13 @@ def _triangular(
 def _inverted(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, bool] | None:
     """A of inv(A) or its transpose, and whether it is transposed, if nobody else uses the inverse."""
     inner, turned = _unswapped(rw, x)
-    if not _has_one_use(x) or (turned and not _has_one_use(inner)):
+    if not is_used_once(x) or (turned and not is_used_once(inner)):
         return None
     a = rw.operand_of(inner, "graphc.inv")
     return None if a is None else (a, turned)
 
 
-@_rule("matmul")
+@_rule(*PRODUCTS)
 def product_with_inverse(rw: Rewriter, op: ir.Operation) -> Any:
     """inv(A) @ b and b @ inv(A)."""
     a, b = op.operands
@@ -178,7 +175,7 @@ def _factor(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, bool, bool] | None:
 
 def _factor_of_product(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, bool] | None:
     """A real Cholesky factor and whether it is lower, where x is L @ L.T or U.T @ U."""
-    product = rw.defining(x, "graphc.matmul")
+    product = rw.defined_by(x, PRODUCTS)
     if product is None or kind(rw, x) != "f":
         return None
     (left, turn_left), (right, turn_right) = (_unswapped(rw, v) for v in product.operands)

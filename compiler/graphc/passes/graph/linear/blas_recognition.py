@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.views import MOVES_AXES, dimshuffle, order_of, transposed_order
-from graphc.ir.walk import functions
+from graphc.ir.walk import functions, is_used_once
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
@@ -35,13 +36,9 @@ class BlasRecognition(Pass):
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
+            of_products = [_fold_operand_transpose, _outer_product, _inner_product, _pull_out_negation]
             rules: Any = {
-                "graphc.matmul": [
-                    _fold_operand_transpose,
-                    _outer_product,
-                    _inner_product,
-                    _pull_out_negation,
-                ],
+                **dict.fromkeys(PRODUCTS, of_products),
                 **{name: [_fold_result_transpose] for name in MOVES_AXES},
                 "graphc.reduce_sum": [_sum_of_outer_products],
             }
@@ -49,17 +46,6 @@ class BlasRecognition(Pass):
             rewriter.run()
             for name, number in rewriter.counts.items():
                 self.count(name.strip("_").replace("_", " "), number)
-
-
-def _flags(op: ir.Operation) -> tuple[bool, bool]:
-    return bool(op.attributes["transpose_a"].value), bool(op.attributes["transpose_b"].value)
-
-
-def _matmul(
-    rewriter: Rewriter, a: ir.Value, b: ir.Value, type_: ir.Type, transpose_a: bool, transpose_b: bool
-) -> ir.Value:
-    flags = {"transpose_a": ir.BoolAttr.get(transpose_a), "transpose_b": ir.BoolAttr.get(transpose_b)}
-    return rewriter.create("graphc.matmul", [a, b], type_, **flags)
 
 
 def _untransposed(rewriter: Rewriter, value: ir.Value) -> ir.Value | None:
@@ -82,18 +68,13 @@ def _untransposed(rewriter: Rewriter, value: ir.Value) -> ir.Value | None:
 def _fold_operand_transpose(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     """matmul(transpose(a), b) -> matmul(a, b) with the flag toggled."""
     a, b = op.operands
-    transpose_a, transpose_b = _flags(op)
+    transpose_a, transpose_b = flags_of(op)
     source_a, source_b = _untransposed(rewriter, a), _untransposed(rewriter, b)
     if source_a is None and source_b is None:
         return None
-    return _matmul(
-        rewriter,
-        a if source_a is None else source_a,
-        b if source_b is None else source_b,
-        op.results[0].type,
-        transpose_a ^ (source_a is not None),
-        transpose_b ^ (source_b is not None),
-    )
+    flags = transpose_a ^ (source_a is not None), transpose_b ^ (source_b is not None)
+    left, right = (x if source is None else source for x, source in ((a, source_a), (b, source_b)))
+    return matrix_product(left, right, flags, op.results[0].type, rewriter.create)
 
 
 def _fold_result_transpose(rewriter: Rewriter, op: ir.Operation) -> Any:
@@ -103,19 +84,14 @@ def _fold_result_transpose(rewriter: Rewriter, op: ir.Operation) -> Any:
     if rank < 2 or order_of(op) != transposed_order(rank):
         return None
     negated = rewriter.operand_of(value, "graphc.neg")
-    product = rewriter.defining(value if negated is None else negated, "graphc.matmul")
-    if product is None or not (_has_one_use(value) and (negated is None or _has_one_use(negated))):
+    inner = rewriter.defined_by(value if negated is None else negated, PRODUCTS)
+    if inner is None or not (is_used_once(value) and (negated is None or is_used_once(negated))):
         return None
-    a, b = product.operands
-    transpose_a, transpose_b = _flags(product)
+    a, b = inner.operands
+    transpose_a, transpose_b = flags_of(inner)
     type_ = op.results[0].type
-    result = _matmul(rewriter, b, a, type_, not transpose_b, not transpose_a)
+    result = matrix_product(b, a, (not transpose_b, not transpose_a), type_, rewriter.create)
     return result if negated is None else rewriter.create("graphc.neg", [result], type_)
-
-
-def _has_one_use(value: ir.Value) -> bool:
-    uses = iter(value.uses)
-    return next(uses, None) is not None and next(uses, None) is None
 
 
 def _oriented(rewriter: Rewriter, value: ir.Value, transposed: bool) -> ir.Value:
@@ -128,7 +104,7 @@ def _oriented(rewriter: Rewriter, value: ir.Value, transposed: bool) -> ir.Value
 def _summed_sizes(op: ir.Operation) -> tuple[int, int]:
     """Static sizes of the summed dimension as the two operands know them; negative where dynamic."""
     a, b = op.operands
-    transpose_a, transpose_b = _flags(op)
+    transpose_a, transpose_b = flags_of(op)
     return a.type.shape[-2 if transpose_a else -1], b.type.shape[-1 if transpose_b else -2]
 
 
@@ -146,7 +122,7 @@ def _outer_product(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     if _summed_sizes(op) != (1, 1) or _broadcasts(op):
         return None
     a, b = op.operands
-    transpose_a, transpose_b = _flags(op)
+    transpose_a, transpose_b = flags_of(op)
     a, b = _oriented(rewriter, a, transpose_a), _oriented(rewriter, b, transpose_b)
     return rewriter.create("graphc.mul", [a, b], op.results[0].type)
 
@@ -159,16 +135,15 @@ def _inner_product(rewriter: Rewriter, op: ir.Operation) -> Any:
     if _broadcasts(op):
         return None
     a, b = op.operands
-    transpose_a, transpose_b = _flags(op)
+    transpose_a, transpose_b = flags_of(op)
     a, b = _oriented(rewriter, a, transpose_a), _oriented(rewriter, b, not transpose_b)
     rank = len(result.shape)
     shape = [x if x >= 0 else y for x, y in zip(a.type.shape, b.type.shape, strict=True)]
     product = rewriter.create("graphc.mul", [a, b], tensor_type(shape, result.element_type))
     summed = tensor_type(shape[:-1], result.element_type)
-    axes = ir.DenseI64ArrayAttr.get([rank - 1])
     # As accurate as BLAS's.
     narrow = {} if str(result.element_type) in ("f64", "complex<f64>") else {"narrow": ir.UnitAttr.get()}
-    total = rewriter.create("graphc.reduce_sum", [product], summed, axes=axes, **narrow)
+    total = reduce("sum", product, [rank - 1], summed, rewriter.create, **narrow)
     return dimshuffle(total, [*range(rank - 1), -1], result, rewriter.create)
 
 
@@ -192,7 +167,7 @@ def _sum_of_outer_products(rewriter: Rewriter, op: ir.Operation) -> ir.Value | N
     element = op.results[0].type.element_type
     # The sum of float32 without `narrow` is more accurate than a product of matrices.
     exact = str(element) in ("f64", "complex<f64>") or (str(element) == "f32" and "narrow" in op.attributes)
-    if product is None or len(axes) != 1 or not exact or not _has_one_use(product.results[0]):
+    if product is None or len(axes) != 1 or not exact or not is_used_once(product.results[0]):
         return None
     a, b = product.operands
     summed, m, n = axes[0], list(a.type.shape), list(b.type.shape)
@@ -207,7 +182,7 @@ def _sum_of_outer_products(rewriter: Rewriter, op: ir.Operation) -> ir.Value | N
     left = _viewed(rewriter, a, [rows[0], summed])
     right = _viewed(rewriter, b, [summed, columns[0]])
     type_ = tensor_type([m[rows[0]], n[columns[0]]], element)
-    result = _matmul(rewriter, left, right, type_, False, False)
+    result = matrix_product(left, right, (False, False), type_, rewriter.create)
     kept = [axis for axis in range(len(m)) if axis != summed]
     order = [{rows[0]: 0, columns[0]: 1}.get(axis, -1) for axis in kept]
     if order == [0, 1]:
@@ -222,5 +197,6 @@ def _pull_out_negation(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     if (x is None and y is None) or str(a.type.element_type) == "i1":
         return None
     type_ = op.results[0].type
-    product = _matmul(rewriter, a if x is None else x, b if y is None else y, type_, *_flags(op))
+    left, right = a if x is None else x, b if y is None else y
+    product = matrix_product(left, right, flags_of(op), type_, rewriter.create)
     return product if x is not None and y is not None else rewriter.create("graphc.neg", [product], type_)

@@ -8,7 +8,7 @@ from typing import Any
 from graphc.ir.algebra import registrar
 from graphc.ir.checks import says_sizes, size_of
 from graphc.ir.rewrite import Rewriter, RuleTable
-from graphc.ir.views import MOVES_AXES, TAKES_PART, bounds_of
+from graphc.ir.views import MOVES_AXES, RESIZES, TAKES_PART, bounds_of, repeated
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
@@ -128,7 +128,7 @@ def decided_extreme(rw: Rewriter, op: ir.Operation) -> Any:
     return None
 
 
-@_rule("reshape", "broadcast_to", "specify_shape")
+@_rule(*RESIZES)
 def useless_resize(rw: Rewriter, op: ir.Operation) -> Any:
     x = op.operands[0]
     rank = len(op.results[0].type.shape)
@@ -147,7 +147,7 @@ def second_as_broadcast(rw: Rewriter, op: ir.Operation) -> ir.Value:
     sizes = [size_of(rw, y if size == 1 else x, axis) for axis, size in enumerate(x.type.shape)]
     if x in rw.defs:
         rw.measured.append(rw.defs[x])
-    return rw.create("graphc.broadcast_to", [y, *sizes], op.results[0].type)
+    return repeated(y, sizes, op.results[0].type, rw.create)
 
 
 @_rule(*MOVES_AXES)

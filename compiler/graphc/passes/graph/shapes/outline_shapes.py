@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.constants import CONSTANTS
 from graphc.ir.diagnostics import fail
 from graphc.ir.rewrite import Rewriter, erase_unused, is_removable
 from graphc.ir.totality import Totality
@@ -144,7 +145,7 @@ class OutlineShapes(Pass):
         """Whether an operation is no array computation."""
         if op.name.startswith("graphc.scan"):
             return False
-        return not op.name.startswith("graphc.") or op.name == "graphc.constant" or self._is_scalar_work(op)
+        return not op.name.startswith("graphc.") or op.name in CONSTANTS or self._is_scalar_work(op)
 
     def _is_scalar_work(self, op: ir.Operation) -> bool:
         """Whether all operands and the result of an operation have at most one element."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ir.algebra import is_unit, kind, registrar
+from graphc.ir.kinds import FOLDS, fold_of
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
-from graphc.ir.views import MOVES_AXES
+from graphc.ir.views import MOVES_AXES, REPEATS, repeated
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -40,15 +41,13 @@ def function_of_literal(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 @_rule(*_FUNCTIONS)
 def function_of_repeated(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """f(broadcast_to(x, ...)) -> broadcast_to(f(x), ...)."""
-    view = rw.defining(op.operands[0], "graphc.broadcast_to")
+    view = rw.defined_by(op.operands[0], REPEATS)
     if view is None:
         return None
     x, *sizes = view.operands
     type_ = op.results[0].type
     narrow = tensor_type(x.type.shape, type_.element_type)
-    return rw.create(
-        "graphc.broadcast_to", [rw.create(op.name, [x], narrow, **_attributes(op)), *sizes], type_
-    )
+    return repeated(rw.create(op.name, [x], narrow, **_attributes(op)), sizes, type_, rw.create)
 
 
 @_rule(*_OF_SEVERAL)
@@ -70,17 +69,17 @@ def repeated_operand(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return None
 
 
-@_rule("reduce_sum", "reduce_max", "reduce_min", "reduce_and", "reduce_or")
+@_rule(*FOLDS)
 def reduction_of_repeated(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Of one number, a known number of times."""
-    x, result = op.operands[0], op.results[0]
-    number = rw.splat(x)
+    x, result, fold = op.operands[0], op.results[0], fold_of(op)
+    number = None if fold == "prod" else rw.splat(x)
     count = 1
     for axis in op.attributes["axes"]:
         count *= max(x.type.shape[axis], 0)
     if number is None or not count or kind(rw, x) not in "biuf" or rw.dtype(x) != rw.dtype(result):
         return None
-    if op.name == "graphc.reduce_sum":
+    if fold == "sum":
         if kind(rw, x) == "b":
             return None
         with np.errstate(all="ignore"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.algebra import is_normal, kind, registrar, split_constant, unary
+from graphc.ir.kinds import fold_of, reduce, reduced_axes
 from graphc.ir.patterns import rules
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import SAME_ELEMENTS, dimshuffle, order_of, restored_order
@@ -68,8 +69,8 @@ def log_of_exp_sum(rw: Rewriter, op: ir.Operation) -> Any:
 
 def _exp_sum(rw: Rewriter, value: ir.Value) -> tuple[ir.Value, ir.Operation] | None:
     """(x, reduction) of `sum(exp(x))`, unless x is shifted by a maximum already."""
-    reduction = rw.defining(value, "graphc.reduce_sum")
-    if reduction is None:
+    reduction = rw.defs.get(value)
+    if reduction is None or fold_of(reduction) != "sum":
         return None
     x = rw.operand_of(reduction.operands[0], "graphc.exp")
     return None if x is None or _is_shifted(rw, x) else (x, reduction)
@@ -83,7 +84,7 @@ def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
     op = rw.defs.get(difference.operands[1])
     while op is not None and (op.name in SAME_ELEMENTS or op.name in ("graphc.switch", "graphc.identity")):
         op = rw.defs.get(op.operands[1 if op.name == "graphc.switch" else 0])
-    return op is not None and op.name == "graphc.reduce_max"
+    return fold_of(op) == "max"
 
 
 def _with_axes_back(rw: Rewriter, value: ir.Value, like: ir.Value, axes: list[int]) -> ir.Value:
@@ -97,12 +98,12 @@ def _with_axes_back(rw: Rewriter, value: ir.Value, like: ir.Value, axes: list[in
 
 def _log_sum_exp(rw: Rewriter, x: ir.Value, reduction: ir.Operation) -> ir.Value:
     """The shifted form. The shift is 0 where the maximum is not finite, so that no inf - inf appears."""
-    axes, type_ = reduction.attributes["axes"], reduction.results[0].type
-    top = rw.create("graphc.reduce_max", [x], type_, axes=axes, allow_empty=ir.BoolAttr.get(True))
+    axes, type_ = reduced_axes(reduction), reduction.results[0].type
+    top = reduce("max", x, axes, type_, rw.create, allow_empty=ir.BoolAttr.get(True))
     finite = rw.create("graphc.isfinite", [top], tensor_type(type_.shape, ir.IntegerType.get_signless(1)))
     shift = rw.create("graphc.switch", [finite, top, rw.scalar_like(0, top)], type_)
     centred = rw.create("graphc.sub", [x, _with_axes_back(rw, shift, x, list(axes))], x.type)
-    total = rw.create("graphc.reduce_sum", [unary(rw, "exp", centred)], type_, axes=axes)
+    total = reduce("sum", unary(rw, "exp", centred), axes, type_, rw.create)
     return rw.create("graphc.add", [unary(rw, "log", total), shift], type_)
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.algebra import kind, registrar, unit_splat
+from graphc.ir.kinds import FOLDS
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
-from graphc.ir.views import MOVES_AXES, dimshuffle, order_of
+from graphc.ir.views import MOVES_AXES, RESHAPES, dimshuffle, order_of, reshaped
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
 _OF_NUMBERS = "exp log log1p expm1 sqr sqrt neg abs sigmoid softplus tanh reciprocal".split()
-_REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or")
 
 
 def _i64s(values: list[int]) -> ir.Attribute:
@@ -28,7 +28,7 @@ def _flags(op: ir.Operation) -> dict[str, Any]:
     return {"allow_empty": attributes["allow_empty"]} if "allow_empty" in attributes else {}
 
 
-@_rule(*_REDUCTIONS)
+@_rule(*FOLDS)
 def reduce_trivial(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Over no axes, or only over axes of size 1: a view."""
     x, axes = op.operands[0], list(op.attributes["axes"])
@@ -41,7 +41,7 @@ def reduce_trivial(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return dimshuffle(x, order, op.results[0].type, rw.create)
 
 
-@_rule(*_REDUCTIONS)
+@_rule(*FOLDS)
 def reduce_of_reduce(rw: Rewriter, op: ir.Operation) -> Any:
     inner = rw.defining(op.operands[0], op.name)
     if inner is None or _flags(inner) != _flags(op):
@@ -52,7 +52,7 @@ def reduce_of_reduce(rw: Rewriter, op: ir.Operation) -> Any:
     return rw.create(op.name, [x], op.results[0].type, axes=_i64s(axes), **_flags(op))
 
 
-@_rule(*_REDUCTIONS)
+@_rule(*FOLDS)
 def reduce_of_permutation(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Reduces before moving axes, if the kept axes come out in their old order."""
     view = rw.defs.get(op.operands[0])
@@ -74,7 +74,7 @@ def sum_of_neg(rw: Rewriter, op: ir.Operation) -> Any:
     if x is None:
         return None
     type_ = op.results[0].type
-    total = rw.create("graphc.reduce_sum", [x], type_, axes=op.attributes["axes"])
+    total = rw.create(op.name, [x], type_, axes=op.attributes["axes"])
     return rw.create("graphc.neg", [total], type_)
 
 
@@ -92,7 +92,7 @@ def sum_of_scaled(rw: Rewriter, op: Any) -> Any:
         if number.dtype.kind == "f" and not (np.isfinite(number) and abs(number) >= 1):
             return None
         type_ = op.results[0].type
-        total = rw.create("graphc.reduce_sum", [value], type_, axes=op.attributes["axes"])
+        total = rw.create(op.name, [value], type_, axes=op.attributes["axes"])
         return rw.create("graphc.mul", [total, rw.scalar_like(number, total)], type_)
     return None
 
@@ -123,19 +123,19 @@ def function_of_one_number(rw: Rewriter, op: ir.Operation) -> Any:
     return dimshuffle(value, order, type_, rw.create)
 
 
-@_rule("reshape")
+@_rule(*RESHAPES)
 def reshape_of_reshape(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Only the last shape counts, if the inner reshape is certain to succeed."""
-    inner = rw.defining(op.operands[0], "graphc.reshape")
+    inner = rw.defined_by(op.operands[0], RESHAPES)
     if inner is None:
         return None
     x, *sizes = inner.operands
     if rw.dims.count(rw.dims.shape(x)) != rw.dims.count(rw.dims.size(size) for size in sizes):
         return None
-    return rw.create("graphc.reshape", [x, *list(op.operands)[1:]], op.results[0].type)
+    return reshaped(x, list(op.operands)[1:], op.results[0].type, rw.create)
 
 
-@_rule("reshape")
+@_rule(*RESHAPES)
 def reshape_of_units(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """A reshape that only inserts and drops axes of size 1 is a view."""
     x, type_ = op.operands[0], op.results[0].type

@@ -10,14 +10,13 @@ import numpy as np
 
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import Rewriter, is_tensor, tensor_type
-from graphc.ir.views import GATHERS
+from graphc.ir.traits.interfaces import SIZES
+from graphc.ir.views import TAKES_ROW
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
-
-_NOT_FOLDED = ("graphc.constant", "graphc.check", "graphc.scan", "graphc.random")
 
 
 @dataclass
@@ -46,8 +45,7 @@ class ConstantFolding(Pass):
             self.count("folded", sum(rewriter.counts.values()))
 
     def _fold(self, rewriter: Any, op: Any) -> Any:
-        name = op.name
-        if not name.startswith("graphc.") or name.startswith(_NOT_FOLDED):
+        if not op.name.startswith("graphc.") or op.name in TAKES_ROW or not len(op.results):
             return None
         values = []
         for operand in op.operands:
@@ -55,7 +53,7 @@ class ConstantFolding(Pass):
             if value is None or (isinstance(value, np.ndarray) and value.size > self.max_elements):
                 return None
             values.append(value)
-        if not values or not is_tensor(op.results[0]) or not self._is_small(op, values):
+        if not values or not is_tensor(op.results[0]) or not self._is_small(rewriter, op):
             return None
         element_type = op.results[0].type.element_type
         try:
@@ -66,13 +64,15 @@ class ConstantFolding(Pass):
             return None
         return rewriter.literal(result, tensor_type(result.shape, element_type))
 
-    def _is_small(self, op: ir.Operation, values: list[int | np.ndarray]) -> bool:
-        """Whether the result is known to be small before it is computed."""
-        sizes = [value for value in values if isinstance(value, int)]
-        name = op.name
-        if name in ("graphc.broadcast_to", "graphc.iota"):
-            return all(size >= 0 for size in sizes) and int(np.prod(sizes, dtype=object)) <= self.max_elements
-        if name == "graphc.matmul" or name in GATHERS:
-            shape = op.results[0].type.shape
-            return all(size >= 0 for size in shape) and int(np.prod(shape)) <= self.max_elements
-        return True
+    def _is_small(self, rewriter: Rewriter, op: ir.Operation) -> bool:
+        """Whether the result is known to be small before it is computed; elementwise ones nearly are."""
+        rule = SIZES.get(op.name)
+        count = 1
+        for known, equal in zip(op.results[0].type.shape, rule(op) if rule else (), strict=False):
+            if known < 0 and equal:
+                x, axis = equal[0]
+                known = rewriter.constant(x) if axis < 0 else x.type.shape[axis]
+            count *= known
+            if known < 0:
+                return False
+        return count <= self.max_elements

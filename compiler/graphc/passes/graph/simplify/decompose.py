@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.kinds import reduce, reduced_axes
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.views import dimshuffle, restored_order
 from graphc.ir.walk import functions
@@ -52,13 +53,13 @@ class _Normaliser:
     def __init__(self, rewriter: Rewriter, op: ir.Operation) -> None:
         self._ir, self._rw, self._tensor_type = ir, rewriter, tensor_type
         x = op.operands[0]
-        self._axes = op.attributes["axes"]
+        self._axes = reduced_axes(op)
         self._half = str(x.type.element_type) == "f16"
         self.result_type = op.results[0].type
         if self._half:
             x = rewriter.create("graphc.cast", [x], tensor_type(x.type.shape, ir.F32Type.get()))
         self.x = x
-        top = self._reduce("graphc.reduce_max", x, allow_empty=ir.BoolAttr.get(True))
+        top = self._reduce("max", x, allow_empty=ir.BoolAttr.get(True))
         if "guarded" in op.attributes:
             finite = tensor_type(top.type.shape, ir.IntegerType.get_signless(1))
             flag = rewriter.create("graphc.isfinite", [top], finite)
@@ -66,7 +67,7 @@ class _Normaliser:
         self.centred = self.binary("sub", x, self._keep_dims(top))
         self.exp = rewriter.create("graphc.exp", [self.centred], x.type)
         narrow = ir.UnitAttr.get()
-        self.total = self._keep_dims(self._reduce("graphc.reduce_sum", self.exp, narrow=narrow))
+        self.total = self._keep_dims(self._reduce("sum", self.exp, narrow=narrow))
 
     def binary(self, name: str, a: ir.Value, b: ir.Value) -> ir.Value:
         return self._rw.create(f"graphc.{name}", [a, b], a.type)
@@ -78,10 +79,7 @@ class _Normaliser:
         return self._rw.create("graphc.cast", [value], self.result_type) if self._half else value
 
     def _reduce(self, name: str, value: ir.Value, **attributes: Any) -> ir.Value:
-        removed = set(self._axes)
-        shape = [size for axis, size in enumerate(value.type.shape) if axis not in removed]
-        type_ = self._tensor_type(shape, value.type.element_type)
-        return self._rw.create(name, [value], type_, axes=self._axes, **attributes)
+        return reduce(name, value, self._axes, None, self._rw.create, **attributes)
 
     def _keep_dims(self, value: ir.Value) -> ir.Value:
         order = restored_order(len(self.x.type.shape), list(self._axes))

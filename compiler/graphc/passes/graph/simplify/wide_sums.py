@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from math import prod
 
+from graphc.ir.kinds import fold_of
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.walk import functions, walk
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
-_REDUCTIONS = frozenset({"graphc.reduce_sum", "graphc.reduce_prod"})
+_WIDENED = ("sum", "prod")
 # Sums of two numbers are rounded to the same one in any precision.
 _FEW = 2
 
@@ -33,7 +34,7 @@ class WideSums(Pass):
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
-            for op in [op for op in walk(function) if op.name in _REDUCTIONS]:
+            for op in [op for op in walk(function) if fold_of(op) in _WIDENED]:
                 if _widen(op):
                     self.count("wide accumulators")
 
