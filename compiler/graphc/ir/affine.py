@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from graphc.ir.constants import CONSTANTS
+from graphc.ir.index_code import predicate_of
 from graphc.ir.scan_view import is_scan
 from graphc.ir.views import order_of
 from graphc_dialects._mlir import ir
@@ -212,7 +213,7 @@ class Evaluator:
         return None
 
     def _compare(self, op: ir.Operation, depth: int) -> bool | None:
-        predicate = op.attributes["predicate"].value
+        predicate = predicate_of(op)
         a, b = op.operands
         if predicate < 2:
             if self._nonzero is not None and key_of(b) == 0 and same_size(a, self._nonzero):

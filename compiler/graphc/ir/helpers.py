@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from graphc.ir.build import declare
+from graphc.ir.walk import symbol_of
 from graphc.library.helpers import KINDS, Helper
 from graphc_dialects._mlir import ir
 
@@ -47,7 +48,7 @@ def declared(module: ir.Module) -> dict[str, Helper]:
     for op in module.body.operations:
         helper = helper_of(op.operation)
         if helper is not None:
-            found[ir.StringAttr(op.operation.attributes["sym_name"]).value] = helper
+            found[symbol_of(op.operation)] = helper
     return found
 
 

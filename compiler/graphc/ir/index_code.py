@@ -28,6 +28,11 @@ def compare(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
     return ir.Operation.create("arith.cmpi", [i1], [a, b], attributes).result
 
 
+def predicate_of(comparison: ir.Operation) -> int:
+    """The predicate of an `arith.cmpi`, by its number."""
+    return int(comparison.attributes["predicate"].value)
+
+
 def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
     """`arith.select` at the current insertion point."""
     return ir.Operation.create("arith.select", [a.type], [condition, a, b]).result

@@ -66,7 +66,22 @@ def create_here(
 
 def order_of(op: ir.Operation | None) -> list[int] | None:
     """The order of an operation that moves axes, else None."""
-    return list(op.attributes["order"]) if op is not None and op.name in MOVES_AXES else None
+    return axes_order(op) if op is not None and op.name in MOVES_AXES else None
+
+
+def axes_order(op: ir.Operation) -> list[int]:
+    """The attribute `order`."""
+    return list(op.attributes["order"])
+
+
+def axis_of(op: ir.Operation) -> int:
+    """The attribute `axis`."""
+    return int(op.attributes["axis"].value)
+
+
+def accumulates(op: ir.Operation) -> bool:
+    """Whether an update adds to the elements, instead of replacing them."""
+    return bool(op.attributes["accumulate"].value)
 
 
 def moved_type(type_: ir.Type, order: Sequence[int]) -> ir.RankedTensorType:

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphc_dialects._mlir import ir
 from graphc_dialects.walk import walk, walk_for
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 # Beginnings of the names of functions that outline-loops and parallel-loops have made of loops.
 LOOPS = ("graphc_part_", "graphc_body_")
@@ -29,6 +27,17 @@ def functions(module: ir.Module) -> list[ir.Operation]:
     """The `func.func` operations of a module that have a body."""
     found = [op.operation for op in module.body.operations]
     return [op for op in found if op.name == "func.func" and len(op.regions[0].blocks)]
+
+
+def symbol_of(op: ir.Operation) -> str:
+    """The name of a function, or of another operation that has one; else nothing."""
+    attributes = op.attributes
+    return str(ir.StringAttr(attributes["sym_name"]).value) if "sym_name" in attributes else ""
+
+
+def signature_of(function: ir.Operation) -> ir.FunctionType:
+    """The type of a `func.func`."""
+    return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
 
 
 def blocks_outside_loops(function: ir.Operation) -> list[ir.Block]:

@@ -14,6 +14,7 @@ from graphc.ir.kinds import REDUCTIONS, static_shape
 from graphc.ir.scan_view import scans
 from graphc.ir.traits.interfaces import SIZES, broadcast_sizes
 from graphc.ir.views import INLINED, MOVES_AXES, TAKES_PART, TAKES_ROW
+from graphc.ir.walk import signature_of, symbol_of
 from graphc.lowering.destinations import Destinations
 from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
@@ -200,8 +201,8 @@ class FunctionConverter:
 
     def run(self) -> None:
         """Creates the converted function and erases the old one."""
-        name = ir.StringAttr(self._old.attributes["sym_name"]).value
-        old_type = ir.FunctionType(ir.TypeAttr(self._old.attributes["function_type"]).value)
+        name = symbol_of(self._old)
+        old_type = signature_of(self._old)
         inputs = [self._argument_type(t) for t in old_type.inputs]
         returns_tensors = all(isinstance(t.maybe_downcast(), ir.RankedTensorType) for t in old_type.results)
         lent = self.donations.pairs

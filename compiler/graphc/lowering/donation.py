@@ -20,7 +20,7 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.donations import OFFERED, Donated, Donation, offered
 from graphc.ir.scan_view import scans
 from graphc.ir.views import INLINED, RENAMES, TAKES_ROW
-from graphc.ir.walk import walk
+from graphc.ir.walk import symbol_of, walk
 from graphc.lowering.donation_starts import Reads, Refused, Start, find_start, require_harmless
 from graphc.lowering.equal_sizes import have_same_sizes
 from graphc.lowering.polls import FEW
@@ -78,7 +78,7 @@ class Donations:
     @classmethod
     def of_module(cls, module: ir.Module, function: ir.Operation) -> Donations:
         """The decisions for a function by what its module offers, which is about `@main`."""
-        if ir.StringAttr(function.attributes["sym_name"]).value != "main":
+        if symbol_of(function) != "main":
             return cls(function, ())
         return cls(function, _requests(module, function))
 

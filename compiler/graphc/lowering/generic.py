@@ -19,7 +19,7 @@ from graphc.ir.build import fill
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.types import dtype_of, storage_name
-from graphc.ir.views import GATHERS, INLINED
+from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of
 from graphc.lowering.reductions import REDUCERS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS
@@ -283,7 +283,7 @@ class GenericBuilder:
 
     def _dimshuffle(self, op: ir.Operation, coordinates: Coordinates) -> Scalar:
         source: list[Any] = [ZERO] * len(static_shape(op.operands[0]))
-        for position, axis in enumerate(op.attributes["order"]):
+        for position, axis in enumerate(axes_order(op)):
             if axis >= 0:
                 source[axis] = coordinates[position]
         return self.read(op.operands[0], tuple(source))
@@ -331,7 +331,7 @@ class GenericBuilder:
 
     def _take(self, op: ir.Operation, coordinates: Coordinates) -> Scalar:
         source, indices = op.operands
-        axis = op.attributes["axis"].value
+        axis = axis_of(op)
         rank = len(static_shape(indices))
         position = self.read(indices, coordinates[axis : axis + rank])
         size = self._context.sizes_of(source)[axis]

@@ -14,7 +14,16 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.build import fill_buffer
-from graphc.ir.scan_view import ScanView, is_state, new_rows_of, retention, taps_of, window_of, writes_of
+from graphc.ir.scan_view import (
+    ScanView,
+    is_state,
+    new_rows_of,
+    retention,
+    tap_of,
+    taps_of,
+    window_of,
+    writes_of,
+)
 from graphc.ir.types import dtype_of
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork
@@ -229,7 +238,7 @@ class ScalarRows(Rows):
     def begin(self, carried: list[ir.Value], step: ir.Value, t: ir.Value) -> None:
         self._window, self._step = carried, step
         for op in self.reads:
-            tap = ir.IntegerAttr(op.attributes["tap"]).value
+            tap = tap_of(op)
             self.context.define_scalar(op.results[0], Scalar(carried[self.window + tap], self.dtype))
 
     def end(self) -> list[ir.Value]:
@@ -328,7 +337,7 @@ class BufferRows(Rows):
         for value, target in zip(self.values, self._targets, strict=False) if not self.apart else ():
             self.context.destinations.offer_row(value, target)
         for op in self.reads:
-            tap = ir.IntegerAttr(op.attributes["tap"]).value
+            tap = tap_of(op)
             pointer = self._window[self.window + tap] if self._window else self._earlier(tap)
             kind = build.storage_type(op.results[0].type)
             self.context.define(op.results[0], read(pointer, kind))

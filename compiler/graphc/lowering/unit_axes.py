@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.views import axes_order
 from graphc_dialects._mlir import ir
 
 
@@ -24,7 +25,7 @@ def unit_dimshuffle(context: Any, op: ir.Operation) -> ir.Value | None:
     Returns:
         A view of the source's tensor; None if the operation permutes axes.
     """
-    order = list(op.attributes["order"])
+    order = axes_order(op)
     kept = [axis for axis in order if axis >= 0]
     if kept != sorted(kept):
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.ownership import updates_in_place
 from graphc.ir.types import dtype_of
+from graphc.ir.views import accumulates, axis_of
 from graphc.lowering.rules import lowers
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _accumulates(op: ir.Operation) -> bool:
-    return ir.BoolAttr(op.attributes["accumulate"]).value
+    return accumulates(op)
 
 
 def _sum(dtype: np.dtype, old: ir.Value, new: ir.Value) -> ir.Value:
@@ -118,7 +119,7 @@ def put(context: FunctionConverter, op: ir.Operation) -> None:
     """x with rows along one axis set or increased at integer positions; duplicates act in order."""
     y, indices = (context.tensor_of(v) for v in list(op.operands)[1:])
     x = _to_update(context, op)
-    axis = ir.IntegerAttr(op.attributes["axis"]).value
+    axis = axis_of(op)
     dtype = dtype_of(op.results[0].type.element_type)
     element = ir.RankedTensorType(y.type).element_type
     index_rank = ir.RankedTensorType(indices.type).rank

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
-from graphc.ir.views import INLINED
+from graphc.ir.views import INLINED, axes_order, axis_of
 from graphc.lowering.destination import Destination, Size, add
 from graphc.lowering.destinations import is_empty
 from graphc.lowering.rules import lowers
@@ -57,7 +57,7 @@ def _is_reshaped(buffer: ir.Value) -> bool:
 def write_split(context: FunctionConverter, op: ir.Operation) -> None:
     """The parts begin where the ones before end."""
     whole = context.destinations.of_buffer(op.operands[0])
-    axis = ir.IntegerAttr(op.attributes["axis"]).value
+    axis = axis_of(op)
     position: Size = 0
     for part, value in zip(op.results, list(op.operands)[1:], strict=True):
         size = context.index_of(value)
@@ -70,7 +70,7 @@ def write_view(context: FunctionConverter, op: ir.Operation) -> None:
     """A permutation of the axes, or another shape."""
     source = context.destinations.of_buffer(op.operands[0])
     if "order" in op.attributes:
-        view = source.permuted(list(op.attributes["order"]))
+        view = source.permuted(axes_order(op))
     else:
         view = source.reshaped([context.index_of(size) for size in list(op.operands)[1:]])
     context.destinations.describe(op.results[0], view)
@@ -90,7 +90,7 @@ def write_value(context: FunctionConverter, op: ir.Operation) -> None:
 def join(context: Any, op: Any) -> None:
     """A join whose operands are not written in place: each is copied, or computed if it is a view."""
     result = op.results[0]
-    axis = ir.IntegerAttr(op.attributes["axis"]).value
+    axis = axis_of(op)
     parts = [context.sizes_of(x)[axis] for x in op.operands]
     total: Size = 0
     for part in parts:

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.backends.contexts import shared_context
 from graphc.backends.interpret.interpreter import checks, run_function
-from graphc.ir.walk import functions
+from graphc.ir.walk import functions, symbol_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.executable import Executable
@@ -27,7 +27,7 @@ class Interpreted(Executable):
         self._context = shared_context()
         with self._context:
             self.module = ir.Module.parse(artifact.code.decode())
-        by_name = {op.attributes["sym_name"].value: op for op in functions(self.module)}
+        by_name = {symbol_of(op): op for op in functions(self.module)}
         self.has_shapes = "shapes" in by_name
         self.n_arguments = len(by_name["main"].regions[0].blocks[0].arguments)
         self._status = {check: i for i, check in enumerate(checks(self.module), 1)}

@@ -21,7 +21,7 @@ from graphc.ir.references import (
     kernel_reference,
     random_reference,
 )
-from graphc.ir.walk import functions
+from graphc.ir.walk import functions, symbol_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import checks_in
 from graphc_dialects.elementwise import ELEMENTWISE
@@ -64,7 +64,7 @@ def run_function(
         none of graphc's and none of the upstream ones used in this stage.
     """
     for function in functions(module):
-        if function.attributes["sym_name"].value == name:
+        if symbol_of(function) == name:
             return _Frame(function, inputs, failed).run()
     raise ValueError(f"the module has no function @{name}")
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.constants import element_dtype
+from graphc.ir.index_code import predicate_of
 from graphc_dialects._mlir import ir
 
 
@@ -73,7 +74,7 @@ _PREDICATES: list[Callable[[Any, Any], Any]] = [
 
 
 def _compare(op: ir.Operation, a: int, b: int) -> bool:
-    predicate = op.attributes["predicate"].value
+    predicate = predicate_of(op)
     if predicate < 6:
         # A truth value is the number -1.
         a, b = (-int(x) if isinstance(x, bool) else x for x in (a, b))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.ir.constants import element_dtype
+from graphc.ir.views import axes_order, axis_of
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -25,7 +26,7 @@ def _buffer(op: ir.Operation, *sizes: int) -> list[np.ndarray]:
 
 
 def _split(op: ir.Operation, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
-    axis = op.attributes["axis"].value
+    axis = axis_of(op)
     if sum(sizes) != buffer.shape[axis] or min(sizes) < 0:
         raise ValueError(f"write_split: parts of sizes {sizes} are not axis {axis} of {buffer.shape}")
     return np.split(buffer, np.cumsum(sizes)[:-1], axis)
@@ -33,7 +34,7 @@ def _split(op: ir.Operation, buffer: np.ndarray, *sizes: int) -> list[np.ndarray
 
 def _view(op: ir.Operation, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
     if "order" in op.attributes:
-        order = list(op.attributes["order"])
+        order = axes_order(op)
         dropped = tuple(axis for axis in range(buffer.ndim) if axis not in order)
         ranks = {axis: position for position, axis in enumerate(sorted(x for x in order if x >= 0))}
         moved = np.squeeze(buffer, dropped).transpose([ranks[axis] for axis in order if axis >= 0])

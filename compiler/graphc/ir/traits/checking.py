@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from graphc.ir.checks import PREDICATES, SizeChecks
+from graphc.ir.index_code import predicate_of
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.traits.interfaces import CHECKS
 from graphc_dialects._mlir import ir
@@ -13,7 +14,7 @@ from graphc_dialects._mlir import ir
 def _passed(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     """What a check that is there already says of sizes."""
     made = rw.defining(op.operands[0], "arith.cmpi")
-    if made is not None and made.attributes["predicate"].value == PREDICATES["eq"]:
+    if made is not None and predicate_of(made) == PREDICATES["eq"]:
         a, b = made.operands
         if isinstance(a.type, ir.IndexType):
             keys = rw.dims.size(a), rw.dims.size(b)

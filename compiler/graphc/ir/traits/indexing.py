@@ -28,7 +28,16 @@ from graphc.ir.traits.interfaces import (
     given_sizes,
     sizes_of,
 )
-from graphc.ir.views import GATHERS, INLINED, TAKES_PART, UPDATES, UPDATES_PART, bounds_of
+from graphc.ir.views import (
+    GATHERS,
+    INLINED,
+    TAKES_PART,
+    UPDATES,
+    UPDATES_PART,
+    accumulates,
+    axis_of,
+    bounds_of,
+)
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 
@@ -38,14 +47,6 @@ GATHERS("graphc.take")
 UPDATES("graphc.update_slice", "graphc.put")
 UPDATES_PART("graphc.update_slice")
 INLINED("graphc.slice")
-
-
-def _axis(op: ir.Operation) -> int:
-    return int(op.attributes["axis"].value)
-
-
-def _accumulates(op: ir.Operation) -> bool:
-    return bool(op.attributes["accumulate"].value)
 
 
 # -- slices --------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def _slice(op: ir.Operation, x: np.ndarray, *bounds: int) -> np.ndarray:
 @REFERENCE("graphc.update_slice")
 def _update_slice(op: ir.Operation, x: np.ndarray, y: np.ndarray, *bounds: int) -> np.ndarray:
     where, result = positions(x, bounds), x.copy()
-    result[where] = result[where] + y if _accumulates(op) else y
+    result[where] = result[where] + y if accumulates(op) else y
     return result
 
 
@@ -186,32 +187,32 @@ PARTS("graphc.slice")(LiftRule(_of_slice, _slice_part))
 
 @SIZES("graphc.take")
 def _take_sizes(op: ir.Operation) -> Sizes:
-    axis = _axis(op)
+    axis = axis_of(op)
     source, indices = (sizes_of(x) for x in op.operands)
     return [*source[:axis], *indices, *source[axis + 1 :]]
 
 
 @REFERENCE("graphc.take")
 def _take(op: ir.Operation, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    return np.take(x, indices, axis=_axis(op))
+    return np.take(x, indices, axis=axis_of(op))
 
 
 @REFERENCE("graphc.put")
 def _put(op: ir.Operation, x: np.ndarray, y: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    axis, result = _axis(op), x.copy()
+    axis, result = axis_of(op), x.copy()
     front: tuple[Any, ...] = (slice(None),) * axis
     trailing = x.ndim - axis - 1
     for position in np.ndindex(indices.shape):
         row = y[front + position + (slice(None),) * trailing]
         target = (*front, indices[position])
-        result[target] = result[target] + row if _accumulates(op) else row
+        result[target] = result[target] + row if accumulates(op) else row
     return result
 
 
 @TOTAL("graphc.take")
 def _take_is_total(totality: Totality, op: ir.Operation) -> bool:
     """Literal indices within a static size."""
-    return _in_range(op.operands[1], op.operands[0].type.shape[_axis(op)])
+    return _in_range(op.operands[1], op.operands[0].type.shape[axis_of(op)])
 
 
 def _in_range(indices: ir.Value, size: int) -> bool:
@@ -225,13 +226,13 @@ def _in_range(indices: ir.Value, size: int) -> bool:
 @CHECKS("graphc.take")
 def _take_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     x, indices = op.operands
-    _check_indices(checks, rw, x, indices, _axis(op))
+    _check_indices(checks, rw, x, indices, axis_of(op))
 
 
 @CHECKS("graphc.put")
 def _put_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     x, y, indices = op.operands
-    axis, rank = _axis(op), len(indices.type.shape)
+    axis, rank = axis_of(op), len(indices.type.shape)
     _check_indices(checks, rw, x, indices, axis)
     for dim in range(len(y.type.shape)):
         inside = axis <= dim < axis + rank
@@ -266,7 +267,7 @@ def _check_indices(checks: SizeChecks, rw: Rewriter, x: ir.Value, indices: ir.Va
 
 @BATCH("graphc.take")
 def _take_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
-    axis = _axis(op)
+    axis = axis_of(op)
     x, indices = xs
     type_, i64 = b.stack_type(op.results[0].type), op.attributes["axis"].type
     if not indices.stacked:

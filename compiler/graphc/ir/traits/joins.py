@@ -21,34 +21,30 @@ from graphc.ir.traits.interfaces import (
     Sizes,
     given_sizes,
 )
-from graphc.ir.views import JOINS, joined
+from graphc.ir.views import JOINS, axis_of, joined
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_sizes
 
 JOINS("graphc.join")
 
 
-def _axis(op: ir.Operation) -> int:
-    return int(op.attributes["axis"].value)
-
-
 @SIZES("graphc.join")
 def _sizes(op: ir.Operation) -> Sizes:
-    joined, operands = _axis(op), list(op.operands)
+    joined, operands = axis_of(op), list(op.operands)
     rank = len(op.results[0].type.shape)
     return [tuple((x, axis) for x in operands if axis != joined) for axis in range(rank)]
 
 
 @REFERENCE("graphc.join")
 def _join(op: ir.Operation, *xs: np.ndarray) -> np.ndarray:
-    return np.concatenate(xs, axis=_axis(op))
+    return np.concatenate(xs, axis=axis_of(op))
 
 
 @TOTAL("graphc.join")
 def _is_total(totality: Totality, op: ir.Operation) -> bool:
     """Sizes agree but for the joined axis."""
     first, *others = op.operands
-    joined = _axis(op)
+    joined = axis_of(op)
     axes = [axis for axis in range(len(first.type.shape)) if axis != joined]
     return all(totality.same((other, axis), (first, axis)) for other in others for axis in axes)
 
@@ -56,7 +52,7 @@ def _is_total(totality: Totality, op: ir.Operation) -> bool:
 @CHECKS("graphc.join")
 def _checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     first, *others = op.operands
-    axis = _axis(op)
+    axis = axis_of(op)
     checks.sum_of_sizes(rw, op.operands, axis)
     for position, other in enumerate(others, 1):
         for dim in range(len(first.type.shape)):
@@ -70,7 +66,7 @@ def _checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
 
 @BATCH("graphc.join")
 def _rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
-    axis = _axis(op)
+    axis = axis_of(op)
     rank = len(op.results[0].type.shape)
     stacks = [Batch(b.repeated(x), True) for x in xs]
     values = b.agreeing(stacks, [i + 1 for i in range(rank) if i != axis])
@@ -83,7 +79,7 @@ def _rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
 
 
 def _of_join(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
-    return None if _axis(op) in parts else [parts] * len(op.operands)
+    return None if axis_of(op) in parts else [parts] * len(op.operands)
 
 
 PARTS("graphc.join")(LiftRule(_of_join, again, relies=True))

@@ -37,6 +37,7 @@ from graphc.ir.views import (
     RESIZES,
     SAME_ARRAY,
     SAME_ELEMENTS,
+    axes_order,
     repeated,
     reshaped,
     with_sizes,
@@ -59,12 +60,12 @@ INLINED("graphc.dimshuffle", "graphc.broadcast_to", "graphc.iota")
 
 @SIZES("graphc.dimshuffle")
 def _dimshuffle_sizes(op: ir.Operation) -> Sizes:
-    return [() if axis < 0 else ((op.operands[0], axis),) for axis in op.attributes["order"]]
+    return [() if axis < 0 else ((op.operands[0], axis),) for axis in axes_order(op)]
 
 
 @REFERENCE("graphc.dimshuffle")
 def _dimshuffle(op: ir.Operation, x: np.ndarray) -> np.ndarray:
-    order = list(op.attributes["order"])
+    order = axes_order(op)
     kept = [axis for axis in order if axis >= 0]
     dropped = tuple(axis for axis in range(x.ndim) if axis not in kept)
     ranks = {axis: position for position, axis in enumerate(sorted(kept))}
@@ -74,7 +75,7 @@ def _dimshuffle(op: ir.Operation, x: np.ndarray) -> np.ndarray:
 
 @BATCH("graphc.dimshuffle")
 def _dimshuffle_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
-    order = [0, *(axis + 1 if axis >= 0 else -1 for axis in op.attributes["order"])]
+    order = [0, *(axis + 1 if axis >= 0 else -1 for axis in axes_order(op))]
     return b.cast(b.dimshuffle(xs[0].value, order), b.stack_type(op.results[0].type))
 
 
@@ -259,7 +260,7 @@ def _literal(b: Batching, number: int, type_: ir.RankedTensorType) -> ir.Value:
 
 
 def _of_moved_axes(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
-    order = list(op.attributes["order"])
+    order = axes_order(op)
     if any(order[axis] < 0 for axis in parts):
         return None
     return [{order[axis]: part for axis, part in parts.items()}]

@@ -9,7 +9,7 @@ from typing import Any
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import donated, offered
 from graphc.ir.helpers import callee_of, helper_of
-from graphc.ir.walk import functions, walk, walk_for
+from graphc.ir.walk import functions, symbol_of, walk, walk_for
 from graphc.library.helpers import Poll
 from graphc.lowering.polls import FEW
 from graphc.passes.manager.base import Pass
@@ -87,11 +87,7 @@ class PollInterrupts(Pass):
 def _declarations(module: ir.Module) -> dict[str, ir.Operation]:
     """By name, the declarations of what is called in loops."""
     operations = [op.operation for op in module.body.operations]
-    return {
-        ir.StringAttr(op.attributes["sym_name"]).value: op
-        for op in operations
-        if isinstance(helper_of(op), Poll)
-    }
+    return {symbol_of(op): op for op in operations if isinstance(helper_of(op), Poll)}
 
 
 def _static_steps(loop: ir.Operation) -> int | None:
@@ -153,7 +149,7 @@ def _first_write(module: ir.Module, function: ir.Operation) -> int | None:
     """The position in the function's block of what may first write to the array of a cell; None if nothing
     does.
     """
-    if ir.StringAttr(function.attributes["sym_name"]).value != "main":
+    if symbol_of(function) != "main":
         return None
     arguments = list(function.regions[0].blocks[0].arguments)
     try:

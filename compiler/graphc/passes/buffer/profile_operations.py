@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from graphc.ir import build
 from graphc.ir.helpers import callee_of, declare_helper, declared
 from graphc.ir.locations import node_of
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import functions, symbol_of, walk
 from graphc.library.helpers import Draws, Gemm, Helper, KernelCall, ProfileCall, Split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -51,7 +51,7 @@ class ProfileOperations(Pass):
 
 
 def _name(function: ir.Operation) -> str:
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+    return symbol_of(function)
 
 
 class _Slots:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
-from graphc.ir.walk import LOOPS, split_after, walk_for
+from graphc.ir.walk import LOOPS, split_after, symbol_of, walk_for
 from graphc.library.helpers import CONTEXT, Allocation
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -42,7 +42,7 @@ class ArenaAllocation(Pass):
             # A function without arguments has no context: a loop that has nothing left to do.
             if op.name != "llvm.func" or not len(op.regions[0].blocks) or not len(_arguments(op)):
                 continue
-            if op.attributes["sym_name"].value.startswith(LOOPS):
+            if symbol_of(op).startswith(LOOPS):
                 continue  # Their first argument is no context, and they allocate nothing.
             context = _arguments(op)[0]
             for call in reversed(_calls(op)):
@@ -97,7 +97,7 @@ class ArenaAllocation(Pass):
     def _redeclare(self, ir: Any, module: ir.Module, calls: dict[str, ir.Operation]) -> None:
         """Gives the declarations of what takes the context that argument."""
         for op in [op.operation for op in module.body.operations]:
-            name = ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
+            name = symbol_of(op)
             call = calls.get(name)
             if call is not None:
                 result = call.results[0].type if len(call.results) else "void"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from graphc.ir.helpers import declared
+from graphc.ir.walk import symbol_of
 from graphc.library.helpers import Split
 from graphc.library.pool.splits import SIZES, decision
 from graphc.passes.llvm.parts._frame import SHARE, function, split_call
@@ -29,7 +30,7 @@ class DefineSplits(Pass):
         splits = [helper for helper in declared(module).values() if isinstance(helper, Split)]
         if not splits:
             return
-        functions = {op.operation.attributes["sym_name"].value: op.operation for op in _functions(module)}
+        functions = {symbol_of(op.operation): op.operation for op in _functions(module)}
         sharing = [_Sharing(split, functions[split.body]) for split in splits]
         text = [
             SHARE,
@@ -41,7 +42,7 @@ class DefineSplits(Pass):
             functions[split.symbol].erase()
             self.count("splits")
         for op in [op.operation for op in _functions(made)]:
-            if op.attributes["sym_name"].value not in bodies:
+            if symbol_of(op) not in bodies:
                 op.detach_from_parent()
                 module.body.append(op)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.ir.helpers import callee_of, declared
-from graphc.ir.walk import walk
+from graphc.ir.walk import symbol_of, walk
 from graphc.library.helpers import Helper, Split
 from graphc.passes.llvm.parts import _frame as frame
 from graphc.passes.llvm.parts._frame import Argument
@@ -82,7 +82,7 @@ class _Division:
     def __init__(self, module: Any) -> None:
         self._module = module
         named = [op.operation for op in module.body.operations if "sym_name" in op.operation.attributes]
-        self._symbols = {str(ir.StringAttr(op.attributes["sym_name"]).value): op for op in named}
+        self._symbols = {symbol_of(op): op for op in named}
         self._helpers: dict[str, Helper] = declared(module)
         self._needs: dict[str, set[str]] = {}
         self._sizes: dict[str, int] = {}
@@ -287,12 +287,12 @@ def _groups(nests: Sequence[Nest], size: int) -> list[_Group]:
 
 
 def _names(body: ir.Block) -> set[str]:
-    return {str(ir.StringAttr(op.operation.attributes["sym_name"]).value) for op in body.operations}
+    return {symbol_of(op.operation) for op in body.operations}
 
 
 def _append(body: ir.Block, made: ir.Module, without: set[str]) -> None:
     """Moves the operations of a module to another, but for some names."""
     for op in [op.operation for op in made.body.operations]:
-        if ir.StringAttr(op.attributes["sym_name"]).value not in without:
+        if symbol_of(op) not in without:
             op.detach_from_parent()
             body.append(op)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.locations import node_of
+from graphc.ir.walk import signature_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
@@ -49,7 +50,7 @@ class _Function:
 
     def rewrite(self) -> None:
         ir = self._ir
-        function_type = ir.FunctionType(ir.TypeAttr(self._op.attributes["function_type"]).value)
+        function_type = signature_of(self._op)
         if "graphc.part" in self._op.attributes:
             self._op.attributes["graphc.buffers"] = self._data_pointers(function_type.inputs)
             return

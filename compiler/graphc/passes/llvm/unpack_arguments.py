@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from graphc.ir.build import constant_value
-from graphc.ir.walk import LOOPS
+from graphc.ir.helpers import callee_of
+from graphc.ir.walk import LOOPS, signature_of, symbol_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
@@ -48,7 +49,7 @@ class UnpackArguments(Pass):
 
     def run(self, module: ir.Module) -> None:
         operations = [op.operation for op in module.body.operations]
-        functions = {op.attributes["sym_name"].value: op for op in operations if op.name == "func.func"}
+        functions = {symbol_of(op): op for op in operations if op.name == "func.func"}
         rewrite = _Rewrite(ir)
         plans: dict[str, list[_Parts]] = {}
         for name, op in functions.items():
@@ -68,7 +69,7 @@ class UnpackArguments(Pass):
         # Loops that were made functions call none of these.
         callers = [op for name, op in functions.items() if plans and not name.startswith(LOOPS)]
         for call in [call for function in callers for call in _calls(function)]:
-            parts = plans.get(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+            parts = plans.get(callee_of(call))
             if parts is not None:
                 rewrite.call(call, parts)
         self.count("functions", len(plans))
@@ -164,7 +165,7 @@ class _Rewrite:
 
     def _retype(self, function: ir.Operation, plan: Sequence[_Parts]) -> None:
         ir = self._ir
-        old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+        old = signature_of(function)
         inputs = [
             new for kind, parts in zip(old.inputs, plan, strict=True) for new in self._types(kind, parts)
         ]
@@ -201,7 +202,7 @@ class _Rewrite:
         ir, op = self._ir, value.owner
         if isinstance(op, ir.Block) or op.name != "func.call":
             return False
-        return ir.FlatSymbolRefAttr(op.attributes["callee"]).value in _PLACES
+        return callee_of(op) in _PLACES
 
     def _word(self, index: ir.Value) -> ir.Value:
         """An index as the integer that it will be."""

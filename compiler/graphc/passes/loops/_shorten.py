@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.ir.affine import Linear, key_of
+from graphc.ir.index_code import predicate_of
 from graphc.ir.scan_view import ScanView, is_read, name_of, retention, writes_of
 from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
 from graphc.passes.loops._index_code import add, as_value, larger, smaller, subtract
@@ -171,5 +172,5 @@ def _structure(value: ir.Value, depth: int = _DEPTH) -> Any:
     op = owner.operation
     if not op.name.startswith("arith."):
         return key
-    predicate = (op.attributes["predicate"].value,) if "predicate" in op.attributes else ()
+    predicate = (predicate_of(op),) if "predicate" in op.attributes else ()
     return (op.name, *predicate, *(_structure(x, depth - 1) for x in op.operands))

@@ -14,7 +14,7 @@ from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, taps_of, writes_of
 from graphc.ir.traits.interfaces import Batch, CannotBatch
-from graphc.ir.views import MOVES_AXES, SAME_ELEMENTS, with_sizes
+from graphc.ir.views import MOVES_AXES, SAME_ELEMENTS, axes_order, with_sizes
 from graphc.passes.loops._after import After
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._cost import row_elements, users_of
@@ -228,7 +228,7 @@ class Summation:
         return stack
 
     def _moved_axes(self, op: ir.Operation, sizes: list[Any]) -> Any:
-        order = list(ir.DenseI64ArrayAttr(op.attributes["order"]))
+        order = axes_order(op)
         source = op.operands[0]
         axes = range(len(source.type.shape))
         inner = [sizes[order.index(axis)] if axis in order else const_index(1) for axis in axes]

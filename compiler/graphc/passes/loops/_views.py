@@ -14,6 +14,8 @@ from graphc.ir.views import (
     MOVES_AXES,
     TAKES_PART,
     TAKES_ROW,
+    axes_order,
+    axis_of,
     bounds_of,
     dimshuffle,
     order_of,
@@ -74,7 +76,7 @@ def _slice_for_take(take: Any) -> Any:
     x, indices = take.operands
     rank = len(indices.type.shape)
     owner = indices.owner
-    if take.attributes["axis"].value or isinstance(owner, ir.Block) or owner.operation.name not in CONSTANTS:
+    if axis_of(take) or isinstance(owner, ir.Block) or owner.operation.name not in CONSTANTS:
         return None
     position = read_constant(owner.operation)
     if position is None or position.size != 1:
@@ -163,7 +165,7 @@ def _slice_of_slice(op: ir.Operation, source: ir.Operation) -> tuple[ir.Operatio
 
 def _slice_of_moved_axes(op: ir.Operation, source: Any) -> tuple[Any, Any] | None:
     """Slices before axes are moved; axes that are inserted must stay whole."""
-    x, order, type_ = source.operands[0], list(source.attributes["order"]), op.results[0].type
+    x, order, type_ = source.operands[0], axes_order(source), op.results[0].type
     bounds: Bounds = [(0, 1, 1)] * len(x.type.shape)
     shape = [1] * len(x.type.shape)
     for position, (axis, given) in enumerate(zip(order, bounds_of(op), strict=True)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.ir.scan_view import ScanView, name_of, scans, writes_of
+from graphc.ir.scan_view import ScanView, name_of, scans, tap_of, writes_of
 from graphc.passes.loops._numbering import Numbering
 from graphc.passes.loops._parts import (
     kept_rows,
@@ -115,7 +115,7 @@ class ScanMergeInouts(Pass):
             rows.setdefault(numbering[carry.operands[1]], []).append((carry, 0))
         for read in view.reads():
             if read.block == view.block and name_of(read) in kept:
-                tap = read.attributes["tap"].value
+                tap = tap_of(read)
                 rows.setdefault(numbering[read.results[0]], []).append((kept[name_of(read)], tap))
         for name, collect in view.collects().items():
             for carry, tap in rows.get(numbering[collect.operands[0]], ()):

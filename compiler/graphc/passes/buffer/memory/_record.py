@@ -14,6 +14,8 @@ from functools import reduce
 from typing import Any
 
 from graphc.ir import plain
+from graphc.ir.helpers import callee_of
+from graphc.ir.index_code import predicate_of
 from graphc.ir.lifetimes import Lifetimes
 from graphc.ir.locations import node_of
 from graphc.ir.walk import walk_for
@@ -112,7 +114,7 @@ class _Record:
         return [(i, op) for i, op in enumerate(operations) if op.name.startswith(_STEPS)]
 
     def _step(self, position: int, op: ir.Operation) -> list[int | str]:
-        what = ir.FlatSymbolRefAttr(op.attributes["callee"]).value if op.name == "func.call" else op.name
+        what = callee_of(op) if op.name == "func.call" else op.name
         return [position, node_of(op), what]
 
     def _others(self, planned: set[ir.Operation]) -> list[dict[str, Any]]:
@@ -208,7 +210,7 @@ class _Expressions:
         operands = [self.number(x) for x in op.operands] if name.startswith("arith.") else []
         short = name.removeprefix("arith.")
         if short == "cmpi":
-            return self._add(["cmpi", ir.IntegerAttr(op.attributes["predicate"]).value, *operands])
+            return self._add(["cmpi", predicate_of(op), *operands])
         if short == "select" or short in _BINARY:
             return self._add([short, *operands])
         return self._add(["?"])

@@ -258,6 +258,6 @@ def root_of(buffer: ir.Value) -> ir.Value | None:
         if owner.name in ("memref.alloc", "memref.alloca", "memref.get_global"):
             return buffer
         if owner.name == "func.call":
-            callee = ir.FlatSymbolRefAttr(owner.attributes["callee"]).value
+            callee = callee_of(owner)
             return buffer if callee in _BUFFERS else None
         return None

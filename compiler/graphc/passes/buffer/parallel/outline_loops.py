@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.helpers import callee_of
 from graphc.ir.walk import blocks_outside_loops, functions, walk
 from graphc.passes.buffer.parallel._captured import Captured
 from graphc.passes.buffer.parallel._independence import is_view
@@ -103,7 +104,7 @@ def _is_known(ir: Any, value: ir.Value) -> bool:
     if isinstance(owner, ir.Block):
         return bool(owner.owner.operation.name == "func.func")
     if owner.name == "func.call":
-        return ir.FlatSymbolRefAttr(owner.attributes["callee"]).value in _PLACES
+        return callee_of(owner) in _PLACES
     return owner.name in _ALLOCATIONS
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graphc.ir.index_code import predicate_of
 from graphc.ir.rewrite import Rewriter
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class LinearSizes:
         test = self._rw.defining(condition, "arith.cmpi")
         if test is None:
             return None
-        predicate = test.attributes["predicate"].value
+        predicate = predicate_of(test)
         x, y = (self.of(z, depth) for z in test.operands)
         if predicate in (_GREATER, _GREATER_EQUAL):
             x, y, predicate = y, x, _LESS + (predicate == _GREATER_EQUAL)
@@ -127,7 +128,7 @@ class LinearSizes:
         """The offset of a slice, without the select that moves an empty slice to 0."""
         op = self._rw.defining(offset, "arith.select")
         test = None if op is None else self._rw.defining(op.operands[0], "arith.cmpi")
-        if op is None or test is None or test.attributes["predicate"].value != 0:
+        if op is None or test is None or predicate_of(test) != 0:
             return offset
         if self._rw.constant(op.operands[1]) != 0 or self._rw.constant(test.operands[1]) != 0:
             return offset

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.kinds import fold_of, reduce
+from graphc.ir.kinds import fold_of, reduce, reduced_axes
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import (
     JOINS,
@@ -14,6 +14,8 @@ from graphc.ir.views import (
     TAKES_PART,
     UPDATES_PART,
     Bound,
+    accumulates,
+    axis_of,
     bounds_of,
     joined,
     part_of,
@@ -49,7 +51,7 @@ class JoinRules:
 
     def trivial_join(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Of one operand; operands without elements along the axis go."""
-        axis = _axis(op)
+        axis = axis_of(op)
         operands = [uncast(rw, x) for x in op.operands]
         if len(operands) == 1:
             return operands[0]
@@ -58,12 +60,12 @@ class JoinRules:
 
     def join_of_joins(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Along one axis, where nothing else needs the inner one."""
-        axis, parts, found = _axis(op), [], False
+        axis, parts, found = axis_of(op), [], False
         for operand in op.operands:
             value = uncast(rw, operand)
             inner = rw.defined_by(value, JOINS)
             only = is_used_once(value) and (value == operand or is_used_once(operand))
-            if inner is not None and _axis(inner) == axis and only and inner.block == op.block:
+            if inner is not None and axis_of(inner) == axis and only and inner.block == op.block:
                 parts += list(inner.operands)
                 found = True
             else:
@@ -72,7 +74,7 @@ class JoinRules:
 
     def join_of_slices(self, rw: Rewriter, op: ir.Operation) -> Any:
         """Neighbouring slices of one array are a slice."""
-        axis, sizes = _axis(op), self._sizes(rw)
+        axis, sizes = axis_of(op), self._sizes(rw)
         made = (rw.defs.get(uncast(rw, x)) for x in op.operands)
         slices = [part for part in made if part is not None and part.name in TAKES_PART]
         if len(slices) < len(op.operands):
@@ -128,7 +130,7 @@ class JoinRules:
         source = rw.defined_by(value, JOINS)
         if source is None:
             return None
-        axis, sizes = _axis(source), self._sizes(rw)
+        axis, sizes = axis_of(source), self._sizes(rw)
         bounds = bounds_of(op)
         if rw.constant(bounds[axis].stride) != 1:
             return None
@@ -168,7 +170,7 @@ class JoinRules:
         source = rw.defined_by(value, JOINS)
         if source is None or any(fold_of(use.owner.operation) != "sum" for use in value.uses):
             return None
-        axis, axes, kind = _axis(source), list(op.attributes["axes"]), op.results[0].type
+        axis, axes, kind = axis_of(source), list(reduced_axes(op)), op.results[0].type
         parts = [uncast(rw, x) for x in source.operands]
         if axis in axes:
             sums = [reduce("sum", x, axes, kind, rw.create) for x in parts]
@@ -218,7 +220,7 @@ class JoinRules:
 
     def _tile(self, rw: Rewriter, update: ir.Operation) -> Tile | None:
         y = update.operands[1]
-        if update.attributes["accumulate"].value:
+        if accumulates(update):
             return None
         sizes, bounds = self._sizes(rw), bounds_of(update, 2)
         if any(rw.constant(bound.stride) != 1 for bound in bounds):
@@ -238,10 +240,6 @@ class JoinRules:
 def _replaced(bounds: list[Bound], axis: int, offset: Any, size: Any) -> list[Bound]:
     """With another offset and size along an axis."""
     return [*bounds[:axis], Bound(offset, size, bounds[axis].stride), *bounds[axis + 1 :]]
-
-
-def _axis(op: ir.Operation) -> int:
-    return int(op.attributes["axis"].value)
 
 
 def uncast(rw: Rewriter, value: ir.Value) -> ir.Value:

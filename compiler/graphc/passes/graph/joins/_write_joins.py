@@ -9,7 +9,7 @@ from typing import Any
 from graphc.ir.checks import size_of
 from graphc.ir.ownership import computes
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.ir.views import RENAMES, RESHAPES, SAME_ARRAY, inverse_order, keeps_order, order_of
+from graphc.ir.views import RENAMES, RESHAPES, SAME_ARRAY, axis_of, inverse_order, keeps_order, order_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import new_buffer, write_to
 from graphc_runtime.record import record
@@ -49,7 +49,7 @@ class JoinWriter:
 
     def write(self, rw: Rewriter, op: ir.Operation) -> Any:
         """The tensor of a `write_join` that replaces a join, or None."""
-        axis = op.attributes["axis"].value
+        axis = axis_of(op)
         streams = [self._stream(op, x, axis) for x in op.operands]
         placed: set[Any] = set()
         for stream in streams:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce
+from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce, reduced_axes
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.views import MOVES_AXES, dimshuffle, order_of, transposed_order
 from graphc.ir.walk import functions, is_used_once
@@ -163,7 +163,7 @@ def _viewed(rewriter: Rewriter, value: ir.Value, axes: list[int]) -> ir.Value:
 
 def _sum_of_outer_products(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     """sum(a * b) over an axis of both, where each other axis belongs to one of them only."""
-    product, axes = rewriter.defining(op.operands[0], "graphc.mul"), list(op.attributes["axes"])
+    product, axes = rewriter.defining(op.operands[0], "graphc.mul"), list(reduced_axes(op))
     element = op.results[0].type.element_type
     # The sum of float32 without `narrow` is more accurate than a product of matrices.
     exact = str(element) in ("f64", "complex<f64>") or (str(element) == "f32" and "narrow" in op.attributes)

@@ -8,7 +8,7 @@ from typing import Any
 from graphc.ir.algebra import registrar
 from graphc.ir.checks import says_sizes, size_of
 from graphc.ir.rewrite import Rewriter, RuleTable
-from graphc.ir.views import MOVES_AXES, RESIZES, TAKES_PART, bounds_of, repeated
+from graphc.ir.views import MOVES_AXES, RESIZES, TAKES_PART, axes_order, bounds_of, repeated
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
@@ -153,7 +153,7 @@ def second_as_broadcast(rw: Rewriter, op: ir.Operation) -> ir.Value:
 @_rule(*MOVES_AXES)
 def useless_dimshuffle(rw: Rewriter, op: ir.Operation) -> Any:
     x = op.operands[0]
-    return x if list(op.attributes["order"]) == list(range(len(x.type.shape))) else None
+    return x if axes_order(op) == list(range(len(x.type.shape))) else None
 
 
 @_rule(*TAKES_PART)

@@ -9,7 +9,7 @@ from graphc.ir.constants import CONSTANTS
 from graphc.ir.diagnostics import fail
 from graphc.ir.rewrite import Rewriter, erase_unused, is_removable
 from graphc.ir.totality import Totality
-from graphc.ir.walk import functions, inputs_of, walk
+from graphc.ir.walk import functions, inputs_of, signature_of, symbol_of, walk
 from graphc.passes.graph.shapes._rules import RULES
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -33,7 +33,7 @@ class OutlineShapes(Pass):
     stage = "graph"
 
     def run(self, module: ir.Module) -> None:
-        named = {function.attributes["sym_name"].value: function for function in functions(module)}
+        named = {symbol_of(function): function for function in functions(module)}
         main = named.get("main")
         if main is None:
             fail(module.operation, "outline-shapes needs a function @main")
@@ -76,7 +76,7 @@ class OutlineShapes(Pass):
                         )
             ir.Operation.create("func.return", [], sizes)
         terminator.erase()
-        inputs = ir.FunctionType(shapes.attributes["function_type"].value).inputs
+        inputs = signature_of(shapes).inputs
         shapes.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(inputs, [index] * len(sizes))
         )

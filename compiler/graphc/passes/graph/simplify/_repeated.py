@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ir.algebra import is_unit, kind, registrar
-from graphc.ir.kinds import FOLDS, fold_of
+from graphc.ir.kinds import FOLDS, fold_of, reduced_axes
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import MOVES_AXES, REPEATS, repeated
@@ -75,7 +75,7 @@ def reduction_of_repeated(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x, result, fold = op.operands[0], op.results[0], fold_of(op)
     number = None if fold == "prod" else rw.splat(x)
     count = 1
-    for axis in op.attributes["axes"]:
+    for axis in reduced_axes(op):
         count *= max(x.type.shape[axis], 0)
     if number is None or not count or kind(rw, x) not in "biuf" or rw.dtype(x) != rw.dtype(result):
         return None

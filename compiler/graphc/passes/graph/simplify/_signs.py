@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from graphc.ir.algebra import kind, negated, registrar
 from graphc.ir.patterns import rules
 from graphc.ir.rewrite import Rewriter, RuleTable
-from graphc.ir.views import MOVES_AXES, dimshuffle
+from graphc.ir.views import MOVES_AXES, axes_order, dimshuffle
 from graphc.passes.graph.simplify._lines import SIGNS
 
 if TYPE_CHECKING:
@@ -24,4 +24,4 @@ def sign_of_view(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = rw.operand_of(op.operands[0], "graphc.neg")
     if x is None or not x.type.shape or kind(rw, x) != "f":
         return None
-    return negated(rw, dimshuffle(x, list(op.attributes["order"]), op.results[0].type, rw.create))
+    return negated(rw, dimshuffle(x, axes_order(op), op.results[0].type, rw.create))

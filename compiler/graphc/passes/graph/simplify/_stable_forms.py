@@ -133,7 +133,7 @@ def _softmax_of(rw: Rewriter, exp: Any, denominator: Any) -> Any:
     # The bindings refuse to compare a value with None.
     if exponent is None or exponent != x:
         return None
-    axes = list(reduction.attributes["axes"])
+    axes = list(reduced_axes(reduction))
     rank = len(x.type.shape)
     if (order or list(range(rank - len(axes)))) != restored_order(rank, axes):
         return None

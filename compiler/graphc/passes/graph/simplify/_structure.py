@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.algebra import kind, registrar, unit_splat
-from graphc.ir.kinds import FOLDS
+from graphc.ir.kinds import FOLDS, reduced_axes
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
-from graphc.ir.views import MOVES_AXES, RESHAPES, dimshuffle, order_of, reshaped
+from graphc.ir.views import MOVES_AXES, RESHAPES, axes_order, dimshuffle, order_of, reshaped
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
@@ -31,7 +31,7 @@ def _flags(op: ir.Operation) -> dict[str, Any]:
 @_rule(*FOLDS)
 def reduce_trivial(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Over no axes, or only over axes of size 1: a view."""
-    x, axes = op.operands[0], list(op.attributes["axes"])
+    x, axes = op.operands[0], list(reduced_axes(op))
     if not axes:
         return x
     shape = x.type.shape
@@ -46,9 +46,9 @@ def reduce_of_reduce(rw: Rewriter, op: ir.Operation) -> Any:
     inner = rw.defining(op.operands[0], op.name)
     if inner is None or _flags(inner) != _flags(op):
         return None
-    x, first = inner.operands[0], list(inner.attributes["axes"])
+    x, first = inner.operands[0], list(reduced_axes(inner))
     kept = [axis for axis in range(len(x.type.shape)) if axis not in first]
-    axes = sorted(first + [kept[axis] for axis in op.attributes["axes"]])
+    axes = sorted(first + [kept[axis] for axis in reduced_axes(op)])
     return rw.create(op.name, [x], op.results[0].type, axes=_i64s(axes), **_flags(op))
 
 
@@ -60,7 +60,7 @@ def reduce_of_permutation(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     if view is None or order is None:
         return None
     x = view.operands[0]
-    axes = list(op.attributes["axes"])
+    axes = list(reduced_axes(op))
     kept = [axis for position, axis in enumerate(order) if position not in axes]
     reduced = sorted(order[axis] for axis in axes if order[axis] >= 0)
     if len(order) != len(x.type.shape) or -1 in order or kept != sorted(kept):
@@ -100,7 +100,7 @@ def sum_of_scaled(rw: Rewriter, op: Any) -> Any:
 @_rule(*MOVES_AXES)
 def dimshuffle_of(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """A view of a view; a view that changes nothing."""
-    x, order = op.operands[0], list(op.attributes["order"])
+    x, order = op.operands[0], axes_order(op)
     if order == list(range(len(x.type.shape))):
         return x
     inner = rw.defs.get(x)

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.ir.kinds import reduce, reduced_axes
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.ir.views import dimshuffle, restored_order
+from graphc.ir.views import axis_of, dimshuffle, restored_order
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -100,11 +100,7 @@ def _arg_extreme(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = op.operands[0]
     shape = x.type.shape
     short = 0 <= shape[-1] <= _SHORT_ROW
-    if (
-        op.attributes["axis"].value != len(shape) - 1
-        or short
-        or str(x.type.element_type).startswith("complex")
-    ):
+    if axis_of(op) != len(shape) - 1 or short or str(x.type.element_type).startswith("complex"):
         return None
     smallest = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(op.name == "graphc.argmin"))
     return rewriter.create("graphc.arg_extreme", [x], op.results[0].type, smallest=smallest)

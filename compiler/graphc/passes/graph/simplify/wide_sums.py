@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from math import prod
 
-from graphc.ir.kinds import fold_of
+from graphc.ir.kinds import fold_of, reduced_axes
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.walk import functions, walk
 from graphc.passes.manager.base import Pass
@@ -42,7 +42,7 @@ class WideSums(Pass):
 def _widen(op: ir.Operation) -> bool:
     x, result = op.operands[0], op.results[0]
     wide = _wider(x.type.element_type)
-    reduced = [x.type.shape[axis] for axis in op.attributes["axes"]]
+    reduced = [x.type.shape[axis] for axis in reduced_axes(op)]
     if wide is None or "narrow" in op.attributes or (min(reduced, default=1) >= 0 and prod(reduced) <= _FEW):
         return False
     with ir.InsertionPoint(op), op.location:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphc.ir.build import constant_value
+from graphc.ir.index_code import predicate_of
+from graphc.ir.walk import symbol_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -51,7 +53,7 @@ def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
     The function is inlined into its callers then, as little is left of it.
     """
     found = [loop for loop in _loops(function) if loop.header.arguments and _is_block(loop.bound)]
-    name = ir.StringAttr(function.attributes["sym_name"]).value
+    name = symbol_of(function)
     for number, loop in enumerate(found):
         _Outlining(function, loop, f"{name}_inner_{number}").move(module_body)
     if found:
@@ -87,7 +89,7 @@ def _loop(header: ir.Block) -> _Loop | None:
     inside = [op.operation for op in body.operations]
     long = sum(op.name not in _CLONED for op in inside[:-1]) >= LONG_BODY
     only = list(body.predecessors) == [header] and inside[-1].name == "llvm.br"
-    signed = ir.IntegerAttr(compare.attributes["predicate"]).value == _SLT
+    signed = predicate_of(compare) == _SLT
     return _Loop(header, body, compare.operands[1]) if long and only and signed else None
 
 
