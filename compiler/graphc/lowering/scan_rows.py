@@ -14,16 +14,7 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.build import fill_buffer
-from graphc.ir.scan_view import (
-    ScanView,
-    is_state,
-    new_rows_of,
-    retention,
-    tap_of,
-    taps_of,
-    window_of,
-    writes_of,
-)
+from graphc.ir.scan_view import ScanView, is_state, new_rows_of, retention, tap_of, window_of, writes_of
 from graphc.ir.types import dtype_of
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork
@@ -75,7 +66,6 @@ class Rows:
         self.is_state = is_state(declaration)
         self.initial: Any = declaration.operands[0] if self.is_state else None
         self.values = new_rows_of(declaration)
-        self.taps = taps_of(declaration) if self.is_state else []
         self.writes = writes_of(declaration)
         self.known = window_of(declaration)
         keep, rows = retention(declaration)
