@@ -60,6 +60,10 @@ def _softmax(m: Any, x: Any) -> Any:
     return e / e.sum(axis=1, keepdims=True)
 
 
+def _sorted(m: Any, x: Any) -> Any:
+    return m.sort(x, 1)[0] if m.__name__ == "torch" else m.sort(x, 1)
+
+
 def _sum(m: Any, x: Any, *axis: int) -> Any:
     return x.sum(*axis)
 
@@ -238,6 +242,26 @@ LINES: tuple[Line, ...] = (
         ((20_011,),),
         lambda m, x: m.cumsum(x, 0),
         lambda x: 12 * x[0],
+    ),
+    Line(
+        "sort_rows",
+        (("float32", 2),),
+        lambda pt, x: pt.sort(x, axis=1),
+        ((1 << 14, 4096),),
+        ((3, 300),),
+        _sorted,
+        lambda x: 8 * x[0] * x[1],
+        goal=0.0,
+    ),
+    Line(
+        "product",
+        (("float32", 2), ("float32", 2)),
+        lambda pt, x, y: x @ y,
+        ((8192, 8192), (8192, 8192)),
+        ((33, 70), (70, 65)),
+        lambda m, x, y: x @ y,
+        lambda x, y: 4 * (x[0] * x[1] + y[0] * y[1] + x[0] * y[1]),
+        goal=0.0,
     ),
     Line(
         "autoregressions",

@@ -151,9 +151,11 @@ CASES: dict[str, Case] = {
         [("float32", 2), ("float32", 2)],
         lambda a, b: a @ b,
         [[(3, 5), (5, 2)], [(70, 33), (33, 65)]],
-        kernels=2,
-        registers=96,
+        kernels=3,
+        registers=192,
     ),
+    "sort": Case([("float32", 2)], lambda x: pt.sort(x, axis=1), [[(3, 1)], [(2, 70)], [(0, 3)]], kernels=4),
+    "positions that sort": Case([("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=4),
     "take": Case([("float32", 2), ("int64", 1)], lambda x, i: x[i], [[(8, 5), (4,)]], kernels=3),
     "scan": Case(
         [("float32", 2), ("float32", 1), ("float32", 0)],

@@ -25,6 +25,7 @@ _INSTEAD: dict[str, Entry] = {
 # One kernel a nest; what is special before what takes everything.
 KERNELS: list[Entry] = [
     ("graphc-gpu-running", "calls that no other pass looks into"),
+    ("graphc-gpu-sort", "calls of another kind"),
     ("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
     ("graphc-gpu-batch", "loops with products, for the rows of a batch"),
     ("graphc-gpu-loops", "loops over elements that have no nests"),

@@ -8,19 +8,14 @@ from dataclasses import dataclass
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, loop
-from graphc.lowering.partial_reductions import constant
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
-from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._large_product import TILES, LargeProduct, is_large_type
+from graphc.passes.gpu._nest import Nest, Operand, load
+from graphc.passes.gpu._product import Product, add_to_result, as_product, zero
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 _BLOCKS = 65535
-_PRODUCTS = (
-    ["arith.mulf", "arith.addf"],
-    ["arith.muli", "arith.addi"],
-    ["complex.mul", "complex.add"],
-)
 # Rows and columns of the result that a thread has.
 _EACH = 4
 
@@ -33,78 +28,101 @@ class GpuMatmul(Pass):
     rows of the left side and the columns of the right one that a step of `depth` needs are copied to shared
     memory, and each thread keeps 4 by 4 sums in registers. Sums are made in the order of the rows, so that
     equal calls give equal bits. Edges are filled with zeros. Any strides will do: transposed operands are
-    read as they are. Products with a vector are left to the passes for reductions. Method: the blocked
-    product at the first level of CUTLASS; tensor cores are not used.
+    read as they are. Products with a vector are left to the passes for reductions.
+
+    Large products of numbers of 32 bits have another kernel: parts of 128 by 64, 8 by 4 sums a thread, loads
+    of 16 bytes from shared memory, and two halves of it, of which one is filled while the other one is added
+    up. Which of the two is launched follows from the sizes. Tensor cores are not used: they would round
+    float32 to 10 bits. Method: the blocked product of CUTLASS, without its lower levels; V. Volkov and J.
+    Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008).
 
     Attributes:
         tile: rows and columns of a block; a multiple of 4.
         depth: how much of the reduced dimension is in shared memory at a time.
+        parts: of 128 by 64 elements, about, from which products are large.
     """
 
     tile: int = 64
     depth: int = 16
+    parts: int = 128
 
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
             for op in [op for op in walk(function) if op.name == "linalg.generic"]:
-                product = _product(Nest(op))
+                product = as_product(Nest(op))
                 if product is not None:
-                    _Writer(product, self.tile, self.depth).lower()
+                    self._lower(product)
                     op.erase()
-                    self.count("kernels")
+                    self.count("products")
+
+    def _lower(self, product: Product) -> None:
+        """One kernel for any size, and one for large matrices, of which one is launched."""
+        nest = product.nest
+        kernel = Kernel(nest.op, "product")
+        with kernel.host():
+            sizes = [nest.extent(axis) for axis in range(nest.rank)]
+            enough = self._is_large(product, sizes)
+        if enough is not None:
+            large = Kernel(nest.op, "large_product")
+            writer = LargeProduct(large, product, sizes)
+            writer.write()
+            with large.host():
+                grid, threads = _grid(product, sizes, TILES), writer.threads()
+                grid[0] = build.select(enough, grid[0], build.const_index(0))
+            large.launch(grid, threads)
+        _Writer(product, kernel, sizes, self.tile, self.depth).lower(enough)
+
+    def _is_large(self, product: Product, sizes: list[ir.Value]) -> ir.Value | None:
+        """Whether there are enough squares of the larger kind for a device; None if there never are."""
+        nest = product.nest
+        if len({str(operand.argument.type) for operand in nest.operands}) > 1:
+            return None
+        sides = list(zip((product.row, product.column), TILES, strict=True))
+        known = [(nest.static_extent(axis), tile) for axis, tile in sides]
+        if any(size is not None and size < tile // 2 for size, tile in known):
+            return None
+        if not is_large_type(nest.outputs[0].argument.type):
+            return None
+        count = build.const_index(1)
+        for axis, tile in sides:
+            # Narrow matrices would leave most of a part empty.
+            halves = build.index_op("floordivsi", sizes[axis], build.const_index(tile // 2))
+            parts = build.index_op("ceildivsi", halves, build.const_index(2))
+            count = build.index_op("muli", count, parts)
+        for axis in product.batch:
+            count = build.index_op("muli", count, sizes[axis])
+        return build.compare_index(5, count, build.const_index(self.parts))
 
 
-@dataclass
-class _Product:
-    """A product, and which dimensions of its nest are what."""
-
-    nest: Nest
-    batch: list[int]
-    row: int
-    column: int
-    inner: int
-
-
-def _product(nest: Nest) -> _Product | None:
-    """The product that a nest is; None if it is something else, or a side is a vector."""
-    names = [op.name for op in nest.body]
-    if names not in _PRODUCTS:
-        return None
-    if len(nest.inputs) != 2 or len(nest.outputs) != 1 or nest.indexed or sum(nest.reduction) != 1:
-        return None
-    left, right = (set(operand.axes) for operand in nest.inputs)
-    result = set(nest.outputs[0].axes)
-    axes = range(nest.rank)
-    rows = [axis for axis in axes if axis in left & result - right]
-    columns = [axis for axis in axes if axis in right & result - left]
-    batch = [axis for axis in axes if axis in left & right & result]
-    inner = nest.reduction.index(True)
-    if len(rows) != 1 or len(columns) != 1 or len(batch) > 1 or inner not in left & right:
-        return None
-    return _Product(nest, batch, rows[0], columns[0], inner)
+def _grid(product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> list[ir.Value]:
+    """Blocks for the parts of a product with some rows and columns."""
+    rows, columns = (build.const_index(tile) for tile in tiles)
+    return [
+        blocks_for(sizes[product.column], columns, 1 << 30),
+        blocks_for(sizes[product.row], rows, _BLOCKS),
+        *(at_most(sizes[axis], _BLOCKS) for axis in product.batch),
+    ]
 
 
 class _Writer:
     """Writes the kernel of a product."""
 
-    def __init__(self, product: _Product, tile: int, depth: int) -> None:
-        self._product, self._nest = product, product.nest
+    def __init__(
+        self, product: Product, kernel: Kernel, sizes: list[ir.Value], tile: int, depth: int
+    ) -> None:
+        self._product, self._nest, self._kernel, self._sizes = product, product.nest, kernel, sizes
         self._tile, self._depth, self._side = tile, depth, tile // _EACH
-        self._kernel = Kernel(self._nest.op, "product")
 
-    def lower(self) -> None:
-        """The kernel and its launch."""
-        product, nest = self._product, self._nest
+    def lower(self, otherwise: ir.Value | None) -> None:
+        """The kernel and its launch, if another one is not launched."""
+        nest = self._nest
         with self._kernel.host():
-            self._sizes = [nest.extent(axis) for axis in range(nest.rank)]
-            tile, side = build.const_index(self._tile), build.const_index(self._side)
-            grid = [
-                blocks_for(self._sizes[product.column], tile, 1 << 30),
-                blocks_for(self._sizes[product.row], tile, _BLOCKS),
-                *(at_most(self._sizes[axis], _BLOCKS) for axis in product.batch),
-            ]
+            side = build.const_index(self._side)
+            grid = _grid(self._product, self._sizes, (self._tile, self._tile))
+            if otherwise is not None:
+                grid[0] = build.select(otherwise, build.const_index(0), grid[0])
         # One element more in a row: threads that write a column do not meet in one bank.
         self._shared = [
             self._kernel.shared([self._depth, self._tile + 1], operand.argument.type)
@@ -143,7 +161,7 @@ class _Writer:
         """A square of the result."""
         product, nest = self._product, self._nest
         kind = nest.outputs[0].argument.type
-        zero = _zero(kind)
+        nothing = zero(kind)
 
         def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
             for operand, buffer, axis, first in zip(
@@ -156,7 +174,7 @@ class _Writer:
             return sums
 
         depth = build.const_index(self._depth)
-        sums = carry(self._sizes[product.inner], [zero] * _EACH**2, body, step=depth)
+        sums = carry(self._sizes[product.inner], [nothing] * _EACH**2, body, step=depth)
         self._store(row, column, sums)
 
     def _copy(self, operand: Operand, buffer: ir.Value, axis: int, first: ir.Value, start: ir.Value) -> None:
@@ -182,7 +200,7 @@ class _Writer:
                 inside.append(build.compare_index(3, at, last))
                 place[dimension] = build.index_op("minsi", at, last)
             both = build.create("arith.andi", [inside[0].type], inside).result
-            value = build.select(both, load(operand, place), _zero(operand.argument.type))
+            value = build.select(both, load(operand, place), zero(operand.argument.type))
             build.create("memref.store", [], [value, buffer, deep, wide])
 
     def _step(self, deep: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
@@ -210,26 +228,11 @@ class _Writer:
 
     def _store(self, row: ir.Value, column: ir.Value, sums: list[ir.Value]) -> None:
         """Adds the sums to the result, within its edges."""
-        product, nest = self._product, self._nest
-        operand = nest.outputs[0]
+        product = self._product
         tx, ty = self._threads
         for number, total in enumerate(sums):
             i, j = divmod(number, _EACH)
             place = list(self._place)
             place[product.row] = build.index_op("addi", row, self._own(ty, i))
             place[product.column] = build.index_op("addi", column, self._own(tx, j))
-            inside = [
-                build.compare_index(2, place[axis], self._sizes[axis])
-                for axis in (product.row, product.column)
-            ]
-            with on_condition(build.create("arith.andi", [inside[0].type], inside).result):
-                store(_sum(load(operand, place), total), operand, place)
-
-
-def _zero(kind: ir.Type) -> ir.Value:
-    return constant(kind, 0 if isinstance(kind, ir.IntegerType) else 0.0)
-
-
-def _sum(a: ir.Value, b: ir.Value) -> ir.Value:
-    name = {ir.IntegerType: "arith.addi", ir.ComplexType: "complex.add"}.get(type(a.type), "arith.addf")
-    return build.create(name, [a.type], [a, b]).result
+            add_to_result(product, self._sizes, place, total)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products among nests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.ir import build
+from graphc.lowering.partial_reductions import constant
+from graphc.passes.gpu._nest import Nest, load, store
+from graphc.passes.gpu._reduce import on_condition
+from graphc_dialects._mlir import ir
+
+_PRODUCTS = (
+    ["arith.mulf", "arith.addf"],
+    ["arith.muli", "arith.addi"],
+    ["complex.mul", "complex.add"],
+)
+
+
+@dataclass
+class Product:
+    """A product, and which dimensions of its nest are what."""
+
+    nest: Nest
+    batch: list[int]
+    row: int
+    column: int
+    inner: int
+
+
+def as_product(nest: Nest) -> Product | None:
+    """The product that a nest is; None if it is something else, or a side is a vector."""
+    names = [op.name for op in nest.body]
+    if names not in _PRODUCTS:
+        return None
+    if len(nest.inputs) != 2 or len(nest.outputs) != 1 or nest.indexed or sum(nest.reduction) != 1:
+        return None
+    left, right = (set(operand.axes) for operand in nest.inputs)
+    result = set(nest.outputs[0].axes)
+    axes = range(nest.rank)
+    rows = [axis for axis in axes if axis in left & result - right]
+    columns = [axis for axis in axes if axis in right & result - left]
+    batch = [axis for axis in axes if axis in left & right & result]
+    inner = nest.reduction.index(True)
+    if len(rows) != 1 or len(columns) != 1 or len(batch) > 1 or inner not in left & right:
+        return None
+    return Product(nest, batch, rows[0], columns[0], inner)
+
+
+def zero(kind: ir.Type) -> ir.Value:
+    """The number 0."""
+    found: ir.Value = constant(kind, 0 if isinstance(kind, ir.IntegerType) else 0.0)
+    return found
+
+
+def add_to_result(product: Product, sizes: list[ir.Value], place: list[ir.Value], total: ir.Value) -> None:
+    """Adds a sum to an element of the result, if it is within its edges."""
+    inside = [build.compare_index(2, place[axis], sizes[axis]) for axis in (product.row, product.column)]
+    operand = product.nest.outputs[0]
+    names = {ir.IntegerType: "arith.addi", ir.ComplexType: "complex.add"}
+    name = names.get(type(total.type), "arith.addf")
+    with on_condition(build.create("arith.andi", [inside[0].type], inside).result):
+        before = load(operand, place)
+        store(build.create(name, [total.type], [before, total]).result, operand, place)

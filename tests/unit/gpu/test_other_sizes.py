@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels for large arrays on small ones: the interpreter is slow, so that what is large is set otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.backends.cuda import pipeline
+from graphc.function.types import Function
+from graphc_runtime.cuda import executable
+from graphc_tools.gpu.kernels import Kernels
+from graphc_tools.gpu.simulated import SimulatedDriver
+
+
+def _compiled(
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    inputs: list[graphc.Variable],
+    outputs: list[graphc.Variable],
+) -> tuple[Function, SimulatedDriver]:
+    """A function, compiled with an option of a pass."""
+    flag = option.partition("{")[0]
+    changed = [(option if entry == flag else entry, reason) for entry, reason in pipeline.KERNELS]
+    assert changed != pipeline.KERNELS
+    monkeypatch.setattr(pipeline, "KERNELS", changed)
+    with graphc.config.change_flags(cache_dir=""):
+        function = graphc.function(inputs, outputs, mode="cuda")
+    driver = SimulatedDriver(Kernels(function.ir_stages()["gpu"]))
+    monkeypatch.setattr(executable, "device", lambda: driver)
+    return function, driver
+
+
+def test_rows_that_are_sorted_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = pt.matrix("x", dtype="float32")
+    outputs = [pt.sort(x, axis=1), pt.argsort(x, axis=1)]
+    f, driver = _compiled(monkeypatch, "graphc-gpu-sort{tile=32}", [x], outputs)
+    value = np.random.default_rng(0).integers(-9, 9, (2, 150)).astype(np.float32)
+    value[value == 5] = np.nan
+    value[value == 4] = -np.inf
+    found = f(value)
+    np.testing.assert_array_equal(found[0], np.sort(value, axis=1))
+    np.testing.assert_array_equal(found[1], np.argsort(value, axis=1, kind="stable"))
+    assert sum(name.startswith("merge") for name in driver.launches) == 6
+    short = value[:, :20]
+    np.testing.assert_array_equal(f(short)[1], np.argsort(short, axis=1, kind="stable"))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_large_products(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = pt.matrix("x", dtype="float32"), pt.matrix("y", dtype="float32")
+    outputs = [x.T @ y.T if turned else x @ y]
+    f, driver = _compiled(monkeypatch, "graphc-gpu-matmul{parts=1}", [x, y], outputs)
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=shape).astype(np.float32) for shape in ((140, 37), (37, 70)))
+    values = (a.T.copy(), b.T.copy()) if turned else (a, b)
+    exact = a.astype(float) @ b.astype(float)
+    np.testing.assert_allclose(f(*values)[0], exact, rtol=1e-5, atol=1e-5)
+    assert any(name.startswith("large") for name in driver.launches)
+    assert not any(name.startswith("product") for name in driver.launches)
