@@ -48,7 +48,20 @@ def progress(case: Case, row: dict[str, Any]) -> str:
         f"{name} {show(answer['best'], case.unit) if 'best' in answer else answer.get('error', 'absent')}"
         for name, answer in row.items()
     ]
-    return f"{case.name:<16} [{case.unit}] " + ", ".join(parts)
+    return f"{case.name:<16} [{case.unit}] " + ", ".join(parts) + _limit(row.get("graphc", {}))
+
+
+def _limit(answer: dict[str, Any]) -> str:
+    """What graphc's call does, and the share of the machine's limit that it reaches."""
+    found = answer.get("roofline")
+    if found is None:
+        return ""
+    share = f"{found['least'] / answer['best']:.0%} of the limit"
+    return f"; {_number(found['flops'])} flops, {_number(found['bytes'])} bytes, {share}"
+
+
+def _number(count: int | None) -> str:
+    return "?" if count is None else f"{count:,}"
 
 
 def _line(title: str, unit: str, times: dict[str, float], goals: list[tuple[str, float]]) -> dict[str, Any]:
@@ -82,6 +95,8 @@ def _steady_line(case: Case, row: dict[str, Any]) -> dict[str, Any]:
     if "torch" in times and not any(name == "torch" for name, _ in case.lead):
         goals.append(("torch", times["torch"]))
     found = _line(case.title, case.unit, times, goals)
+    if "roofline" in row.get("graphc", {}):
+        found["roofline"] = row["graphc"]["roofline"]
     if case.section == "other":
         return found
     found |= {"memory": _memory(row), "section": case.section}
@@ -230,6 +245,33 @@ def _switch(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def _limits(lines: list[dict[str, Any]]) -> list[str]:
+    """What graphc's calls do, as the compiler counts it, against what the machine can do."""
+    counted = [line for line in lines if "roofline" in line]
+    if not counted:
+        return []
+    text = [
+        "## Against the machine's limits",
+        "",
+        "What `f.report.roofline()` counts in each of graphc's functions, for these sizes: floating-point",
+        "operations, functions such as `exp` (which the limit has by the operations of their code), bytes",
+        "that each kernel reads or writes once. The limit is the sum over kernels of the longer time:",
+        "that of operations at the rate of a matrix product, or of bytes at that of a copy.",
+        "Shares above 100 %: data in caches; `?` stands for what is done inside of library kernels.",
+        "",
+        f"Machine: {counted[0]['roofline']['machine']}.",
+        "",
+        "| line | flops | functions | bytes | limit, us | graphc, us | share |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for line in counted:
+        found, took = line["roofline"], line["seconds"]["graphc"]
+        counts = " | ".join(_number(found[name]) for name in ("flops", "functions", "bytes"))
+        times = f"{show(found['least'], 'us')} | {show(took, 'us')}"
+        text.append(f"| {line['title']} | {counts} | {times} | {found['least'] / took:.0%} |")
+    return [*text, ""]
+
+
 def _loops(lines: list[dict[str, Any]]) -> list[str]:
     if not lines:
         return []
@@ -268,6 +310,7 @@ def page(result: dict[str, Any]) -> str:
         *_switch(result.get("switch", [])),
         *_models(_in(result["lines"], "models")),
         *_loops(_in(result["lines"], "loops")),
+        *_limits(result["lines"]),
     ]
     missed = [line["title"] for line in result["lines"] if line["met"] is False]
     missed += [

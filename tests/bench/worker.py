@@ -2,8 +2,9 @@
 """One library in a process of its own, asked line by line: a JSON request in, a JSON answer out.
 
 Requests: `{"case": name, "seconds": s}`, or without `seconds` to measure memory, or with `"moved": bytes`
-to time a copy that reads and writes so many bytes. Answers: `{"best": seconds}`, `{"memory": bytes}`,
-`{"absent": why}` or `{"error": text}`. A result that differs from NumPy's is an error, however fast it came.
+to time a copy that reads and writes so many bytes, or with `"took": s` to count what a call that takes so
+long does. Answers: `{"best": seconds}`, `{"memory": bytes}`, `{"roofline": counts}`, `{"absent": why}` or
+`{"error": text}`. A result that differs from NumPy's is an error, however fast it came.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Worker:
         """Time one case, or measure its memory."""
         case = next(c for c in CASES if c.name == request["case"])
         try:
+            if "took" in request:
+                return self._roofline(case, request["took"])
             if "seconds" not in request:
                 statement, names = self.library.forgetful(case)
                 return {"memory": memory.extra(eval(f"lambda: {statement}", names))}
@@ -57,6 +60,16 @@ class Worker:
             return {"absent": str(reason)}
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"}
+
+    def _roofline(self, case: Any, took: float) -> dict[str, Any]:
+        """What a compiled function does, against what this machine can do."""
+        names = self.timed[case.name][1]
+        report = getattr(names.get("f"), "report", None)
+        if report is None:
+            return {}
+        found = report.roofline(*(names[f"a{i}"] for i in range(len(case.inputs()))), seconds=took)
+        counts = {"flops": found.flops, "functions": sum(found.functions.values()), "bytes": found.bytes}
+        return {"roofline": {**counts, "least": found.least_seconds, "machine": str(found.limits)}}
 
     def _checked(self, case: Any) -> libraries.Timed:
         statement, names = self.library.build(case)

@@ -109,8 +109,27 @@ def test_models_and_the_switch_have_tables(bench):
 
 
 def test_the_perceptron_agrees_with_numpy(bench):
-    answer = bench[0].Worker("graphc").answer({"case": "perceptron", "seconds": 0.0})
+    worker = bench[0].Worker("graphc")
+    answer = worker.answer({"case": "perceptron", "seconds": 0.0})
     assert set(answer) == {"best"}, answer
+    # Three products of 512 x 256 x 256 a layer, of which the first layer needs two.
+    counted = worker.answer({"case": "perceptron", "took": 1.0})["roofline"]
+    products = (3 * 8 - 1) * 2 * 512 * 256 * 256
+    assert products < counted["flops"] < 1.01 * products and counted["functions"] == 7 * 512 * 256
+    assert counted["bytes"] > 10_000_000 and counted["least"] > 0
+
+
+def test_the_limit_has_a_table(bench):
+    tables = bench[1]
+    machine = dict.fromkeys(("processor", "cores", "system", "python", "mlir", "llvm", "date"), "?")
+    counts = {"flops": None, "functions": 7, "bytes": 24_000_000, "least": 5e-4, "machine": "fast"}
+    result = {"machine": machine, "versions": {"graphc": "1"}}
+    result["steady"] = {"exp": {"graphc": {"best": 1e-3, "roofline": counts}}}
+    result["lines"] = tables.lines(result)
+    page = tables.page(result)
+    assert "| `exp(x) * y + 1`, 1e6 float64 | ? | 7 | 24,000,000 | 500 | 1000 | 50% |" in page
+    case = next(case for case in bench[0].CASES if case.name == "exp")
+    assert "; ? flops, 24,000,000 bytes, 50% of the limit" in tables.progress(case, result["steady"]["exp"])
 
 
 def test_what_is_written_in_c_agrees_with_numpy(bench):

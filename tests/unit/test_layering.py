@@ -137,7 +137,7 @@ LATE = {
     "graphc.function.compiled": 1,
     "graphc.function.modes": 1,
     "graphc.function.shared": 1,
-    "graphc.function.types": 3,
+    "graphc.function.types": 1,
     "graphc.ir.references": 1,
     "graphc.ops.external": 1,
     "graphc.ops.fourier": 1,

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from graphc.backends.toolchain import toolchain
 from graphc.ir.donations import Donation
+from graphc.ir.work import Work
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import Signature
@@ -94,17 +95,21 @@ class CompileLog:
         passes: name and seconds of each pass that ran.
         stages: name and text of the IR at each stage; None where nobody asks for it, as it takes time.
         views: the IR after each pass; None where nobody asks for it. With it, what LLVM gets has locations.
+        work: what the kernels do (see `graphc.passes.buffer.work.count_work`); None where nobody asks for it.
     """
 
     phases: dict[str, float] = field(default_factory=dict)
     passes: list[tuple[str, float]] = field(default_factory=list)
     stages: list[tuple[str, str]] | None = None
     views: list[PassView] | None = None
+    work: list[Work] | None = None
 
     def empty(self) -> CompileLog:
         """A log that asks for as much as this one."""
         return CompileLog(
-            stages=None if self.stages is None else [], views=None if self.views is None else []
+            stages=None if self.stages is None else [],
+            views=None if self.views is None else [],
+            work=None if self.work is None else [],
         )
 
     def add_phase(self, name: str, seconds: float) -> None:
@@ -129,6 +134,8 @@ class CompileLog:
             self.stages += other.stages or ()
         if self.views is not None:
             self.views += other.views or ()
+        if self.work is not None:
+            self.work += other.work or ()
 
 
 class Target(ABC):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from graphc.function.types import Function
     from graphc_runtime.manifest import ArraySpec
 
+# What is known of an argument: its value, its shape, or nothing.
+Given: TypeAlias = np.ndarray | tuple[int, ...] | None
 _KINDS = {"scf.if": "conditional"}
 _DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "index": "int64"}
 _KINDS = {"scf.if": "conditional"}
@@ -165,26 +167,76 @@ def _sum(values: Iterator[Number]) -> Number:
 
 def memory_plan(function: Function, values: Sequence[Any]) -> MemoryPlan:
     """See `Function.memory_plan`."""
-    if len(values) > len(function.inputs):
-        raise TypeError(f"{function.report.name} takes {len(function.inputs)} inputs, got {len(values)}")
+    _check_count(function, values)
     plan = MemoryPlan(function.report.name)
     whole = function.executor.whole
     if whole is not None:
-        _Reader(plan, whole).read(_given(function, values))
+        _Reader(plan, whole).read(given_values(function, values))
     else:
         for segment in function.executor.segments():
             _Reader(plan, segment).read([])
     return plan
 
 
-def _given(function: Function, values: Sequence[Any]) -> list[Any]:
-    """What is known of each argument of the kernel: arrays, or shapes as tuples, or None."""
-    given = [value if _is_shape(value) else np.asarray(value) for value in values]
+def _check_count(function: Function, values: Sequence[object]) -> None:
+    if len(values) > len(function.inputs):
+        raise TypeError(f"{function.report.name} takes {len(function.inputs)} inputs, got {len(values)}")
+
+
+def given_values(function: Function, values: Sequence[object]) -> list[Given]:
+    """What is known of each argument of the kernel: arrays, or shapes as tuples, or None.
+
+    Raises:
+        TypeError: there are more values than inputs.
+    """
+    _check_count(function, values)
+    given: list[Given] = [value if _is_shape(value) else np.asarray(value) for value in values]
     given += [None] * (len(function.inputs) - len(values))
-    return given + [np.asarray(cell[0]) for cell in function.calls.cells]
+    given += [np.asarray(cell[0]) for cell in function.calls.cells]
+    return given
 
 
-def _is_shape(value: Any) -> bool:
+def arguments_of(native: Compiled, given: list[Given]) -> list[Argument]:
+    """The arguments of a kernel: inputs, then the results that are not computed in an input.
+
+    Args:
+        native: the executable.
+        given: what is known of the inputs, as of `given_values`.
+
+    Raises:
+        TypeError: a value has another number of dimensions than its input.
+    """
+    fgraph, signature = native.fgraph, native.executable.manifest.signature
+    specs = [*signature.arguments[: len(fgraph.inputs)], *signature.results]
+    names = [v.name or f"input{i}" for i, v in enumerate(fgraph.inputs)]
+    names += [v.name or f"result{i}" for i, v in enumerate(fgraph.outputs)]
+    given = given + [None] * (len(fgraph.inputs) - len(given))
+    known = given + _result_shapes(native, given)
+    arguments = [_argument(*item) for item in zip(names, specs, known, strict=True)]
+    donated = {len(fgraph.inputs) + result for _, result in signature.donated}
+    return [argument for i, argument in enumerate(arguments) if i not in donated]
+
+
+def _result_shapes(native: Compiled, given: list[Given]) -> list[Given]:
+    """The shapes of the results, as far as they follow from what is known of the arguments."""
+    signature = native.executable.manifest.signature
+    unknown: list[Given] = [None] * len(signature.results)
+    if any(value is None for value in given):
+        return unknown
+    arrays: list[Given] = [
+        np.zeros(value, spec.dtype) if isinstance(value, tuple) else value
+        for value, spec in zip(given, signature.arguments, strict=False)
+    ]
+    try:
+        return [*native.result_shapes(arrays)]
+    except (ValueError, TypeError, IndexError):
+        # Zeros stand for elements that were not given, and need not pass the checks.
+        if any(isinstance(value, tuple) for value in given):
+            return unknown
+        raise
+
+
+def _is_shape(value: object) -> TypeGuard[tuple[int, ...]]:
     return isinstance(value, tuple) and all(isinstance(size, int | np.integer) for size in value)
 
 
@@ -196,41 +248,11 @@ class _Reader:
         self._nodes = all_nodes(native.fgraph)
         self._manifest = native.executable.manifest
 
-    def read(self, given: list[Any]) -> None:
+    def read(self, given: list[Given]) -> None:
         """Adds buffers, steps and copies to the plan."""
-        arguments = self._arguments(given)
+        arguments = arguments_of(self._native, given)
         for record in self._manifest.memory:
             self._read(record, Sizes(record["expressions"], arguments))
-
-    def _arguments(self, given: list[Any]) -> list[Argument]:
-        """The arguments of the kernel: inputs, then the results that are not computed in an input."""
-        fgraph, signature = self._native.fgraph, self._manifest.signature
-        specs = [*signature.arguments[: len(fgraph.inputs)], *signature.results]
-        names = [v.name or f"input{i}" for i, v in enumerate(fgraph.inputs)]
-        names += [v.name or f"result{i}" for i, v in enumerate(fgraph.outputs)]
-        given = given + [None] * (len(fgraph.inputs) - len(given))
-        known = given + self._result_shapes(given)
-        arguments = [_argument(*item) for item in zip(names, specs, known, strict=True)]
-        donated = {len(fgraph.inputs) + result for _, result in signature.donated}
-        return [argument for i, argument in enumerate(arguments) if i not in donated]
-
-    def _result_shapes(self, given: list[Any]) -> list[Any]:
-        """The shapes of the results, as far as they follow from what is known of the arguments."""
-        results = self._manifest.signature.results
-        unknown: list[Any] = [None] * len(results)
-        if any(value is None for value in given):
-            return unknown
-        arrays = [
-            np.zeros(value, spec.dtype) if isinstance(value, tuple) else value
-            for value, spec in zip(given, self._manifest.signature.arguments, strict=False)
-        ]
-        try:
-            return list(self._native.result_shapes(arrays))
-        except (ValueError, TypeError, IndexError):
-            # Zeros stand for elements that were not given, and need not pass the checks.
-            if any(isinstance(value, tuple) for value in given):
-                return unknown
-            raise
 
     def _read(self, record: dict[str, Any], sizes: Sizes) -> None:
         before = len(self._plan.steps)
@@ -314,7 +336,7 @@ class _Reader:
         return str(found.op), "" if found.location is None else str(found.location)
 
 
-def _argument(name: str, spec: ArraySpec, known: Any) -> Argument:
+def _argument(name: str, spec: ArraySpec, known: Given) -> Argument:
     if known is None:
         return Argument(name, spec.shape)
     if isinstance(known, tuple):

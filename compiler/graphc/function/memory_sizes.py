@@ -14,7 +14,7 @@ Number = int | None
 
 _LONGEST = 60
 _INFIX = {"addi": "+", "subi": "-", "muli": "*", "floordivsi": "//", "divsi": "//", "divui": "//"}
-_INFIX |= {"remsi": "%", "remui": "%", "andi": "&", "ori": "|", "xori": "^"}
+_INFIX |= {"remsi": "%", "remui": "%", "andi": "&", "ori": "|", "xori": "^", "shli": "<<", "shrui": ">>"}
 _CALLS = {"maxsi": "max", "minsi": "min", "maxui": "max", "minui": "min", "ceildivsi": "ceildiv"}
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "addi": operator.add,
@@ -27,6 +27,8 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "andi": operator.and_,
     "ori": operator.or_,
     "xori": operator.xor,
+    "shli": operator.lshift,
+    "shrui": operator.rshift,
     "divsi": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
     "divui": operator.floordiv,
     "floordivsi": operator.floordiv,

@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import ref
 
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.function.notebook import report_html
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
 from graphc_runtime.record import record
+
+if TYPE_CHECKING:
+    from graphc.function.roofline import Roofline
+    from graphc.function.types import Function
 
 
 @record(frozen=True)
@@ -58,6 +64,7 @@ class CompileReport(CompileLog):
     cache: list[str] = field(default_factory=list)
     donations: list[str] = field(default_factory=list)
     fast_call: bool = False
+    _function: ref[Function] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def fastmath(self) -> str:
@@ -79,6 +86,48 @@ class CompileReport(CompileLog):
         return CompileReport(
             name=name or self.name, mode=self.mode, options=self.options, nan_guard=self.nan_guard
         )
+
+    def tell_of(self, function: Function) -> None:
+        """Say which function this is the report of."""
+        self._function = ref(function)
+
+    def roofline(self, *args: object, seconds: float | None = None) -> Roofline:
+        """What each kernel computes and moves, against what this machine can do.
+
+        The compiler counts, in the code as it will run and for the sizes of these arguments: floating-point
+        operations, functions such as ``exp``, and bytes, each element that a kernel touches once. The peak of
+        arithmetic is a matrix product's, that of memory a copy's; both are measured once, which takes a
+        second, and kept in the cache folder. It compiles again, without the cache.
+
+        Args:
+            args: for inputs in order: values, or shapes as tuples of int. With values, and where a call
+                changes nothing, calls are timed; each kernel of a function with ``profile=True``, too.
+            seconds: what a call takes, if that is known.
+
+        Returns:
+            The counts, to ``print``; notebooks show a table. It has ``rows``, and of all kernels together
+            ``flops``, ``bytes``, ``least_seconds`` and ``share``.
+
+        Raises:
+            TypeError: there are more arguments than inputs, or one has another number of dimensions.
+            ReferenceError: the function does not exist any more.
+
+        Examples:
+            >>> a, b = pt.matrix("a"), pt.matrix("b")
+            >>> f = graphc.function([a, b], a @ b)
+            >>> (product,) = f.report.roofline((100, 50), (50, 20)).rows
+            >>> product.flops, product.bytes
+            (200000, 64000)
+
+        Source: Williams, Waterman and Patterson, "Roofline" (2009).
+        """
+        function = None if self._function is None else self._function()
+        if function is None:
+            raise ReferenceError(f"{self.name} does not exist any more; keep it while you look at its report")
+        return function.roofline(*args, seconds=seconds)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_function": None}
 
     def add_fallback(self, node: Apply, reason: str) -> None:
         """Note that a node runs in Python."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from graphc.function.call_form import Signature, with_targets
@@ -30,6 +31,7 @@ from graphc_runtime.machine_code import MachineCode
 if TYPE_CHECKING:
     from graphc.function.explorer.page import Page
     from graphc.function.memory_plan import MemoryPlan
+    from graphc.function.roofline import Roofline
     from graphc.function.tiered import Pending
     from graphc.function.trace import Trace
 
@@ -201,7 +203,9 @@ class Function(NativeCallable):
     @property
     def report(self) -> CompileReport:
         """What the compiler did."""
-        return self._program.report
+        report = self._program.report
+        report.tell_of(self)
+        return report
 
     @property
     def trust_input(self) -> bool:
@@ -279,9 +283,13 @@ class Function(NativeCallable):
         Raises:
             TypeError: an example has another number of dimensions than its input.
         """
-        from graphc.function.memory_plan import memory_plan
+        plan: MemoryPlan = _looking().memory_plan(self, args)
+        return plan
 
-        return memory_plan(self, args)
+    def roofline(self, *args: object, seconds: float | None = None) -> Roofline:
+        """As `CompileReport.roofline`."""
+        found: Roofline = _looking().roofline(self, args, seconds)
+        return found
 
     def explore(self, *args: object) -> Page:
         """A page that shows this function from your lines to machine code; it compiles again for that.
@@ -299,9 +307,8 @@ class Function(NativeCallable):
         Raises:
             TypeError: an example has another number of dimensions than its input.
         """
-        from graphc.function.explorer.page import explore
-
-        return explore(self, args)
+        page: Page = _looking().explore(self, args)
+        return page
 
     @cached_property
     def profile(self) -> Profile | None:
@@ -322,9 +329,8 @@ class Function(NativeCallable):
             per_op: run each op for itself, compiled where it can be, to see where time goes. Ops are not
                 fused then, so that the sum is more than what a call takes otherwise.
         """
-        from graphc.function.trace import Trace
-
-        return Trace(self, per_op=per_op)
+        trace: Trace = _looking().Trace(self, per_op=per_op)
+        return trace
 
     @cached_property
     def op_schedule(self) -> Schedule:
@@ -370,6 +376,13 @@ class Function(NativeCallable):
     def __reduce__(self) -> tuple[Any, ...]:
         signature = replace(self.signature, trust_input=self.trust_input)
         return Function, (signature, self.program)
+
+
+def _looking() -> ModuleType:
+    """What shows functions and their calls: few processes need it."""
+    from graphc.function import looking
+
+    return looking
 
 
 __all__ = ["Function", "Signature"]

@@ -21,6 +21,7 @@ from graphc.library.helpers import Helper
 from graphc.native.parts import Piece
 from graphc.passes.buffer import profile_operations
 from graphc.passes.buffer.memory._record import attached
+from graphc.passes.buffer.work import count_work
 from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc.passes.manager.parse import normalise
 from graphc.passes.manager.run import run_pipeline
@@ -135,7 +136,7 @@ def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> 
         lowered = _lower(text, options, log)
         if lowered.takes_memory_first:
             return lowered
-        for kept_views in (log.stages, log.views):
+        for kept_views in (log.stages, log.views, log.work):
             if kept_views:
                 kept_views.clear()
         cells = [donation.argument for donation in options.donations if donation.keeps_on_failure]
@@ -155,7 +156,13 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 module = ir.Module.parse(with_donations(text, options.donations))
                 n_arguments = len(ir.SymbolTable(module.operation)["main"].regions[0].blocks[0].arguments)
             with log.phase("passes"):
-                entries = pipeline_of(text, options.mode, options.fastmath, profile=options.profile)
+                entries = pipeline_of(
+                    text,
+                    options.mode,
+                    options.fastmath,
+                    profile=options.profile,
+                    work=log.work is not None,
+                )
                 if log.views is not None:
                     entries.append(_LINES)
                 snapshots = _Snapshots(module, entries, log) if log.stages is not None else None
@@ -163,6 +170,8 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
             log.passes += [(run.name, run.seconds) for run in report.runs]
             if snapshots is not None and log.stages is not None:
                 log.stages += snapshots.finish(module)
+            if log.work is not None:
+                log.work += count_work.attached(module)
             with log.phase("translate"):
                 helpers = tuple(declared(module).values())
                 pieces = tuple(_pieces(module))

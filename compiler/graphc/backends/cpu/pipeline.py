@@ -85,6 +85,10 @@ _TENSOR: list[Entry] = [
     ("canonicalize,cse", "casts between buffer types"),
 ]
 
+_PLAN: Entry = ("graphc-plan-memory{record=true}", "other buffers share one block of memory")
+# Before that where work is counted.
+_WORK: Entry = ("graphc-count-work", "kernels as they will run, and buffers that are allocations")
+
 _BUFFER: list[Entry] = [
     ("graphc-kernel-pointers", "what is called with pointers reads elements that lie side by side"),
     ("graphc-matmul-to-blas", "large products go to BLAS"),
@@ -93,7 +97,7 @@ _BUFFER: list[Entry] = [
     ("graphc-hoist-allocations", "one buffer serves all iterations; no stack is taken in a loop"),
     ("graphc-loop-fusion", "row-wise work visits each row once"),
     ("func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=256})", "scalars need no heap"),
-    ("graphc-plan-memory{record=true}", "other buffers share one block of memory"),
+    _PLAN,
     ("graphc-poll-interrupts", "long loops notice Ctrl-C, where that costs nothing"),
 ]
 
@@ -176,7 +180,13 @@ OPT_LEVEL = {"fast_run": 3, "fast_compile": 1}
 
 
 def pipeline(
-    mode: str, *, has_scan: bool, has_complex: bool = True, fastmath: str = "", profile: bool = False
+    mode: str,
+    *,
+    has_scan: bool,
+    has_complex: bool = True,
+    fastmath: str = "",
+    profile: bool = False,
+    work: bool = False,
 ) -> list[Entry]:
     """The entries of a mode, less those that only concern loops or complex numbers if there are none.
 
@@ -186,6 +196,7 @@ def pipeline(
         has_complex: whether there are complex numbers.
         fastmath: level for `graphc-fast-math`; empty leaves the flags that lowering sets.
         profile: whether the time of operations is measured.
+        work: whether the work of kernels is counted.
     """
     entries = PIPELINES[mode]
     if fastmath:
@@ -194,6 +205,9 @@ def pipeline(
     if profile:
         parts = entries.index(_PARTS[0])
         entries = [*entries[:parts], _PROFILE, *entries[parts:]]
+    if work:
+        plan = entries.index(_PLAN)
+        entries = [*entries[:plan], _WORK, *entries[plan:]]
     left_out: list[Entry] = []
     if not has_scan:
         left_out += [*_SCAN, *_SCAN_MEMORY]
@@ -203,7 +217,9 @@ def pipeline(
     return [entry for entry in entries if id(entry) not in identities]
 
 
-def pipeline_of(text: str, mode: str, fastmath: str = "", *, profile: bool = False) -> list[Entry]:
+def pipeline_of(
+    text: str, mode: str, fastmath: str = "", *, profile: bool = False, work: bool = False
+) -> list[Entry]:
     """The pipeline of a mode, without what the text of a module shows it has no use for."""
     return pipeline(
         mode,
@@ -211,4 +227,5 @@ def pipeline_of(text: str, mode: str, fastmath: str = "", *, profile: bool = Fal
         has_complex="complex<" in text,
         fastmath=fastmath,
         profile=profile,
+        work=work,
     )

@@ -2,35 +2,27 @@
 """The memory plan as plain data, for the manifest: what `Function.memory_plan` shows.
 
 `{"expressions", "workspaces", "steps", "others", "copies"}`. Sizes are numbers of expressions: each is a list
-of an operation and its operands, which are numbers of earlier expressions (see `_Expressions`). Positions are
+of an operation and its operands, which are numbers of earlier expressions (see `Expressions`). Positions are
 those of operations in the block; `steps` names the ones that access memory. A region of a conditional has a
 record of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from functools import reduce
 from typing import Any
 
 from graphc.ir import plain
 from graphc.ir.helpers import callee_of
-from graphc.ir.index_code import predicate_of
 from graphc.ir.lifetimes import Lifetimes
 from graphc.ir.locations import node_of
 from graphc.ir.walk import walk_for
-from graphc.passes.buffer.memory._buffer_sizes import item_size, size_of
+from graphc.passes.buffer._expressions import Expressions
+from graphc.passes.buffer.memory._buffer_sizes import item_size
 from graphc.passes.buffer.memory._copies import find_copy
 from graphc.passes.buffer.memory._workspace import Workspace
-from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
 MEMORY = "graphc.memory"
-_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
-_BINARY = frozenset(
-    "addi subi muli maxsi minsi maxui minui andi ori xori "
-    "divsi divui remsi remui floordivsi ceildivsi".split()
-)
 _STEPS = ("scf.", "func.call", "memref.copy", "memref.store", "linalg.")
 
 
@@ -74,7 +66,7 @@ def _planned_block(op: ir.Operation) -> ir.Block:
 class _Record:
     def __init__(self, lifetimes: Lifetimes) -> None:
         self._lifetimes = lifetimes
-        self._expressions = _Expressions()
+        self._expressions = Expressions()
 
     def of(self, name: str, workspaces: list[Workspace]) -> dict[str, Any]:
         planned = {buffer.alloc for workspace in workspaces for buffer in workspace.buffers}
@@ -144,80 +136,3 @@ class _Record:
                 entry = {"at": position, "node": node_of(op), "from": copy.source, "to": copy.target}
                 found.append({**entry, "item": copy.item, "sizes": sizes, "why": copy.why})
         return found
-
-
-def _operands_first(value: ir.Value, known: Container[Any]) -> Iterator[ir.Value]:
-    """The values that an arithmetic value is computed from, each after its operands, and then itself, without
-    those that are known. Sums of many sizes are too deep for recursion.
-    """
-    stack = [(value, 0)]
-    while stack:
-        value, done = stack.pop()
-        if value in known:
-            continue
-        owner = value.owner
-        if not isinstance(owner, ir.Block) and (owner.name.startswith("arith.") or owner.name in _CASTS):
-            if done < len(owner.operands):
-                stack += [(value, done + 1), (owner.operands[done], 0)]
-                continue
-        yield value
-
-
-class _Expressions:
-    """Index values as expressions of the sizes of arguments.
-
-    Attributes:
-        nodes: `["const", n]`, `["dim", argument, axis]`, `["value", argument]`, `["cmpi", predicate, a, b]`,
-            `["select", c, a, b]`, `["addi", a, b]` and the like; `["?"]` for what depends on more than the
-            arguments.
-    """
-
-    def __init__(self) -> None:
-        self.nodes: list[list[int | str]] = []
-        self._numbers: dict[ir.Value, int] = {}
-        self._known: dict[str, int] = {}
-
-    def number(self, value: ir.Value | tuple[int, int] | None) -> int:
-        """The number of the expression of a value, or of what `size_of` gave."""
-        if value is None:
-            return self._add(["?"])
-        if isinstance(value, int):
-            return self._add(["const", value])
-        if isinstance(value, tuple):
-            return self._add(["dim", *value])
-        if isinstance(value, list):
-            parts = [self.number(part) for part in value]
-            return reduce(lambda a, b: self._add(["muli", a, b]), parts)
-        for known in _operands_first(value, self._numbers):
-            self._numbers[known] = self._number(known)
-        return self._numbers[value]
-
-    def _number(self, value: ir.Value) -> int:
-        if isinstance(value.owner, ir.Block):
-            return self._add(["?"])
-        op = value.owner.operation
-        name = op.name
-        if name in _CASTS:
-            return self.number(op.operands[0])
-        if name == "arith.constant":
-            constant = constant_value(value)
-            return self._add(["?"] if constant is None else ["const", constant])
-        if name == "memref.dim":
-            axis = constant_value(op.operands[1])
-            return self.number(None if axis is None else size_of(op.operands[0], axis))
-        if name == "memref.load" and len(op.operands) == 1 and isinstance(op.operands[0].owner, ir.Block):
-            return self._add(["value", op.operands[0].arg_number])
-        operands = [self.number(x) for x in op.operands] if name.startswith("arith.") else []
-        short = name.removeprefix("arith.")
-        if short == "cmpi":
-            return self._add(["cmpi", predicate_of(op), *operands])
-        if short == "select" or short in _BINARY:
-            return self._add([short, *operands])
-        return self._add(["?"])
-
-    def _add(self, node: list[int | str]) -> int:
-        key = str(node)
-        if key not in self._known:
-            self._known[key] = len(self.nodes)
-            self.nodes.append(node)
-        return self._known[key]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Index values as expressions of the sizes of arguments, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from functools import reduce
+
+from graphc.ir.index_code import predicate_of
+from graphc.passes.buffer.memory._buffer_sizes import size_of
+from graphc_dialects._base import constant_value
+from graphc_dialects._mlir import ir
+
+_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
+_BINARY = frozenset(
+    "addi subi muli maxsi minsi maxui minui andi ori xori shli shrui "
+    "divsi divui remsi remui floordivsi ceildivsi".split()
+)
+
+
+def _operands_first(value: ir.Value, known: Container[ir.Value]) -> Iterator[ir.Value]:
+    """The values that an arithmetic value is computed from, each after its operands, and then itself, without
+    those that are known. Sums of many sizes are too deep for recursion.
+    """
+    stack = [(value, 0)]
+    while stack:
+        value, done = stack.pop()
+        if value in known:
+            continue
+        owner = value.owner
+        if not isinstance(owner, ir.Block) and (owner.name.startswith("arith.") or owner.name in _CASTS):
+            if done < len(owner.operands):
+                stack += [(value, done + 1), (owner.operands[done], 0)]
+                continue
+        yield value
+
+
+class Expressions:
+    """Index values as expressions of the sizes of arguments.
+
+    Attributes:
+        nodes: `["const", n]`, `["dim", argument, axis]`, `["value", argument]`, `["cmpi", predicate, a, b]`,
+            `["select", c, a, b]`, `["addi", a, b]` and the like; `["variable", n]` for the variable of a
+            loop; `["?"]` for what depends on more than these.
+        variables: of loops, by number.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[list[int | str]] = []
+        self.variables: dict[ir.Value, int] = {}
+        self._numbers: dict[ir.Value, int] = {}
+        self._known: dict[str, int] = {}
+
+    def number(self, value: ir.Value | int | tuple[int, int] | None) -> int:
+        """The number of the expression of a value, or of what `size_of` gave."""
+        if value is None:
+            return self._add(["?"])
+        if isinstance(value, int):
+            return self._add(["const", value])
+        if isinstance(value, tuple):
+            return self._add(["dim", *value])
+        if isinstance(value, list):
+            parts = [self.number(part) for part in value]
+            return reduce(lambda a, b: self._add(["muli", a, b]), parts)
+        for known in _operands_first(value, self._numbers):
+            self._numbers[known] = self._number(known)
+        return self._numbers[value]
+
+    def size(self, memref: ir.Value, axis: int) -> int:
+        """The number of the expression of a size of a buffer, or of one that loops carry like it."""
+        while True:
+            owner = memref.owner
+            if isinstance(owner, ir.Block):
+                loop = owner.owner.operation
+                if loop.name != "scf.for":
+                    return self.number(size_of(memref, axis))
+                memref = loop.operands[2 + memref.arg_number]
+            elif owner.name == "memref.cast":
+                memref = owner.operands[0]
+            elif owner.name == "memref.expand_shape":
+                return self.number(_sizes(owner.operation, "static_output_shape")[axis])
+            elif owner.name == "memref.subview":
+                return self.number(_sizes_of_view(owner.operation)[axis])
+            else:
+                return self.number(size_of(memref, axis))
+
+    def _number(self, value: ir.Value) -> int:
+        if isinstance(value.owner, ir.Block):
+            known = self.variables.get(value)
+            return self._add(["?"] if known is None else ["variable", known])
+        op = value.owner.operation
+        name = op.name
+        if name in _CASTS:
+            return self.number(op.operands[0])
+        if name == "arith.constant":
+            constant = constant_value(value)
+            return self._add(["?"] if constant is None else ["const", constant])
+        if name == "memref.dim":
+            axis = constant_value(op.operands[1])
+            return self.number(None) if axis is None else self.size(op.operands[0], axis)
+        if name == "memref.load" and len(op.operands) == 1 and isinstance(op.operands[0].owner, ir.Block):
+            return self._add(["value", op.operands[0].arg_number])
+        operands = [self.number(x) for x in op.operands] if name.startswith("arith.") else []
+        short = name.removeprefix("arith.")
+        if short == "cmpi":
+            return self._add(["cmpi", predicate_of(op), *operands])
+        if short == "select" or short in _BINARY:
+            return self._add([short, *operands])
+        return self._add(["?"])
+
+    def _add(self, node: list[int | str]) -> int:
+        key = str(node)
+        if key not in self._known:
+            self._known[key] = len(self.nodes)
+            self.nodes.append(node)
+        return self._known[key]
+
+
+def _sizes(op: ir.Operation, name: str) -> list[ir.Value | int]:
+    """The sizes that a view states in an attribute, those that are not numbers in its last operands."""
+    static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
+    dynamic = ir.ShapedType.get_dynamic_size()
+    count = static.count(dynamic)
+    operands = list(op.operands)
+    if name == "static_sizes":
+        first = sum(list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[:2])
+        values = iter(operands[first : first + count])
+    else:
+        values = iter(operands[len(operands) - count :])
+    return [next(values) if size == dynamic else size for size in static]
+
+
+def _sizes_of_view(op: ir.Operation) -> list[ir.Value | int | None]:
+    """The sizes of a part of a buffer, whose type may lack some axes of size 1."""
+    sizes: list[ir.Value | int | None] = [*_sizes(op, "static_sizes")]
+    rank = op.results[0].type.rank
+    if rank == len(sizes):
+        return sizes
+    kept: list[ir.Value | int | None] = [size for size in sizes if not (isinstance(size, int) and size == 1)]
+    return kept if len(kept) == rank else [None] * rank
