@@ -13,7 +13,7 @@ from graphc.artifacts.c_memory import SERIAL, c_memory_ir
 from graphc.artifacts.c_products import products_ir
 from graphc.artifacts.c_random import PREFIX, tables_ir
 from graphc.artifacts.c_sort import sort_ir
-from graphc.artifacts.c_text import SHARED, TYPES
+from graphc.artifacts.c_text import TYPES, shared_ir
 from graphc.artifacts.c_workspace import DECLARATIONS
 from graphc.artifacts.needs import need_of
 from graphc.artifacts.source import Source
@@ -111,7 +111,7 @@ def _optimised(
         *(piece.text for piece in wrapped.pieces),
         c_memory_ir(lowered.memory) + poll_ir(polls(lowered.helpers), flush),
         SERIAL,
-        TYPES + SHARED + declarations + DECLARATIONS + around,
+        TYPES + shared_ir() + declarations + DECLARATIONS + around,
         *(part.text for part in wrapped.parts),
         products_ir() if freestanding else "",
         sort_ir(),

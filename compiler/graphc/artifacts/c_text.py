@@ -1,7 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM IR that all functions of the C interface share: checks of tensors and codes of errors (`graphc.h`)."""
+"""What all functions of the C interface share: checks of tensors and codes of errors (`graphc.h`).
+
+A spec says what a tensor has to be: dtype, rank, bytes and alignment of an element, sizes (-1: any), and
+where its pointer and its sizes go.
+"""
+# mypy: ignore-errors
 
 from __future__ import annotations
+
+from functools import cache
+
+from graphc.native.builtins import apart, at, cast, choose, inlined, view
+from graphc.native.translate import Translator
+from graphc.native.types import BOOL, I64, Type, Value
 
 # Numbers of graphc.h.
 NULL, DTYPE, RANK, SHAPE, STRIDES, ALIGNMENT, MEMORY, CHECK, INTERNAL = range(1, 10)
@@ -13,240 +24,114 @@ TYPES = """
 %array = type { ptr, ptr, ptr, ptr, i32, i32, i32, i32 }
 %function = type { i32, i32, i32, i32, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
 """
+# Words of these: dtype and rank share one.
+_DATA, _SHAPE, _STRIDES, _KIND, _TENSOR = range(5)
+_ITEM, _ALIGN, _SIZES, _SLOT, _DIM, _SPEC = range(1, 7)
 
-# A spec says what a tensor has to be: dtype, rank, bytes and alignment of an element, sizes (-1: any), and
-# where its pointer and its sizes go. With `exact` the sizes are there already.
-SHARED = f"""
-define internal i32 @graphc_c_fail(ptr %error, i32 %code, i32 %tensor, i64 %axis, i64 %given, i64 %expected,
-    ptr %message) noinline cold nounwind {{
-  %axis.short = trunc i64 %axis to i32
-  %p1 = getelementptr %error, ptr %error, i64 0, i32 1
-  %p2 = getelementptr %error, ptr %error, i64 0, i32 2
-  %p3 = getelementptr %error, ptr %error, i64 0, i32 3
-  %p4 = getelementptr %error, ptr %error, i64 0, i32 4
-  %p5 = getelementptr %error, ptr %error, i64 0, i32 5
-  %p6 = getelementptr %error, ptr %error, i64 0, i32 6
-  store i32 %code, ptr %error
-  store i32 %tensor, ptr %p1
-  store i32 %axis.short, ptr %p2
-  store i32 0, ptr %p3
-  store i64 %given, ptr %p4
-  store i64 %expected, ptr %p5
-  store ptr %message, ptr %p6
-  ret i32 %code
-}}
 
-define internal i32 @graphc_c_status(i64 %status, ptr %ctx, ptr %messages, i64 %count, ptr %error) nounwind {{
-  switch i64 %status, label %check [ i64 0, label %good
-                                     i64 -1, label %memory ]
-good:
-  ret i32 0
-memory:
-  %m = call i32 @graphc_c_fail(ptr %error, i32 {MEMORY}, i32 -1, i64 -1, i64 0, i64 0, ptr null)
-  ret i32 %m
-check:
-  %site = sub i64 %status, 1
-  %known = icmp ult i64 %site, %count
-  br i1 %known, label %found, label %internal
-found:
-  %at = getelementptr ptr, ptr %messages, i64 %site
-  %message = load ptr, ptr %at
-  %given.at = getelementptr i64, ptr %ctx, i64 1
-  %expected.at = getelementptr i64, ptr %ctx, i64 2
-  %given = load i64, ptr %given.at
-  %expected = load i64, ptr %expected.at
-  %c = call i32 @graphc_c_fail(ptr %error, i32 {CHECK}, i32 -1, i64 -1, i64 %given, i64 %expected,
-    ptr %message)
-  ret i32 %c
-internal:
-  %i = call i32 @graphc_c_fail(ptr %error, i32 {INTERNAL}, i32 -1, i64 -1, i64 %status, i64 0, ptr null)
-  ret i32 %i
-}}
+@apart
+def fail(error, code, tensor, axis, given, expected, message):
+    """Fills in an error; returns its code."""
+    numbers = view(error, "i32")
+    numbers[0] = code
+    numbers[1] = tensor
+    numbers[2] = axis
+    numbers[3] = 0
+    error[2] = given
+    error[3] = expected
+    error[4] = message
+    return code
 
-define internal i32 @graphc_c_tensors(ptr %tensors, i32 %first, i64 %count, ptr %specs, ptr %data, ptr %dims,
-    i1 %exact, ptr %error) nounwind {{
-entry:
-  br label %next
-next:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %done ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %one, label %success
-success:
-  ret i32 0
-one:
-  %i.short = trunc i64 %i to i32
-  %number = add i32 %first, %i.short
-  %t = getelementptr %tensor, ptr %tensors, i64 %i
-  %s = getelementptr %spec, ptr %specs, i64 %i
-  %t.shape.at = getelementptr %tensor, ptr %t, i64 0, i32 1
-  %t.strides.at = getelementptr %tensor, ptr %t, i64 0, i32 2
-  %t.dtype.at = getelementptr %tensor, ptr %t, i64 0, i32 3
-  %t.rank.at = getelementptr %tensor, ptr %t, i64 0, i32 4
-  %s.rank.at = getelementptr %spec, ptr %s, i64 0, i32 1
-  %s.item.at = getelementptr %spec, ptr %s, i64 0, i32 2
-  %s.align.at = getelementptr %spec, ptr %s, i64 0, i32 3
-  %s.shape.at = getelementptr %spec, ptr %s, i64 0, i32 4
-  %s.slot.at = getelementptr %spec, ptr %s, i64 0, i32 5
-  %s.dim.at = getelementptr %spec, ptr %s, i64 0, i32 6
-  %memory = load ptr, ptr %t
-  %shape = load ptr, ptr %t.shape.at
-  %strides = load ptr, ptr %t.strides.at
-  %dtype = load i32, ptr %t.dtype.at
-  %rank = load i32, ptr %t.rank.at
-  %s.dtype = load i32, ptr %s
-  %s.rank = load i32, ptr %s.rank.at
-  %item = load i64, ptr %s.item.at
-  %align = load i64, ptr %s.align.at
-  %s.shape = load ptr, ptr %s.shape.at
-  %slot = load i64, ptr %s.slot.at
-  %dim = load i64, ptr %s.dim.at
-  %own = getelementptr i64, ptr %dims, i64 %dim
-  %same.dtype = icmp eq i32 %dtype, %s.dtype
-  br i1 %same.dtype, label %ranks, label %bad.dtype
-bad.dtype:
-  %dg = sext i32 %dtype to i64
-  %de = sext i32 %s.dtype to i64
-  %d = call i32 @graphc_c_fail(ptr %error, i32 {DTYPE}, i32 %number, i64 -1, i64 %dg, i64 %de, ptr null)
-  ret i32 %d
-ranks:
-  %same.rank = icmp eq i32 %rank, %s.rank
-  br i1 %same.rank, label %ranked, label %bad.rank
-bad.rank:
-  %rg = sext i32 %rank to i64
-  %re = sext i32 %s.rank to i64
-  %r = call i32 @graphc_c_fail(ptr %error, i32 {RANK}, i32 %number, i64 -1, i64 %rg, i64 %re, ptr null)
-  ret i32 %r
-ranked:
-  %long = sext i32 %rank to i64
-  %scalar = icmp eq i32 %rank, 0
-  %no.shape = icmp eq ptr %shape, null
-  %not.scalar = xor i1 %scalar, true
-  %missing = and i1 %no.shape, %not.scalar
-  br i1 %missing, label %bad.null, label %axes
-bad.null:
-  %n = call i32 @graphc_c_fail(ptr %error, i32 {NULL}, i32 %number, i64 -1, i64 0, i64 0, ptr null)
-  ret i32 %n
-axes:
-  br label %axis
-axis:
-  %a = phi i64 [ 0, %axes ], [ %a.next, %kept ]
-  %elements = phi i64 [ 1, %axes ], [ %elements.next, %kept ]
-  %a.more = icmp slt i64 %a, %long
-  br i1 %a.more, label %size, label %sized
-size:
-  %size.at = getelementptr i64, ptr %shape, i64 %a
-  %have = load i64, ptr %size.at
-  %static.at = getelementptr i64, ptr %s.shape, i64 %a
-  %static = load i64, ptr %static.at
-  %own.at = getelementptr i64, ptr %own, i64 %a
-  %computed = load i64, ptr %own.at
-  %want = select i1 %exact, i64 %computed, i64 %static
-  %any = icmp slt i64 %want, 0
-  %equal = icmp eq i64 %have, %want
-  %fine = or i1 %any, %equal
-  %natural = icmp sge i64 %have, 0
-  %taken = and i1 %fine, %natural
-  br i1 %taken, label %kept, label %bad.shape
-bad.shape:
-  %h = call i32 @graphc_c_fail(ptr %error, i32 {SHAPE}, i32 %number, i64 %a, i64 %have, i64 %want, ptr null)
-  ret i32 %h
-kept:
-  store i64 %have, ptr %own.at
-  %elements.next = mul i64 %elements, %have
-  %a.next = add i64 %a, 1
-  br label %axis
-sized:
-  %data.at = getelementptr ptr, ptr %data, i64 %slot
-  store ptr %memory, ptr %data.at
-  %empty = icmp eq i64 %elements, 0
-  br i1 %empty, label %done, label %present
-present:
-  %null = icmp eq ptr %memory, null
-  br i1 %null, label %bad.null.data, label %aligned
-bad.null.data:
-  %nd = call i32 @graphc_c_fail(ptr %error, i32 {NULL}, i32 %number, i64 -1, i64 0, i64 0, ptr null)
-  ret i32 %nd
-aligned:
-  %address = ptrtoint ptr %memory to i64
-  %mask = sub i64 %align, 1
-  %off = and i64 %address, %mask
-  %good = icmp eq i64 %off, 0
-  br i1 %good, label %layout, label %bad.align
-bad.align:
-  %l = call i32 @graphc_c_fail(ptr %error, i32 {ALIGNMENT}, i32 %number, i64 -1, i64 %off, i64 0, ptr null)
-  ret i32 %l
-layout:
-  %plain = icmp eq ptr %strides, null
-  br i1 %plain, label %done, label %stride
-stride:
-  %b = phi i64 [ %long, %layout ], [ %b.last, %fits ]
-  %step = phi i64 [ %item, %layout ], [ %step.next, %fits ]
-  %b.more = icmp sgt i64 %b, 0
-  br i1 %b.more, label %test, label %done
-test:
-  %b.last = sub i64 %b, 1
-  %length.at = getelementptr i64, ptr %shape, i64 %b.last
-  %stride.at = getelementptr i64, ptr %strides, i64 %b.last
-  %length = load i64, ptr %length.at
-  %distance = load i64, ptr %stride.at
-  %unit = icmp eq i64 %length, 1
-  %right = icmp eq i64 %distance, %step
-  %ok = or i1 %unit, %right
-  br i1 %ok, label %fits, label %bad.stride
-bad.stride:
-  %e = call i32 @graphc_c_fail(ptr %error, i32 {STRIDES}, i32 %number, i64 %b.last, i64 %distance, i64 %step,
-    ptr null)
-  ret i32 %e
-fits:
-  %step.next = mul i64 %step, %length
-  br label %stride
-done:
-  %i.next = add i64 %i, 1
-  br label %next
-}}
 
-define internal void @graphc_c_sizes(ptr %tensors, i64 %count, ptr %specs, ptr %dims) nounwind {{
-; Stores dtype, rank and sizes in tensors.
-entry:
-  br label %next
-next:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %done ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %one, label %end
-end:
-  ret void
-one:
-  %t = getelementptr %tensor, ptr %tensors, i64 %i
-  %s = getelementptr %spec, ptr %specs, i64 %i
-  %t.shape.at = getelementptr %tensor, ptr %t, i64 0, i32 1
-  %t.dtype.at = getelementptr %tensor, ptr %t, i64 0, i32 3
-  %t.rank.at = getelementptr %tensor, ptr %t, i64 0, i32 4
-  %s.rank.at = getelementptr %spec, ptr %s, i64 0, i32 1
-  %s.dim.at = getelementptr %spec, ptr %s, i64 0, i32 6
-  %shape = load ptr, ptr %t.shape.at
-  %dtype = load i32, ptr %s
-  %rank = load i32, ptr %s.rank.at
-  %dim = load i64, ptr %s.dim.at
-  store i32 %dtype, ptr %t.dtype.at
-  store i32 %rank, ptr %t.rank.at
-  %long = sext i32 %rank to i64
-  %no.shape = icmp eq ptr %shape, null
-  %limit = select i1 %no.shape, i64 0, i64 %long
-  br label %axis
-axis:
-  %a = phi i64 [ 0, %one ], [ %a.next, %copy ]
-  %a.more = icmp slt i64 %a, %limit
-  br i1 %a.more, label %copy, label %done
-copy:
-  %at = add i64 %dim, %a
-  %from = getelementptr i64, ptr %dims, i64 %at
-  %to = getelementptr i64, ptr %shape, i64 %a
-  %size = load i64, ptr %from
-  store i64 %size, ptr %to
-  %a.next = add i64 %a, 1
-  br label %axis
-done:
-  %i.next = add i64 %i, 1
-  br label %next
-}}
-"""
+@inlined
+def failed(error, code, tensor, axis, given, expected, message):
+    """As `fail`, which is one function for all numbers that are known."""
+    at_axis, a, b = cast(axis, "i64"), cast(given, "i64"), cast(expected, "i64")
+    return fail(error, cast(code, "i32"), cast(tensor, "i32"), at_axis, a, b, cast(message, "i64"))
+
+
+def status(result, context, messages, count, error):
+    """The code of an error for the status of a kernel, 0 for success."""
+    if result == 0:
+        return cast(0, "i32")
+    if result == -1:
+        return failed(error, MEMORY, -1, -1, 0, 0, 0)
+    if result < 1 or result > count:
+        return failed(error, INTERNAL, -1, -1, result, 0, 0)
+    return failed(error, CHECK, -1, -1, context[1], context[2], messages[result - 1])
+
+
+def tensors(given, first, count, specs, data, dims, exact, error):
+    """Checks tensors, and keeps their pointers and sizes. With `exact` the sizes are there already."""
+    for i in range(count):
+        tensor, spec = given[i * _TENSOR :], specs[i * _SPEC :]
+        code = check(tensor, spec, first + i, data, dims[spec[_DIM] :], exact, error)
+        if code != 0:
+            return code
+    return cast(0, "i32")
+
+
+def check(tensor, spec, number, data, sizes, exact, error):
+    """Checks one tensor."""
+    kind, wanted = view(tensor[_KIND:], "i32"), view(spec, "i32")
+    if kind[0] != wanted[0]:
+        return failed(error, DTYPE, number, -1, kind[0], wanted[0], 0)
+    if kind[1] != wanted[1]:
+        return failed(error, RANK, number, -1, kind[1], wanted[1], 0)
+    rank, shape, elements = cast(kind[1], "i64"), at(tensor[_SHAPE], "i64"), 1
+    if tensor[_SHAPE] == 0 and rank != 0:
+        return failed(error, NULL, number, -1, 0, 0, 0)
+    for axis in range(rank):
+        have, want = shape[axis], choose(exact, sizes[axis], at(spec[_SIZES], "i64")[axis])
+        if have < 0 or (want >= 0 and have != want):
+            return failed(error, SHAPE, number, axis, have, want, 0)
+        sizes[axis] = have
+        elements *= have
+    data[spec[_SLOT]] = tensor[_DATA]
+    if elements == 0:
+        return cast(0, "i32")
+    if tensor[_DATA] == 0:
+        return failed(error, NULL, number, -1, 0, 0, 0)
+    off = tensor[_DATA] & (spec[_ALIGN] - 1)
+    if off != 0:
+        return failed(error, ALIGNMENT, number, -1, off, 0, 0)
+    if tensor[_STRIDES] != 0:
+        step = spec[_ITEM]
+        for axis in range(rank - 1, -1, -1):
+            distance = at(tensor[_STRIDES], "i64")[axis]
+            if shape[axis] != 1 and distance != step:
+                return failed(error, STRIDES, number, axis, distance, step, 0)
+            step *= shape[axis]
+    return cast(0, "i32")
+
+
+def store_sizes(given, count, specs, dims):
+    """Stores dtype, rank and sizes in tensors."""
+    for i in range(count):
+        tensor, spec = given[i * _TENSOR :], specs[i * _SPEC :]
+        tensor[_KIND] = spec[0]
+        if tensor[_SHAPE] != 0:
+            for axis in range(cast(view(spec, "i32")[1], "i64")):
+                at(tensor[_SHAPE], "i64")[axis] = dims[spec[_DIM] + axis]
+
+
+@cache
+def shared_ir() -> str:
+    """The functions' text."""
+    t = Translator(prefix="graphc_c_check", apart=False)
+
+    def words(*names: str) -> list[Value]:
+        return [Value(f"%{name}", I64.to) for name in names]
+
+    count, error = Value("%count", I64), Value("%error", I64.to)
+    first, exact = Value("%first", Type("i32")), Value("%exact", BOOL)
+    checked = [*words("given"), first, count, *words("specs", "data", "dims"), exact, error]
+    t.define(
+        status,
+        "graphc_c_status",
+        [Value("%status", I64), *words("ctx", "messages"), count, error],
+        "internal ",
+    )
+    t.define(tensors, "graphc_c_tensors", checked, "internal ")
+    t.define(store_sizes, "graphc_c_sizes", [*words("given"), count, *words("specs", "dims")], "internal ")
+    return t.text()
