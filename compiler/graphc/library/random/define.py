@@ -119,13 +119,7 @@ def _fill_vectors(name: str, generator: str, distribution: str) -> tuple[str, se
     """Calls of a function of one draw. Sums are kept while the vector stays the same."""
     draw = VECTORS[distribution]
     types = ["ptr" if kind.isupper() else TYPES[kind] for kind in draw.parameters]
-    own = ", ".join(
-        [
-            "ptr %bitgen, i64 %k, ptr %scratch, ptr %cache, i1 %first, ptr %out",
-            *(f"{type_} %{label}" for type_, label in zip(types, draw.names, strict=True)),
-        ]
-    )
-    helper = f"define internal void @graphc_draw_{generator}_{distribution}({own}) nounwind {{\nentry:\n"
+    one = draw.define(f"graphc_draw_{generator}_{distribution}")
     w = DrawWriter()
     _begin(w, generator)
 
@@ -151,5 +145,5 @@ def _fill_vectors(name: str, generator: str, distribution: str) -> tuple[str, se
     _loop(w, draw.parameters, body)
     _end(w, generator)
     parameters = ["ptr %state", "ptr %next", "i64 %n", "i64 %k", "ptr noalias %room", "ptr noalias %out"]
-    text = f"{helper}{draw.text}}}\n{_function(name, [*parameters, *_parameters(draw.parameters)], w)}"
-    return text, {*draw.declarations, *_COMMON}
+    text = one.definitions() + _function(name, [*parameters, *_parameters(draw.parameters)], w)
+    return text, {*(f"{line} nounwind" for line in one.declarations), *_COMMON}
