@@ -8,8 +8,8 @@ from __future__ import annotations
 
 # SHA-256 of the IR of each architecture.
 SOURCE = {
-    "x86_64": "065112709b743d10358c0ac31994435e94526a35ef998c6e41ad63bf259b2444",
-    "aarch64": "b6ef4c4f00a3a561c5a782caa4fc62038309af35813cc694a073d98879f7ce0d",
+    "x86_64": "4b987dfa444b2df3762feb7400e7f8695d62c66372681a6c3121cee31bcd0dc6",
+    "aarch64": "fdbc14b7aa00d7f2b85a4e92573f993e1df626660000b8216bff622e9b273181",
 }
 
 # ELF objects, compressed and in base 85.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 # SHA-256 of the IR of each architecture.
 SOURCE = {
-    "x86_64": "aa07e70a3b7d22d2657b2ab7019ceab0b9b59526cee7fc9e2ee57ee0c0511060",
-    "aarch64": "aa07e70a3b7d22d2657b2ab7019ceab0b9b59526cee7fc9e2ee57ee0c0511060",
+    "x86_64": "42de65cceebd0f914b9c834f74bdbdf5a0f7fc3a89be109f97a5d45af19b3a01",
+    "aarch64": "42de65cceebd0f914b9c834f74bdbdf5a0f7fc3a89be109f97a5d45af19b3a01",
 }
 
 # ELF objects, compressed and in base 85.

@@ -10,9 +10,16 @@ What a routine's arguments are is one letter for each:
 
 The length of integers in memory is the argument of that position, the smaller of two (`0,1`), or eight times
 it (`8*1,2`).
+
+The adapters are text, and not in the kernel language, whose functions have a fixed number of parameters.
 """
 
 from __future__ import annotations
+
+import numpy as np
+
+from graphc.native.translate import Translator
+from graphc.native.types import I64, Type, Value
 
 _REAL, _COMPLEX, _ALL = "sd", "cz", "sdcz"
 # Routine, letters of the types, arguments.
@@ -48,35 +55,20 @@ declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 """
 
-# Integers of another length, one by one.
-_LOOP = """
-define internal void @{name}(ptr %from, ptr %to, i64 %count) {{
-entry:
-  br label %test
-test:
-  %i = phi i64 [ 0, %entry ], [ %next, %one ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %one, label %done
-one:
-  %p = getelementptr {given}, ptr %from, i64 %i
-  %q = getelementptr {made}, ptr %to, i64 %i
-  %{of} = load {given}, ptr %p
-  %{to} = {convert} {given} %{of} to {made}
-  store {made} %{to}, ptr %q
-  %next = add i64 %i, 1
-  br label %test
-done:
-  ret void
-}}
-"""
-_LOOPS = _LOOP.format(
-    name="widen", given="i32", made="i64", of="short", to="long", convert="sext"
-) + _LOOP.format(name="narrow", given="i64", made="i32", of="long", to="short", convert="trunc")
+
+def converted(source: np.ndarray, target: np.ndarray, count: int) -> None:
+    """Integers of another length, one by one."""
+    for i in range(count):
+        target[i] = source[i]
 
 
 def wide_integers_ir() -> str:
     """The module's text."""
-    text = [_HEAD, _LOOPS]
+    t = Translator(prefix="graphc_wide", apart=False)
+    for name, given, made in (("widen", "i32", "i64"), ("narrow", "i64", "i32")):
+        pointers = [Value("%source", Type(given, True)), Value("%target", Type(made, True))]
+        t.define(converted, name, [*pointers, Value("%count", I64)], "internal ")
+    text = [_HEAD, t.text()]
     for kind, routine, letters, arguments in ROUTINES:
         text += [_function(kind, f"{letter}{routine}", arguments.split()) for letter in letters]
     return "".join(text)

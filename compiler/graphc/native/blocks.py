@@ -157,6 +157,11 @@ class Blocks:
     def start(self, label: str) -> None:
         """Begins a block after all jumps to it; without any, control never comes there."""
         edges = self._edges.pop(label, [])
+        if len(edges) == 1 and self._lines[-1] == f"  br label %{label}\n":
+            # What was being written goes on.
+            self._lines.pop()
+            self.block, self.names = edges[0]
+            return
         self.block = label if edges else ""
         if edges:
             self._lines.append(f"{label}:\n")
@@ -216,8 +221,9 @@ class Blocks:
             assigned: the variables that the loop may assign.
         """
         before = self.block
-        self.jump(head)
-        self.start(head)
+        self.emit(f"br label %{head}")
+        self._lines.append(f"{head}:\n")
+        self.block = head
         loop = Loop(head, before, len(self._lines))
         for name in assigned:
             phi = self._phi(name, [(before, self.names.get(name))], loop.place)
