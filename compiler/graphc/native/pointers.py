@@ -49,7 +49,8 @@ class Pointers(Vectors):
         return self.assign(f"load i64, ptr {self.address(pointer, i, node)}, align 1", Type("u64"))
 
     def _call_variable(self, node: Call, name: Static, type_: Static) -> Value:
-        return Value(f"@{name.value}", kind_of(type_.value).to)
+        symbol = name.value.replace("?", self.translator.letter)
+        return Value(f"@{symbol}", kind_of(type_.value).to)
 
     def _call_address(self, node: Call, pointer: Value) -> Value:
         return self.assign(f"ptrtoint ptr {pointer.text} to i64", I64)

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes LLVM IR functions made of loops over vectors of floats."""
+"""Writes LLVM IR functions made of loops over vectors of floats.
+
+Small products are written with this, and not in the kernel language: how many vectors a loop carries follows
+from the target and from sizes, where a variable of that language is one value, and loops are written in the
+form, with the test at their end and addresses that are kept as they are, of which machine code is made in
+half the time.
+"""
 
 from __future__ import annotations
 

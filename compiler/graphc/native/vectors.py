@@ -107,12 +107,14 @@ class Vectors(Numbers):
         n = a.type.lanes
         return a if n == 1 else self._shuffled(a, a, [*range(n)][::-1])
 
-    def _call_choose(self, node: ast.Call, condition: Value, a: Operand, b: Operand) -> Value:
+    def _call_choose(self, node: ast.Call, condition: Operand, a: Operand, b: Operand) -> Value:
         a, b = self.promote(a, b, node)
+        if isinstance(condition, Static):
+            return a if condition.value else b
         test = self.value(condition, node)
         if test.type.lanes == 1:
             test = self.truth(condition, node)
-        kind = a.type.element.over(max(a.type.lanes, test.type.lanes))
+        kind = a.type if a.type.pointer else a.type.element.over(max(a.type.lanes, test.type.lanes))
         a, b = self.convert(a, kind, node), self.convert(b, kind, node)
         hint = ", !unpredictable !{}" if test.type == Type("bool") else ""
         text = f"select {test.type.llvm} {test.text}, {kind.llvm} {a.text}, {kind.llvm} {b.text}{hint}"

@@ -4,6 +4,8 @@
     graphc_?block_...(a, lda, b, ldb, c, ldc, accumulate)     c = op(a) op(b), added to c on demand
 
 An n or a t stands for an operand as it is, or transposed.
+
+Text, and not in the kernel language, for the reason that `graphc.native.vector_ir` gives.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from functools import cache
 
 from graphc.library.helpers import BlockProduct, Gemm, Helper, of_kind
-from graphc.library.products import blas
+from graphc.library.products.blas import define_blas
 from graphc.library.products.blocks import block_product
 from graphc.library.products.rows import SUMS, dot_products, row_product
-from graphc.library.products.small import small_product, square, transposition
+from graphc.library.products.small import small_gemm, small_product, square, transposition
 from graphc.native.parts import Definitions
 from graphc.native.vector_ir import VectorWriter, register_bytes
 
@@ -43,7 +43,7 @@ def define_products(helpers: Iterable[Helper], features: str) -> Definitions:
     made.add("@graphc_zeros = internal constant [512 x i8] zeroinitializer, align 64\n")
     for gemm in gemms:
         letter = gemm.letter
-        made.add(blas.gemm(letter, SUMS * register // (4 if letter == "s" else 8)), blas.declarations(letter))
+        made.add(*define_blas(letter, SUMS * register // (4 if letter == "s" else 8)))
         if letter in "sd":
             made.add(*_real_functions(letter, register, gemm.packs))
     for block in blocks:
@@ -62,7 +62,7 @@ def _real_functions(letter: str, register: int, transposes: bool) -> tuple[str, 
     if transposes:
         writers.append(transposition(letter, register))
     small, *transposed = (w.text() for w in writers[2:])
-    text += blas.small_gemm(letter, small, "".join(transposed), square(letter, register))
+    text += small_gemm(letter, small, "".join(transposed), square(letter, register))
     return text, frozenset().union(*(w.declarations for w in writers))
 
 

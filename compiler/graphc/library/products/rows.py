@@ -7,6 +7,8 @@
 They add to y on demand. `incx` and `ldb` count elements; rows of b and y are contiguous. Nothing beyond the
 ends of rows is touched. Both are made for operands in the first and second-level cache, as in loops that
 call them in each iteration; beyond, BLAS with its threads is faster.
+
+Text, and not in the kernel language, for the reason that `graphc.native.vector_ir` gives.
 """
 
 from __future__ import annotations

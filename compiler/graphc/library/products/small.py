@@ -8,13 +8,18 @@ several times, and written with the same values. Columns beyond the last one are
 
 If b is transposed its rows are transposed into a buffer on the stack first, in squares of registers.
 
-Text, and not in the kernel language: vectors have the length of the target's registers, and the code is in
-its final form, as `graphc.library.products.define` explains.
+Text, and not in the kernel language, for the reason that `graphc.native.vector_ir` gives.
 """
 
 from __future__ import annotations
 
+from graphc.library.products.blas import HERE, SMALL_TRANSPOSED, SMALL_WORK
 from graphc.native.vector_ir import VectorWriter
+
+PARAMETERS = (
+    "i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, ptr %a, i64 %lda, ptr %b, i64 %ldb, ptr %c, i64 %ldc, "
+    "i1 %accumulate"
+)
 
 # Rows of a tile. With more, sums would wait less for those before, but several tiles are under way at once.
 _HEIGHT = 4
@@ -143,3 +148,69 @@ def transposition(letter: str, register: int) -> VectorWriter:
 
 def _parts(w: VectorWriter, count: str, size: int) -> str:
     return w.let(f"udiv i64 {w.let(f'add nsw i64 {count}, {size - 1}')}, {size}")
+
+
+def small_gemm(letter: str, small: str, transposition: str, square: int) -> str:
+    """The definition of `graphc_<letter>gemm` for real numbers, which does small matrices itself.
+
+    The others are left to `graphc_<letter>gemm.any`, which `graphc.library.products.blas` defines.
+
+    Args:
+        letter: s or d.
+        small: code of `small_product`.
+        transposition: code of the function of this name; empty if b is never transposed.
+        square: what it does at a time.
+    """
+    transposed = ""
+    if transposition:
+        transposed = f"""transposed:
+{_round_up("%k", "%height", square)}{_round_up("%n", "%width", square)}\
+  %area = mul i64 %height, %width
+  %room = icmp ule i64 %area, {BUFFER}
+  br i1 %room, label %packed, label %any
+packed:
+  musttail call void @graphc_{letter}gemm.packed({PARAMETERS})
+  ret void
+"""
+    return f"""define void @graphc_{letter}gemm({PARAMETERS}) nounwind {{
+entry:
+  %mn = mul i64 %m, %n
+  %work = mul i64 %mn, %k
+  %least = call i64 @llvm.smin.i64(i64 %m, i64 %n)
+  %wide = icmp sgt i64 %least, 1
+  %fb = icmp eq i64 %tb, 1
+  %limit = select i1 %fb, i64 {SMALL_TRANSPOSED}, i64 {SMALL_WORK}
+  %light = icmp ule i64 %work, %limit
+  %fits = and i1 %wide, %light
+  %here = icmp eq i64 %tb, {HERE}
+  %take = or i1 %fits, %here
+  %fa = icmp ne i64 %ta, 0
+  %sai = select i1 %fa, i64 1, i64 %lda
+  %sap = select i1 %fa, i64 %lda, i64 1
+  br i1 %take, label %look, label %any
+look:
+  br i1 %fb, label %{"transposed" if transposition else "any"}, label %small
+{transposed}any:
+  musttail call void @graphc_{letter}gemm.any({PARAMETERS})
+  ret void
+{small}  ret void
+}}
+{_packed(letter, transposition, square) if transposition else ""}"""
+
+
+def _packed(letter: str, transposition: str, square: int) -> str:
+    """The product with b transposed into a buffer on the stack."""
+    return f"""define internal void @graphc_{letter}gemm.packed({PARAMETERS}) noinline nounwind {{
+begin:
+  %buffer = alloca [{BUFFER} x {VectorWriter(letter, 16).scalar}], align 64
+{_round_up("%n", "%width", square)}  br label %entry
+{transposition}  call void @graphc_{letter}gemm(i64 %ta, i64 {HERE}, i64 %m, i64 %n, i64 %k,
+    ptr %a, i64 %lda, ptr %buffer, i64 %width, ptr %c, i64 %ldc, i1 %accumulate)
+  ret void
+}}
+"""
+
+
+def _round_up(value: str, result: str, unit: int) -> str:
+    """The next multiple of a power of two."""
+    return f"  {value}.up = add i64 {value}, {unit - 1}\n  {result} = and i64 {value}.up, -{unit}\n"
