@@ -17,6 +17,9 @@ Which of these it is depends on sizes only: BLAS rounds otherwise with another n
 
 Where elements have parts (see `graphc.library.registry`), positions are `element * parts + part`,
 and all work that is not small is done with BLAS kept to one thread.
+
+Text, and not in the kernel language, whose functions have a fixed number of parameters: here that follows
+from the signature.
 """
 
 from __future__ import annotations

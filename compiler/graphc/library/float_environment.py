@@ -9,6 +9,8 @@
 
 LLVM does not know that arithmetic depends on the word and may move an operation past these calls. What is
 meant to run under it stands therefore in a function of its own that is not inlined.
+
+Text, and not in the kernel language: each is one instruction, of the architecture.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 
 Counters and the slot that time is charged to are global to the code, not atomic: calls at the same time, on
 several threads, mix.
+
+Text, and not in the kernel language: the clock is read by assembly.
 """
 
 from __future__ import annotations

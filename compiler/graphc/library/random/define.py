@@ -7,6 +7,8 @@
 fills `out` with n draws and stores the state of the generator after them in `next`, which may be `state`.
 Parameters are arrays, from which every draw takes `step` elements: none where all draws share them. The
 second form is that of draws over vectors of length k (`graphc.library.random.vectors`).
+
+The loops are text, and not in the kernel language, whose functions have a fixed number of parameters.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 
 Most are one call of NumPy's C function of that name (`graphc_runtime.npyrandom`). Types are letters: d and f
 are double and float, q, l, h and b integers of 64, 32, 16 and 8 bits.
+
+Text, and not in the kernel language: a draw is one line, a call, whose narrow numbers are extended as C asks
+for.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ high half is kept.
 
 Sources: M. O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random
 Number Generation" (2014); J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
+
+Text, and not in the kernel language, which has no numbers of 128 bits.
 """
 
 from __future__ import annotations

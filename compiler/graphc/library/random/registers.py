@@ -9,8 +9,8 @@ the whole draw from there.
 Source: G. Marsaglia, W. Tsang, "The ziggurat method for generating random variables" (2000), with NumPy's
 tables; D. Lemire, "Fast random integer generation in an interval" (2019).
 
-Text, and not in the kernel language: the state stays in registers without LLVM's optimisation, which would
-take several times as long as making code of it, and a step needs numbers of 128 bits.
+Text, and not in the kernel language: a step needs numbers of 128 bits, and a number that is rejected leaves
+the draw from its middle.
 """
 
 from __future__ import annotations

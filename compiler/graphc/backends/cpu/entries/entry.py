@@ -3,6 +3,8 @@
 
 Everything that is not the common case (other types, layouts, keywords, overlapping `out=`) goes to the Python
 fallback in `self`, so a mistake made here in doubt costs time, never an answer.
+
+Text, and not in the kernel language: it is one check after the other, which ones follows from the signature.
 """
 
 from __future__ import annotations
