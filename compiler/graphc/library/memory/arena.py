@@ -18,7 +18,7 @@ Blocks are numbers, their addresses; the first word of a context is that of the 
 
 from __future__ import annotations
 
-from graphc.native.builtins import address, at, call, cast, inlined
+from graphc.native.builtins import address, at, call, cast, choose, inlined
 from graphc.native.translate import Translator
 from graphc.native.types import I64, Routine, Static, Value
 
@@ -50,10 +50,13 @@ def allocate(context, size, take, give, poison):
     # A link is the address of a pointer to a block: that of the context, or of a block's first word.
     link, best, before, least = address(context), 0, 0, LARGEST + 1
     block = context[0]
-    while block != 0 and words(block)[STATE] == 1:
+    while block != 0:
+        if words(block)[STATE] != 1:
+            break
         room = words(block)[ROOM]
-        if room >= size and room < least:
-            best, before, least = block, link, room
+        better = (room >= size) & (room < least)
+        best, before = choose(better, block, best), choose(better, link, before)
+        least = choose(better, room, least)
         link = block
         block = words(block)[NEXT]
     if best != 0:
@@ -94,7 +97,9 @@ def allocate(context, size, take, give, poison):
 def mark(context):
     """The first block in use."""
     block = context[0]
-    while block != 0 and words(block)[STATE] == 1:
+    while block != 0:
+        if words(block)[STATE] != 1:
+            break
         block = words(block)[NEXT]
     return block
 

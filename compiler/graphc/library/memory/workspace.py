@@ -65,6 +65,8 @@ PLANNED = [
     Value("%sizes", I64.to),
     *(Value(f"%{name}", I64) for name in ("offset", "count", "stride")),
 ]
+# No size of a buffer is that; -1 is one that is too large for any memory.
+_NO_SIZE = -2
 # For kernels that take no memory.
 _NOTHING = "define void @graphc_release(ptr %context) nounwind {\n  ret void\n}\n"
 # The status for memory that was written next to a workspace.
@@ -152,6 +154,12 @@ def fit(block, size, header):
 
 
 @inlined
+def fitted(block, size, table):
+    """As `fit`, which is one function for all workspaces."""
+    return fit(cast(block, "i64"), cast(size, "i64"), cast(table.header, "i64"))
+
+
+@inlined
 def link(context, block, pool, size, poison):
     """Memory joins the chain of what the call gives back."""
     words(block)[NEXT] = context[0]
@@ -170,7 +178,7 @@ def fixed(context, size, table, poison):
     if size < 0 or size > LARGEST:
         return 0
     pool = variable(table.pool, "i64")
-    block = fit(take(pool), size, table.header)
+    block = fitted(take(pool), size, table)
     if block == 0:
         return 0
     link(context, block, pool, size, poison)
@@ -184,11 +192,14 @@ def planned(context, unused, sizes, offset, count, stride, table, poison):
     pool = variable(table.pool, "i64")
     block, same = take(pool), 0
     if block == 0:
-        block, same = fit(0, 0, table.header), -1
+        block = fitted(0, 0, table)
         if block == 0:
             return 0
+        words(block + HEADER)[0] = _NO_SIZE
     known = words(block + HEADER)
-    while 0 <= same < table.keys and known[same] == sizes[same]:
+    while same < table.keys:
+        if known[same] != sizes[same]:
+            break
         same += 1
     size = words(block)[USED]
     if same != table.keys:
@@ -196,7 +207,7 @@ def planned(context, unused, sizes, offset, count, stride, table, poison):
         if size < 0 or size > LARGEST:
             call("free", at(block, "u8"))
             return 0
-        block = fit(block, size, table.header)
+        block = fitted(block, size, table)
         if block == 0:
             return 0
     link(context, block, pool, size, poison)
