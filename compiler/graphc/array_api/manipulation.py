@@ -50,7 +50,9 @@ def flip(x: TensorLike, /, *, axis: AxisLike = None) -> TensorVariable:
     return pt.flip(x, axis)
 
 
-def moveaxis(x: TensorLike, source: AxisLike, destination: AxisLike, /) -> TensorVariable:
+def moveaxis(
+    x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int], /
+) -> TensorVariable:
     """Axes moved to other places."""
     return pt.moveaxis(x, source, destination)
 

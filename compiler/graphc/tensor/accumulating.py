@@ -5,6 +5,7 @@ intervals, interpolation, convolution.
 
 from __future__ import annotations
 
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from graphc.ops.sizes import size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -52,7 +53,7 @@ def _running(kind: str, x: TensorVariable, axis: AxisLike) -> TensorVariable:
     return pt.moveaxis(Cumulative(kind)(pt.moveaxis(x, axis, 0)), 0, axis)
 
 
-def _accumulated(kind: str, x: Any, axis: AxisLike, dtype: Any) -> TensorVariable:
+def _accumulated(kind: str, x: TensorLike, axis: AxisLike, dtype: DTypeLike | None) -> TensorVariable:
     x = as_tensor_variable(x)
     if dtype is None:
         given = x.type.numpy_dtype
@@ -60,7 +61,7 @@ def _accumulated(kind: str, x: Any, axis: AxisLike, dtype: Any) -> TensorVariabl
     return _running(kind, cast_to(x, parse_dtype(dtype)), axis)
 
 
-def cumsum(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> TensorVariable:
+def cumsum(x: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None) -> TensorVariable:
     """Running sums along an axis.
 
     Args:
@@ -105,12 +106,12 @@ def cummin(x: TensorLike, axis: AxisLike = None) -> TensorVariable:
     return _running("min", as_tensor_variable(x), axis)
 
 
-def _without_nan(x: Any, value: int) -> TensorVariable:
+def _without_nan(x: TensorLike, value: int) -> TensorVariable:
     x = as_tensor_variable(x)
     return pt.switch(pt.isnan(x), value, x) if x.type.numpy_dtype.kind in "fc" else x
 
 
-def nancumsum(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> TensorVariable:
+def nancumsum(x: TensorLike, axis: AxisLike = None, dtype: str | None = None) -> TensorVariable:
     """`cumsum` with NaN counted as 0.
 
     Examples:
@@ -120,7 +121,7 @@ def nancumsum(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> Tensor
     return cumsum(_without_nan(x, 0), axis, dtype)
 
 
-def nancumprod(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> TensorVariable:
+def nancumprod(x: TensorLike, axis: AxisLike = None, dtype: str | None = None) -> TensorVariable:
     """`cumprod` with NaN counted as 1.
 
     Examples:
@@ -130,7 +131,7 @@ def nancumprod(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> Tenso
     return cumprod(_without_nan(x, 1), axis, dtype)
 
 
-def _part(axis: int, start: int | None, stop: int | None) -> tuple[Any, ...]:
+def _part(axis: int, start: int | None, stop: int | None) -> tuple[slice | EllipsisType, ...]:
     return (*[slice(None)] * axis, slice(start, stop))
 
 
@@ -173,7 +174,9 @@ def _border(value: TensorVariable, x: TensorVariable, axis: int) -> TensorVariab
     return pt.full(sizes, cast_to(value, promote(value.type.numpy_dtype, x.type.numpy_dtype).name))
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> TensorVariable:
+def ediff1d(
+    ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorLike | None = None
+) -> TensorVariable:
     """Differences of neighbours of the flattened array, between given vectors.
 
     Examples:
@@ -205,7 +208,7 @@ def trapezoid(
     """
     y = as_tensor_variable(y)
     axis = normalize_axis(axis, y.type.ndim, "trapezoid")
-    width: Any = dx
+    width: TensorLike = dx
     if x is not None:
         x = as_tensor_variable(x)
         width = diff(x, axis=0 if x.type.ndim == 1 else axis)
@@ -262,7 +265,7 @@ def interp(
 
 
 def unwrap(
-    p: TensorLike, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi
+    p: TensorLike, discont: TensorLike | None = None, axis: int = -1, *, period: float = 2 * np.pi
 ) -> TensorVariable:
     """Angles without jumps of more than half a period: multiples of the period are added.
 
@@ -316,14 +319,14 @@ def correlate(a: TensorLike, v: Variable, mode: str = "valid") -> TensorVariable
     return _middle(a, pt.conj(v[::-1]), mode, mirrored=True)
 
 
-def _vectors(a: Any, v: Any, what: str) -> tuple[TensorVariable, TensorVariable]:
+def _vectors(a: TensorLike, v: TensorLike, what: str) -> tuple[TensorVariable, TensorVariable]:
     a, v = as_tensor_variable(a), as_tensor_variable(v)
     if a.type.ndim != 1 or v.type.ndim != 1:
         raise ValueError(f"{what} takes two vectors, got types {a.type} and {v.type}")
     return a, v
 
 
-def _middle(a: Variable, v: Variable, mode: str, mirrored: bool) -> Any:
+def _middle(a: Variable, v: Variable, mode: str, mirrored: bool) -> TensorVariable:
     """The part of the full convolution that a mode asks for."""
     from graphc.tensor.signal import convolve1d
 

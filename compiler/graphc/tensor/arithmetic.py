@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,7 +55,9 @@ def fabs(x: TensorLike) -> TensorVariable:
     return pt.abs(cast_to(x, dtype.name))
 
 
-def nan_to_num(x: TensorLike, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> TensorVariable:
+def nan_to_num(
+    x: TensorLike, nan: TensorLike = 0.0, posinf: TensorLike | None = None, neginf: TensorLike | None = None
+) -> TensorVariable:
     """x with NaN and infinities replaced.
 
     Args:
@@ -213,7 +215,7 @@ def ceil_intdiv(a: TensorLike, b: TensorLike) -> TensorVariable:
     return quotient + pt.cast(pt.neq(pt.mod(x, y), 0), quotient.type.dtype)
 
 
-def largest(*args: Any) -> TensorVariable:
+def largest(*args: TensorLike) -> TensorVariable:
     """The largest of several arrays, element by element.
 
     Examples:
@@ -223,7 +225,7 @@ def largest(*args: Any) -> TensorVariable:
     return pt.max(pt.stack(args), axis=0) if len(args) != 2 else pt.maximum(*args)
 
 
-def smallest(*args: Any) -> TensorVariable:
+def smallest(*args: TensorLike) -> TensorVariable:
     """The smallest of several arrays, element by element.
 
     Examples:

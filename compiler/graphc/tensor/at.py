@@ -14,7 +14,8 @@ from graphc.public import pt
 from graphc.tensor.indexing import TakeLens, inc_subtensor, lenses_below, set_subtensor
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import IndexLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["At", "max_subtensor", "min_subtensor", "mul_subtensor"]
@@ -22,7 +23,7 @@ __all__ = ["At", "max_subtensor", "min_subtensor", "mul_subtensor"]
 _COMBINE = {"mul": "mul", "max": "maximum", "min": "minimum"}
 
 
-def _combine(target: Any, y: Any, kind: str) -> Any:
+def _combine(target: Any, y: TensorLike, kind: str) -> TensorVariable:
     """The array of an indexed variable with the selected elements combined with others, one by one."""
     x, lenses = lenses_below(target)
     y = fitting(as_tensor_variable(y), target.type, f"{kind}_subtensor")
@@ -100,17 +101,17 @@ class At:
         array([0., 5., 0.])
     """
 
-    def __init__(self, x: Any, index: Any = None) -> None:
+    def __init__(self, x: Variable, index: IndexLike = None) -> None:
         self._x = x
         self._index = index
 
-    def __getitem__(self, index: Any) -> At:
+    def __getitem__(self, index: IndexLike) -> At:
         return At(self._x, index)
 
-    def _part(self) -> Any:
+    def _part(self) -> TensorVariable:
         return self._x[self._index]
 
-    def get(self) -> Any:
+    def get(self) -> TensorVariable:
         """The part itself."""
         return self._part()
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> T
 
 
 def unpackbits(
-    a: TensorLike, axis: int | None = None, count: Any = None, bitorder: str = "big"
+    a: TensorLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> TensorVariable:
     """The bits of uint8 as eight elements each; arguments as of `packbits`.
 
@@ -71,7 +71,7 @@ def unpackbits(
     return pt.moveaxis(flat, -1, axis)
 
 
-def _on_axis(a: Any, axis: int | None, what: str) -> tuple[TensorVariable, int]:
+def _on_axis(a: TensorLike, axis: int | None, what: str) -> tuple[TensorVariable, int]:
     x = as_tensor_variable(a)
     if axis is None:
         return pt.ravel(x), 0

@@ -13,7 +13,7 @@ from graphc.ops.reshape import BroadcastTo, SpecifyShape
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of, sizes_of
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -84,7 +84,7 @@ def unbroadcast(x: TensorLike, *axes: int) -> TensorVariable:
     return as_tensor_variable(x)
 
 
-def broadcast_to(x: TensorLike, shape: Any) -> TensorVariable:
+def broadcast_to(x: TensorLike, shape: SizeLike) -> TensorVariable:
     """x repeated to a shape: missing leading dimensions, and those of static size 1.
 
     Raises:

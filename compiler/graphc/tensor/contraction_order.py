@@ -21,7 +21,10 @@ _EXHAUSTIVE = 7
 
 
 def find_path(
-    terms: Sequence[Labels], output: Labels, sizes: Mapping[str, int | None], optimize: Any
+    terms: Sequence[Labels],
+    output: Labels,
+    sizes: Mapping[str, int | None],
+    optimize: bool | str | Sequence[object] | None,
 ) -> Path:
     """A contraction path.
 

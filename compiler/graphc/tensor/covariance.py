@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
@@ -11,13 +11,18 @@ from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["corrcoef", "cov"]
 
 
 def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None
+    m: TensorLike,
+    y: TensorLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
 ) -> TensorVariable:
     """Covariance matrix of variables.
 
@@ -44,7 +49,7 @@ def cov(
     return result[0, 0] if scalar else result
 
 
-def _variables(m: Any, rowvar: bool) -> Any:
+def _variables(m: TensorLike, rowvar: bool) -> TensorVariable:
     x = as_tensor_variable(m)
     if x.type.ndim > 2:
         raise ValueError(f"cov takes a vector or a matrix, got {x} of type {x.type}")
@@ -54,7 +59,7 @@ def _variables(m: Any, rowvar: bool) -> Any:
     return x if rowvar else x.T
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> TensorVariable:
+def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> TensorVariable:
     """Correlation coefficients of variables; arguments as `cov`.
 
     Examples:

@@ -96,7 +96,7 @@ def ones(shape: SizeLike, dtype: DTypeLike | None = None) -> TensorVariable:
     return full(shape, np.ones((), config.floatX if dtype is None else parse_dtype(dtype)))
 
 
-def empty(shape: Any, dtype: Any = None) -> TensorVariable:
+def empty(shape: SizeLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """An array whose elements do not matter; they are zeros.
 
     Examples:
@@ -128,7 +128,7 @@ def zeros_like(model: TensorLike, dtype: DTypeLike | None = None, opt: bool = Fa
     return full_like(model, False, dtype)
 
 
-def ones_like(model: TensorLike, dtype: Any = None, opt: bool = False) -> TensorVariable:
+def ones_like(model: TensorLike, dtype: DTypeLike | None = None, opt: bool = False) -> TensorVariable:
     """Ones of the shape, and by default the dtype, of ``model``.
 
     Examples:
@@ -138,7 +138,7 @@ def ones_like(model: TensorLike, dtype: Any = None, opt: bool = False) -> Tensor
     return full_like(model, True, dtype)
 
 
-def empty_like(model: Any, dtype: Any = None) -> TensorVariable:
+def empty_like(model: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """An array like ``model`` whose elements do not matter; they are zeros.
 
     Examples:
@@ -209,7 +209,9 @@ def arange(
     return Iota(dtype)(ends[0], ends[2], _length(*wide))
 
 
-def _band(rows: Any, columns: Any, k: Any, compare: str, dtype: DTypeLike | None) -> TensorVariable:
+def _band(
+    rows: TensorLike, columns: TensorLike, k: TensorLike, compare: str, dtype: DTypeLike | None
+) -> TensorVariable:
     row = pt.dimshuffle(arange(rows, dtype="int64"), (0, "x"))
     column = pt.dimshuffle(arange(columns, dtype="int64"), ("x", 0))
     offset = row if isinstance(k, int) and k == 0 else row + cast_to(as_tensor_variable(k), "int64")
@@ -237,7 +239,7 @@ def eye(
     return _band(n, n if m is None else m, k, "eq", dtype)
 
 
-def identity(n: Any, dtype: Any = None) -> TensorVariable:
+def identity(n: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """The identity matrix.
 
     Examples:
@@ -248,7 +250,7 @@ def identity(n: Any, dtype: Any = None) -> TensorVariable:
     return eye(n, dtype=dtype)
 
 
-def identity_like(x: TensorLike, dtype: Any = None) -> TensorVariable:
+def identity_like(x: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """A matrix of the shape of x with ones on the main diagonal.
 
     Examples:
@@ -261,7 +263,9 @@ def identity_like(x: TensorLike, dtype: Any = None) -> TensorVariable:
     return eye(rows, columns, dtype=x.type.dtype if dtype is None else dtype)
 
 
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> TensorVariable:
+def tri(
+    N: TensorLike, M: TensorLike | None = None, k: TensorLike = 0, dtype: DTypeLike | None = None
+) -> TensorVariable:
     """A matrix with ones on and below a diagonal.
 
     Examples:
@@ -298,7 +302,7 @@ def triu(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
     return pt.switch(_band(rows, columns, k, "ge", "bool"), m, np.zeros((), m.type.dtype))
 
 
-def to_one_hot(y: TensorLike, nb_class: Any, dtype: Any = None) -> TensorVariable:
+def to_one_hot(y: TensorLike, nb_class: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """A matrix with a row for each class number: 1 in its column, 0 elsewhere (config.floatX by default).
 
     Examples:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 
-def atleast_Nd(arry: Any, *, n: int = 1, left: bool = True) -> TensorVariable:
+def atleast_Nd(arry: TensorLike, *, n: int = 1, left: bool = True) -> TensorVariable:
     """The array with leading axes of size 1 (or trailing ones), so that it has at least ``n``.
 
     Examples:
@@ -228,7 +229,7 @@ def _joint_size(
     return Assert("sizes do not broadcast")(best, *fits) if fits else best
 
 
-def slice_at_axis(sl: slice, axis: int) -> tuple[Any, ...]:
+def slice_at_axis(sl: slice, axis: int) -> tuple[slice | EllipsisType, ...]:
     """The index that applies a slice to one axis, counted from the front or the end.
 
     Examples:

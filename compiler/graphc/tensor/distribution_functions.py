@@ -46,11 +46,11 @@ __all__ = [
 ]
 
 
-def _where(condition: Any, x: Any, y: Any) -> Any:
+def _where(condition: TensorLike, x: TensorLike, y: TensorLike) -> TensorVariable:
     return OPS["switch"](condition, x, y)
 
 
-def _floor(x: Any) -> Any:
+def _floor(x: TensorLike) -> TensorVariable:
     return OPS["floor"](float_operand(x))
 
 
@@ -81,7 +81,7 @@ def lambertw(z: TensorLike, k: int = 0) -> TensorVariable:
 # Distribution functions -------------------------------------------------------------------------------------
 
 
-def bdtr(k: Any, n: Any, p: Any) -> TensorVariable:
+def bdtr(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
     """Distribution function of the binomial distribution: at most k successes in n trials.
 
     Examples:
@@ -93,7 +93,7 @@ def bdtr(k: Any, n: Any, p: Any) -> TensorVariable:
     return _where(OPS["eq"](k, n), 1.0, _where(OPS["gt"](k, n), np.nan, inner))
 
 
-def bdtrc(k: Any, n: Any, p: Any) -> TensorVariable:
+def bdtrc(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
     """More than k successes in n trials.
 
     Examples:
@@ -105,7 +105,7 @@ def bdtrc(k: Any, n: Any, p: Any) -> TensorVariable:
     return _where(OPS["eq"](k, n), 0.0, _where(OPS["gt"](k, n), np.nan, inner))
 
 
-def nbdtr(k: Any, n: Any, p: Any) -> TensorVariable:
+def nbdtr(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
     """Distribution function of the negative binomial distribution: at most k failures before n successes.
 
     Examples:
@@ -116,7 +116,7 @@ def nbdtr(k: Any, n: Any, p: Any) -> TensorVariable:
     return OPS["betainc"](n, k + 1, p)
 
 
-def nbdtrc(k: Any, n: Any, p: Any) -> TensorVariable:
+def nbdtrc(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
     """More than k failures before n successes.
 
     Examples:
@@ -278,7 +278,7 @@ def inv_boxcox1p(y: TensorLike, lmbda: TensorLike) -> TensorVariable:
     return OPS["expm1"](_scaled_log1p(y, lmbda))
 
 
-def _scaled_log1p(y: Any, lmbda: Any) -> TensorVariable:
+def _scaled_log1p(y: TensorLike, lmbda: TensorLike) -> TensorVariable:
     """log1p(lmbda y) / lmbda, y for ``lmbda = 0``."""
     y, lmbda = float_operand(y), float_operand(lmbda)
     divisor, none = _divisor(lmbda)

@@ -31,11 +31,13 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class _Term:
     """A tensor whose axes have labels, all different."""
 
-    value: Any
+    value: TensorVariable
     labels: list[str]
 
 
-def einsum(subscripts: str, *operands: TensorLike, optimize: Any = None) -> TensorVariable:
+def einsum(
+    subscripts: str, *operands: TensorLike, optimize: bool | str | Sequence[object] | None = None
+) -> TensorVariable:
     """Sums of products, as ``numpy.einsum``.
 
     Subscripts may have an ellipsis for axes that broadcast (an output without one sums over them), indices

@@ -32,6 +32,8 @@ from graphc.public import pt
 from graphc.tensor.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -92,7 +94,7 @@ def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> TensorVariable:
         at = (*[slice(None)] * axis, slice(None, n if want is None else want))
         x = x[at]
     if have is None or want is None or want > have:
-        widths: list[Any] = [(0, 0)] * x.type.ndim
+        widths: list[tuple[int | TensorVariable, int | TensorVariable]] = [(0, 0)] * x.type.ndim
         widths[axis] = (0, n - size_of(x, axis))
         x = pt.pad(x, widths)
     if want is not None and x.type.shape[axis] != want:
@@ -110,7 +112,9 @@ def _as_n(n: TensorLike | None, default: TensorVariable, what: str) -> TensorVar
     return size
 
 
-def _on_rows(x: TensorVariable, axis: int, transform: Any) -> TensorVariable:
+def _on_rows(
+    x: TensorVariable, axis: int, transform: Callable[[TensorVariable], TensorVariable]
+) -> TensorVariable:
     """Applies a function of matrices to an axis."""
     last = pt.moveaxis(x, axis, -1)
     *lead, n = sizes_of(last)
@@ -128,7 +132,7 @@ def _on_columns(x: TensorVariable, axis: int, inverse: bool) -> TensorVariable |
         return None
     sizes = sizes_of(x)
     matrices = pt.reshape(x, [product_of(sizes[:axis]), n, product_of(sizes[axis + 1 :])])
-    out: Any = FftColumns(inverse, algorithm(n, n, dtype, False)[2])(matrices, roots)
+    out: TensorVariable = FftColumns(inverse, algorithm(n, n, dtype, False)[2])(matrices, roots)
     return pt.reshape(out, sizes)
 
 
@@ -141,7 +145,7 @@ def _transform(rows: TensorVariable, inverse: bool) -> TensorVariable:
 
 
 def _complex_transform(
-    a: Any, n: Any, axis: int, norm: str | None, inverse: bool, what: str
+    a: TensorLike, n: TensorLike | None, axis: int, norm: str | None, inverse: bool, what: str
 ) -> TensorVariable:
     _check_norm(norm, what)
     x = _complex(_operand(a, what))
@@ -272,7 +276,10 @@ def _axes(x: Variable, s: Any, axes: Any, what: str) -> list[tuple[int, Any]]:
 
 
 def fftn(
-    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    a: TensorLike,
+    s: Sequence[int | Variable] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
 ) -> TensorVariable:
     """`fft` along several axes, all of them by default; ``s`` has their sizes.
 
@@ -288,7 +295,10 @@ def fftn(
 
 
 def ifftn(
-    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    a: TensorLike,
+    s: Sequence[int | Variable] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
 ) -> TensorVariable:
     """Inverse of `fftn`.
 
@@ -303,7 +313,10 @@ def ifftn(
 
 
 def rfftn(
-    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    a: TensorLike,
+    s: Sequence[int | Variable] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
 ) -> TensorVariable:
     """`rfft` along the last of the axes, `fft` along the others.
 
@@ -320,7 +333,10 @@ def rfftn(
 
 
 def irfftn(
-    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    a: TensorLike,
+    s: Sequence[int | Variable] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
 ) -> TensorVariable:
     """Inverse of `rfftn`.
 
@@ -336,7 +352,10 @@ def irfftn(
 
 
 def fft2(
-    a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: TensorLike,
+    s: Sequence[int | Variable] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
 ) -> TensorVariable:
     """`fftn` along two axes.
 
@@ -349,7 +368,7 @@ def fft2(
 
 def ifft2(
     a: TensorLike,
-    s: Sequence[TensorLike] | None = None,
+    s: Sequence[int | Variable] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> TensorVariable:
@@ -363,7 +382,10 @@ def ifft2(
 
 
 def rfft2(
-    a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: TensorLike,
+    s: Sequence[int | Variable] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
 ) -> TensorVariable:
     """`rfftn` along two axes.
 
@@ -375,7 +397,10 @@ def rfft2(
 
 
 def irfft2(
-    a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: TensorLike,
+    s: Sequence[int | Variable] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
 ) -> TensorVariable:
     """`irfftn` along two axes.
 

@@ -5,7 +5,7 @@ transformed, and a last axis of real and imaginary parts. ``graphc.tensor.fft`` 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.public import pt
@@ -21,7 +21,7 @@ __all__ = ["fft", "irfft", "rfft"]
 _NORMS = (None, "ortho", "no_norm")
 
 
-def fft(a: TensorLike, n: Any = None, axis: AxisLike = None) -> TensorVariable:
+def fft(a: TensorLike, n: TensorLike | None = None, axis: AxisLike = None) -> TensorVariable:
     """`graphc.tensor.fft.fft`, by default along the last axis; the axis may be symbolic.
 
     Examples:
@@ -31,7 +31,7 @@ def fft(a: TensorLike, n: Any = None, axis: AxisLike = None) -> TensorVariable:
     return along_axis(lambda x: numpys.fft(x, n), a, -1 if axis is None else axis, "fft")
 
 
-def _operand(inp: Any, what: str, least: int) -> Any:
+def _operand(inp: TensorLike, what: str, least: int) -> TensorVariable:
     x = as_tensor_variable(inp)
     if x.type.ndim < least:
         raise TypeError(
@@ -45,7 +45,7 @@ def _check_norm(norm: str | None, what: str) -> None:
         raise ValueError(f'{what}: norm must be None, "ortho" or "no_norm", got {norm!r}')
 
 
-def rfft(inp: Any, norm: str | None = None) -> TensorVariable:
+def rfft(inp: TensorLike, norm: str | None = None) -> TensorVariable:
     """Transform of real numbers along all axes but the first.
 
     Args:
@@ -71,7 +71,7 @@ def rfft(inp: Any, norm: str | None = None) -> TensorVariable:
     return pt.stack([pt.real(found), pt.imag(found)], axis=-1)
 
 
-def irfft(inp: Any, norm: str | None = None, is_odd: bool = False) -> TensorVariable:
+def irfft(inp: TensorLike, norm: str | None = None, is_odd: bool = False) -> TensorVariable:
     """Inverse of `rfft`.
 
     Args:

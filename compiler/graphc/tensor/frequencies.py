@@ -30,7 +30,7 @@ def fftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
     return pt.switch(pt.lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
 
 
-def rfftfreq(n: TensorLike, d: Any = 1.0) -> TensorVariable:
+def rfftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
     """Frequencies of `rfft` in cycles per unit of the sample spacing d.
 
     Examples:

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: TensorLike, *args: Any, **kwargs: Any
+    func1d: Callable[..., TensorVariable], axis: int, arr: TensorLike, *args: TensorLike, **kwargs: Any
 ) -> TensorVariable:
     """A function of vectors for each vector along an axis; axes of its result take the place of the axis.
 
@@ -46,7 +46,9 @@ def apply_along_axis(
     return pt.moveaxis(found, list(range(-more, 0)), list(range(axis, axis + more))) if more else found
 
 
-def apply_over_axes(func: Callable[..., Any], a: TensorLike, axes: int | Sequence[int]) -> TensorVariable:
+def apply_over_axes(
+    func: Callable[..., TensorVariable], a: TensorLike, axes: int | Sequence[int]
+) -> TensorVariable:
     """``func(a, axis)`` for one axis after the other; axes that are lost come back with size 1.
 
     Examples:
@@ -65,7 +67,11 @@ def apply_over_axes(func: Callable[..., Any], a: TensorLike, axes: int | Sequenc
 
 
 def piecewise(
-    x: TensorLike, condlist: Sequence[TensorLike], funclist: Sequence[Any], *args: Any, **kw: Any
+    x: TensorLike,
+    condlist: Sequence[TensorLike],
+    funclist: Sequence[TensorLike],
+    *args: TensorLike,
+    **kw: Any,
 ) -> TensorVariable:
     """A function that is given by pieces; all of them are computed everywhere.
 
@@ -85,7 +91,7 @@ def piecewise(
         raise ValueError(f"with {len(conditions)} conditions there are as many functions, or one more")
     pieces = [f(x, *args, **kw) if callable(f) else f for f in funclist]
     rest = pieces[-1] if len(pieces) > len(conditions) else 0
-    result: Any = pt.second(x, pt.cast(as_tensor_variable(rest), x.type.dtype))
+    result: TensorVariable = pt.second(x, pt.cast(as_tensor_variable(rest), x.type.dtype))
     for condition, piece in zip(conditions, pieces, strict=False):
         result = pt.switch(condition, pt.cast(as_tensor_variable(piece), x.type.dtype), result)
     return result

@@ -24,7 +24,11 @@ __all__ = [
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool = False,
+    weights: TensorLike | None = None,
 ) -> tuple[TensorVariable, list[TensorVariable]]:
     """How many points lie in each cell of a grid, as ``numpy.histogramdd``.
 
@@ -65,7 +69,7 @@ def histogramdd(
     sizes = [size_of(e, 0) - 1 for e in edges]
     total = product_of(sizes)
     counted = pt.bincount(pt.switch(inside, flat, total), weights, minlength=total + 1)[:total]
-    result: Any = pt.cast(pt.reshape(counted, sizes), "float64")
+    result: TensorVariable = pt.cast(pt.reshape(counted, sizes), "float64")
     if density:
         for i, e in enumerate(edges):
             widths = pt.cast(pt.diff(e), "float64")
@@ -77,10 +81,10 @@ def histogramdd(
 def histogram2d(
     x: TensorLike,
     y: TensorLike,
-    bins: Any = 10,
+    bins: TensorLike = 10,
     range: Any = None,
     density: bool = False,
-    weights: Any = None,
+    weights: TensorLike | None = None,
 ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
     """`histogramdd` of points (x, y): the counts, the edges along x, the edges along y.
 

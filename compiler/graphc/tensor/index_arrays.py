@@ -13,7 +13,7 @@ from graphc.public import pt
 from graphc.raise_op import CheckAndRaise
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> list[TensorVariable]:
+def unravel_index(indices: TensorLike, shape: SizeLike, order: str = "C") -> list[TensorVariable]:
     """Positions in a flattened array as one index array for each axis.
 
     Raises:
@@ -41,7 +41,7 @@ def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> list[Ten
     inside = pt.all(pt.bitwise_and(pt.ge(rest, 0), pt.lt(rest, product_of(sizes))))
     message = "unravel_index: a position is out of bounds for the shape"
     rest = CheckAndRaise(ValueError, message)(rest, inside, *_countable(sizes))
-    found: list[Any] = []
+    found: list[TensorVariable] = []
     for size in reversed(sizes[1:]):
         found.insert(0, rest % size)
         rest = pt.floor_div(rest, size)
@@ -103,14 +103,14 @@ def _countable(sizes: Sequence[TensorVariable]) -> list[TensorVariable]:
     return [pt.lt(pt.prod(pt.stack([pt.cast(size, "float64") for size in sizes])), 2.0**63)]
 
 
-def _ordered(shape: Any, order: str, ndim: int | None = None) -> list[TensorVariable]:
+def _ordered(shape: SizeLike, order: str, ndim: int | None = None) -> list[TensorVariable]:
     if order not in ("C", "F"):
         raise ValueError(f"order must be 'C' or 'F', got {order!r}")
     sizes = as_sizes(shape, "shape", ndim)
     return sizes if order == "C" else sizes[::-1]
 
 
-def _integers(x: Any, what: str) -> TensorVariable:
+def _integers(x: TensorLike, what: str) -> TensorVariable:
     variable = as_tensor_variable(x)
     if variable.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"{what} takes integers, got {variable} of type {variable.type}")
@@ -137,7 +137,9 @@ def triu_indices_from(a: TensorLike, k: int = 0) -> tuple[TensorVariable, Tensor
     return _triangle_of(a, k, pt.ge)
 
 
-def _triangle_of(a: Any, k: int, compare: Callable[[Any, Any], Any]) -> tuple[TensorVariable, TensorVariable]:
+def _triangle_of(
+    a: TensorLike, k: int, compare: Callable[[TensorVariable, TensorVariable], TensorVariable]
+) -> tuple[TensorVariable, TensorVariable]:
     a = as_tensor_variable(a)
     if a.type.ndim != 2:
         raise ValueError(f"the triangle of a matrix is meant, got {a} of type {a.type}")
@@ -159,7 +161,7 @@ def diag_indices_from(arr: TensorLike) -> tuple[TensorVariable, ...]:
     return pt.diag_indices(size_of(arr, 0), arr.type.ndim)
 
 
-def ix_(*args: Any) -> tuple[TensorVariable, ...]:
+def ix_(*args: TensorLike) -> tuple[TensorVariable, ...]:
     """Vectors as open grids: each along an axis of its own. Of masks, the positions of true elements.
 
     Examples:

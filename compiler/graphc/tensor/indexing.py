@@ -46,7 +46,7 @@ class SliceLens:
     """A slice of every dimension."""
 
     entries: tuple[Entry, ...]
-    bounds: tuple[Any, ...]
+    bounds: tuple[TensorVariable, ...]
     selects: ClassVar[bool] = True
 
     def get(self, x: TensorLike) -> TensorVariable:
@@ -60,13 +60,13 @@ class SliceLens:
 class FitLens:
     """The array, whose sizes are checked; None stands for any size."""
 
-    sizes: tuple[Any, ...]
+    sizes: tuple[TensorVariable | None, ...]
     selects: ClassVar[bool] = False
 
     def get(self, x: TensorLike) -> Any:
         return _fitting(x, self.sizes)
 
-    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
+    def put(self, x: TensorVariable, y: TensorVariable, accumulate: bool) -> TensorVariable:
         return y
 
 
@@ -74,7 +74,7 @@ class FitLens:
 class ShuffleLens:
     """Axes dropped, inserted and permuted."""
 
-    order: tuple[Any, ...]
+    order: tuple[int | str, ...]
     selects: ClassVar[bool] = False
 
     def get(self, x: TensorLike) -> TensorVariable:
@@ -106,7 +106,7 @@ class TakeLens:
     """Positions along one axis."""
 
     axis: int
-    indices: Any
+    indices: TensorVariable
     selects: ClassVar[bool] = True
 
     def get(self, x: TensorLike) -> TensorVariable:
@@ -120,7 +120,7 @@ class TakeLens:
 class MaskLens:
     """The rows where a vector of booleans is true."""
 
-    mask: Any
+    mask: TensorVariable
     selects: ClassVar[bool] = True
 
     def get(self, x: TensorLike) -> TensorVariable:
@@ -137,7 +137,7 @@ class MaskLens:
 Lens = FitLens | SliceLens | ShuffleLens | FlattenLens | TakeLens | MaskLens
 
 
-def lenses_of(x: Any, index: ParsedIndex) -> list[Lens]:
+def lenses_of(x: Variable, index: ParsedIndex) -> list[Lens]:
     """The lenses of a parsed index, in the order in which they read."""
     lenses: list[Lens] = []
     if index.sizes:
@@ -173,14 +173,14 @@ def _mask_lenses(x: TensorVariable, mask: TensorVariable) -> list[Lens]:
     return [*flat, MaskLens(pt.ravel(mask))]
 
 
-def _fitting(x: Any, sizes: Sequence[Any]) -> TensorVariable:
+def _fitting(x: TensorLike, sizes: Sequence[TensorLike | None]) -> TensorVariable:
     """An array that has the sizes that an index needs; None stands for any size."""
     return FitIndex()(x, *(size_of(x, i) if size is None else size for i, size in enumerate(sizes)))
 
 
 def _aligned(arrays: Sequence[TensorVariable]) -> list[TensorVariable]:
     """Index arrays, of which those that do not broadcast are checked to have the sizes of the first."""
-    first: dict[int, Any] = {}
+    first: dict[int, TensorVariable] = {}
     for array in sorted(arrays, key=lambda array: None in array.type.shape):
         for axis, static in enumerate(array.type.shape, -array.type.ndim):
             if static != 1:
@@ -196,7 +196,7 @@ def _aligned(arrays: Sequence[TensorVariable]) -> list[TensorVariable]:
     return found
 
 
-def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> TensorVariable:
+def _flat_indices(x: Variable, axes: Sequence[int], arrays: Sequence[TensorVariable]) -> TensorVariable:
     """Positions in the joined axes; those out of bounds in any axis are out of bounds there too."""
     try:
         np.broadcast_shapes(*(tuple(1 if n is None else n for n in array.type.shape) for array in arrays))
@@ -205,8 +205,8 @@ def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> TensorV
         raise IndexError(
             f"the index arrays of {x}{describe(x.location)} have shapes {shapes}, which do not broadcast"
         ) from None
-    flat: Any = None
-    inside: Any = None
+    flat: TensorVariable | None = None
+    inside: TensorVariable | None = None
     for axis, array in zip(axes, _aligned(arrays), strict=True):
         size = sizes_of(x)[axis]
         wrapped = pt.switch(pt.lt(array, 0), array + size, array)
@@ -276,7 +276,7 @@ def getitem(x: TensorLike, index: TensorLike) -> TensorVariable:
     return result
 
 
-def lenses_below(target: Any) -> tuple[TensorVariable, list[Lens]]:
+def lenses_below(target: Variable) -> tuple[TensorVariable, list[Lens]]:
     """The array and the lenses of an indexed variable."""
     indexing = getattr(target.tag, "indexing", None) if isinstance(target, Variable) else None
     if indexing is None:
@@ -288,7 +288,7 @@ def lenses_below(target: Any) -> tuple[TensorVariable, list[Lens]]:
     return x, lenses
 
 
-def _replace(target: Any, y: Any, accumulate: bool) -> TensorVariable:
+def _replace(target: Any, y: TensorLike, accumulate: bool) -> TensorVariable:
     x, lenses = lenses_below(target)
     values = [x]
     for lens in lenses:
@@ -338,8 +338,8 @@ def set_subtensor(
 
 
 def inc_subtensor(
-    x: Any,
-    y: Any,
+    x: TensorVariable,
+    y: TensorLike,
     inplace: bool = False,
     set_instead_of_inc: bool = False,
     tolerate_inplace_aliasing: bool = False,

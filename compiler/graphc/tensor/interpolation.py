@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import size_of
@@ -26,10 +26,10 @@ def interpolate1d(
     x: TensorLike,
     y: TensorLike,
     method: str = "linear",
-    left_pad: Any = None,
-    right_pad: Any = None,
+    left_pad: TensorLike | None = None,
+    right_pad: TensorLike | None = None,
     extrapolate: bool = True,
-) -> Callable[[Any], TensorVariable]:
+) -> Callable[[TensorLike], TensorVariable]:
     """A function that interpolates points, which are sorted first.
 
     Args:
@@ -55,7 +55,7 @@ def interpolate1d(
     x, y = x[order], y[order]
     ends = [y[0] if left_pad is None else left_pad, y[-1] if right_pad is None else right_pad]
 
-    def interpolate(x_hat: Any) -> TensorVariable:
+    def interpolate(x_hat: TensorLike) -> TensorVariable:
         at = as_tensor_variable(x_hat)
         place = pt.searchsorted(x, at)
         last = size_of(x, 0) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from graphc.tensor.broadcasting import specify_shape
 from graphc.tensor.shaping import atleast_2d, expand_dims
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.like import AxisLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -62,7 +62,7 @@ def join(axis: AxisLike | Variable, *tensors_list: TensorLike) -> TensorVariable
     return xs[0] if len(xs) == 1 else Join(axis)(*xs)
 
 
-def _join_along(axis: Any, xs: list[Any]) -> Any:
+def _join_along(axis: Variable, xs: list[TensorVariable]) -> TensorVariable:
     """`join` along an axis that is known when the graph is run."""
     if axis.type.ndim or axis.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"the axis of join must be a 0-d integer, got {axis} of type {axis.type}")
@@ -75,7 +75,7 @@ def _join_along(axis: Any, xs: list[Any]) -> Any:
     numbers = [possible.index(each) if each in possible else len(possible) for each in ranks]
     # Reading at the axis, and at its number, checks them.
     place = constant(np.arange(len(possible)))[constant(np.array(numbers))[axis]]
-    result: Any = Join(possible[-1])(*xs)
+    result: TensorVariable = Join(possible[-1])(*xs)
     if len(possible) == 1:
         return CheckAndRaise(IndexError, "join: sizes differ along the axis")(result, pt.eq(place, 0))
     for number, each in reversed(list(enumerate(possible[:-1]))):
@@ -147,7 +147,7 @@ def vstack(tup: Sequence[TensorLike]) -> TensorVariable:
 
 
 def split(
-    x: TensorLike, splits_size: Any, n_splits: int | None = None, axis: AxisLike = 0
+    x: TensorLike, splits_size: SizeLike, n_splits: int | None = None, axis: AxisLike = 0
 ) -> list[TensorVariable]:
     """Cut x into parts along an axis.
 
@@ -214,7 +214,7 @@ def column_stack(tup: Sequence[TensorLike]) -> TensorVariable:
     return pt.concatenate([x if x.type.ndim > 1 else pt.reshape(x, [-1, 1]) for x in xs], axis=1)
 
 
-def block(arrays: Any) -> TensorVariable:
+def block(arrays: TensorLike) -> TensorVariable:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on.
 
     Examples:
@@ -227,7 +227,7 @@ def block(arrays: Any) -> TensorVariable:
     return _block(arrays, depth, max(depth, rank), 0)
 
 
-def _depth(arrays: Any) -> int:
+def _depth(arrays: TensorLike) -> int:
     if not isinstance(arrays, list):
         return 0
     depths = {_depth(x) for x in arrays}
@@ -236,11 +236,11 @@ def _depth(arrays: Any) -> int:
     return 1 + depths.pop()
 
 
-def _rank(arrays: Any) -> int:
+def _rank(arrays: TensorLike) -> int:
     return max(map(_rank, arrays)) if isinstance(arrays, list) else as_tensor_variable(arrays).type.ndim
 
 
-def _block(arrays: Any, depth: int, rank: int, level: int) -> TensorVariable:
+def _block(arrays: TensorLike, depth: int, rank: int, level: int) -> TensorVariable:
     if not isinstance(arrays, list):
         x = as_tensor_variable(arrays)
         return pt.shape_padleft(x, rank - x.type.ndim) if x.type.ndim < rank else x

@@ -47,7 +47,7 @@ def _count(mask: TensorVariable) -> TensorVariable:
     return pt.sum(mask, dtype="int64") if mask.owner is not None else CountTrue()(mask)
 
 
-def true_positions(mask: Any) -> TensorVariable:
+def true_positions(mask: TensorVariable) -> TensorVariable:
     """Positions of the true elements of a vector of booleans."""
     return FlatNonzero()(mask, _count(mask))
 
@@ -59,7 +59,7 @@ def masked(x: Any, mask: Any) -> TensorVariable:
     return x[true_positions(mask)]
 
 
-def _mask(x: Any) -> TensorVariable:
+def _mask(x: TensorLike) -> TensorVariable:
     return cast_to(as_tensor_variable(x), "bool")
 
 
@@ -136,7 +136,7 @@ def count_nonzero(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) 
     return pt.sum(_mask(a), axis=axis, dtype="int64", keepdims=keepdims)
 
 
-def extract(condition: Any, arr: Any) -> TensorVariable:
+def extract(condition: TensorLike, arr: TensorLike) -> TensorVariable:
     """The elements where a condition of as many elements holds, flattened.
 
     Examples:
@@ -146,7 +146,7 @@ def extract(condition: Any, arr: Any) -> TensorVariable:
     return masked(pt.ravel(as_tensor_variable(arr)), pt.ravel(_mask(condition)))
 
 
-def compress(condition: Any, a: TensorLike, axis: AxisLike = None) -> TensorVariable:
+def compress(condition: TensorLike, a: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """The slices along an axis where a vector of conditions holds; it may be shorter than the axis.
 
     Args:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -134,7 +134,7 @@ def _round_integer(x: TensorVariable, unit: int, mode: str | None) -> TensorVari
     return (below + OPS["or"](up, OPS["and"](tie, on_tie))) * unit
 
 
-def where(condition: Any, x: Any = None, y: Any = None) -> TensorVariable:
+def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None) -> TensorVariable:
     """``x`` where the condition holds, ``y`` elsewhere; the same as ``switch``. Without both, the
     positions of nonzero elements, as `nonzero` returns them.
 
@@ -169,7 +169,7 @@ def divmod(x: TensorLike, y: TensorLike) -> tuple[TensorVariable, TensorVariable
     return OPS["floor_div"](x, y), OPS["mod"](x, y)
 
 
-def complex_from_polar(magnitude: Any, angle: Any) -> TensorVariable:
+def complex_from_polar(magnitude: TensorLike, angle: TensorLike) -> TensorVariable:
     """The complex number of a magnitude and an angle in radians.
 
     Examples:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["minimize", "minimize_scalar", "root", "root_scalar"]
 
 Unknowns = Variable | Sequence[Variable]
-Options = Mapping[str, Any] | None
+Options = Mapping[str, object] | None
 
 
 def _parameters(value: Variable, x: Variable) -> list[Variable]:

@@ -58,7 +58,7 @@ def pad(array: TensorLike, pad_width: Any, mode: str = "constant", **options: An
         raise ValueError(f"pad with mode {mode!r} has no option {', '.join(sorted(unknown))}")
     settings = {**_OPTIONS[mode], **options}
     widths = [(_width(a), _width(b)) for a, b in _pairs(pad_width, x.type.ndim, "pad_width")]
-    rules: dict[str, Callable[..., Any]] = {
+    rules: dict[str, Callable[..., TensorVariable]] = {
         "constant": _constant,
         "empty": _constant,
         "linear_ramp": _ramp,
@@ -124,11 +124,11 @@ def _constant(
     return pt.concatenate([_block(x, axis, before, ends[0]), x, _block(x, axis, after, ends[1])], axis=axis)
 
 
-def _rows(x: TensorVariable, axis: int, index: int | slice) -> Any:
+def _rows(x: TensorVariable, axis: int, index: int | slice) -> TensorVariable:
     return x[(*[slice(None)] * axis, index)]
 
 
-def _edges(x: TensorVariable, axis: int) -> tuple[Any, Any]:
+def _edges(x: TensorVariable, axis: int) -> tuple[TensorVariable, TensorVariable]:
     """The first and the last row along an axis, which has size 1 then."""
     first, last = (pt.expand_dims(_rows(x, axis, index), axis) for index in (0, -1))
     return first, last

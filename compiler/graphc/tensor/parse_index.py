@@ -11,7 +11,7 @@ from graphc.errors import IndexTypeError
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable, has_variable
-from graphc.ops.bounds import FULL, SYMBOLIC, Entry
+from graphc.ops.bounds import FULL, SYMBOLIC, Bound, Entry
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import as_size, known_size, reads_sizes, size_of
 from graphc.public import pt
@@ -35,11 +35,11 @@ class ParsedIndex(NamedTuple):
     """
 
     entries: tuple[Entry, ...]
-    bounds: tuple[Any, ...]
-    layout: tuple[Any, ...]
-    arrays: tuple[tuple[int, Any], ...]
+    bounds: tuple[TensorVariable, ...]
+    layout: tuple[int | str, ...]
+    arrays: tuple[tuple[int, TensorVariable], ...]
     place: int
-    sizes: tuple[Any, ...]
+    sizes: tuple[TensorVariable | None, ...]
 
 
 def _is_truth_value(item: Any) -> bool:
@@ -51,7 +51,7 @@ def _is_truth_value(item: Any) -> bool:
     return _is_mask(item) and item.type.ndim == 0
 
 
-def with_mask_axes(x: Any, index: IndexLike) -> tuple[tuple[Any, ...], Any]:
+def with_mask_axes(x: Any, index: IndexLike) -> tuple[tuple[int | str, ...], Any]:
     """Give each truth value in an index an axis of size 1 to select from.
 
     Args:
@@ -67,7 +67,7 @@ def with_mask_axes(x: Any, index: IndexLike) -> tuple[tuple[Any, ...], Any]:
         return (), index
     given = [_plain(item) for item in items]
     widths = list(map(_width, given))
-    order: list[Any] = []
+    order: list[int | str] = []
     axis = 0
     for i, (item, width) in enumerate(zip(given, widths, strict=True)):
         if _is_truth_value(item):
@@ -81,7 +81,7 @@ def with_mask_axes(x: Any, index: IndexLike) -> tuple[tuple[Any, ...], Any]:
     return (*order, *range(axis, x.type.ndim)), tuple(given)
 
 
-def _items(x: Variable, index: Any) -> tuple[list[Any], list[Any]]:
+def _items(x: Variable, index: Any) -> tuple[list[Any], list[TensorVariable | None]]:
     """The index with masks replaced by arrays, and full slices for the ellipsis and missing dimensions; and
     the sizes that masks demand.
     """
@@ -96,7 +96,7 @@ def _items(x: Variable, index: Any) -> tuple[list[Any], list[Any]]:
         given.append(Ellipsis)
         widths.append(0)
     items: list[Any] = []
-    sizes: list[Any] = [None] * ndim
+    sizes: list[TensorVariable | None] = [None] * ndim
     axis = 0
     for item, width in zip(given, widths, strict=True):
         if item is Ellipsis:
@@ -114,7 +114,7 @@ def _items(x: Variable, index: Any) -> tuple[list[Any], list[Any]]:
     return items, sizes
 
 
-def _is_mask(item: Any) -> bool:
+def _is_mask(item: TensorLike) -> bool:
     return isinstance(item, Variable) and getattr(item.type, "dtype", "") == "bool"
 
 
@@ -146,7 +146,7 @@ def _positions(mask: TensorVariable) -> list[TensorVariable]:
     return list(pt.nonzero(mask))
 
 
-def _check_mask(x: Any, mask: Any, axis: int) -> None:
+def _check_mask(x: Variable, mask: Variable, axis: int) -> None:
     """Raises for a mask whose known sizes are not those of the array."""
     wanted = x.type.shape[axis : axis + mask.type.ndim]
     if len(wanted) < mask.type.ndim or any(
@@ -158,7 +158,7 @@ def _check_mask(x: Any, mask: Any, axis: int) -> None:
         )
 
 
-def mask_of(x: TensorLike, index: TensorLike) -> TensorVariable | None:
+def mask_of(x: Variable, index: TensorLike) -> TensorVariable | None:
     """The boolean variable that is the whole index, with `x` having its shape there; else None."""
     items = index if isinstance(index, tuple) else (index,)
     while len(items) > 1 and (
@@ -174,7 +174,7 @@ def mask_of(x: TensorLike, index: TensorLike) -> TensorVariable | None:
     return mask
 
 
-def _bound(bound: TensorVariable | int | None, bounds: list[TensorVariable]) -> Any:
+def _bound(bound: TensorVariable | int | None, bounds: list[TensorVariable]) -> Bound:
     """A bound as a number, None, or `SYMBOLIC` with its variable appended to ``bounds``."""
     if bound is None:
         return None
@@ -222,7 +222,8 @@ def parse_index(x: Any, index: Any) -> ParsedIndex:
         if item is None:
             layout.append("x")
         elif isinstance(item, slice):
-            entries.append(Entry(*(_bound(b, bounds) for b in (item.start, item.stop, item.step))))
+            start, stop, step = (_bound(b, bounds) for b in (item.start, item.stop, item.step))
+            entries.append(Entry(start, stop, step))
             layout.append(axis)
         elif _is_single(item):
             entries.append(Entry(_bound(item, bounds), single=True))

@@ -42,7 +42,7 @@ def _coefficients(p: Any, what: str) -> TensorVariable:
     return p
 
 
-def vander(x: Any, N: Any = None, increasing: bool = False) -> TensorVariable:
+def vander(x: TensorLike, N: TensorLike | None = None, increasing: bool = False) -> TensorVariable:
     """Powers of the elements of a vector as columns, highest first (or last).
 
     Args:
@@ -65,7 +65,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> TensorVariable:
     return pt.pow(pt.expand_dims(x, 1), exponents if increasing else exponents[::-1])
 
 
-def polyval(p: Any, x: Any) -> TensorVariable:
+def polyval(p: TensorLike, x: TensorLike) -> TensorVariable:
     """The polynomial at each element of x, by Horner's rule where the degree is known.
 
     Examples:
@@ -78,7 +78,7 @@ def polyval(p: Any, x: Any) -> TensorVariable:
         lifted = pt.expand_dims(x, -1)
         exponents = pt.cast(pt.arange(size_of(p, 0))[::-1], x.type.dtype)
         return pt.sum(p * pt.pow(lifted, exponents), axis=-1)
-    result: Any = pt.zeros_like(x)
+    result: TensorVariable = pt.zeros_like(x)
     for i in range(degree):
         result = result * x + p[i]
     return result
@@ -112,7 +112,7 @@ def polysub(a1: Any, a2: Any) -> TensorVariable:
     return _sum(a1, a2, "polysub", -1)
 
 
-def polymul(a1: Any, a2: Any) -> TensorVariable:
+def polymul(a1: TensorLike, a2: TensorLike) -> TensorVariable:
     """Product of polynomials.
 
     Examples:
@@ -173,7 +173,7 @@ def poly(seq_of_zeros: TensorLike) -> TensorVariable:
     if zeros.type.ndim != 1 or zeros.type.shape[0] is None:
         raise ValueError(f"poly takes zeros of a known number, got {zeros} of type {zeros.type}")
     dtype = float_dtype(zeros.type.dtype)
-    result: Any = pt.ones((1,), dtype=dtype)
+    result: TensorVariable = pt.ones((1,), dtype=dtype)
     for i in range(zeros.type.shape[0]):
         nothing = pt.zeros((1,), dtype=dtype)
         scaled = pt.concatenate([nothing, result * pt.cast(zeros[i], dtype)])
@@ -181,7 +181,7 @@ def poly(seq_of_zeros: TensorLike) -> TensorVariable:
     return result
 
 
-def roots(p: Any) -> TensorVariable:
+def roots(p: TensorLike) -> TensorVariable:
     """The complex zeros of a polynomial whose first coefficient is not 0: eigenvalues of its companion.
 
     Zeros at 0 are among them for each last coefficient that is 0. (NumPy drops leading zeros, so that the

@@ -67,14 +67,16 @@ def dot(a: TensorLike, b: TensorLike) -> TensorVariable:
     return matmul(a, b)
 
 
-def in_dtype(product: Callable[..., Any], dtype: DTypeLike, *operands: Any) -> Any:
+def in_dtype(
+    product: Callable[..., TensorVariable], dtype: DTypeLike, *operands: TensorLike
+) -> TensorVariable:
     """A product computed in the dtype that holds its operands and the result, then cast to ``dtype``."""
     xs = [as_tensor_variable(x) for x in operands]
     wide = np.result_type(*(x.type.numpy_dtype for x in xs), np.dtype(parse_dtype(dtype))).name
     return pt.cast(product(*(pt.cast(x, wide) for x in xs)), dtype)
 
 
-def matmul(x1: TensorLike, x2: TensorLike, dtype: Any = None) -> TensorVariable:
+def matmul(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """NumPy's ``matmul``: products of matrices; leading axes are a batch and broadcast.
 
     Args:
@@ -147,7 +149,9 @@ def inner(a: TensorLike, b: TensorLike) -> TensorVariable:
     return tensordot(a, b, [[a.type.ndim - 1], [b.type.ndim - 1]])
 
 
-def _tensordot_axes(a: TensorVariable, b: TensorVariable, axes: Any) -> tuple[list[int], list[int]]:
+def _tensordot_axes(
+    a: TensorVariable, b: TensorVariable, axes: int | Sequence[int | Sequence[int]]
+) -> tuple[list[int], list[int]]:
     if not isinstance(axes, Sequence):
         if not 0 <= axes <= min(a.type.ndim, b.type.ndim):
             raise ValueError(f"tensordot cannot sum over {axes} axes of {a.type} and {b.type}")
@@ -240,7 +244,9 @@ def batched_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
     return pt.squeeze(product, drop) if drop else product
 
 
-def batched_tensordot(x: TensorLike, y: TensorLike, axes: Any = 2) -> TensorVariable:
+def batched_tensordot(
+    x: TensorLike, y: TensorLike, axes: int | Sequence[int | Sequence[int]] = 2
+) -> TensorVariable:
     """``tensordot(x[i], y[i], ...)`` for each i.
 
     Args:

@@ -106,7 +106,7 @@ def logspace(
     return _finished(powers, dtype, axis, "logspace")
 
 
-def _finished(numbers: TensorVariable, dtype: Any, axis: int, name: str) -> TensorVariable:
+def _finished(numbers: TensorVariable, dtype: DTypeLike, axis: int, name: str) -> TensorVariable:
     """Numbers along the first axis in another dtype and along another axis."""
     if dtype is not None:
         numbers = pt.cast(numbers, parse_dtype(dtype))

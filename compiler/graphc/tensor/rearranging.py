@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-def _along(axis: int, index: Any) -> tuple[slice, ...]:
+def _along(axis: int, index: slice) -> tuple[slice, ...]:
     return (*[slice(None)] * axis, index)
 
 
@@ -77,7 +77,7 @@ def fliplr(m: TensorLike) -> TensorVariable:
     return flip(_at_least(m, 2, "fliplr"), 1)
 
 
-def _at_least(m: Any, ndim: int, what: str) -> TensorVariable:
+def _at_least(m: TensorLike, ndim: int, what: str) -> TensorVariable:
     x = as_tensor_variable(m)
     if x.type.ndim < ndim:
         raise ValueError(f"{what} needs at least {ndim} dimensions, got {x} of type {x.type}")
@@ -195,7 +195,7 @@ def _flat_diagonal(rows: TensorVariable, columns: TensorVariable, offset: int) -
     return slice(start, start + length * (columns + 1) - pt.minimum(length, 1) * columns, columns + 1)
 
 
-def _with_matrix_last(a: Any, axis1: int, axis2: int, what: str) -> TensorVariable:
+def _with_matrix_last(a: TensorLike, axis1: int, axis2: int, what: str) -> TensorVariable:
     x = _at_least(a, 2, what)
     first, second = (normalize_axis(axis, x.type.ndim, what) for axis in (axis1, axis2))
     if first == second:
@@ -243,7 +243,7 @@ def diag(v: TensorLike, k: int = 0) -> TensorVariable:
     return pt.reshape(pt.set_subtensor(flat[_flat_diagonal(n, n, int(k))], x), [n, n])
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> TensorVariable:
+def fill_diagonal(a: TensorLike, val: TensorLike, wrap: bool = False) -> TensorVariable:
     """The array with ``val``, a number or a vector of the diagonal's length, on its main diagonal.
 
     Args:
@@ -279,7 +279,9 @@ def diag_indices(n: TensorLike, ndim: int = 2) -> tuple[TensorVariable, ...]:
     return (pt.arange(n),) * ndim
 
 
-def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[TensorVariable, TensorVariable]:
+def tril_indices(
+    n: TensorLike, k: TensorLike = 0, m: TensorLike | None = None
+) -> tuple[TensorVariable, TensorVariable]:
     """Row and column indices of the lower triangle of an (n, m) array; sizes and k may be symbolic.
 
     Examples:
@@ -289,7 +291,9 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[TensorVariable, Ten
     return _triangle("tril_indices", n, k, m)
 
 
-def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[TensorVariable, TensorVariable]:
+def triu_indices(
+    n: TensorLike, k: TensorLike = 0, m: TensorLike | None = None
+) -> tuple[TensorVariable, TensorVariable]:
     """Row and column indices of the upper triangle of an (n, m) array; sizes and k may be symbolic.
 
     Examples:
@@ -336,7 +340,7 @@ def extract_diag(x: TensorLike) -> TensorVariable:
     return pt.diagonal(x)
 
 
-def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
+def alloc_diag(diag: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
     """Zeros with the last axis of ``diag`` on a diagonal of two new axes: `diagonal` takes it back.
 
     Examples:
@@ -354,7 +358,7 @@ def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Te
     return pt.moveaxis(placed, (-2, -1), (first, second))
 
 
-def fill_diagonal_offset(a: TensorLike, val: Any, offset: int) -> TensorVariable:
+def fill_diagonal_offset(a: TensorLike, val: TensorLike, offset: int) -> TensorVariable:
     """The matrix with a number on a diagonal; positive offsets are above the main one.
 
     Examples:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from graphc.ops.sizes import size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-Axis = Any
+Axis: TypeAlias = "AxisLike | Variable"
 
 __all__ = [
     "all",
@@ -67,7 +67,7 @@ def _keep(x: TensorVariable, axes: tuple[int, ...], ndim: int) -> TensorVariable
 
 
 def _accumulate(
-    kind: str, x: Any, axis: Axis, dtype: DTypeLike | None, keepdims: bool, acc_dtype: Any
+    kind: str, x: TensorLike, axis: Axis, dtype: DTypeLike | None, keepdims: bool, acc_dtype: DTypeLike
 ) -> TensorVariable:
     x = as_tensor_variable(x)
     given = x.type.numpy_dtype
@@ -189,7 +189,7 @@ def allclose(
     return all(pt.isclose(x, y, rtol, atol, equal_nan))
 
 
-def _arg(kind: str, x: Any, axis: Axis, keepdims: bool) -> TensorVariable:
+def _arg(kind: str, x: TensorLike, axis: Axis, keepdims: bool) -> TensorVariable:
     x = as_tensor_variable(x)
     ndim = x.type.ndim
     axes = _axes(axis, ndim, kind)
@@ -259,7 +259,9 @@ def _count(x: Variable, axes: tuple[int, ...], dtype: str) -> TensorVariable:
     return cast_to(count, dtype)
 
 
-def _working_dtype(x: TensorVariable, dtype: Any, acc_dtype: Any) -> tuple[str, str]:
+def _working_dtype(
+    x: TensorVariable, dtype: DTypeLike | None, acc_dtype: DTypeLike | None
+) -> tuple[str, str]:
     """Dtypes of the result and of the arithmetic of a mean."""
     if dtype is None:
         dtype = x.type.dtype if x.type.numpy_dtype.kind in "fc" else "float64"

@@ -135,7 +135,7 @@ def _unique_slices(
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False
+    element: TensorLike, test_elements: TensorLike, assume_unique: bool = False, invert: bool = False
 ) -> TensorVariable:
     """Which elements occur among others.
 
@@ -153,7 +153,7 @@ def isin(
     dtype = promote(x.type.numpy_dtype, others.type.numpy_dtype).name
     x, others = cast_to(x, dtype), cast_to(others, dtype)
     if others.type.shape[0] is not None and others.type.shape[0] <= 8:
-        found: Any = pt.zeros_like(x, dtype="bool")
+        found: TensorVariable = pt.zeros_like(x, dtype="bool")
         for i in range(others.type.shape[0]):
             found = found | pt.eq(x, others[i])
     else:
@@ -161,7 +161,9 @@ def isin(
     return ~found if invert else found
 
 
-def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> TensorVariable:
+def in1d(
+    ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, invert: bool = False
+) -> TensorVariable:
     """`isin` of the flattened array.
 
     Examples:
@@ -171,7 +173,7 @@ def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) 
     return isin(pt.ravel(as_tensor_variable(ar1)), ar2, invert=invert)
 
 
-def union1d(ar1: Any, ar2: Any) -> TensorVariable:
+def union1d(ar1: TensorLike, ar2: TensorLike) -> TensorVariable:
     """The different elements of two arrays, in ascending order.
 
     Examples:
@@ -181,7 +183,7 @@ def union1d(ar1: Any, ar2: Any) -> TensorVariable:
     return unique(pt.concatenate([pt.ravel(as_tensor_variable(x)) for x in (ar1, ar2)]))
 
 
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorVariable:
+def intersect1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> TensorVariable:
     """The different elements that two arrays have in common, in ascending order.
 
     Examples:
@@ -194,7 +196,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorVariab
     return masked(values, isin(values, second))
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorVariable:
+def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> TensorVariable:
     """The different elements of one array that are not in another; in ascending order, or with
     ``assume_unique`` in theirs.
 
@@ -207,7 +209,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorVariable
     return masked(values, isin(values, ar2, invert=True))
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorVariable:
+def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> TensorVariable:
     """The different elements that only one of two arrays has, in ascending order.
 
     Examples:
@@ -220,7 +222,9 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorVariable:
     return masked(ordered, begins & ends)
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, assert_nonneg: bool = False) -> TensorVariable:
+def bincount(
+    x: TensorLike, weights: TensorLike | None = None, minlength: int = 0, assert_nonneg: bool = False
+) -> TensorVariable:
     """How often each number from 0 to the largest occurs; with weights, the sum of theirs (float64).
 
     Args:
@@ -254,7 +258,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, assert_nonneg: boo
     return SumBins()(numbers, cast_to(values, "float64"), length)
 
 
-def _edges(a: TensorVariable, bins: Any, range_: tuple[float, float] | None) -> tuple[TensorVariable, bool]:
+def _edges(
+    a: TensorVariable, bins: TensorLike, range_: tuple[float, float] | None
+) -> tuple[TensorVariable, bool]:
     """The edges of bins, and whether they have equal distances."""
     if not isinstance(bins, int | np.integer):
         given = as_tensor_variable(bins)

@@ -20,6 +20,8 @@ from graphc.public import pt
 from graphc.tensor.broadcasting import specify_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphc.graph.tensor.like import AxisLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -166,7 +168,7 @@ def flatten(x: TensorLike, ndim: int = 1) -> TensorVariable:
     return Reshape()(x, *sizes[: ndim - 1], as_size(product_of(sizes[ndim - 1 :]), "flatten"))
 
 
-def dimshuffle(x: TensorLike, *pattern: Any) -> TensorVariable:
+def dimshuffle(x: TensorLike, *pattern: int | str | Sequence[int | str]) -> TensorVariable:
     """Permute, insert and drop axes.
 
     Args:
@@ -237,7 +239,7 @@ def swapaxes(x: TensorLike, axis1: int, axis2: int) -> TensorVariable:
     return dimshuffle(x, tuple(order))
 
 
-def moveaxis(x: TensorLike, source: Any, destination: Any) -> TensorVariable:
+def moveaxis(x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int]) -> TensorVariable:
     """Move axes to other positions, as ``numpy.moveaxis``.
 
     Examples:

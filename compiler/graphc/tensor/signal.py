@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -25,12 +25,14 @@ _METHODS = ("auto", "direct", "fft")
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 
 
-def _one_of(what: str, name: str, given: str, known: Any) -> None:
+def _one_of(what: str, name: str, given: str, known: Collection[str]) -> None:
     if given not in known:
         raise ValueError(f"{what}: {name} must be one of {', '.join(known)}, got {given!r}")
 
 
-def _operands(what: str, in1: Any, in2: Any, ndim: int) -> tuple[TensorVariable, TensorVariable, str]:
+def _operands(
+    what: str, in1: TensorLike, in2: TensorLike, ndim: int
+) -> tuple[TensorVariable, TensorVariable, str]:
     x, f = as_tensor_variable(in1), as_tensor_variable(in2)
     for label, v in (("signal", x), ("filter", f)):
         if v.type.ndim < ndim:
@@ -53,9 +55,9 @@ def _window(size: TensorVariable, taps: TensorVariable, mode: str) -> Window:
     return Window(size, low, high, taps, 1)
 
 
-def _padded(x: Any, windows: list[Window], boundary: str, fillvalue: Any) -> Any:
+def _padded(x: TensorVariable, windows: list[Window], boundary: str, fillvalue: TensorLike) -> TensorVariable:
     """The signal with the elements that a boundary rule puts around it; the windows take no others then."""
-    widths: list[Any] = [(0, 0)] * (x.type.ndim - len(windows))
+    widths: list[tuple[int | TensorVariable, int | TensorVariable]] = [(0, 0)] * (x.type.ndim - len(windows))
     widths += [(w.low, w.high) for w in windows]
     options = {"constant_values": fillvalue} if boundary == "fill" else {}
     for w in windows:
@@ -63,7 +65,7 @@ def _padded(x: Any, windows: list[Window], boundary: str, fillvalue: Any) -> Any
     return pt.pad(x, widths, mode=_BOUNDARIES[boundary], **options)
 
 
-def _direct(x: Any, f: Any, windows: list[Window], dtype: str) -> TensorVariable:
+def _direct(x: TensorVariable, f: TensorVariable, windows: list[Window], dtype: str) -> TensorVariable:
     *lead, h, w = sizes_of(x)
     images = pt.reshape(x, [product_of(lead), 1, h, w])
     filters = pt.dimshuffle(pt.flip(f, (0, 1)), ("x", "x", 0, 1))
@@ -73,7 +75,7 @@ def _direct(x: Any, f: Any, windows: list[Window], dtype: str) -> TensorVariable
     return cast_to(out if dtype.startswith(("float", "complex")) else pt.round(out), dtype)
 
 
-def _by_transforms(x: Any, f: Any, windows: list[Window], dtype: str) -> Any:
+def _by_transforms(x: TensorVariable, f: TensorVariable, windows: list[Window], dtype: str) -> TensorVariable:
     """By the convolution theorem, from transforms as long as the full result."""
     sizes = [w.size + w.reach - 1 for w in windows]
     if dtype.startswith("complex"):
@@ -103,11 +105,11 @@ def _prefers_transforms(windows: list[Window], dtype: str) -> bool:
 
 
 def convolve2d(
-    in1: Any,
-    in2: Any,
+    in1: TensorLike,
+    in2: TensorLike,
     mode: str = "full",
     boundary: str = "fill",
-    fillvalue: Any = 0,
+    fillvalue: TensorLike = 0,
     method: str = "auto",
 ) -> TensorVariable:
     """Convolution of images (..., h, w) with filters (..., p, q), as ``scipy.signal.convolve2d``.
@@ -144,7 +146,7 @@ def convolve2d(
     x, f, dtype = _operands("convolve2d", in1, in2, 2)
     zeros = boundary == "fill" and isinstance(fillvalue, int | float | complex) and fillvalue == 0
 
-    def core(x: TensorLike, f: Any) -> Any:
+    def core(x: TensorVariable, f: TensorVariable) -> TensorVariable:
         windows = [
             _window(size, taps, mode) for size, taps in zip(sizes_of(x)[-2:], sizes_of(f), strict=True)
         ]
@@ -157,13 +159,17 @@ def convolve2d(
 
 
 def _batched(
-    core: Callable[[Any, Any], Any], x: TensorVariable, f: TensorVariable, signature: str, ndim: int
+    core: Callable[[TensorVariable, TensorVariable], TensorVariable],
+    x: TensorVariable,
+    f: TensorVariable,
+    signature: str,
+    ndim: int,
 ) -> TensorVariable:
     """Filters of several signals; one filter for all of them takes no broadcasting."""
     return core(x, f) if f.type.ndim == ndim else pt.vectorize(core, signature)(x, f)
 
 
-def convolve1d(in1: Any, in2: Any, mode: str = "full") -> TensorVariable:
+def convolve1d(in1: TensorLike, in2: TensorLike, mode: str = "full") -> TensorVariable:
     """Convolution of signals (..., n) with filters (..., k), as ``numpy.convolve``; but for ``"same"`` the
     result has the signals' size, as in SciPy.
 

@@ -32,7 +32,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def along_last(function: Callable[..., Any], axis: AxisLike, *arrays: Any) -> TensorVariable:
+def along_last(
+    function: Callable[..., TensorVariable], axis: AxisLike, *arrays: TensorVariable
+) -> TensorVariable:
     """A function of arrays' last axes, used along another axis of all."""
     rank = arrays[0].type.ndim
     if axis == rank - 1:
@@ -41,12 +43,12 @@ def along_last(function: Callable[..., Any], axis: AxisLike, *arrays: Any) -> Te
 
 
 def along_axis(
-    function: Callable[..., Any], x: TensorLike, axis: AxisLike | Variable, what: str
+    function: Callable[..., TensorVariable], x: TensorLike, axis: AxisLike | Variable, what: str
 ) -> TensorVariable:
     """A function of the last axis along an axis that may be known only when the graph is run."""
     if not isinstance(axis, Variable) or known_size(axis) is not None:
-        x, axis = _with_axis(x, known_size(axis) if isinstance(axis, Variable) else axis, what)
-        return along_last(function, axis, x)
+        array, known = _with_axis(x, known_size(axis) if isinstance(axis, Variable) else axis, what)
+        return along_last(function, known, array)
     x = as_tensor_variable(x)
     if axis.type.ndim or axis.type.numpy_dtype.kind not in "iu" or x.type.ndim == 0:
         raise ArgumentError(f"the axis of {what} must be a 0-d integer, got {axis} of type {axis.type}")
@@ -76,7 +78,7 @@ def _check_kind(kind: str | None, stable: bool | None = None) -> None:
         raise ValueError(f"kind must be quicksort, heapsort, mergesort or stable, got {kind!r}")
 
 
-def _check_order(order: Any) -> None:
+def _check_order(order: object) -> None:
     if order is not None:
         raise ValueError(f"tensors have no fields to order by, got order={order!r}")
 
@@ -167,7 +169,7 @@ def partition(a: TensorLike, kth: TensorLike, axis: AxisLike = -1) -> TensorVari
     return along_last(lambda x: Partition()(x, ranks), axis, x)
 
 
-def argpartition(a: TensorLike, kth: Any, axis: AxisLike = -1) -> TensorVariable:
+def argpartition(a: TensorLike, kth: TensorLike, axis: AxisLike = -1) -> TensorVariable:
     """Positions (int64) of what `partition` returns.
 
     Examples:
@@ -179,7 +181,9 @@ def argpartition(a: TensorLike, kth: Any, axis: AxisLike = -1) -> TensorVariable
     return along_last(lambda x: ArgPartition()(x, ranks), axis, x)
 
 
-def searchsorted(a: TensorLike, v: TensorLike, side: str = "left", sorter: Any = None) -> TensorVariable:
+def searchsorted(
+    a: TensorLike, v: TensorLike, side: str = "left", sorter: TensorLike | None = None
+) -> TensorVariable:
     """Where values would go in a sorted vector (int64).
 
     Args:
@@ -206,7 +210,7 @@ def searchsorted(a: TensorLike, v: TensorLike, side: str = "left", sorter: Any =
     return found if values.type.ndim == 1 else pt.reshape(found, sizes_of(values))
 
 
-def digitize(x: TensorLike, bins: Any, right: bool = False) -> TensorVariable:
+def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> TensorVariable:
     """Number of the bin of each element: ``bins[i - 1] <= x < bins[i]``, or with ``right``
     ``bins[i - 1] < x <= bins[i]``; of descending bins it is ``bins[i - 1] > x >= bins[i]``, or with ``right``
     ``bins[i - 1] >= x > bins[i]``.
@@ -331,7 +335,7 @@ def topk(
 
 
 def argtopk(
-    x: TensorLike, kth: Any, axis: AxisLike = -1, sorted: bool = True, idx_dtype: str = "int64"
+    x: TensorLike, kth: TensorLike, axis: AxisLike = -1, sorted: bool = True, idx_dtype: str = "int64"
 ) -> TensorVariable:
     """Positions of what `topk` returns.
 

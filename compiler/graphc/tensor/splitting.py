@@ -16,7 +16,7 @@ from graphc.ops.sizes import known_size, product_of, size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import IndexLike, TensorLike
+    from graphc.graph.tensor.like import IndexLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-def _along(axis: int, index: Any) -> tuple[int | slice, ...]:
+def _along(axis: int, index: int | slice) -> tuple[int | slice, ...]:
     return (slice(None),) * axis + (index,)
 
 
@@ -72,7 +72,7 @@ def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> lis
     return [x[_along(axis, slice(a, b))] for a, b in pairwise([None, *cuts, None])]
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[TensorVariable]:
+def hsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[TensorVariable]:
     """`array_split` along the second axis, of vectors along the first.
 
     Examples:
@@ -83,7 +83,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[TensorVariable]:
     return array_split(x, indices_or_sections, 1 if x.type.ndim > 1 else 0)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[TensorVariable]:
+def vsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[TensorVariable]:
     """`array_split` along the first axis.
 
     Examples:
@@ -93,7 +93,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[TensorVariable]:
     return array_split(ary, indices_or_sections, 0)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[TensorVariable]:
+def dsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[TensorVariable]:
     """`array_split` along the third axis.
 
     Examples:
@@ -136,7 +136,7 @@ def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tens
     return pt.concatenate(parts, axis=axis)
 
 
-def _flattened(arr: Any, axis: int | None, what: str) -> tuple[TensorVariable, int]:
+def _flattened(arr: TensorLike, axis: int | None, what: str) -> tuple[TensorVariable, int]:
     x = as_tensor_variable(arr)
     if axis is None:
         return pt.ravel(x), 0
@@ -170,7 +170,7 @@ def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVa
     return pt.compress(keep, x, axis)
 
 
-def insert(arr: TensorLike, obj: Any, values: TensorLike, axis: int | None = None) -> TensorVariable:
+def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | None = None) -> TensorVariable:
     """The array with values before some of its parts, as ``numpy.insert``.
 
     Args:
@@ -211,7 +211,7 @@ def insert(arr: TensorLike, obj: Any, values: TensorLike, axis: int | None = Non
     return pt.moveaxis(pt.set_subtensor(whole[target], pt.broadcast_to(new, (count, *rest))), 0, axis)
 
 
-def resize(a: TensorLike, new_shape: Any) -> TensorVariable:
+def resize(a: TensorLike, new_shape: SizeLike) -> TensorVariable:
     """The elements in another shape, repeated as often as necessary; ``a`` must not be empty.
 
     Examples:
@@ -262,7 +262,7 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> TensorVariable:
     return x[start:stop]
 
 
-def stacklists(arg: Any) -> TensorVariable:
+def stacklists(arg: TensorLike) -> TensorVariable:
     """Nested lists of arrays of one shape as one array, with an axis for each level.
 
     Examples:
@@ -303,7 +303,7 @@ def _matrices(args: Sequence[TensorVariable], axis: int, what: str) -> TensorVar
     return pt.concatenate(xs, axis=axis)
 
 
-def concat_with_broadcast(tensor_list: Sequence[Any], axis: int = 0) -> TensorVariable:
+def concat_with_broadcast(tensor_list: Sequence[TensorLike], axis: int = 0) -> TensorVariable:
     """`concatenate` of arrays of one rank whose other axes broadcast.
 
     Examples:

@@ -17,7 +17,8 @@ from graphc.ops.sorting import Partition, Sort
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -31,7 +32,7 @@ FEW = 4
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _floats(x: Any) -> TensorVariable:
+def _floats(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
     return x if x.type.numpy_dtype.kind in "fc" else cast_to(x, "float64")
 
@@ -108,7 +109,7 @@ def _between(ordered: TensorVariable, place: TensorVariable, method: str) -> Ten
     else:
         above = pt.ceil(place)
         below = above if method == "higher" else below
-    weight: Any = 0.5 if method == "midpoint" else place - below
+    weight: TensorVariable | float = 0.5 if method == "midpoint" else place - below
     low, high = (_at(ordered, pt.cast(p, "int64")) for p in (below, above))
     if method in ("nearest", "lower", "higher"):
         return low
@@ -138,7 +139,12 @@ def _ranks(place: TensorVariable) -> TensorVariable:
 
 
 def quantile(
-    x: Any, q: Any, axis: AxisLike = None, method: str = "linear", keepdims: bool = False, **kwargs: Any
+    x: TensorLike,
+    q: TensorLike,
+    axis: AxisLike = None,
+    method: str = "linear",
+    keepdims: bool = False,
+    **kwargs: Any,
 ) -> TensorVariable:
     """Elements below which a fraction of all lies.
 
@@ -160,7 +166,7 @@ def quantile(
 
 
 def _quantile(
-    x: TensorVariable, q: Any, axis: AxisLike, method: str, keepdims: bool, skip: bool
+    x: TensorVariable, q: TensorLike, axis: AxisLike, method: str, keepdims: bool, skip: bool
 ) -> TensorVariable:
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
@@ -205,7 +211,7 @@ def percentile(
 # -- passing over NaN ----------------------------------------------------------------------------------------
 
 
-def _replaced(x: Any, value: Any) -> TensorVariable:
+def _replaced(x: TensorLike, value: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "fc":
         return x
@@ -217,7 +223,9 @@ def _present(x: TensorVariable) -> TensorVariable:
     return ~pt.isnan(x)
 
 
-def nansum(x: TensorLike, axis: AxisLike = None, dtype: Any = None, keepdims: bool = False) -> TensorVariable:
+def nansum(
+    x: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> TensorVariable:
     """`sum` with NaN counted as 0.
 
     Examples:
@@ -228,7 +236,7 @@ def nansum(x: TensorLike, axis: AxisLike = None, dtype: Any = None, keepdims: bo
 
 
 def nanprod(
-    x: TensorLike, axis: AxisLike = None, dtype: Any = None, keepdims: bool = False
+    x: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> TensorVariable:
     """`prod` with NaN counted as 1.
 
@@ -239,7 +247,7 @@ def nanprod(
     return pt.prod(_replaced(x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def _extreme(x: Any, axis: AxisLike, keepdims: bool, largest: bool) -> Any:
+def _extreme(x: TensorLike, axis: AxisLike, keepdims: bool, largest: bool) -> TensorVariable:
     x = as_tensor_variable(x)
     reduce = pt.max if largest else pt.min
     kind, least = x.type.numpy_dtype.kind, -np.inf if largest else np.inf
@@ -292,7 +300,9 @@ def nanargmin(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> T
     return pt.argmin(_replaced(x, np.inf), axis=axis, keepdims=keepdims)
 
 
-def _mean_of_present(x: Any, present: Any, axis: AxisLike, keepdims: bool, ddof: int = 0) -> TensorVariable:
+def _mean_of_present(
+    x: Variable, present: TensorVariable, axis: AxisLike, keepdims: bool, ddof: int = 0
+) -> TensorVariable:
     """The sum of the elements that are present over their number less ``ddof``; a NaN among them counts."""
     count = pt.sum(present, axis=axis, keepdims=keepdims) - ddof
     real = {"complex64": "float32", "complex128": "float64"}.get(x.type.dtype, x.type.dtype)
@@ -346,7 +356,7 @@ def nanmedian(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> T
 
 
 def nanquantile(
-    x: TensorLike, q: Any, axis: AxisLike = None, method: str = "linear", keepdims: bool = False
+    x: TensorLike, q: TensorLike, axis: AxisLike = None, method: str = "linear", keepdims: bool = False
 ) -> TensorVariable:
     """`quantile` of the elements that are not NaN; NaN where there is none.
 
@@ -373,7 +383,7 @@ def nanpercentile(
 
 
 def average(
-    x: TensorLike, axis: AxisLike = None, weights: Any = None, keepdims: bool = False
+    x: TensorLike, axis: AxisLike = None, weights: TensorLike | None = None, keepdims: bool = False
 ) -> TensorVariable:
     """Mean, weighted by an array of x's shape or a vector along the axis.
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
-def _positions(M: TensorVariable, what: str) -> TensorVariable:
+def _positions(M: TensorLike, what: str) -> TensorVariable:
     """M numbers from -1 to 1; 0 for M = 1."""
     size = as_size(M, what)
     steps = pt.cast(pt.maximum(size - 1, 1), "float64")
     return pt.cast(pt.arange(1 - size, size, 2), "float64") / steps
 
 
-def bartlett(M: Any) -> TensorVariable:
+def bartlett(M: TensorLike) -> TensorVariable:
     """A triangle over M points that is 0 at both ends.
 
     Examples:
@@ -34,7 +34,7 @@ def bartlett(M: Any) -> TensorVariable:
     return 1 - pt.abs(_positions(M, "bartlett"))
 
 
-def hanning(M: Any) -> TensorVariable:
+def hanning(M: TensorLike) -> TensorVariable:
     """A raised cosine over M points that is 0 at both ends.
 
     Examples:
@@ -44,7 +44,7 @@ def hanning(M: Any) -> TensorVariable:
     return 0.5 + 0.5 * pt.cos(np.pi * _positions(M, "hanning"))
 
 
-def hamming(M: Any) -> TensorVariable:
+def hamming(M: TensorLike) -> TensorVariable:
     """A raised cosine over M points with 0.08 at both ends.
 
     Examples:
@@ -54,7 +54,7 @@ def hamming(M: Any) -> TensorVariable:
     return 0.54 + 0.46 * pt.cos(np.pi * _positions(M, "hamming"))
 
 
-def blackman(M: Any) -> TensorVariable:
+def blackman(M: TensorLike) -> TensorVariable:
     """Two cosines over M points.
 
     Examples:

@@ -108,7 +108,10 @@ def vectorize(
 
 
 def _split(
-    function: Callable[..., Any], args: Sequence[TensorLike], kwargs: dict[str, Any], excluded: set[int | str]
+    function: Callable[..., TensorVariable],
+    args: Sequence[TensorLike],
+    kwargs: dict[str, Any],
+    excluded: set[int | str],
 ) -> tuple[list[int], dict[str, Any]]:
     """Positions of the arguments that are batched, and the keyword arguments."""
     surplus = sorted(set(kwargs) - excluded)

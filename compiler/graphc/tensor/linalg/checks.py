@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -11,6 +11,7 @@ from graphc.ops.sizes import size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -46,7 +47,7 @@ def square(x: TensorLike, what: str) -> TensorVariable:
     return x
 
 
-def smaller_size(x: Any) -> TensorVariable:
+def smaller_size(x: Variable) -> TensorVariable:
     """The smaller of the last two sizes, a 0-d int64."""
     m, n = x.type.shape[-2:]
     rank = x.type.ndim

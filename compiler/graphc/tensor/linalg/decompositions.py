@@ -16,6 +16,7 @@ from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, smaller_size, square
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -100,7 +101,7 @@ def pivot_to_permutation(p: TensorLike, inverse: bool = False) -> TensorVariable
     return order if inverse else _inverted(order)
 
 
-def _inverted(order: TensorVariable) -> Any:
+def _inverted(order: TensorVariable) -> TensorVariable:
     """The inverse of permutations."""
     positions = pt.expand_dims(pt.arange(order.shape[-1]), -1)
     return pt.squeeze(PermuteRows(True)(positions, order), -1)
@@ -190,7 +191,7 @@ def _qr_pivoted(a: TensorVariable, mode: str) -> tuple[TensorVariable, ...]:
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f'with pivoting, mode must be "reduced", "complete" or "r", got {mode!r}')
     k = size_of(a, a.type.ndim - 2) if mode == "complete" else smaller_size(a)
-    found: Any = QRPivoted(mode == "complete")(a, k)
+    found: TensorVariable = QRPivoted(mode == "complete")(a, k)
     return tuple(found[1:] if mode == "r" else found)
 
 
@@ -202,7 +203,7 @@ def _lower(lower: bool, UPLO: str | None) -> bool:
     return UPLO.upper() == "L"
 
 
-def _standard(a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
+def _standard(a: Variable, b: TensorLike, lower: bool) -> tuple[TensorVariable, TensorVariable]:
     """L^-1 A L^-H for ``b = L L^H``, and L; all of a from one triangle."""
     factor = Cholesky(lower)(square(b, "eigh"))
     factor = factor if lower else adjoint(factor)
@@ -213,7 +214,11 @@ def _standard(a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
 
 
 def eigh(
-    a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None, driver: str | None = None
+    a: TensorLike,
+    b: TensorLike | None = None,
+    lower: bool = True,
+    UPLO: str | None = None,
+    driver: str | None = None,
 ) -> tuple[TensorVariable, TensorVariable]:
     """Eigenvalues in ascending order and eigenvectors of Hermitian matrices, of which one triangle is read.
 
@@ -241,7 +246,9 @@ def eigh(
     return w, SolveTriangular(True, 2)(factor, v)
 
 
-def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None) -> TensorVariable:
+def eigvalsh(
+    a: TensorLike, b: TensorLike | None = None, lower: bool = True, UPLO: str | None = None
+) -> TensorVariable:
     """Eigenvalues of Hermitian matrices in ascending order; arguments as of `eigh`.
 
     Examples:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ops.canonical import SolveContinuousARE, SolveDiscreteARE
 from graphc.ops.matrices import adjoint, conj
@@ -83,7 +83,7 @@ def solve_discrete_lyapunov(A: TensorLike, Q: TensorLike, method: str = "bilinea
     if method == "bilinear":
         away = inv(adjoint(a) + eye)
         b = matmul(adjoint(a) - eye, away)
-        c: Any = matmul(matmul(inv(a + eye), q), away)
+        c: TensorVariable = matmul(matmul(inv(a + eye), q), away)
         return solve_continuous_lyapunov(adjoint(b), -2 * c)
     if method != "direct":
         raise ValueError(f'method must be "bilinear" or "direct", got {method!r}')

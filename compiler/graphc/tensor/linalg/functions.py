@@ -61,7 +61,7 @@ def inv(x: TensorLike) -> TensorVariable:
 matrix_inverse = inv
 
 
-def pinv(x: TensorLike, rcond: Any = None, hermitian: bool = False) -> TensorVariable:
+def pinv(x: TensorLike, rcond: TensorLike | None = None, hermitian: bool = False) -> TensorVariable:
     """Pseudo-inverses of matrices (..., m, n).
 
     Args:
@@ -102,7 +102,7 @@ def matrix_power(M: TensorLike, n: int) -> TensorVariable:
         array([[1, 3],
                [0, 1]])
     """
-    m: Any = square(M, "matrix_power")
+    m: TensorVariable = square(M, "matrix_power")
     if not isinstance(n, int | np.integer):
         raise TypeError(f"the exponent of matrix_power must be an int, got {n!r}")
     if n == 0:
@@ -159,8 +159,8 @@ def lstsq(
     return x, residuals, pt.cast(rank, "int32"), values
 
 
-def _product(sizes: Sequence[TensorVariable]) -> Any:
-    result: Any = pt.constant(1, dtype="int64")
+def _product(sizes: Sequence[TensorVariable]) -> TensorVariable:
+    result: TensorVariable = pt.constant(1, dtype="int64")
     for size in sizes:
         result = result * size
     return result

@@ -25,7 +25,9 @@ __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 _INFINITIES = {"inf": np.inf, "-inf": -np.inf}
 
 
-def norm(x: TensorLike, ord: Any = None, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
+def norm(
+    x: TensorLike, ord: float | str | None = None, axis: AxisLike = None, keepdims: bool = False
+) -> TensorVariable:
     """Norms of vectors or matrices, as ``numpy.linalg.norm`` of each matrix.
 
     Args:
@@ -59,7 +61,7 @@ def norm(x: TensorLike, ord: Any = None, axis: AxisLike = None, keepdims: bool =
     raise ValueError(f"norm takes one or two different axes, got {axis!r}")
 
 
-def _floats(x: Any) -> TensorVariable:
+def _floats(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
     return pt.cast(x, "float64") if x.type.numpy_dtype.kind in "biu" else x
 
@@ -70,7 +72,7 @@ def _squares(x: TensorVariable) -> TensorVariable:
     return pt.sqr(x)
 
 
-def _vector(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+def _vector(x: TensorVariable, ord: float | str | None, axis: int, keepdims: bool) -> TensorVariable:
     if ord is None or ord == 2:
         return pt.sqrt(pt.sum(_squares(x), axis=axis, keepdims=keepdims))
     if isinstance(ord, str):
@@ -112,7 +114,7 @@ def _matrix(
 
 
 def vector_norm(
-    x: TensorLike, *, axis: AxisLike = None, keepdims: bool = False, ord: Any = 2
+    x: TensorLike, *, axis: AxisLike = None, keepdims: bool = False, ord: float | str | None = 2
 ) -> TensorVariable:
     """Norms of vectors, as ``numpy.linalg.vector_norm``; by default all elements are one vector.
 
@@ -130,14 +132,14 @@ def vector_norm(
     others = [i for i in range(x.type.ndim) if i not in axes]
     moved = pt.dimshuffle(x, (*others, *axes))
     sizes = [size_of(x, i) for i in others]
-    count: Any = pt.constant(1, dtype="int64")
+    count: TensorVariable = pt.constant(1, dtype="int64")
     for i in axes:
         count = count * size_of(x, i)
     found = _vector(pt.reshape(moved, (*sizes, count)), ord, len(others), False)
     return pt.expand_dims(found, tuple(axes)) if keepdims else found
 
 
-def matrix_norm(x: TensorLike, *, keepdims: bool = False, ord: Any = "fro") -> TensorVariable:
+def matrix_norm(x: TensorLike, *, keepdims: bool = False, ord: float | str | None = "fro") -> TensorVariable:
     """Norms of matrices (..., m, n), as ``numpy.linalg.matrix_norm``.
 
     Examples:

@@ -16,7 +16,7 @@ from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.products import dot, matmul
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -37,7 +37,7 @@ def matrix_dot(*args: TensorLike) -> TensorVariable:
     return reduce(dot, args[1:], first)
 
 
-def multi_dot(arrays: Sequence[Any]) -> TensorVariable:
+def multi_dot(arrays: Sequence[TensorLike]) -> TensorVariable:
     """Product of several matrices in the order that costs least.
 
     Args:
@@ -59,7 +59,7 @@ def multi_dot(arrays: Sequence[Any]) -> TensorVariable:
     wrong = next((x for x in tensors if x.type.ndim != 2), None)
     if wrong is not None:
         raise ValueError(f"multi_dot takes matrices, got {wrong} of type {wrong.type}")
-    result: Any = _chain(tensors)
+    result: TensorVariable = _chain(tensors)
     if column:
         result = pt.squeeze(result, 1)
     return pt.squeeze(result, 0) if row else result
@@ -68,7 +68,7 @@ def multi_dot(arrays: Sequence[Any]) -> TensorVariable:
 def _chain(tensors: list[TensorVariable]) -> TensorVariable:
     """Dynamic programming over the places to split."""
     sizes = [size or 100 for size in (tensors[0].type.shape[0], *(x.type.shape[1] for x in tensors))]
-    best: dict[tuple[int, int], tuple[int, Any]] = {(i, i): (0, x) for i, x in enumerate(tensors)}
+    best: dict[tuple[int, int], tuple[int, TensorVariable]] = {(i, i): (0, x) for i, x in enumerate(tensors)}
     for length in range(1, len(tensors)):
         for i in range(len(tensors) - length):
             j = i + length
@@ -81,7 +81,7 @@ def _chain(tensors: list[TensorVariable]) -> TensorVariable:
     return best[0, len(tensors) - 1][1]
 
 
-def matvec(x1: TensorLike, x2: TensorLike, dtype: Any = None) -> TensorVariable:
+def matvec(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Products of matrices (..., m, n) and vectors (..., n); leading axes broadcast.
 
     Examples:
@@ -91,7 +91,7 @@ def matvec(x1: TensorLike, x2: TensorLike, dtype: Any = None) -> TensorVariable:
     return pt.squeeze(matmul(x1, pt.expand_dims(x2, -1), dtype), -1)
 
 
-def vecmat(x1: TensorLike, x2: TensorLike, dtype: Any = None) -> TensorVariable:
+def vecmat(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Products of vectors (..., m), conjugated, and matrices (..., m, n); leading axes broadcast.
 
     Examples:
@@ -101,7 +101,7 @@ def vecmat(x1: TensorLike, x2: TensorLike, dtype: Any = None) -> TensorVariable:
     return pt.squeeze(matmul(pt.expand_dims(conj(as_tensor_variable(x1)), -2), x2, dtype), -2)
 
 
-def vecdot(x1: TensorLike, x2: TensorLike, dtype: Any = None, axis: int = -1) -> TensorVariable:
+def vecdot(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None, axis: int = -1) -> TensorVariable:
     """Sums of products along an axis; the first operand is conjugated, leading axes broadcast.
 
     Examples:
@@ -142,7 +142,7 @@ def kron(a: TensorLike, b: TensorLike) -> TensorVariable:
     return pt.reshape(wide * tall, tuple(m * n for m, n in zip(sizes_of(a), sizes_of(b), strict=True)))
 
 
-def matrix_kron(a: TensorLike, b: TensorLike) -> Any:
+def matrix_kron(a: TensorLike, b: TensorLike) -> TensorVariable:
     """`kron` of the last two axes, for equal batches."""
     *batch, m, n = sizes_of(a)
     p, q = sizes_of(b)[-2:]
@@ -150,7 +150,7 @@ def matrix_kron(a: TensorLike, b: TensorLike) -> Any:
     return pt.reshape(wide, (*batch, m * p, n * q))
 
 
-def block_diag(*matrices: Any) -> TensorVariable:
+def block_diag(*matrices: TensorLike) -> TensorVariable:
     """Matrices (..., m_i, n_i) along the diagonal of one, zeros elsewhere; leading sizes broadcast.
 
     Examples:

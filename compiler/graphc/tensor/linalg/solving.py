@@ -133,7 +133,7 @@ def _raises(on_error: str) -> bool:
     return on_error == "raise"
 
 
-def _diagonal(a: Any, b: Any) -> Any:
+def _diagonal(a: TensorVariable, b: TensorVariable) -> TensorVariable:
     dtype = float_dtype(a.type.dtype, b.type.dtype)
     return pt.cast(b, dtype) / pt.expand_dims(pt.cast(diagonal(a), dtype), -1)
 
@@ -234,7 +234,7 @@ def lu_solve(
     how = _TRANS[trans]
     order = PivotToPermutation()(pivots, size_of(pivots, pivots.type.ndim - 1))
 
-    def do(factors: Any, b: TensorLike) -> Any:
+    def do(factors: Any, b: TensorLike) -> TensorVariable:
         lower, upper = SolveTriangular(True, how, True), SolveTriangular(False, how)
         if how:
             return PermuteRows(True)(lower(factors, upper(factors, b)), order)
@@ -246,7 +246,7 @@ def lu_solve(
 
 def solve_banded(
     l_and_u: tuple[int, int],
-    ab: Any,
+    ab: TensorLike,
     b: TensorLike,
     *,
     transposed: bool = False,

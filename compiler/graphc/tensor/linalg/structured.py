@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.matrices import conj
@@ -13,6 +13,7 @@ from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -26,12 +27,12 @@ def _vector(x: TensorLike, what: str) -> TensorVariable:
     return x
 
 
-def _common(x: Any, y: Any) -> tuple[Any, Any]:
+def _common(x: Variable, y: Variable) -> tuple[TensorVariable, TensorVariable]:
     dtype = promote(x.type.numpy_dtype, y.type.numpy_dtype).name
     return pt.cast(x, dtype), pt.cast(y, dtype)
 
 
-def toeplitz(c: Any, r: Any = None) -> TensorVariable:
+def toeplitz(c: TensorLike, r: TensorLike | None = None) -> TensorVariable:
     """Matrices with constant diagonals: ``out[i, j]`` is ``c[i - j]``, or ``r[j - i]`` above the main one.
 
     Args:
@@ -53,7 +54,7 @@ def toeplitz(c: Any, r: Any = None) -> TensorVariable:
     return pt.take(border, places, axis=-1)
 
 
-def hankel(c: Any, r: Any = None) -> TensorVariable:
+def hankel(c: TensorLike, r: TensorLike | None = None) -> TensorVariable:
     """Matrices with constant antidiagonals.
 
     Args:
@@ -74,7 +75,7 @@ def hankel(c: Any, r: Any = None) -> TensorVariable:
     return pt.take(border, places, axis=-1)
 
 
-def circulant(c: Any) -> TensorVariable:
+def circulant(c: TensorLike) -> TensorVariable:
     """Square matrices whose columns are c (..., n), each turned one further than the one before.
 
     Examples:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["cho_factor", "null_space", "orth", "polar", "tensorsolve"]
 
 
-def _with_rank(A: Any, rcond: Any, what: str) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
+def _with_rank(
+    A: TensorLike, rcond: TensorLike, what: str
+) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
     """Singular vectors of one matrix, and how many of its singular values count."""
     a = matrix(A, what)
     if a.type.ndim != 2:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
@@ -43,7 +43,7 @@ sigmoid, softplus = OPS["sigmoid"], OPS["softplus"]
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848, 1.0507009873554804934
 
 
-def _floating(x: Any) -> TensorVariable:
+def _floating(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
     return x if x.type.numpy_dtype.kind in "fc" else pt.cast(x, "float64")
 

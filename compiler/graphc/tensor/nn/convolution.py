@@ -94,7 +94,7 @@ def correlated(
 
 
 def _operands(
-    what: str, x: Any, filters: Any, ndim: int, flip: bool
+    what: str, x: TensorLike, filters: TensorLike, ndim: int, flip: bool
 ) -> tuple[TensorVariable, TensorVariable]:
     x, f = as_tensor_variable(x), as_tensor_variable(filters)
     if x.type.ndim != ndim or f.type.ndim != ndim:
@@ -105,7 +105,7 @@ def _operands(
     return x, (pt.flip(f, tuple(range(2, ndim))) if flip else f)
 
 
-def _result(out: Any, x: Any, f: Any) -> TensorVariable:
+def _result(out: TensorVariable, x: Any, f: Any) -> TensorVariable:
     """Half precision is computed in single precision."""
     return cast_to(out, "float16") if x.type.dtype == f.type.dtype == "float16" else out
 
@@ -131,7 +131,7 @@ def _with_channels(what: str, x: TensorVariable, f: TensorVariable, groups: int)
 
 
 def _padded(x: Any, windows: Sequence[Window], lows: list[int | None]) -> TensorVariable:
-    widths: list[Any] = [(0, 0), (0, 0)]
+    widths: list[tuple[int | TensorVariable, int | TensorVariable]] = [(0, 0), (0, 0)]
     for w, low in zip(windows, lows, strict=True):
         widths.append((w.low, 0) if low is None else (0, 0))
         if low is None:
@@ -197,7 +197,7 @@ def conv2d_transpose(
     return _result(op(x, f, folded(size_of(f, 1) * groups), *sizes), x, f)
 
 
-def _image(x: Variable) -> Any:
+def _image(x: Variable) -> TensorVariable:
     """A sequence (n, c, w) as images of height 1."""
     return pt.dimshuffle(x, (0, 1, "x", 2))
 
@@ -249,7 +249,7 @@ def _with_line_channels(x: TensorVariable, f: TensorVariable, groups: int) -> Te
 
 def conv1d_transpose(
     x: TensorLike,
-    filters: Any,
+    filters: TensorLike,
     stride: int = 1,
     padding: Padding = "valid",
     dilation: int = 1,

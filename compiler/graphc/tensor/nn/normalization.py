@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.sizes import sizes_of
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["batch_norm", "batch_normalization", "dropout", "group_norm", "layer_norm", "rms_norm"]
 
 
-def _floating(x: Any) -> Any:
+def _floating(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
     return x if x.type.numpy_dtype.kind == "f" else pt.cast(x, "float64")
 
@@ -34,13 +33,17 @@ def _standardized(
     return apart / pt.sqrt(variance + eps), mean, variance
 
 
-def _scaled(x: Variable, gamma: Variable | None, beta: Variable | None) -> Any:
+def _scaled(x: TensorVariable, gamma: TensorLike | None, beta: TensorLike | None) -> TensorVariable:
     x = x if gamma is None else x * gamma
     return x if beta is None else x + beta
 
 
 def layer_norm(
-    x: Any, gamma: Any = None, beta: Any = None, axis: int | Sequence[int] = -1, eps: float = 1e-5
+    x: TensorLike,
+    gamma: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    axis: int | Sequence[int] = -1,
+    eps: float = 1e-5,
 ) -> TensorVariable:
     """x with mean 0 and variance 1 over some axes (Ba, Kiros and Hinton, 2016).
 
@@ -58,7 +61,9 @@ def layer_norm(
     return _scaled(_standardized(x, normalize_axes(axis, x.type.ndim, "layer_norm"), eps)[0], gamma, beta)
 
 
-def rms_norm(x: Any, gamma: Any = None, axis: int | Sequence[int] = -1, eps: float = 1e-6) -> TensorVariable:
+def rms_norm(
+    x: TensorLike, gamma: TensorLike | None = None, axis: int | Sequence[int] = -1, eps: float = 1e-6
+) -> TensorVariable:
     """x over the root of the mean of its squares (Zhang and Sennrich, 2019); arguments as `layer_norm`.
 
     Examples:
@@ -71,7 +76,12 @@ def rms_norm(x: Any, gamma: Any = None, axis: int | Sequence[int] = -1, eps: flo
 
 
 def group_norm(
-    x: Any, groups: int, gamma: Any = None, beta: Any = None, axis: int = 1, eps: float = 1e-5
+    x: TensorLike,
+    groups: int,
+    gamma: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    axis: int = 1,
+    eps: float = 1e-5,
 ) -> TensorVariable:
     """x normalized over groups of channels and all axes after them (Wu and He, 2018).
 
@@ -109,7 +119,11 @@ def _along(v: TensorLike | None, axis: int, ndim: int) -> TensorVariable | None:
 
 
 def batch_norm(
-    x: Any, gamma: Any = None, beta: Any = None, axis: int = 1, eps: float = 1e-5
+    x: TensorLike,
+    gamma: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    axis: int = 1,
+    eps: float = 1e-5,
 ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
     """x with mean 0 and variance 1 over all axes but the channels', as in training (Ioffe, Szegedy, 2015).
 
@@ -156,7 +170,7 @@ def batch_normalization(
     return _scaled((x - mean) / pt.sqrt(variance + eps), gamma, beta)
 
 
-def dropout(x: Any, p: Any, rng: Any, train: bool = True, return_next_rng: bool = False) -> Any:
+def dropout(x: TensorLike, p: TensorLike, rng: Any, train: bool = True, return_next_rng: bool = False) -> Any:
     """x with elements set to 0 at random, the others divided by the probability to stay.
 
     Args:

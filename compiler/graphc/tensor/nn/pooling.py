@@ -115,7 +115,9 @@ def avg_pool2d(
     return total / op(_filled(inside, windows, lows, 0), *counts)
 
 
-def _line(x: Any, what: str, size: int, stride: int | None, padding: Any) -> tuple[Any, ...]:
+def _line(
+    x: Any, what: str, size: int, stride: int | None, padding: str | int | Sequence[int | Sequence[int]]
+) -> tuple[Any, ...]:
     """Arguments of the function for images of height 1."""
     x = as_tensor_variable(x)
     if x.type.ndim < 1:

@@ -13,6 +13,8 @@ from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -38,7 +40,7 @@ def per_axis(value: Any, ndim: int, what: str, least: int = 1) -> tuple[int, ...
     return numbers
 
 
-def parse_padding(padding: Any, ndim: int, what: str) -> list[Any]:
+def parse_padding(padding: str | int | Sequence[int | Sequence[int]], ndim: int, what: str) -> list[Any]:
     """For each axis, the name of a rule or the numbers of elements before and after.
 
     Raises:
@@ -75,10 +77,10 @@ class Window:
         stride: from window to window.
     """
 
-    size: Any
-    low: Any
-    high: Any
-    reach: Any
+    size: TensorVariable | int
+    low: TensorVariable | int
+    high: TensorVariable | int
+    reach: TensorVariable | int
     stride: int
 
     @property
@@ -89,7 +91,14 @@ class Window:
         return folded(pt.maximum(room // self.stride + 1, 0))
 
 
-def window(x: TensorLike, axis: int, taps: Any, stride: int, padding: Any, dilation: int) -> Window:
+def window(
+    x: TensorLike,
+    axis: int,
+    taps: Any,
+    stride: int,
+    padding: str | int | Sequence[int | Sequence[int]],
+    dilation: int,
+) -> Window:
     """The windows along an axis of x.
 
     Args:

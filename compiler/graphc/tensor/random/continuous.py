@@ -8,16 +8,16 @@ see `RandomVariable.__call__`. Names and parameters follow PyTensor, those it do
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from graphc.tensor.random.drawing import draw, scale_of
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import SizeLike, TensorLike
-    from graphc.tensor.random.drawing import Drawn
+    from graphc.tensor.random.drawing import Drawn, DrawOptions
 
 
-def random(size: SizeLike = None, **options: Any) -> Drawn:
+def random(size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Uniform on [0, 1), with the float32 stream of NumPy's ``Generator.random`` for that dtype.
 
     Examples:
@@ -27,7 +27,9 @@ def random(size: SizeLike = None, **options: Any) -> Drawn:
     return draw("standard_uniform", (), () if size is None else size, options)
 
 
-def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def uniform(
+    low: TensorLike = 0.0, high: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Uniform on [low, high).
 
     Examples:
@@ -37,7 +39,9 @@ def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: SizeLike = None
     return draw("uniform", (low, high), size, options)
 
 
-def normal(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def normal(
+    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Normal with mean ``loc`` and standard deviation ``scale``.
 
     Examples:
@@ -47,7 +51,7 @@ def normal(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None
     return draw("normal", (loc, scale), size, options)
 
 
-def standard_normal(size: SizeLike = None, **options: Any) -> Drawn:
+def standard_normal(size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Normal with mean 0 and deviation 1, with NumPy's float32 stream for that dtype.
 
     Examples:
@@ -58,7 +62,7 @@ def standard_normal(size: SizeLike = None, **options: Any) -> Drawn:
 
 
 def halfnormal(
-    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any
+    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
 ) -> Drawn:
     """``loc + scale * abs(z)`` of a standard normal z.
 
@@ -70,7 +74,7 @@ def halfnormal(
 
 
 def lognormal(
-    mean: TensorLike = 0.0, sigma: TensorLike = 1.0, size: SizeLike = None, **options: Any
+    mean: TensorLike = 0.0, sigma: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
 ) -> Drawn:
     """``exp`` of a normal.
 
@@ -81,7 +85,7 @@ def lognormal(
     return draw("lognormal", (mean, sigma), size, options)
 
 
-def exponential(scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def exponential(scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Exponential with mean ``scale``.
 
     Examples:
@@ -91,7 +95,7 @@ def exponential(scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) 
     return draw("exponential", (scale,), size, options)
 
 
-def standard_exponential(size: SizeLike = None, **options: Any) -> Drawn:
+def standard_exponential(size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Exponential with mean 1, with NumPy's float32 stream for that dtype.
 
     Examples:
@@ -102,7 +106,11 @@ def standard_exponential(size: SizeLike = None, **options: Any) -> Drawn:
 
 
 def truncexpon(
-    b: TensorLike, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any
+    b: TensorLike,
+    loc: TensorLike = 0.0,
+    scale: TensorLike = 1.0,
+    size: SizeLike = None,
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """``loc + scale * x`` of an exponential x that is at most ``b``.
 
@@ -118,7 +126,7 @@ def gamma(
     rate: TensorLike | None = None,
     scale: TensorLike | None = None,
     size: SizeLike = None,
-    **options: Any,
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Gamma with density proportional to ``x**(shape - 1) * exp(-x / scale)``; ``rate`` is 1 / scale.
 
@@ -129,7 +137,7 @@ def gamma(
     return draw("gamma", (shape, scale_of("gamma", rate, scale)), size, options)
 
 
-def standard_gamma(shape: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def standard_gamma(shape: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Gamma with scale 1, with NumPy's float32 stream for that dtype.
 
     Examples:
@@ -139,7 +147,9 @@ def standard_gamma(shape: TensorLike, size: SizeLike = None, **options: Any) -> 
     return draw("standard_gamma", (shape,), size, options)
 
 
-def invgamma(shape: TensorLike, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def invgamma(
+    shape: TensorLike, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """``scale / g`` of a standard gamma g.
 
     Examples:
@@ -154,7 +164,7 @@ def gengamma(
     p: TensorLike = 1.0,
     lambd: TensorLike = 1.0,
     size: SizeLike = None,
-    **options: Any,
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Generalised gamma: ``lambd * g**(1 / p)`` of a gamma g of shape ``alpha / p``.
 
@@ -165,7 +175,7 @@ def gengamma(
     return draw("gengamma", (alpha, p, lambd), size, options)
 
 
-def beta(alpha: TensorLike, beta: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def beta(alpha: TensorLike, beta: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Beta with density proportional to ``x**(alpha - 1) * (1 - x)**(beta - 1)``.
 
     Examples:
@@ -175,7 +185,7 @@ def beta(alpha: TensorLike, beta: TensorLike, size: SizeLike = None, **options: 
     return draw("beta", (alpha, beta), size, options)
 
 
-def chisquare(df: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def chisquare(df: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Chi-square with ``df`` degrees of freedom.
 
     Examples:
@@ -185,7 +195,9 @@ def chisquare(df: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("chisquare", (df,), size, options)
 
 
-def noncentral_chisquare(df: TensorLike, nonc: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def noncentral_chisquare(
+    df: TensorLike, nonc: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Noncentral chi-square with noncentrality ``nonc``.
 
     Examples:
@@ -195,7 +207,7 @@ def noncentral_chisquare(df: TensorLike, nonc: TensorLike, size: SizeLike = None
     return draw("noncentral_chisquare", (df, nonc), size, options)
 
 
-def f(dfnum: TensorLike, dfden: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def f(dfnum: TensorLike, dfden: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Fisher's F.
 
     Examples:
@@ -206,7 +218,11 @@ def f(dfnum: TensorLike, dfden: TensorLike, size: SizeLike = None, **options: An
 
 
 def noncentral_f(
-    dfnum: TensorLike, dfden: TensorLike, nonc: TensorLike, size: SizeLike = None, **options: Any
+    dfnum: TensorLike,
+    dfden: TensorLike,
+    nonc: TensorLike,
+    size: SizeLike = None,
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Noncentral F.
 
@@ -218,7 +234,11 @@ def noncentral_f(
 
 
 def t(
-    df: TensorLike, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any
+    df: TensorLike,
+    loc: TensorLike = 0.0,
+    scale: TensorLike = 1.0,
+    size: SizeLike = None,
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Student's t with location and scale.
 
@@ -229,7 +249,7 @@ def t(
     return draw("t", (df, loc, scale), size, options)
 
 
-def standard_t(df: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def standard_t(df: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Student's t.
 
     Examples:
@@ -239,7 +259,9 @@ def standard_t(df: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("standard_t", (df,), size, options)
 
 
-def cauchy(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def cauchy(
+    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Cauchy with median ``loc``.
 
     Examples:
@@ -249,7 +271,7 @@ def cauchy(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None
     return draw("cauchy", (loc, scale), size, options)
 
 
-def standard_cauchy(size: SizeLike = None, **options: Any) -> Drawn:
+def standard_cauchy(size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Cauchy with median 0 and scale 1.
 
     Examples:
@@ -260,7 +282,7 @@ def standard_cauchy(size: SizeLike = None, **options: Any) -> Drawn:
 
 
 def halfcauchy(
-    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any
+    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
 ) -> Drawn:
     """``loc + scale * abs(x)`` of a standard Cauchy x.
 
@@ -271,7 +293,9 @@ def halfcauchy(
     return draw("halfcauchy", (loc, scale), size, options)
 
 
-def laplace(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def laplace(
+    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Laplace, the double exponential.
 
     Examples:
@@ -281,7 +305,9 @@ def laplace(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = Non
     return draw("laplace", (loc, scale), size, options)
 
 
-def logistic(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def logistic(
+    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Logistic.
 
     Examples:
@@ -291,7 +317,9 @@ def logistic(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = No
     return draw("logistic", (loc, scale), size, options)
 
 
-def gumbel(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def gumbel(
+    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Gumbel, the extreme value distribution of maxima.
 
     Examples:
@@ -301,7 +329,7 @@ def gumbel(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None
     return draw("gumbel", (loc, scale), size, options)
 
 
-def weibull(shape: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def weibull(shape: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Weibull with scale 1.
 
     Examples:
@@ -311,7 +339,7 @@ def weibull(shape: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("weibull", (shape,), size, options)
 
 
-def power(a: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def power(a: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """On [0, 1] with density ``a * x**(a - 1)``.
 
     Examples:
@@ -321,7 +349,9 @@ def power(a: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("power", (a,), size, options)
 
 
-def pareto(b: TensorLike, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def pareto(
+    b: TensorLike, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Classical Pareto, at least ``scale``; NumPy's ``pareto`` is `lomax`.
 
     Examples:
@@ -331,7 +361,7 @@ def pareto(b: TensorLike, scale: TensorLike = 1.0, size: SizeLike = None, **opti
     return draw("pareto", (b, scale), size, options)
 
 
-def lomax(a: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def lomax(a: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Pareto II, from 0 on: what ``numpy.random.Generator.pareto`` draws.
 
     Examples:
@@ -341,7 +371,7 @@ def lomax(a: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("lomax", (a,), size, options)
 
 
-def rayleigh(scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def rayleigh(scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Rayleigh.
 
     Examples:
@@ -352,7 +382,11 @@ def rayleigh(scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> 
 
 
 def triangular(
-    left: TensorLike, mode: TensorLike, right: TensorLike, size: SizeLike = None, **options: Any
+    left: TensorLike,
+    mode: TensorLike,
+    right: TensorLike,
+    size: SizeLike = None,
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Triangular on [left, right].
 
@@ -363,7 +397,9 @@ def triangular(
     return draw("triangular", (left, mode, right), size, options)
 
 
-def vonmises(mu: TensorLike = 0.0, kappa: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def vonmises(
+    mu: TensorLike = 0.0, kappa: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Von Mises on [-pi, pi].
 
     Examples:
@@ -373,7 +409,9 @@ def vonmises(mu: TensorLike = 0.0, kappa: TensorLike = 1.0, size: SizeLike = Non
     return draw("vonmises", (mu, kappa), size, options)
 
 
-def wald(mean: TensorLike = 1.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def wald(
+    mean: TensorLike = 1.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Wald, the inverse Gaussian.
 
     Examples:

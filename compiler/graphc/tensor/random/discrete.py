@@ -7,7 +7,7 @@ widths as NumPy does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
@@ -21,7 +21,7 @@ from graphc.tensor.random.shared import shared_rng
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.tensor.random.drawing import Drawn
+    from graphc.tensor.random.drawing import Drawn, DrawOptions
 
 
 def integers(
@@ -30,7 +30,7 @@ def integers(
     size: SizeLike = None,
     *,
     endpoint: bool = False,
-    **options: Any,
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Uniform integers from ``low`` to below ``high``, or from 0 to below ``low`` without ``high``.
 
@@ -45,7 +45,7 @@ def integers(
     return draw("integers", (low, as_tensor_variable(high) + 1 if endpoint else high), size, options)
 
 
-def bernoulli(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def bernoulli(p: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """1 with probability ``p``, else 0.
 
     Examples:
@@ -55,7 +55,7 @@ def bernoulli(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("bernoulli", (p,), size, options)
 
 
-def binomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def binomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Number of successes in ``n`` trials.
 
     Examples:
@@ -65,7 +65,9 @@ def binomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Any
     return draw("binomial", (n, p), size, options)
 
 
-def betabinom(n: TensorLike, a: TensorLike, b: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def betabinom(
+    n: TensorLike, a: TensorLike, b: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Binomial with a probability that is drawn from a beta distribution.
 
     Examples:
@@ -75,7 +77,9 @@ def betabinom(n: TensorLike, a: TensorLike, b: TensorLike, size: SizeLike = None
     return draw("betabinom", (n, a, b), size, options)
 
 
-def negative_binomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def negative_binomial(
+    n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]
+) -> Drawn:
     """Number of failures before ``n`` successes; n need not be an integer.
 
     Examples:
@@ -88,7 +92,7 @@ def negative_binomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **opt
 nbinom = negative_binomial
 
 
-def geometric(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def geometric(p: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Number of trials up to the first success.
 
     Examples:
@@ -98,7 +102,7 @@ def geometric(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("geometric", (p,), size, options)
 
 
-def poisson(lam: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
+def poisson(lam: TensorLike = 1.0, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Poisson with mean ``lam``.
 
     Examples:
@@ -109,7 +113,11 @@ def poisson(lam: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Dra
 
 
 def hypergeometric(
-    ngood: TensorLike, nbad: TensorLike, nsample: TensorLike, size: SizeLike = None, **options: Any
+    ngood: TensorLike,
+    nbad: TensorLike,
+    nsample: TensorLike,
+    size: SizeLike = None,
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Number of good ones in a sample without replacement.
 
@@ -120,7 +128,7 @@ def hypergeometric(
     return draw("hypergeometric", (ngood, nbad, nsample), size, options)
 
 
-def logseries(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def logseries(p: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Logarithmic series.
 
     Examples:
@@ -130,7 +138,7 @@ def logseries(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("logseries", (p,), size, options)
 
 
-def zipf(a: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def zipf(a: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Zipf: probability proportional to ``k**-a``.
 
     Examples:
@@ -140,7 +148,7 @@ def zipf(a: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("zipf", (a,), size, options)
 
 
-def categorical(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def categorical(p: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Positions along the last axis of ``p``, with these probabilities (which are not normalised).
 
     Examples:
@@ -150,7 +158,7 @@ def categorical(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     return draw("categorical", (p,), size, options)
 
 
-def multinomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def multinomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """How often each outcome comes in ``n`` trials; ``p`` has the probabilities along its last axis.
 
     Examples:
@@ -160,7 +168,7 @@ def multinomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: 
     return draw("multinomial", (n, p), size, options)
 
 
-def dirichlet(alphas: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
+def dirichlet(alphas: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
     """Probability vectors; ``alphas`` has the parameters along its last axis.
 
     Examples:
@@ -171,7 +179,12 @@ def dirichlet(alphas: TensorLike, size: SizeLike = None, **options: Any) -> Draw
 
 
 def multivariate_normal(
-    mean: TensorLike, cov: TensorLike, size: SizeLike = None, *, method: str = "svd", **options: Any
+    mean: TensorLike,
+    cov: TensorLike,
+    size: SizeLike = None,
+    *,
+    method: str = "svd",
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Normal vectors.
 
@@ -186,10 +199,19 @@ def multivariate_normal(
         >>> pt.random.RandomStream(3).multivariate_normal([0.0, 0.0], np.eye(2)).round(3).eval()
         array([0.524, 0.049])
     """
-    return MultivariateNormal(method, options.pop("dtype", None))(mean, cov, size=size, **options)
+    return MultivariateNormal(method, options.get("dtype"))(
+        mean,
+        cov,
+        size,
+        rng=options.get("rng"),
+        name=options.get("name"),
+        return_next_rng=options.get("return_next_rng", False),
+    )
 
 
-def permutation(x: TensorLike, size: SizeLike = None, *, axis: int = 0, **options: Any) -> Drawn:
+def permutation(
+    x: TensorLike, size: SizeLike = None, *, axis: int = 0, **options: Unpack[DrawOptions]
+) -> Drawn:
     """The numbers below an integer, or the slices of an array along an axis, in random order.
 
     Args:
@@ -215,7 +237,7 @@ def permutation(x: TensorLike, size: SizeLike = None, *, axis: int = 0, **option
 shuffle = permutation
 
 
-def _on_sizes(op: RandomVariable, sizes: list[TensorVariable], options: dict[str, Any]) -> Any:
+def _on_sizes(op: RandomVariable, sizes: list[TensorVariable], options: DrawOptions) -> Any:
     rng = options.get("rng")
     if rng is None:
         rng = shared_rng()
@@ -228,7 +250,11 @@ def _on_sizes(op: RandomVariable, sizes: list[TensorVariable], options: dict[str
 
 
 def choice(
-    a: TensorLike, size: SizeLike = None, replace: bool = True, p: TensorLike | None = None, **options: Any
+    a: TensorLike,
+    size: SizeLike = None,
+    replace: bool = True,
+    p: TensorLike | None = None,
+    **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Elements of an array, or numbers below an integer.
 
@@ -249,7 +275,7 @@ def choice(
     a = as_tensor_variable(a)
     count = as_size(a, "choice") if a.type.ndim == 0 else size_of(a, 0)
     shape = () if size is None else size
-    keep = {**options, "return_next_rng": True}
+    keep: dict[str, Any] = {**options, "return_next_rng": True}
     if p is not None:
         p = as_tensor_variable(p)
         if p.type.ndim != 1:

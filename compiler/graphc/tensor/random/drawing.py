@@ -3,27 +3,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.tensor.random.op import RandomVariable
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import SizeLike, TensorLike
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 # A draw; with ``return_next_rng``, the generator after it and the draw.
 Drawn: TypeAlias = "TensorVariable | tuple[TensorVariable, TensorVariable]"
 
 
+class DrawOptions(TypedDict, total=False):
+    """What all draws take besides their parameters and ``size``; see `RandomVariable.__call__`."""
+
+    rng: Variable | None
+    dtype: DTypeLike
+    name: str | None
+    return_next_rng: bool
+
+
 def draw(
-    distribution: str, parameters: tuple[TensorLike, ...], size: SizeLike, options: dict[str, Any]
-) -> Any:
+    distribution: str, parameters: tuple[TensorLike, ...], size: SizeLike, options: DrawOptions
+) -> Drawn:
     dtype = options.pop("dtype", None)
     return RandomVariable(distribution, dtype)(*parameters, size=size, **options)
 
 
-def scale_of(what: str, rate: TensorLike | None, scale: TensorLike | None) -> Any:
+def scale_of(what: str, rate: TensorLike | None, scale: TensorLike | None) -> TensorLike:
     if rate is not None and scale is not None:
         raise ValueError(f"{what} takes a rate or a scale, not both")
     if rate is None:

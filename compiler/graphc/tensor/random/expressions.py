@@ -16,7 +16,6 @@ from graphc.ops.subtensor import emit_slice
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import TensorLike
 
 
 class Traced:
@@ -39,7 +38,7 @@ class Traced:
             text = f"{float(number):e}" if float(f"{float(number):e}") == number else text
         return Traced(self.e, self.e.raw(f"arith.constant dense<{text}> : {type_}"), self.dtype, shape)
 
-    def _apply(self, name: str, other: Any, dtype: str = "", *, swap: bool = False) -> Traced:
+    def _apply(self, name: str, other: Traced | float, dtype: str = "", *, swap: bool = False) -> Traced:
         other = other if isinstance(other, Traced) else self._literal(other)
         a, b = (other, self) if swap else (self, other)
         shape = [_joint(m, n) for m, n in zip(a.shape, b.shape, strict=True)]
@@ -50,31 +49,31 @@ class Traced:
     def __add__(self, other: Traced) -> Traced:
         return self._apply("add", other)
 
-    def __sub__(self, other: Any) -> Traced:
+    def __sub__(self, other: Traced | float) -> Traced:
         return self._apply("sub", other)
 
     def __rsub__(self, other: float) -> Traced:
         return self._apply("sub", other, swap=True)
 
-    def __mul__(self, other: Any) -> Traced:
+    def __mul__(self, other: Traced | float) -> Traced:
         return self._apply("mul", other)
 
     def __truediv__(self, other: Traced) -> Traced:
         return self._apply("true_div", other)
 
-    def __lt__(self, other: Any) -> Traced:
+    def __lt__(self, other: Traced | float) -> Traced:
         return self._apply("lt", other, "bool")
 
     def __le__(self, other: float) -> Traced:
         return self._apply("le", other, "bool")
 
-    def __gt__(self, other: Any) -> Traced:
+    def __gt__(self, other: Traced | float) -> Traced:
         return self._apply("gt", other, "bool")
 
-    def __ge__(self, other: Any) -> Traced:
+    def __ge__(self, other: Traced | float) -> Traced:
         return self._apply("ge", other, "bool")
 
-    def equals(self, other: TensorLike) -> Traced:
+    def equals(self, other: Traced | float) -> Traced:
         """Elementwise ``==``."""
         return self._apply("eq", other, "bool")
 
@@ -140,7 +139,7 @@ class Plain(np.ndarray):
         """A view of an array."""
         return np.asarray(x).view(cls)
 
-    def equals(self, other: TensorLike) -> np.ndarray:
+    def equals(self, other: Traced | float) -> np.ndarray:
         """Elementwise ``==``."""
         return self == other
 

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc_runtime.generators import generator_of, state_of
 
-Drawing = Callable[..., Any]
+if TYPE_CHECKING:
+    pass
+
+Drawing = Callable[..., np.ndarray]
 
 
 def draw_native(
@@ -48,7 +51,9 @@ def _bounded(bits: int) -> Drawing:
     """Integers from ``low`` to ``low + extent``, both kept in the signed type of that width."""
     signed, unsigned = f"int{bits}", f"uint{bits}"
 
-    def draw(g: Any, low: np.ndarray, extent: np.ndarray, *, size: tuple[int, ...]) -> np.ndarray:
+    def draw(
+        g: np.random.Generator, low: np.ndarray, extent: np.ndarray, *, size: tuple[int, ...]
+    ) -> np.ndarray:
         last = extent.view(unsigned)
         if last.size == 1:
             last = last.reshape(())
@@ -58,12 +63,14 @@ def _bounded(bits: int) -> Drawing:
     return draw
 
 
-def _affine(draw: Callable[..., Any]) -> Drawing:
+def _affine(draw: Drawing) -> Drawing:
     """Draws times the last parameter, plus the one before it."""
     return lambda g, *xs, size: xs[-2] + xs[-1] * draw(g, *xs[:-2], size)
 
 
-def _betabinom(g: Any, n: Any, a: Any, b: Any, *, size: tuple[int, ...]) -> np.ndarray:
+def _betabinom(
+    g: np.random.Generator, n: np.ndarray, a: np.ndarray, b: np.ndarray, *, size: tuple[int, ...]
+) -> np.ndarray:
     """Each probability is drawn right before the number that depends on it."""
     n, a, b = (np.broadcast_to(x, size) for x in (n, a, b))
     result = np.empty(size, np.int64)
@@ -72,11 +79,15 @@ def _betabinom(g: Any, n: Any, a: Any, b: Any, *, size: tuple[int, ...]) -> np.n
     return result
 
 
-def _truncexpon(g: Any, b: Any, loc: Any, scale: Any, *, size: tuple[int, ...]) -> Any:
+def _truncexpon(
+    g: np.random.Generator, b: np.ndarray, loc: np.ndarray, scale: np.ndarray, *, size: tuple[int, ...]
+) -> np.ndarray:
     return loc - scale * np.log1p(g.random(size) * np.expm1(-b))
 
 
-def _gengamma(g: Any, alpha: Any, p: Any, scale: Any, *, size: tuple[int, ...]) -> Any:
+def _gengamma(
+    g: np.random.Generator, alpha: np.ndarray, p: np.ndarray, scale: np.ndarray, *, size: tuple[int, ...]
+) -> np.ndarray:
     return scale * np.power(g.standard_gamma(alpha / p, size), 1 / p)
 
 
@@ -85,7 +96,7 @@ def _rows(x: np.ndarray, batch: tuple[int, ...]) -> np.ndarray:
 
 
 def _search(side: str, normalised: bool) -> Drawing:
-    def draw(g: Any, p: np.ndarray, *, size: tuple[int, ...]) -> np.ndarray:
+    def draw(g: np.random.Generator, p: np.ndarray, *, size: tuple[int, ...]) -> np.ndarray:
         result, rows = np.empty(size, np.int64), _rows(p, size)
         for i in np.ndindex(size):
             sums = rows[i].cumsum()
@@ -97,21 +108,23 @@ def _search(side: str, normalised: bool) -> Drawing:
     return draw
 
 
-def _dirichlet(g: Any, alpha: np.ndarray, *, size: tuple[int, ...]) -> np.ndarray:
+def _dirichlet(g: np.random.Generator, alpha: np.ndarray, *, size: tuple[int, ...]) -> np.ndarray:
     result, rows = np.empty(size), _rows(alpha, size[:-1])
     for i in np.ndindex(size[:-1]):
         result[i] = g.dirichlet(rows[i])
     return result
 
 
-def _multinomial(g: Any, n: np.ndarray, p: np.ndarray, *, size: tuple[int, ...]) -> np.ndarray:
+def _multinomial(
+    g: np.random.Generator, n: np.ndarray, p: np.ndarray, *, size: tuple[int, ...]
+) -> np.ndarray:
     result, counts, rows = np.empty(size, np.int64), np.broadcast_to(n, size[:-1]), _rows(p, size[:-1])
     for i in np.ndindex(size[:-1]):
         result[i] = g.multinomial(counts[i], rows[i])
     return result
 
 
-def _permutation(g: Any, *, size: tuple[int, ...]) -> np.ndarray:
+def _permutation(g: np.random.Generator, *, size: tuple[int, ...]) -> np.ndarray:
     result = np.empty(size, np.int64)
     for i in np.ndindex(size[:-1]):
         result[i] = g.permutation(size[-1])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.tensor.random.distributions import Parameter
+    from graphc_runtime.thunk import Register
+
+_T = TypeVar("_T")
 
 # Dtypes that integers are drawn in; all others are cast from the default.
 _WIDTHS = {
@@ -141,7 +144,7 @@ class RandomVariable(Op):
         return (following, draws) if return_next_rng else draws
 
     def _prepare(
-        self, parameters: Sequence[TensorVariable | float], size: TensorLike | None
+        self, parameters: Sequence[TensorLike], size: SizeLike
     ) -> tuple[list[TensorVariable], list[TensorVariable]]:
         """Sizes of the batch, and the parameters with as many dimensions."""
         row = self.row
@@ -163,7 +166,7 @@ class RandomVariable(Op):
             sizes = self._sizes_of(inputs, batch)
         return sizes, inputs
 
-    def _converted(self, parameter: Parameter, x: TensorVariable | float) -> TensorVariable:
+    def _converted(self, parameter: Parameter, x: TensorLike) -> TensorVariable:
         x = as_tensor_variable(x)
         if x.type.ndim < parameter.core:
             raise ValueError(
@@ -190,7 +193,7 @@ class RandomVariable(Op):
             sizes.append(size_of(source, axis))
         return sizes
 
-    def make_node(self, rng: Any, *inputs: Any) -> Apply:
+    def make_node(self, rng: Variable, *inputs: Any) -> Apply:
         """The node on prepared inputs: the generator, the sizes, the parameters."""
         row = self.row
         rng = as_generator(rng)
@@ -215,14 +218,14 @@ class RandomVariable(Op):
         outputs = [generator_type(rng).make_variable(), TensorType(self.dtype, known).make_variable()]
         return Apply(self, [rng, *sizes, *parameters], outputs)
 
-    def split(self, inputs: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
+    def split(self, inputs: Sequence[_T]) -> tuple[_T, list[_T], list[_T]]:
         """The generator, the sizes and the parameters among the inputs of a node."""
         count = len(inputs) - len(self.row.parameters)
         return inputs[0], list(inputs[1:count]), list(inputs[count:])
 
     # -- running ---------------------------------------------------------------------------------------------
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         state, sizes, parameters = self.split(inputs)
         shape = [int(size) for size in sizes]
         if any(size < 0 for size in shape):
@@ -309,7 +312,7 @@ class RandomVariable(Op):
         self,
         indices: Sequence[str],
         parameters: Sequence[str],
-        variables: Sequence[TensorVariable],
+        variables: Sequence[Variable],
         e: Emitter,
     ) -> None:
         zero = e.const_index(0)

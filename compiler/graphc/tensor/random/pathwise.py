@@ -12,7 +12,7 @@ Source: D. Kingma, M. Welling, "Auto-Encoding Variational Bayes" (2014), section
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.tensor.random.op import RandomVariable
 
-Rule = Callable[..., Any]
+Rule = Callable[..., "TensorVariable"]
 
 
 def _one(x: TensorVariable, *parameters: TensorVariable) -> TensorVariable:
@@ -92,7 +92,7 @@ def pullback(
     cotangents: Sequence[Variable | None],
 ) -> list[Variable | None]:
     """Cotangents of the parameters; without a rule undefined ones, an error only if they are asked for."""
-    g: Any = cotangents[1]
+    g = cotangents[1]
     _, sizes, parameters = op.split(inputs)
     terms: list[Variable | None] = [None] * (1 + len(sizes))
     for i, p in enumerate(parameters):
@@ -119,7 +119,7 @@ def pushforward(
     """
     _, _, parameters = op.split(inputs)
     _, _, moves = op.split(tangents)
-    total: Any = None
+    total: TensorVariable | None = None
     for i, t in enumerate(moves):
         if t is None or not _has_derivative(op):
             continue

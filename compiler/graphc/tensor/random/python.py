@@ -21,7 +21,10 @@ from graphc.tensor.random.type import as_generator, generator_type
 from graphc_runtime.generators import generator_of, state_of
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Maybe, Variables
+    from graphc.graph.tensor.like import DTypeLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 
 class PythonDraw(Op):
@@ -29,7 +32,7 @@ class PythonDraw(Op):
 
     default_output = 1
 
-    def draw(self, generator: np.random.Generator, inputs: Sequence[Any]) -> np.ndarray:
+    def draw(self, generator: np.random.Generator, inputs: Sequence[np.ndarray]) -> np.ndarray:
         """The draws; inputs are the sizes and the parameters."""
         raise NotImplementedError
 
@@ -46,7 +49,7 @@ class PythonDraw(Op):
         draws.name = name
         return (following, draws) if return_next_rng else draws
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         generator = generator_of(inputs[0])
         draws = self.draw(generator, inputs[1:])
         output_storage[0][0] = state_of(generator)
@@ -55,10 +58,10 @@ class PythonDraw(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[i == 0, False] for i in range(len(node.inputs))]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None] * len(inputs)
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None, None]
 
 
@@ -72,7 +75,7 @@ class MultivariateNormal(PythonDraw):
 
     __props__ = ("method", "dtype")
 
-    def __init__(self, method: str = "svd", dtype: Any = None) -> None:
+    def __init__(self, method: str = "svd", dtype: DTypeLike | None = None) -> None:
         if method not in ("svd", "eigh", "cholesky"):
             raise ValueError(f"the method must be 'svd', 'eigh' or 'cholesky', got {method!r}")
         self.method, self.dtype = method, parse_dtype(config.floatX if dtype is None else dtype)
@@ -101,7 +104,7 @@ class MultivariateNormal(PythonDraw):
             sizes = as_sizes(size, "multivariate_normal")
         return self.apply([*sizes, mean, cov], rng, name, return_next_rng)
 
-    def make_node(self, rng: Any, *inputs: Any) -> Apply:
+    def make_node(self, rng: Variable, *inputs: Any) -> Apply:
         *sizes, mean, cov = inputs
         rng = as_generator(rng)
         sizes = [as_size(x, "multivariate_normal") for x in sizes]
@@ -109,7 +112,7 @@ class MultivariateNormal(PythonDraw):
         outputs = [generator_type(rng).make_variable(), TensorType(self.dtype, shape).make_variable()]
         return Apply(self, [rng, *sizes, mean, cov], outputs)
 
-    def draw(self, generator: np.random.Generator, inputs: Sequence[Any]) -> np.ndarray:
+    def draw(self, generator: np.random.Generator, inputs: Sequence[np.ndarray]) -> np.ndarray:
         *sizes, mean, cov = inputs
         batch, k = tuple(map(int, sizes)), mean.shape[-1]
         if mean.ndim == 1 and cov.ndim == 2:
@@ -124,14 +127,14 @@ class MultivariateNormal(PythonDraw):
         last = len(node.inputs) - 2
         return [[i == 0, i >= last] for i in range(len(node.inputs))]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         reason = "write mean + z @ cholesky(cov).T with z = standard_normal(...), which has derivatives"
         if cotangents[1] is None:
             return [None] * len(inputs)
         terms = [grad_undefined(self, len(inputs) - 2 + i, inputs[i - 2], reason) for i in range(2)]
         return [*[None] * (len(inputs) - 2), *terms]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if tangents[-1] is None and tangents[-2] is None:
             return [None, None]
         return super(PythonDraw, self).pushforward(inputs, outputs, tangents)
@@ -162,7 +165,7 @@ class ChoiceWithoutReplacement(PythonDraw):
         weights = [] if p is None else [cast_to(as_tensor_variable(p), "float64")]
         return self.apply([*as_sizes(size, "choice"), count, *weights], rng, name, return_next_rng)
 
-    def make_node(self, rng: Any, *inputs: Any) -> Apply:
+    def make_node(self, rng: Variable, *inputs: Any) -> Apply:
         rng = as_generator(rng)
         rest = 1 + self.weighted
         sizes = [as_size(x, "choice") for x in inputs[: len(inputs) - rest]]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from graphc.graph.tensor.shared import TensorSharedVariable
 from graphc.tensor.random.methods import DrawMethods
 from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
 from graphc_runtime.generators import bit_generator_name, generator_of, state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _NOT_GIVEN: Any = object()
 
@@ -34,7 +37,7 @@ class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
         state = self.container[0]
         return state.copy() if return_internal_type else generator_of(state)
 
-    def set_value(self, new_value: Any = None, borrow: bool = False, *, seed: Any = _NOT_GIVEN) -> None:
+    def set_value(self, new_value: object = None, borrow: bool = False, *, seed: Any = _NOT_GIVEN) -> None:
         """Goes on from another state.
 
         Args:
@@ -64,7 +67,7 @@ class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
 
 
 def share_generator(
-    value: Any,
+    value: np.random.Generator,
     name: str | None = None,
     strict: bool = False,
     allow_downcast: bool | None = None,
@@ -88,7 +91,11 @@ def share_generator(
 
 
 def shared_rng(
-    value: Any = None, *, seed: Any = None, name: str | None = None, borrow: bool = False
+    value: Any = None,
+    *,
+    seed: int | Sequence[int] | np.random.SeedSequence | None = None,
+    name: str | None = None,
+    borrow: bool = False,
 ) -> RandomGeneratorSharedVariable:
     """A shared generator.
 

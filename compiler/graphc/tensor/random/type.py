@@ -14,7 +14,7 @@ from graphc.tensor.random.methods import DrawMethods
 from graphc_runtime.generators import LENGTHS, bit_generator_name, generator_of, state_of
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
 
 
 class RandomGeneratorVariable(DrawMethods, TensorVariable):
@@ -50,7 +50,7 @@ class RandomGeneratorType(TensorType):
         super().__init__("uint64", (LENGTHS[bit_generator],), name)
         self.bit_generator = bit_generator
 
-    def clone(self, dtype: Any = None, shape: Any = None, **kwargs: Any) -> TensorType:
+    def clone(self, dtype: DTypeLike | None = None, shape: Any = None, **kwargs: Any) -> TensorType:
         """The type itself; with another dtype or shape, a `TensorType`."""
         dtype = self.dtype if dtype is None else dtype
         shape = self.shape if shape is None else tuple(shape)
@@ -95,7 +95,7 @@ class RandomGeneratorType(TensorType):
     __repr__ = __str__
 
 
-def as_generator(rng: Any) -> TensorVariable:
+def as_generator(rng: object) -> TensorVariable:
     """A variable that is a generator, as draws take it.
 
     Args:
@@ -118,7 +118,7 @@ def as_generator(rng: Any) -> TensorVariable:
     raise TypeError(f"rng must be a symbolic or shared generator, got {rng!r:.80} of type {given}; {hint}")
 
 
-def generator_type(rng: Any) -> RandomGeneratorType:
+def generator_type(rng: Variable) -> RandomGeneratorType:
     """The type of generators that a variable stands for."""
     if isinstance(rng.type, RandomGeneratorType):
         return rng.type
