@@ -59,7 +59,8 @@ def linspace(
         kind = promote(np.dtype(kind), np.dtype(config.floatX)).name
     first, last = pt.cast(first, kind), pt.cast(last, kind)
     count = as_size(num, "linspace")
-    if known_size(count) is not None and known_size(count) < 0:  # type: ignore[operator]
+    known = known_size(count)
+    if known is not None and known < 0:
         raise ValueError(f"linspace makes at least 0 numbers, got {known_size(count)}")
     gaps = count - 1 if endpoint else count
     divisor = pt.cast(pt.maximum(gaps, 1), kind)

@@ -51,6 +51,9 @@ def _method(name: str) -> Callable[..., TensorVariable]:
 class TensorOperators(NumpyProtocols):
     """Operators and methods of tensor variables; arguments follow NumPy."""
 
+    if TYPE_CHECKING:
+        type: TensorType
+
     __hash__ = object.__hash__
 
     __add__, __radd__ = _binary("add"), _binary("add", True)
@@ -110,17 +113,17 @@ class TensorOperators(NumpyProtocols):
     @property
     def dtype(self) -> str:
         """Name of the dtype of the elements."""
-        return self.type.dtype  # type: ignore[attr-defined]
+        return self.type.dtype
 
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
-        return self.type.ndim  # type: ignore[attr-defined]
+        return self.type.ndim
 
     @property
     def broadcastable(self) -> tuple[bool, ...]:
         """For each dimension, whether its size is statically 1."""
-        return self.type.broadcastable  # type: ignore[attr-defined]
+        return self.type.broadcastable
 
     @property
     def shape(self) -> TensorVariable:
@@ -219,7 +222,7 @@ class TensorOperators(NumpyProtocols):
     def __iter__(self) -> Iterator[TensorVariable]:
         if self.ndim == 0:
             raise TypeError(f"cannot iterate over the scalar {self}")
-        length = self.type.shape[0]  # type: ignore[attr-defined]
+        length = self.type.shape[0]
         if length is None:
             raise TypeError(
                 f"cannot iterate over {self}, whose length is not known before it is run; "

@@ -15,7 +15,7 @@ from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
 from graphc.public import pt
 from graphc.tensor.random.drawing import draw
 from graphc.tensor.random.op import RandomVariable
-from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal
+from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal, Root
 from graphc.tensor.random.shared import shared_rng
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def multivariate_normal(
     cov: TensorLike,
     size: SizeLike = None,
     *,
-    method: str = "svd",
+    method: Root = "svd",
     **options: Unpack[DrawOptions],
 ) -> Drawn:
     """Normal vectors.

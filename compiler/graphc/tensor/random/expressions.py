@@ -178,14 +178,18 @@ class Constraint:
     def holds(self, parameters: Sequence[np.ndarray]) -> bool:
         """Whether arrays fulfil it."""
         xs = [Plain.of(x) for x in parameters]
-        return bool(np.all(self._good(*xs)) if self._good else not np.any(self._bad(*xs)))  # type: ignore[misc]
+        if self._good is not None:
+            return bool(np.all(self._good(*xs)))
+        assert self._bad is not None
+        return not np.any(self._bad(*xs))
 
     def emit(self, parameters: Sequence[Traced], e: Emitter, what: str) -> None:
         """Writes the check."""
         if self._good:
             condition = self._good(*parameters).truth(True)
         else:
-            found = self._bad(*parameters).truth(False)  # type: ignore[misc]
+            assert self._bad is not None
+            found = self._bad(*parameters).truth(False)
             true = e.truth(True)
             condition = e.raw(f"arith.xori {found}, {true} : i1")
         zero = e.const_index(0)

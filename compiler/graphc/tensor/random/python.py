@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
+
+
+# Which square root of a covariance matrix the numbers are multiplied with.
+Root = Literal["svd", "eigh", "cholesky"]
 
 
 class PythonDraw(Op):
@@ -75,10 +79,11 @@ class MultivariateNormal(PythonDraw):
 
     __props__ = ("method", "dtype")
 
-    def __init__(self, method: str = "svd", dtype: DTypeLike | None = None) -> None:
+    def __init__(self, method: Root = "svd", dtype: DTypeLike | None = None) -> None:
         if method not in ("svd", "eigh", "cholesky"):
             raise ValueError(f"the method must be 'svd', 'eigh' or 'cholesky', got {method!r}")
-        self.method, self.dtype = method, parse_dtype(config.floatX if dtype is None else dtype)
+        self.method: Root = method
+        self.dtype = parse_dtype(config.floatX if dtype is None else dtype)
 
     def __call__(  # type: ignore[override]
         self,
@@ -116,11 +121,11 @@ class MultivariateNormal(PythonDraw):
         *sizes, mean, cov = inputs
         batch, k = tuple(map(int, sizes)), mean.shape[-1]
         if mean.ndim == 1 and cov.ndim == 2:
-            return generator.multivariate_normal(mean, cov, size=batch, method=self.method)  # type: ignore[arg-type]
+            return generator.multivariate_normal(mean, cov, size=batch, method=self.method)
         means, covs = np.broadcast_to(mean, (*batch, k)), np.broadcast_to(cov, (*batch, k, k))
         result = np.empty((*batch, k))
         for i in np.ndindex(batch):
-            result[i] = generator.multivariate_normal(means[i], covs[i], method=self.method)  # type: ignore[arg-type]
+            result[i] = generator.multivariate_normal(means[i], covs[i], method=self.method)
         return result
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
