@@ -34,7 +34,7 @@ from graphc.tensor.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import Lengths, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 # The size of a transformed axis; None keeps the one it has.
@@ -276,10 +276,7 @@ def _axes(x: Variable, s: Any, axes: Any, what: str) -> list[tuple[int, Any]]:
 
 
 def fftn(
-    a: TensorLike,
-    s: Sequence[int | Variable] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: str | None = None,
+    a: TensorLike, s: Lengths = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> TensorVariable:
     """`fft` along several axes, all of them by default; ``s`` has their sizes.
 
@@ -295,10 +292,7 @@ def fftn(
 
 
 def ifftn(
-    a: TensorLike,
-    s: Sequence[int | Variable] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: str | None = None,
+    a: TensorLike, s: Lengths = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> TensorVariable:
     """Inverse of `fftn`.
 
@@ -313,10 +307,7 @@ def ifftn(
 
 
 def rfftn(
-    a: TensorLike,
-    s: Sequence[int | Variable] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: str | None = None,
+    a: TensorLike, s: Lengths = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> TensorVariable:
     """`rfft` along the last of the axes, `fft` along the others.
 
@@ -333,10 +324,7 @@ def rfftn(
 
 
 def irfftn(
-    a: TensorLike,
-    s: Sequence[int | Variable] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: str | None = None,
+    a: TensorLike, s: Lengths = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> TensorVariable:
     """Inverse of `rfftn`.
 
@@ -352,10 +340,7 @@ def irfftn(
 
 
 def fft2(
-    a: TensorLike,
-    s: Sequence[int | Variable] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: str | None = None,
+    a: TensorLike, s: Lengths = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> TensorVariable:
     """`fftn` along two axes.
 
@@ -367,10 +352,7 @@ def fft2(
 
 
 def ifft2(
-    a: TensorLike,
-    s: Sequence[int | Variable] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: str | None = None,
+    a: TensorLike, s: Lengths = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> TensorVariable:
     """`ifftn` along two axes.
 
@@ -382,10 +364,7 @@ def ifft2(
 
 
 def rfft2(
-    a: TensorLike,
-    s: Sequence[int | Variable] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: str | None = None,
+    a: TensorLike, s: Lengths = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> TensorVariable:
     """`rfftn` along two axes.
 
@@ -397,10 +376,7 @@ def rfft2(
 
 
 def irfft2(
-    a: TensorLike,
-    s: Sequence[int | Variable] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: str | None = None,
+    a: TensorLike, s: Lengths = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> TensorVariable:
     """`irfftn` along two axes.
 

@@ -139,12 +139,7 @@ def _ranks(place: TensorVariable) -> TensorVariable:
 
 
 def quantile(
-    x: TensorLike,
-    q: TensorLike,
-    axis: AxisLike = None,
-    method: str = "linear",
-    keepdims: bool = False,
-    **kwargs: Any,
+    x: Any, q: Any, axis: AxisLike = None, method: str = "linear", keepdims: bool = False, **kwargs: Any
 ) -> TensorVariable:
     """Elements below which a fraction of all lies.
 
@@ -192,12 +187,7 @@ def _quantile(
 
 
 def percentile(
-    x: TensorLike,
-    q: TensorLike,
-    axis: AxisLike = None,
-    method: str = "linear",
-    keepdims: bool = False,
-    **kwargs: Any,
+    x: Any, q: Any, axis: AxisLike = None, method: str = "linear", keepdims: bool = False, **kwargs: Any
 ) -> TensorVariable:
     """`quantile` with ``q`` in percent.
 

@@ -20,3 +20,5 @@ DTypeLike: TypeAlias = "npt.DTypeLike"
 SizeLike: TypeAlias = "TensorLike | Sequence[int | Variable | None] | None"
 # What stands in ``x[...]``.
 IndexLike: TypeAlias = "TensorLike | slice | EllipsisType | tuple[IndexLike, ...] | None"
+# Sizes of some axes, known or symbolic; None keeps those of the array.
+Lengths: TypeAlias = "Sequence[int | Variable] | None"

@@ -7,7 +7,7 @@ generator after them. `RandomStream` looks after the generators itself.
 
 from __future__ import annotations
 
-from graphc.tensor.random import continuous, discrete
+from graphc.tensor.random import continuous, discrete, extremes
 from graphc.tensor.random.continuous import (
     beta,
     cauchy,
@@ -16,33 +16,22 @@ from graphc.tensor.random.continuous import (
     f,
     gamma,
     gengamma,
-    gumbel,
     halfcauchy,
     halfnormal,
     invgamma,
-    laplace,
-    logistic,
     lognormal,
-    lomax,
     noncentral_chisquare,
     noncentral_f,
     normal,
-    pareto,
-    power,
     random,
-    rayleigh,
     standard_cauchy,
     standard_exponential,
     standard_gamma,
     standard_normal,
     standard_t,
     t,
-    triangular,
     truncexpon,
     uniform,
-    vonmises,
-    wald,
-    weibull,
 )
 from graphc.tensor.random.discrete import (
     bernoulli,
@@ -64,6 +53,19 @@ from graphc.tensor.random.discrete import (
     shuffle,
     zipf,
 )
+from graphc.tensor.random.extremes import (
+    gumbel,
+    laplace,
+    logistic,
+    lomax,
+    pareto,
+    power,
+    rayleigh,
+    triangular,
+    vonmises,
+    wald,
+    weibull,
+)
 from graphc.tensor.random.methods import add_methods
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.shared import RandomGeneratorSharedVariable, rng, shared_rng
@@ -74,7 +76,7 @@ from graphc_runtime.generators import generator_of, state_of
 # The functions that draw.
 DRAWS = {
     name: function
-    for module in (continuous, discrete)
+    for module in (continuous, discrete, extremes)
     for name, function in vars(module).items()
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")
 }
