@@ -155,6 +155,23 @@ CASES: dict[str, Case] = {
         registers=192,
     ),
     "sort": Case([("float32", 2)], lambda x: pt.sort(x, axis=1), [[(3, 1)], [(2, 70)], [(0, 3)]], kernels=4),
+    "cholesky": Case(
+        [("float64", 3)],
+        lambda x: pt.linalg.cholesky(x @ x.mT + pt.eye(x.shape[-1])),
+        [[(2, 3, 3)], [(1, 35, 35)]],
+        kernels=8,
+        registers=128,
+    ),
+    "triangular systems": Case(
+        [("float32", 2), ("float32", 2)],
+        lambda a, b: [
+            pt.linalg.solve_triangular(pt.exp(a), b, lower=lower, trans=trans, unit_diagonal=True)
+            for lower, trans in ((True, 0), (True, 1), (False, 0))
+        ],
+        [[(3, 3), (3, 2)], [(4, 4), (4, 33)]],
+        kernels=7,
+        registers=96,
+    ),
     "positions that sort": Case([("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=4),
     "take": Case([("float32", 2), ("int64", 1)], lambda x, i: x[i], [[(8, 5), (4,)]], kernels=3),
     "scan": Case(

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Batches of matrices, one block of threads a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from graphc.ir import build
+from graphc.lowering.carried import loop
+from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.passes.gpu._calls import LibraryCall
+from graphc.passes.gpu._kernel import Kernel, allocate, at_most, barrier, blocks_for, position
+from graphc.passes.gpu._reduce import on_first_thread
+from graphc.passes.gpu._rows import product, split
+from graphc.passes.gpu._shuffle import WARP
+from graphc_dialects._mlir import ir
+
+# Sides of matrices that one warp works on in shared memory, and threads of larger ones.
+SMALL, _THREADS = WARP, 256
+_BLOCKS = 1 << 20
+
+
+class Matrix:
+    """A matrix in memory: a buffer and the indices before its own.
+
+    Args:
+        buffer: of a real element type.
+        before: the first indices.
+    """
+
+    def __init__(self, buffer: ir.Value, before: Sequence[ir.Value] = ()) -> None:
+        self._buffer, self._before = buffer, list(before)
+        self.type = ir.MemRefType(buffer.type).element_type
+
+    def load(self, i: ir.Value, j: ir.Value) -> ir.Value:
+        """An element."""
+        found: ir.Value = build.create("memref.load", [self.type], [self._buffer, *self._before, i, j]).result
+        return found
+
+    def store(self, value: ir.Value, i: ir.Value, j: ir.Value) -> None:
+        """Writes an element."""
+        build.create("memref.store", [], [value, self._buffer, *self._before, i, j])
+
+
+class Block:
+    """What the threads of a block do together.
+
+    Args:
+        call: whose numbers they compute with.
+    """
+
+    def __init__(self, call: LibraryCall) -> None:
+        self._b, self._dtype = ScalarBuilder(ir), call.dtypes[0]
+        self.thread, self.threads = position("thread_id"), position("block_dim")
+
+    def op(self, name: str, *values: ir.Value) -> ir.Value:
+        """A method of `ScalarBuilder`."""
+        found: ir.Value = getattr(self._b, name)(*(Scalar(x, self._dtype) for x in values)).value
+        return found
+
+    def root(self, value: ir.Value) -> ir.Value:
+        """The square root."""
+        found: ir.Value = self._b.math("sqrt", Scalar(value, self._dtype)).value
+        return found
+
+    def constant(self, number: float) -> ir.Value:
+        """A number."""
+        found: ir.Value = self._b.const(number, self._dtype).value
+        return found
+
+    def each(self, start: ir.Value, stop: ir.Value, work: Callable[[ir.Value], None]) -> None:
+        """Numbers of a range, shared by the threads."""
+        _, block = loop(stop, [], start=build.index_op("addi", start, self.thread), step=self.threads)
+        with ir.InsertionPoint(block):
+            work(block.arguments[0])
+            build.create("scf.yield", [], [])
+
+    def cells(self, rows: ir.Value, columns: ir.Value, work: Callable[[ir.Value, ir.Value], None]) -> None:
+        """Elements of a matrix, shared by the threads."""
+        count = build.index_op("muli", rows, columns)
+
+        def cell(number: ir.Value) -> None:
+            work(build.index_op("divui", number, columns), build.index_op("remui", number, columns))
+
+        self.each(build.const_index(0), count, cell)
+
+
+# What threads do with a matrix, at its indices, in memory to work in; returns whether it is fine.
+Work = Callable[[Block, list[ir.Value], Matrix], ir.Value]
+
+
+class MatrixKernels:
+    """Two kernels of a call whose result is a batch of matrices: one warp a matrix, for sides up to 32, in
+    shared memory, and a block a matrix for larger ones, in memory of the device. The sizes say which of them
+    is launched.
+
+    Args:
+        call: its operation is to be erased afterwards.
+        work: writes what is done with a matrix.
+        checked: whether it is an error if a matrix is not fine.
+    """
+
+    def __init__(self, call: LibraryCall, work: Work, *, checked: bool) -> None:
+        self._call, self._work = call, work
+        self._small = Kernel(call.op, f"{call.kernel.name}_small")
+        result = call.buffers[-1]
+        with self._small.host():
+            *self._sizes, rows, columns = build.dims(result)
+            self._count = product(self._sizes)
+            side = build.index_op("maxsi", rows, columns)
+            self._is_small = build.compare_index(3, side, build.const_index(SMALL))
+            many = build.select(self._is_small, build.const_index(0), self._count)
+            self._memory = allocate([many, rows, columns], ir.MemRefType(result.type).element_type)
+            self._status = allocate([self._count], ir.IntegerType.get_signless(64)) if checked else None
+            warps = blocks_for(rows, build.const_index(WARP), _THREADS // WARP)
+            warps = build.index_op("maxsi", warps, build.const_index(1))
+            self._threads = build.index_op("muli", warps, build.const_index(WARP))
+
+    def lower(self) -> None:
+        """The kernels and their launches; what used the call's status reads that of all matrices."""
+        large = Kernel(self._call.op, self._call.kernel.name)
+        kind = ir.MemRefType(self._memory.type).element_type
+        # One element more in a row: threads that read a column do not meet in one bank.
+        shared = self._small.shared([SMALL, SMALL + 1], kind)
+        self._write(self._small, lambda number: Matrix(shared))
+        self._write(large, lambda number: Matrix(self._memory, [number]))
+        with self._small.host():
+            grid, none = at_most(self._count, _BLOCKS), build.const_index(0)
+            grids = build.select(self._is_small, grid, none), build.select(self._is_small, none, grid)
+            warp = build.const_index(WARP)
+        self._small.launch([grids[0]], [warp])
+        large.launch([grids[1]], [self._threads])
+        op = self._call.op
+        with ir.InsertionPoint(op), op.location:
+            status = _zero() if self._status is None else _largest(self._status)
+        op.results[0].replace_all_uses_with(status)
+
+    def _write(self, kernel: Kernel, memory: Callable[[ir.Value], Matrix]) -> None:
+        with kernel.body():
+            block = Block(self._call)
+            start, stride = position("block_id"), position("grid_dim")
+            _, matrices = loop(self._count, [], start=start, step=stride)
+            with ir.InsertionPoint(matrices):
+                number = matrices.arguments[0]
+                fine = self._work(block, split(number, self._sizes), memory(number))
+                if self._status is not None:
+                    one = build.create("arith.xori", [fine.type], [fine, true()]).result
+                    wide = build.create("arith.extui", [ir.IntegerType.get_signless(64)], [one]).result
+                    with on_first_thread():
+                        build.create("memref.store", [], [wide, self._status, number])
+                barrier()
+                build.create("scf.yield", [], [])
+
+
+def _largest(numbers: ir.Value) -> ir.Value:
+    """The largest of an array of numbers, on the host; 0 if there are none."""
+    kind = ir.MemRefType(numbers.type).element_type
+    found = allocate([], kind)
+    build.fill_buffer(_zero(), found)
+    maps = [ir.AffineMap.get_identity(1), ir.AffineMap.get(1, 0, [])]
+    attributes = {
+        "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+        "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<reduction>")]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
+    }
+    made = ir.Operation.create("linalg.generic", operands=[numbers, found], attributes=attributes, regions=1)
+    block = ir.Block.create_at_start(made.regions[0], [kind, kind])
+    with ir.InsertionPoint(block):
+        larger = build.create("arith.maxsi", [kind], list(block.arguments)).result
+        build.create("linalg.yield", [], [larger])
+    loaded: ir.Value = build.create("memref.load", [kind], [found]).result
+    return loaded
+
+
+def _zero() -> ir.Value:
+    kind = ir.IntegerType.get_signless(64)
+    found: ir.Value = build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, 0)).result
+    return found
+
+
+def true() -> ir.Value:
+    """A condition that holds."""
+    kind = ir.IntegerType.get_signless(1)
+    found: ir.Value = build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, 1)).result
+    return found
+
+
+def above_zero(value: ir.Value) -> ir.Value:
+    """Whether a number is above 0, and not NaN."""
+    zero = build.create("arith.constant", [value.type], [], value=ir.FloatAttr.get(value.type, 0.0)).result
+    return _compare(2, value, zero)
+
+
+def is_not_zero(value: ir.Value) -> ir.Value:
+    """Whether a number is not 0; NaN is not."""
+    zero = build.create("arith.constant", [value.type], [], value=ir.FloatAttr.get(value.type, 0.0)).result
+    return _compare(13, value, zero)
+
+
+def _compare(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
+    bit = ir.IntegerType.get_signless(1)
+    found: ir.Value = build.create("arith.cmpf", [bit], [a, b], predicate=attribute).result
+    return found

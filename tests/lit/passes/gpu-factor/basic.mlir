@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-gpu-factor --canonicalize --cse --split-input-file %s | filecheck %s
+
+// A triangular system whose diagonal is ones has no error; with the transpose of the lower triangle the last
+// row comes first. The matrix is read as it lies.
+// CHECK: gpu.func @solve_triangular_small_0({{.*}}memref<?x?xf32, strided<[?, ?], offset: ?>>
+// CHECK-NOT: arith.divf
+// CHECK: func.func @transposed
+// CHECK: gpu.launch_func @kernels::@solve_triangular_small_0
+// CHECK: gpu.launch_func @kernels::@solve_triangular_1
+// CHECK: return %c0_i64
+func.func private @solve_triangular(!llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "solve_triangular", types = ["f32", "f32", "f32"], keywords = ["check", "lower", "trans", "unit_diagonal"], values = array<i64: 0, 1, 1, 1>}}
+func.func @transposed(%a: memref<?x?xf32, strided<[?, ?], offset: ?>>, %b: memref<?x?xf32>, %x: memref<?x?xf32>, %n: i64, %k: i64) -> i64 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %0 = "graphc.address"(%a) {access = "read"} : (memref<?x?xf32, strided<[?, ?], offset: ?>>) -> !llvm.ptr
+  %1 = "graphc.address"(%b) {access = "read"} : (memref<?x?xf32>) -> !llvm.ptr
+  %2 = "graphc.address"(%x) {access = "write"} : (memref<?x?xf32>) -> !llvm.ptr
+  %3 = call @solve_triangular(%0, %1, %2, %one, %zero, %zero, %n, %k) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64) -> i64
+  return %3 : i64
+}
+
+// -----
+
+// Sides that are known: only the kernel for small matrices has blocks.
+// CHECK: func.func @small
+// CHECK: gpu.launch_func @kernels::@cholesky_small_0 blocks in (%c9, %c1, %c1)
+// CHECK: gpu.launch_func @kernels::@cholesky_1 blocks in (%c0, %c1, %c1)
+func.func private @cholesky(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "cholesky", types = ["f32", "f32"], keywords = ["check", "lower"], values = array<i64: 0, 0>}}
+func.func @small(%a: memref<9x5x5xf32>, %l: memref<9x5x5xf32>, %count: i64, %n: i64) {
+  %0 = "graphc.address"(%a) {access = "read"} : (memref<9x5x5xf32>) -> !llvm.ptr
+  %1 = "graphc.address"(%l) {access = "write"} : (memref<9x5x5xf32>) -> !llvm.ptr
+  %2 = call @cholesky(%0, %1, %count, %n, %n, %n) : (!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> i64
+  return
+}
