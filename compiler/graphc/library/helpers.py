@@ -115,6 +115,11 @@ class KernelCall(Helper):
     values: tuple[int, ...]
 
     @property
+    def may_fail(self) -> bool:
+        """Whether its attributes leave open that an element of the batch is an error."""
+        return dict(zip(self.keywords, self.values, strict=True)).get("check", 1) != 0
+
+    @property
     def symbol(self) -> str:
         pairs = zip(self.keywords, self.values, strict=True)
         flags = "-".join(f"{key}-{value}".replace("--", "-m") for key, value in pairs)

@@ -172,6 +172,19 @@ CASES: dict[str, Case] = {
         kernels=7,
         registers=96,
     ),
+    "systems and determinants": Case(
+        [("float64", 3), ("float64", 3)],
+        lambda a, b: [pt.linalg.solve(a, b), pt.linalg.det(a)],
+        [[(2, 3, 3), (2, 3, 2)], [(1, 33, 33), (1, 33, 1)]],
+        kernels=6,
+        registers=96,
+    ),
+    "positions of extremes": Case(
+        [("float32", 2)],
+        lambda x: [pt.argmax(x, axis=1), pt.argmin(x, axis=1)],
+        [[(3, 5)], [(0, 5)], [(2, 300)]],
+        kernels=4,
+    ),
     "positions that sort": Case([("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=4),
     "take": Case([("float32", 2), ("int64", 1)], lambda x, i: x[i], [[(8, 5), (4,)]], kernels=3),
     "scan": Case(

@@ -26,6 +26,7 @@ _INSTEAD: dict[str, Entry] = {
 KERNELS: list[Entry] = [
     ("graphc-gpu-running", "calls that no other pass looks into"),
     ("graphc-gpu-sort", "calls of another kind"),
+    ("graphc-gpu-extreme", "calls of another kind"),
     ("graphc-gpu-factor", "and another; what they note of matrices is reduced by passes below"),
     ("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
     ("graphc-gpu-batch", "loops with products, for the rows of a batch"),

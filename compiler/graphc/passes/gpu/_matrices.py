@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from graphc.ir import build
 from graphc.lowering.carried import loop
@@ -58,9 +59,9 @@ class Block:
         found: ir.Value = getattr(self._b, name)(*(Scalar(x, self._dtype) for x in values)).value
         return found
 
-    def root(self, value: ir.Value) -> ir.Value:
-        """The square root."""
-        found: ir.Value = self._b.math("sqrt", Scalar(value, self._dtype)).value
+    def function(self, name: str, value: ir.Value) -> ir.Value:
+        """An elementary function."""
+        found: ir.Value = self._b.math(name, Scalar(value, self._dtype)).value
         return found
 
     def constant(self, number: float) -> ir.Value:
@@ -85,32 +86,51 @@ class Block:
         self.each(build.const_index(0), count, cell)
 
 
-# What threads do with a matrix, at its indices, in memory to work in; returns whether it is fine.
-Work = Callable[[Block, list[ir.Value], Matrix], ir.Value]
+class Work(Protocol):
+    """What the threads of a block do with a matrix."""
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        """Rows and columns of the memory to work in, at the insertion point."""
+
+    def __call__(self, block: Block, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        """Writes it.
+
+        Args:
+            block: the threads.
+            indices: of the matrix in the batch.
+            work: memory to work in.
+
+        Returns:
+            Whether the matrix is fine; all threads have the same answer.
+        """
 
 
 class MatrixKernels:
-    """Two kernels of a call whose result is a batch of matrices: one warp a matrix, for sides up to 32, in
-    shared memory, and a block a matrix for larger ones, in memory of the device. The sizes say which of them
-    is launched.
+    """Two kernels of a call for a batch of matrices: one warp a matrix, for sides up to 32, in shared memory,
+    and a block a matrix for larger ones, in memory of the device. The sizes say which of them is launched.
 
     Args:
-        call: its operation is to be erased afterwards.
+        call: its operation is to be erased afterwards. The first buffer has the matrices.
         work: writes what is done with a matrix.
+        columns: the most columns of the memory to work in for small matrices.
         checked: whether it is an error if a matrix is not fine.
     """
 
-    def __init__(self, call: LibraryCall, work: Work, *, checked: bool) -> None:
-        self._call, self._work = call, work
+    def __init__(self, call: LibraryCall, work: Work, columns: int = SMALL, *, checked: bool) -> None:
+        self._call, self._work, self._columns = call, work, columns
         self._small = Kernel(call.op, f"{call.kernel.name}_small")
-        result = call.buffers[-1]
         with self._small.host():
-            *self._sizes, rows, columns = build.dims(result)
+            *self._sizes, _, _ = build.dims(call.buffers[0])
             self._count = product(self._sizes)
-            side = build.index_op("maxsi", rows, columns)
-            self._is_small = build.compare_index(3, side, build.const_index(SMALL))
+            rows, wide = work.sides
+            limits = [
+                build.compare_index(3, size, build.const_index(limit))
+                for size, limit in ((rows, SMALL), (wide, columns))
+            ]
+            self._is_small = build.create("arith.andi", [limits[0].type], limits).result
             many = build.select(self._is_small, build.const_index(0), self._count)
-            self._memory = allocate([many, rows, columns], ir.MemRefType(result.type).element_type)
+            self._memory = allocate([many, rows, wide], ir.MemRefType(call.buffers[0].type).element_type)
             self._status = allocate([self._count], ir.IntegerType.get_signless(64)) if checked else None
             warps = blocks_for(rows, build.const_index(WARP), _THREADS // WARP)
             warps = build.index_op("maxsi", warps, build.const_index(1))
@@ -121,7 +141,7 @@ class MatrixKernels:
         large = Kernel(self._call.op, self._call.kernel.name)
         kind = ir.MemRefType(self._memory.type).element_type
         # One element more in a row: threads that read a column do not meet in one bank.
-        shared = self._small.shared([SMALL, SMALL + 1], kind)
+        shared = self._small.shared([SMALL, self._columns + 1], kind)
         self._write(self._small, lambda number: Matrix(shared))
         self._write(large, lambda number: Matrix(self._memory, [number]))
         with self._small.host():

@@ -8,6 +8,7 @@ commute. Source: G. Blelloch, "Prefix sums and their applications" (1990).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -23,6 +24,24 @@ THREADS = 256
 _METHODS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and_", "or": "or_"}
 # Of bytes that are 0 or 1.
 _OF_BOOLS = {"add": "or", "mul": "and", "max": "or", "min": "and", "and": "and", "or": "or"}
+
+
+class Associative(Protocol):
+    """An operation on tuples of numbers of one type, which need not commute."""
+
+    @property
+    def parts(self) -> int:
+        """How many numbers a tuple has."""
+
+    @property
+    def type(self) -> ir.Type:
+        """Of the numbers."""
+
+    def neutral(self) -> list[ir.Value]:
+        """The tuple that changes nothing."""
+
+    def combine(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> list[ir.Value]:
+        """`left` and then `right`."""
 
 
 class Running:
@@ -107,7 +126,7 @@ class BlockPrefix:
         running: the operation.
     """
 
-    def __init__(self, kernel: Kernel, running: Running) -> None:
+    def __init__(self, kernel: Kernel, running: Associative) -> None:
         self._running = running
         self._buffers = [kernel.shared([WARP], running.type) for _ in range(running.parts)]
 

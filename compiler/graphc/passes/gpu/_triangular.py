@@ -24,6 +24,12 @@ class Cholesky:
     def __init__(self, call: LibraryCall) -> None:
         self._call, self._lower = call, bool(call.attribute("lower"))
 
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        """Rows and columns of the matrix."""
+        n = build.dims(self._call.buffers[0])[-1]
+        return n, n
+
     def __call__(self, block: Block, indices: list[ir.Value], work: Matrix) -> ir.Value:
         source, result = (Matrix(buffer, indices) for buffer in self._call.buffers)
         n = build.dim(self._call.buffers[0], len(indices))
@@ -49,7 +55,7 @@ class Cholesky:
         block, work, n = self._block, self._work, self._n
         pivot, after = work.load(j, j), build.index_op("addi", j, build.const_index(1))
         fine = build.create("arith.andi", [carried[0].type], [carried[0], above_zero(pivot)]).result
-        root = block.root(pivot)
+        root = block.function("sqrt", pivot)
         barrier()
         with on_first_thread():
             work.store(root, j, j)
@@ -83,6 +89,12 @@ class Triangular:
         self._transposed = bool(call.attribute("trans"))
         self._forward = bool(call.attribute("lower")) != self._transposed
         self._unit = bool(call.attribute("unit_diagonal"))
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        """Rows and columns of the right side."""
+        *_, n, k = build.dims(self._call.buffers[1])
+        return n, k
 
     def __call__(self, block: Block, indices: list[ir.Value], work: Matrix) -> ir.Value:
         a, b, result = (Matrix(buffer, indices) for buffer in self._call.buffers)

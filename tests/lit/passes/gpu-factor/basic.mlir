@@ -33,3 +33,25 @@ func.func @small(%a: memref<9x5x5xf32>, %l: memref<9x5x5xf32>, %count: i64, %n: 
   %2 = call @cholesky(%0, %1, %count, %n, %n, %n) : (!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> i64
   return
 }
+
+// -----
+
+// A system: the right sides are beside the matrix, and rows are exchanged.
+// CHECK: gpu.func @solve_small_0({{.*}} workgroup(%{{.*}} : memref<32x65xf64, #gpu.address_space<workgroup>>)
+// CHECK: math.absf
+// CHECK: arith.cmpf ogt
+// CHECK: gpu.func @solve_1
+// CHECK: func.func @system
+// CHECK: gpu.launch_func @kernels::@solve_small_0
+// CHECK: memref.load
+func.func private @solve(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "solve", types = ["f64", "f64", "f64"], keywords = ["assume", "check", "lower", "transposed"], values = array<i64: 0, 1, 0, 0>}}
+func.func @system(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %x: memref<?x?xf64>, %memory: memref<?xi8>, %n: i64, %k: i64) -> i64 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %0 = "graphc.address"(%a) {access = "read"} : (memref<?x?xf64>) -> !llvm.ptr
+  %1 = "graphc.address"(%b) {access = "read"} : (memref<?x?xf64>) -> !llvm.ptr
+  %2 = "graphc.address"(%x) {access = "write"} : (memref<?x?xf64>) -> !llvm.ptr
+  %3 = "graphc.address"(%memory) {access = "write"} : (memref<?xi8>) -> !llvm.ptr
+  %4 = call @solve(%0, %1, %2, %3, %one, %zero, %zero, %n, %k) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64) -> i64
+  return %4 : i64
+}
