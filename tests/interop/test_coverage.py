@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every op class of PyTensor is converted or named here with its reason."""
+"""Every op class of PyTensor and of PyMC is converted or named here with its reason."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import importlib
 import pkgutil
 import warnings
 from collections.abc import Iterator
+from types import ModuleType
 
+import pymc
 import pytensor
+import pytest
 from pytensor.graph.op import Op
 from pytensor.scalar.basic import Composite, ScalarOp
 from pytensor.scalar.loop import ScalarLoop
@@ -16,10 +19,10 @@ from pytensor.tensor.random.op import RandomVariable
 
 from graphc.interop.pytensor.convert import rule_of
 from graphc.interop.pytensor.elementwise import FUNCTIONS, SPECIAL
-from graphc.interop.pytensor.randoms import DISTRIBUTIONS
+from graphc.interop.pytensor.randoms import DISTRIBUTIONS, sampler_of
 
-# Packages without ops of graphs: compilers, viewers, tools.
-SKIPPED = ("link", "bin", "misc", "d3viz", "ipython")
+# Packages without ops of graphs: compilers, viewers, tools, storage.
+SKIPPED = ("link", "bin", "misc", "d3viz", "ipython", "backends", "plots")
 BASE = "a base of other classes: nothing makes a node of it"
 # Which classes have no conversion, by their names and how their modules' names begin, and why. What runs, runs by the
 # op's own `perform`, in Python.
@@ -37,14 +40,24 @@ ABSENT = [
         "Append Count Extend GetItem Index Insert Length MakeList Remove Reverse"),
     ("pytensor.xtensor", "PyTensor's rewrites make ops of tensors of it in both modes", """XOp Broadcast Concat Dot ExpandDims
         Index IndexUpdate Squeeze Stack Transpose UnStack XBlockwise XCumReduce XElemwise XRV XReduce"""),
+    ("pymc.distributions.continuous", "the package polyagamma, in C: four samplers and series, chosen by the parameters",
+        "PolyaGammaRV _PolyaGammaLogDistFunc"),
+    ("pymc.distributions", "improper: PyMC refuses to draw", "FlatRV HalfFlatRV ICARRV"),
+    ("pymc.distributions", "a function of the user's, in Python", "CustomDistRV SimulatorRV"),
+    ("pymc.ode", "SciPy's solver with steps of its own choice, in Python", "DifferentialEquation"),
+    ("pymc.logprob", "PyMC replaces it when it derives a density", """MixtureRV PromisedValuedRV TransformedValue
+        TransformedValueRV ValuedRV"""),
+    ("pymc.model", "marks variables of a model as a graph; nothing computes it", """ModelDeterministic ModelFreeRV ModelNamed
+        ModelObservedRV ModelPotential ModelValuedVar ModelVar"""),
 ]  # fmt: skip
 
 
-def import_all() -> None:
-    """Imports the modules of PyTensor that define ops."""
+def import_all(package: ModuleType) -> None:
+    """Imports the modules of a package that define ops."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for found in pkgutil.walk_packages(pytensor.__path__, "pytensor.", onerror=lambda name: None):
+        name = f"{package.__name__}."
+        for found in pkgutil.walk_packages(package.__path__, name, onerror=lambda name: None):
             if found.name.split(".")[1] not in SKIPPED:
                 importlib.import_module(found.name)
 
@@ -62,7 +75,8 @@ def is_converted(cls: type) -> bool:
         return cls.__name__ in {*FUNCTIONS, *SPECIAL, "Cast"}
     if issubclass(cls, RandomVariable) and rule_of(cls) is rule_of(RandomVariable):
         known = {*DISTRIBUTIONS, "gamma", "multivariate_normal", "permutation"}
-        return getattr(cls, "name", None) in known
+        own = sampler_of(cls).__module__.startswith("pymc.")
+        return getattr(cls, "name", None) in known and not own
     return rule_of(cls) is not None
 
 
@@ -71,9 +85,10 @@ def reason(cls: type) -> str | None:
     return next((why for _, why, _ in rows), None)
 
 
-def test_every_op_is_converted_or_named_with_a_reason():
-    import_all()
-    found = {cls for cls in classes(Op) if cls.__module__.startswith("pytensor.")}
+@pytest.mark.parametrize("package", [pytensor, pymc], ids=lambda package: package.__name__)
+def test_every_op_is_converted_or_named_with_a_reason(package):
+    import_all(package)
+    found = {cls for cls in classes(Op) if cls.__module__.startswith(f"{package.__name__}.")}
     found -= {cls for cls in found if cls.__module__.startswith("pytensor.link.")}
     missing = sorted(str(cls) for cls in found if not is_converted(cls) and reason(cls) is None)
     assert not missing, "neither converted nor named in ABSENT"

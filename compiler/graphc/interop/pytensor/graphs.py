@@ -25,6 +25,7 @@ from graphc.interop.pytensor import (  # noqa: F401
     sparse,
 )
 from graphc.interop.pytensor.convert import Converter
+from graphc.interop.pytensor.masks import computed_once
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable as Converted
@@ -67,7 +68,7 @@ def converted(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> tuple[
     with _deep_recursion():
         c = Converter()
         made = [c.new_input(variable) for variable in inputs]
-        results = c.convert(outputs)
+        results = c.convert(computed_once(outputs))
     return made, results
 
 

@@ -30,7 +30,7 @@ _RENAMED = {
 DISTRIBUTIONS = {name: name for name in _SAME} | _RENAMED
 
 
-def _sampler_of(cls: type) -> type:
+def sampler_of(cls: type) -> type:
     """The class whose sampler a class of random variables has."""
     return next(base for base in cls.__mro__ if "rng_fn" in vars(base))
 
@@ -49,7 +49,7 @@ def _options(node: Apply, rng: Any, size: Any) -> dict[str, Any]:
 @converts("RandomVariable")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The generator after the draws, and the draws."""
-    if not _sampler_of(type(op)).__module__.startswith("pytensor."):
+    if not sampler_of(type(op)).__module__.startswith("pytensor."):
         raise NoConversion("a distribution with a sampler of its own")
     rng, size, *parameters = inputs
     options = _options(node, rng, size)

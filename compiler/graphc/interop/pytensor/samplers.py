@@ -12,12 +12,16 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pytensor.graph.basic import Apply
+from pytensor.graph.basic import Apply, Constant
 
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes
+from graphc.interop.pytensor.types import is_dense
+from graphc.raise_op import CheckAndRaise
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pytensor.graph.basic import Variable as PyTensorVariable
     from pytensor.graph.op import Op
 
     from graphc.interop.pytensor.convert import Result
@@ -170,3 +174,40 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     root = pt.matmul(pt.linalg.cholesky(pt.reshape(_floats([scale])[0], [n, n])), factor)
     drawn = pt.matmul(root, pt.swapaxes(root, -1, -2))
     return [rng, drawn if shape else drawn[0]]
+
+
+@converts("CARRV", module="pymc")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    """By a banded factor of the precision matrix, whose places are known, and with PyMC's checks."""
+    rng, size, mu, _, alpha, tau, _ = inputs
+    order, degrees, weights = _bands(node.inputs[3])
+    mu, alpha, tau = _floats([mu, pt.reshape(alpha, []), pt.reshape(tau, [])])
+    shape = sizes(mu) if size is None else [*_shape(node, size, []), mu.shape[-1]]
+    rng, drawn = _normal(rng, shape)
+    tau = CheckAndRaise(ValueError, "the domain of alpha is: -1 < alpha < 1")(tau, pt.lt(pt.abs(alpha), 1.0))
+    factor = pt.linalg.cholesky_banded(tau * (degrees - alpha * weights))
+    solved = pt.linalg.cho_solve_banded((factor, False), drawn, b_ndim=1)
+    moved = solved + pt.broadcast_to(mu, shape)[..., order]
+    return [rng, moved[..., np.argsort(order)]]
+
+
+def _bands(weights: PyTensorVariable) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    """The order of nodes in which a graph has few bands, and in it the bands of its degrees and weights."""
+    import scipy.sparse
+
+    while weights.owner is not None and type(weights.owner.op).__name__ in ("DimShuffle", "DenseFromSparse"):
+        weights = weights.owner.inputs[0]
+    if not isinstance(weights, Constant):
+        raise NoConversion("an adjacency matrix that is computed")
+    matrix = scipy.sparse.csr_matrix(np.squeeze(weights.data) if is_dense(weights.type) else weights.data)
+    if abs(matrix - matrix.T).max() > 0:
+        raise NoConversion("an adjacency matrix that is not symmetric")
+    degrees = scipy.sparse.diags(np.asarray(matrix.sum(axis=0))[0])
+    order = scipy.sparse.csgraph.reverse_cuthill_mckee(
+        scipy.sparse.csr_matrix(degrees - matrix / 2), symmetric_mode=True
+    )
+    found = [part.toarray()[np.ix_(order, order)] for part in (degrees, matrix)]
+    # As many as there are before the first one without an element.
+    count = next(k for k in range(1, len(order) + 1) if not np.diagonal(found[1], k).any())
+    ab = [np.stack([np.pad(np.diagonal(x, k), (k, 0)) for k in reversed(range(count))]) for x in found]
+    return order, ab[0], ab[1]

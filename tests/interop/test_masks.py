@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What constant masks leave equal elements of is computed once, and nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from pytensor.graph.traversal import toposort
+from pytensor.tensor.elemwise import Elemwise
+
+import graphc.interop.pytensor  # noqa: F401
+from graphc.interop.pytensor.masks import computed_once
+
+Y = np.array([0.5, 2.5, 1.5, 2.5, 2.5, 0.25])
+a, b, v = pt.dscalar("a"), pt.dscalar("b"), pt.tensor("v", shape=(6,))
+
+
+def shapes_of(name, outputs):
+    """The shapes in which a scalar function is computed."""
+    nodes = [node for node in toposort(outputs) if isinstance(node.op, Elemwise)]
+    return [node.outputs[0].type.shape for node in nodes if type(node.op.scalar_op).__name__ == name]
+
+
+def check(outputs, values):
+    inputs = [x for x in (a, b, v) if x.name in values]
+    found = []
+    for mode in ("FAST_COMPILE", "GRAPHC"):
+        f = pytensor.function(inputs, outputs, mode=mode, on_unused_input="ignore")
+        found.append(f(*(values[x.name] for x in inputs)))
+    for want, got in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_censored_values_are_one_value():
+    y = pt.constant(Y)
+    density = pt.switch(pt.eq(y, 2.5), pt.log(pt.gammaincc(a, b * y)), -b * y).sum()
+    outputs = [density, *pytensor.grad(density, [a, b])]
+    made = computed_once(outputs)
+    assert set(shapes_of("GammaIncC", outputs)) == {(6,)}
+    assert set(shapes_of("GammaIncC", made)) == {(1,)}
+    assert set(shapes_of("ScalarLoop", made)) == {(1,)}
+    check(outputs, {"a": 2.0, "b": 1.5})
+
+
+def test_both_sides_and_masks_of_masks():
+    y = pt.constant(np.tile(Y, (2, 1)))
+    inner = pt.switch(pt.lt(y, 2), pt.exp(a * y), pt.sin(b * y))
+    outer = pt.switch(pt.eq(y, 0.25), pt.cos(y + a), inner)
+    made = computed_once([outer])
+    assert shapes_of("Sin", made) == shapes_of("Cos", made) == [(1, 1)]
+    assert shapes_of("Exp", made) == [(2, 6)]
+    check([outer, *pytensor.grad(outer.sum(), [a, b])], {"a": 0.3, "b": -2.0})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda y: pt.exp(y) + pt.switch(pt.eq(y, 2.5), pt.exp(y), 0),  # all elements are read elsewhere
+        lambda y: pt.switch(pt.gt(y, 0.4), pt.exp(y), 0),  # those that are read differ
+        lambda y: pt.switch(pt.eq(y, v), pt.exp(y), 0),  # a mask that is not known
+        lambda y: pt.switch(pt.eq(y, 2.5), pt.exp(y * v), 0),  # more than constants
+        lambda y: pt.switch(pt.eq(y, 7.0), pt.exp(y), 0),  # none is read
+        lambda y: pt.switch(pt.eq(y, 2.5), pt.cumsum(pt.exp(y)), 0),  # not elementwise
+    ],
+    ids="elsewhere different unknown variable none cumulative".split(),
+)
+def test_what_is_needed_of_all_elements_stays(make):
+    result = make(pt.constant(Y))
+    assert (6,) in shapes_of("Exp", computed_once([result]))
+    check([result], {"v": np.arange(6.0)})
+
+
+def test_factors_of_zeros_are_not_read():
+    y = pt.constant(Y)
+    masked = pt.switch(pt.eq(y, 2.5), a, 0.0)
+    made = computed_once([-masked / y * pt.exp(y)])
+    assert shapes_of("Exp", made) == [(1,)]
+    # The zeros of a difference are none of a mask.
+    made = computed_once([(masked - b) * pt.exp(y)])
+    assert shapes_of("Exp", made) == [(6,)]
+    check([-masked / y * pt.exp(y), (masked - b) * pt.exp(y)], {"a": 2.0, "b": 3.0})
+
+
+def test_zeros_of_products_of_masks_stay():
+    y = pt.constant(Y)
+    once, low = pt.switch(pt.eq(y, 2.5), a + y, 0.0), pt.switch(pt.eq(y, 0.25), 0.0, b * y)
+    other = pt.switch(pt.eq(y, 0.5), a * y, 0.0)
+    products = [
+        once * once,
+        once * other,
+        other * once,
+        once * low,
+        low * once,
+        (once * low) / (b * y) * other,
+    ]
+    made = computed_once(products)
+    check(products, {"a": 2.0, "b": 3.0})
+    expected = [x.eval({a: 2.0, b: 3.0}, on_unused_input="ignore", mode="FAST_COMPILE") for x in products]
+    found = [x.eval({a: 2.0, b: 3.0}, on_unused_input="ignore", mode="FAST_COMPILE") for x in made]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_a_graph_without_masks_is_the_same():
+    outputs = [pt.exp(v), pt.switch(pt.gt(v, 0), v, 0)]
+    assert all(new is old for new, old in zip(computed_once(outputs), outputs, strict=True))
