@@ -123,10 +123,10 @@ class _Sizes:
             copy.operands[position] = operand
         return copy.results[0]
 
-    # -- in front --------------------------------------------------------------------------------------------
+    # -- before it -------------------------------------------------------------------------------------------
 
     def _outside(self, value: Any, memo: dict[Any, Any]) -> Any:
-        """A value of a region computed in front; UnknownSize where that could fail or is no index code."""
+        """A value of a region computed before it; UnknownSize where that could fail or is no index code."""
         if not is_inside(value, self._op):
             return value
         if value not in memo:

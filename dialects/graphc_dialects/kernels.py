@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operations on core arrays, with a batch in front: one class per line of the table in `signatures`."""
+"""Operations on core arrays, with leading batch axes: one class per line of the table in `signatures`."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Memory that code behind the compiler's back reads or writes: kernels, random draws."""
+"""Memory that code unknown to the compiler reads or writes: kernels, random draws."""
 
 from graphc_dialects._base import Operation, Tensor, fail
 from graphc_dialects._mlir import ext, ir

@@ -18,7 +18,7 @@ class RandomOp(GraphcOp, name="random", traits=[ext.Pure]):
     of `cores`, the parameters, then the sizes of the draws. The last `support` dimensions of the draws are
     one draw (0 for numbers). The others are the batch: a parameter has as many dimensions, of the same size
     or 1, and after them as many as its entry of `cores` says, which belong to each draw. Draws are made in
-    row-major order. Nothing is checked but types: constraints on parameters are `graphc.check`s in front.
+    row-major order. Nothing is checked but types: constraints on parameters are `graphc.check`s before it.
     """
 
     state: ext.Operand[Tensor]

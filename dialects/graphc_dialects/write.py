@@ -5,7 +5,7 @@ A buffer is used up by what is done to it: it is split, or seen with another sha
 is made of it by `write_join`, which takes the tokens of all writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -213,9 +213,19 @@ def write_to(value: ir.Value, buffer: ir.Value) -> ir.Value:
     return ir.Operation.create("graphc.write", [ir.Type.parse("!graphc.token")], [value, buffer]).result
 
 
-def read_buffer(buffer: ir.Value, tokens: list[ir.Value], type_: ir.Type) -> ir.Value:
-    """What has been written to a buffer, at the current insertion point."""
-    return ir.Operation.create("graphc.write_join", [type_], [buffer, *tokens]).result
+def read_buffer(
+    buffer: ir.Value, tokens: list[ir.Value], type_: ir.Type, create: Callable[..., ir.Value] | None = None
+) -> ir.Value:
+    """What has been written to a buffer.
+
+    Args:
+        buffer: that, whole. tokens: of the writes. type_: of the tensor.
+        create: makes the operation from name, operands and type; by default at the current insertion point.
+    """
+    name, operands = "graphc.write_join", [buffer, *tokens]
+    if create is not None:
+        return create(name, operands, type_)
+    return ir.Operation.create(name, [type_], operands).result
 
 
 def root_of(buffer: Any) -> Any:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
 
 ROOT = Path(__file__).resolve().parents[2]
+FULL = re.compile(r"(?<![\w.])graphc\.([a-z_0-9]+)\b(?!\.)")
+OPERATIONS = frozenset(name.removeprefix("graphc.") for name in operation_classes())
 # Below the front end a bare name is an operation's, too.
 BARE = ("dialects", "compiler/graphc/ir", "compiler/graphc/lowering", "compiler/graphc/passes")
 
@@ -22,34 +25,36 @@ BARE = ("dialects", "compiler/graphc/ir", "compiler/graphc/lowering", "compiler/
 NEW = 4
 KNOWN = {
     "broadcast_to": 5,
-    "check": 9,
-    "constant": 9,
-    "iota": 6,
+    "check": 10,
+    "constant": 7,
     "join": 6,
-    "matmul": 8,
-    "put": 5,
-    "reduce_sum": 7,
-    "reshape": 6,
-    "scan": 13,
+    "matmul": 6,
+    "reduce_sum": 5,
+    "reshape": 5,
+    "scan": 11,
     "scan_prev": 6,
     "scan_seq": 5,
     "scan_steps": 5,
     "scan_trace": 5,
     "specify_shape": 5,
     "write": 6,
-    "write_join": 5,
 }
 
 
-def strings(path: Path) -> set[str]:
-    """Words of a file's string literals, docstrings left out."""
+def strings(path: Path) -> tuple[set[str], set[str]]:
+    """Names of operations in a file's string literals, docstrings left out: those with the dialect, wherever
+    they stand, and those without it, in literals of such names alone. (Others are sentences.)
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    found: set[str] = set()
+    full: set[str] = set()
+    bare: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
-            found.update(node.value.split())
-    return found
+            full.update(FULL.findall(node.value))
+            if OPERATIONS.issuperset(words := node.value.split()):
+                bare.update(words)
+    return full, bare
 
 
 def names(path: Path) -> set[str]:
@@ -62,18 +67,16 @@ def names(path: Path) -> set[str]:
 
 
 @cache
-def words() -> dict[Path, tuple[set[str], set[str]]]:
+def words() -> dict[str, tuple[set[str], set[str], set[str]]]:
     files = (path for root in ("compiler", "dialects") for path in (ROOT / root).rglob("*.py"))
-    return {path: (strings(path), names(path)) for path in files}
+    return {path.relative_to(ROOT).as_posix(): (*strings(path), names(path)) for path in files}
 
 
 def files_that_know(name: str) -> list[str]:
     class_name = operation_classes()[f"graphc.{name}"].__name__
     found = []
-    for path, (literals, identifiers) in words().items():
-        place = path.relative_to(ROOT).as_posix()
-        bare = name in literals and place.startswith(BARE)
-        if bare or f"graphc.{name}" in literals or class_name in identifiers:
+    for place, (full, bare, identifiers) in words().items():
+        if name in full or (name in bare and place.startswith(BARE)) or class_name in identifiers:
             found.append(place)
     return sorted(found)
 

@@ -20,6 +20,8 @@ from graphc_dialects._mlir import ir
 REDUCTIONS = Marker()
 # Those that combine by a function of two numbers.
 FOLDS = Marker()
+# Those that add.
+SUMS = Marker()
 # Sums of products of two operands along their last axes but for `transpose_a` and `transpose_b`.
 PRODUCTS = Marker()
 # Elementwise operations that take no longer than reading their result from memory.

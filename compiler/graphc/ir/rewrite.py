@@ -234,15 +234,6 @@ class Rewriter:
         first = array.flat[0]
         return first if array.size == 1 or np.all(array == first) else None
 
-    def is_splat(self, value: ir.Value, number: int) -> bool:
-        """Whether all elements equal `number`, with the sign of zero."""
-        have = self.splat(value)
-        if have is None or have != number:
-            return False
-        if number == 0 and have.dtype.kind == "f":
-            return bool(np.signbit(have) == np.signbit(np.float64(number)))
-        return True
-
     def dtype(self, value: ir.Value) -> np.dtype:
         """NumPy dtype of a tensor value."""
         found = self._dtypes.get(value)

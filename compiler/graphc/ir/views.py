@@ -40,6 +40,8 @@ UPDATES = Marker()
 UPDATES_PART = Marker()
 # The row of the first operand, along its first axis, at an index value, the second operand.
 TAKES_ROW = Marker()
+# A start, and a step as often as the position says, for a number of elements: 0-d tensors and an index value.
+COUNTS = Marker()
 # They compute nothing: each reader takes the elements from where they are.
 INLINED = Marker()
 
@@ -136,6 +138,13 @@ def keeps_order(op: ir.Operation) -> bool:
     """Whether an operation permutes no axes."""
     axes = [axis for axis in order_of(op) or () if axis >= 0]
     return axes == sorted(axes)
+
+
+def counted(
+    start: ir.Value, step: ir.Value, length: ir.Value, type_: ir.Type, create: Create = create_here
+) -> ir.Value:
+    """`start + step * i` for i below a length; see `dimshuffle` for `create`."""
+    return create("graphc.iota", [start, step, length], type_)
 
 
 # -- sizes that are given ------------------------------------------------------------------------------------

@@ -10,6 +10,9 @@ from graphc.ir.types import storage_name
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 
+# The attribute of a `linalg.generic` that is a product of matrices: which operands are transposed.
+IS_PRODUCT = "graphc.matmul"
+
 
 def contraction(
     a: ir.Value,
@@ -36,7 +39,7 @@ def contraction(
                 [ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds]
             ),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-            "graphc.matmul": ir.DenseBoolArrayAttr.get(flags),
+            IS_PRODUCT: ir.DenseBoolArrayAttr.get(flags),
         },
         regions=1,
     )

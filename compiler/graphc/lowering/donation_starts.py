@@ -108,7 +108,7 @@ def _start_of_trace(value: ir.Value, op: ir.Operation) -> Start:
         return Start(value, view.op, Reads.ALL, waits=True)
     writes = writes_of(declaration)
     if view.stop is not None or (keep == "steps" and len(writes) > 1):
-        raise Refused("the rows of its type are a part of those that graphc.scan stores")
+        raise Refused(f"the rows of its type are a part of those that {view.op.name} stores")
     is_row = keep == "steps" and len(writes) == 1
     return Start(value, view.op, Reads.ROW if is_row else Reads.NOTHING, waits=True)
 
@@ -157,10 +157,10 @@ def _require_same_row(
     if reader != op or (not is_seq and not _is_of_row(value)):
         raise Refused(f"{op.name} reads rows that have been overwritten")
     if is_seq and op.operands[1] != ScanView(scan).index:
-        raise Refused("graphc.scan reads other rows of it than the one it stores")
+        raise Refused(f"{scan.name} reads other rows of it than the one it stores")
     # What an iteration stores or carries on is read when it stores.
     if op.parent.operation == scan and op.name in DECLARATIONS:
-        raise Refused("graphc.scan stores a row of it as it is")
+        raise Refused(f"{scan.name} stores a row of it as it is")
 
 
 def _is_of_row(value: ir.Value) -> bool:

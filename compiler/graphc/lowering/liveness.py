@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphc.ir.kinds import static_shape
-from graphc.ir.views import INLINED, RENAMES
+from graphc.ir.views import COUNTS, INLINED, RENAMES
 from graphc.ir.walk import inputs_of
 from graphc_dialects._mlir import ir
 
@@ -80,7 +80,7 @@ def root(value: ir.Value) -> ir.Value:
     """The value whose memory a value is part of."""
     while True:
         owner = value.owner
-        if isinstance(owner, ir.Block) or owner.name not in ALIASES or owner.name == "graphc.iota":
+        if isinstance(owner, ir.Block) or owner.name not in ALIASES or owner.name in COUNTS:
             return value
         value = owner.operands[0]
 

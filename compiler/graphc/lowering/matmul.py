@@ -11,6 +11,7 @@ from graphc.ir.helpers import declare_helper
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.lowering import pointers
 from graphc.lowering.carried import loop
+from graphc.lowering.contractions import IS_PRODUCT
 from graphc.lowering.layouts import is_contiguous
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -72,10 +73,10 @@ class Product:
             return None
         if element.startswith("complex") and not all(map(is_contiguous, (a, b, c))):
             return None
-        flags = self.op.attributes["graphc.matmul"]
+        flags = self.op.attributes[IS_PRODUCT]
         if not isinstance(flags, ir.DenseBoolArrayAttr) or len(flags) != 2:
             fail(
-                self.op, "'graphc.matmul' must be array<i1: ...> of two flags: whether a and b are transposed"
+                self.op, f"'{IS_PRODUCT}' must be array<i1: ...> of two flags: whether a and b are transposed"
             )
         is_column = ir.MemRefType(b.type).rank == 1
         x, y = _Matrix.of(a, flags[0], False), _Matrix.of(b, flags[1], True)

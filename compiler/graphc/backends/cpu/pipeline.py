@@ -217,13 +217,18 @@ def pipeline(
     return [entry for entry in entries if id(entry) not in identities]
 
 
+def has_loops(text: str) -> bool:
+    """Whether the text of a module has loops of the program."""
+    return "graphc.scan" in text
+
+
 def pipeline_of(
     text: str, mode: str, fastmath: str = "", *, profile: bool = False, work: bool = False
 ) -> list[Entry]:
     """The pipeline of a mode, without what the text of a module shows it has no use for."""
     return pipeline(
         mode,
-        has_scan="graphc.scan" in text,
+        has_scan=has_loops(text),
         has_complex="complex<" in text,
         fastmath=fastmath,
         profile=profile,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphc.backends.cpu.pipeline import pipeline_of
+from graphc.backends.cpu.pipeline import has_loops, pipeline_of
 from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.errors import LoadError
@@ -24,7 +24,7 @@ class CpuTarget(Target):
             # Who finds all in the disk cache loads no compiler.
             from graphc.backends.cpu import compiler
 
-            compiler.preload(has_scan="graphc.scan" in text)
+            compiler.preload(has_scan=has_loops(text))
         return compiler.compile_text(text, signature, options, self.resources, log)
 
     def load(self, artifact: Artifact) -> Executable:

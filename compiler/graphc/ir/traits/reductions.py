@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
-from graphc.ir.kinds import FOLDS, REDUCTIONS, reduced_axes
+from graphc.ir.kinds import FOLDS, REDUCTIONS, SUMS, reduced_axes
 from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.totality import Totality
@@ -47,6 +47,7 @@ _REDUCTIONS = (*_FOLDS, *_EXTREMES)
 TOTAL(*_FOLDS, *_SAME_SHAPE)(never_fails)
 REDUCTIONS(*_REDUCTIONS)
 FOLDS(*_FOLDS, *_EXTREMES[:2])
+SUMS("graphc.reduce_sum")
 EXPENSIVE(*_REDUCTIONS, *_SAME_SHAPE)(always_expensive)
 
 

@@ -29,6 +29,7 @@ from graphc.ir.traits.interfaces import (
     never_fails,
 )
 from graphc.ir.views import (
+    COUNTS,
     INLINED,
     MOVES_AXES,
     RENAMES,
@@ -48,6 +49,7 @@ TOTAL("graphc.dimshuffle", "graphc.iota")(never_fails)
 MOVES_AXES("graphc.dimshuffle")
 SAME_ELEMENTS("graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape")
 RENAMES("graphc.dimshuffle", "graphc.reshape", "graphc.specify_shape")
+COUNTS("graphc.iota")
 SAME_ARRAY("graphc.specify_shape")
 RESIZES("graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape")
 REPEATS("graphc.broadcast_to")

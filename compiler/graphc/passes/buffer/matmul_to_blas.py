@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.walk import walk
+from graphc.lowering.contractions import IS_PRODUCT
 from graphc.lowering.matmul import Product
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -66,7 +67,7 @@ def _products(operations: list[ir.Operation]) -> Iterator[Product]:
     """The products among operations in order, each with the fill that serves it alone."""
     fills: dict[Any, Any] = {}
     for op in operations:
-        if op.name == "linalg.generic" and "graphc.matmul" in op.attributes:
+        if op.name == "linalg.generic" and IS_PRODUCT in op.attributes:
             yield Product(op, fills.get(op.operands[2]))
         # Whatever opens or ends a block clears too.
         if not op.name.startswith(_TRANSPARENT):

@@ -14,7 +14,7 @@ from graphc.ir.kinds import REDUCTIONS, is_elementwise
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, is_read, name_of
 from graphc.ir.traits.interfaces import Batch
-from graphc.ir.views import INLINED, TAKES_ROW, row_at
+from graphc.ir.views import INLINED, TAKES_ROW, counted, row_at
 from graphc.ir.walk import inputs_of
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._batch_rules import rule_of
@@ -118,7 +118,7 @@ def _iterations(b: Batcher, value: Any, start: ir.Value) -> Any:
     step = ir.DenseElementsAttr.get_splat(scalar, ir.IntegerAttr.get(element, slope))
     step = b.create("arith.constant", [], scalar, value=step)
     begin = b.create("tensor.from_elements", [begin], scalar)
-    return b.create("graphc.iota", [begin, step, b.rows], b.stack_type(value.type))
+    return counted(begin, step, b.rows, b.stack_type(value.type), b.create)
 
 
 def build(batcher: Batcher, view: ScanView, value: ir.Value) -> Batch:

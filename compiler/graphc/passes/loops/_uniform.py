@@ -33,7 +33,7 @@ from graphc.ir.scan_view import (
     window_of,
     writes_of,
 )
-from graphc.ir.views import TAKES_ROW, repeated, row_at
+from graphc.ir.views import COUNTS, TAKES_ROW, repeated, row_at
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 
@@ -72,7 +72,7 @@ def _below_casts(op: ir.Operation) -> ir.Operation:
 
 def _row_of_formula(source: ir.Operation, position: ir.Value, row_type: ir.Type) -> Any:
     """A row of `iota`, or a row of a literal at a literal position; else None."""
-    if source.name == "graphc.iota":
+    if source.name in COUNTS:
         start, step, _ = source.operands
         i64 = ir.IntegerType.get_signless(64)
         number = create("arith.index_cast", [position], i64)

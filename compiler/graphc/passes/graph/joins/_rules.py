@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.kinds import fold_of, reduce, reduced_axes
+from graphc.ir.kinds import SUMS, reduce, reduced_axes
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import (
     JOINS,
@@ -37,7 +37,7 @@ class JoinRules:
         return {
             **{name: [self.trivial_join, self.join_of_joins, self.join_of_slices] for name in JOINS},
             **{name: [self.slice_of_join] for name in TAKES_PART},
-            "graphc.reduce_sum": [self.sum_of_join],
+            **{name: [self.sum_of_join] for name in SUMS},
             **{name: [self.updates_as_join] for name in UPDATES_PART},
             **{name: [self.useless_broadcast] for name in REPEATS},
         }
@@ -168,7 +168,7 @@ class JoinRules:
         """Sums of the operands, added or joined, where the join is only summed."""
         value = op.operands[0]
         source = rw.defined_by(value, JOINS)
-        if source is None or any(fold_of(use.owner.operation) != "sum" for use in value.uses):
+        if source is None or any(use.owner.name not in SUMS for use in value.uses):
             return None
         axis, axes, kind = axis_of(source), list(reduced_axes(op)), op.results[0].type
         parts = [uncast(rw, x) for x in source.operands]

@@ -11,7 +11,7 @@ from graphc.ir.ownership import computes
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.views import RENAMES, RESHAPES, SAME_ARRAY, axis_of, inverse_order, keeps_order, order_of
 from graphc_dialects._mlir import ir
-from graphc_dialects.write import new_buffer, write_to
+from graphc_dialects.write import new_buffer, read_buffer, write_to
 from graphc_runtime.record import record
 
 
@@ -109,7 +109,7 @@ class JoinWriter:
                 "graphc.write_split", ["buffer"] * len(parts), [buffer, *parts], axis=op.attributes["axis"]
             )
         tokens = [self._write(rw, stream, part) for stream, part in zip(streams, split.results, strict=True)]
-        return rw.create("graphc.write_join", [buffer, *tokens], op.results[0].type)
+        return read_buffer(buffer, tokens, op.results[0].type, rw.create)
 
     def _agree(self, op: ir.Operation, axis: int, streams: list[_Stream]) -> bool:
         """Whether no operand is known not to fit: a check before the join will say so."""

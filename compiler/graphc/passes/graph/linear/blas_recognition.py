@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce, reduced_axes
+from graphc.ir.kinds import PRODUCTS, SUMS, flags_of, matrix_product, reduce, reduced_axes
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.views import MOVES_AXES, dimshuffle, order_of, transposed_order
 from graphc.ir.walk import functions, is_used_once
@@ -40,7 +40,7 @@ class BlasRecognition(Pass):
             rules: Any = {
                 **dict.fromkeys(PRODUCTS, of_products),
                 **{name: [_fold_result_transpose] for name in MOVES_AXES},
-                "graphc.reduce_sum": [_sum_of_outer_products],
+                **{name: [_sum_of_outer_products] for name in SUMS},
             }
             rewriter = Rewriter(function, rules)
             rewriter.run()

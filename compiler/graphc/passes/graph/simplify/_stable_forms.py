@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.algebra import is_normal, kind, registrar, split_constant, unary
-from graphc.ir.kinds import fold_of, reduce, reduced_axes
+from graphc.ir.kinds import SUMS, fold_of, reduce, reduced_axes
 from graphc.ir.patterns import rules
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import SAME_ELEMENTS, dimshuffle, order_of, restored_order
@@ -69,8 +69,8 @@ def log_of_exp_sum(rw: Rewriter, op: ir.Operation) -> Any:
 
 def _exp_sum(rw: Rewriter, value: ir.Value) -> tuple[ir.Value, ir.Operation] | None:
     """(x, reduction) of `sum(exp(x))`, unless x is shifted by a maximum already."""
-    reduction = rw.defs.get(value)
-    if reduction is None or fold_of(reduction) != "sum":
+    reduction = rw.defined_by(value, SUMS)
+    if reduction is None:
         return None
     x = rw.operand_of(reduction.operands[0], "graphc.exp")
     return None if x is None or _is_shifted(rw, x) else (x, reduction)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.algebra import kind, registrar, unit_splat
-from graphc.ir.kinds import FOLDS, reduced_axes
+from graphc.ir.kinds import FOLDS, SUMS, reduced_axes
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import MOVES_AXES, RESHAPES, axes_order, dimshuffle, order_of, reshaped
 from graphc_dialects._mlir import ir
@@ -68,7 +68,7 @@ def reduce_of_permutation(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return rw.create(op.name, [x], op.results[0].type, axes=_i64s(reduced), **_flags(op))
 
 
-@_rule("reduce_sum")
+@_rule(*SUMS)
 def sum_of_neg(rw: Rewriter, op: ir.Operation) -> Any:
     x = rw.operand_of(op.operands[0], "graphc.neg")
     if x is None:
@@ -78,7 +78,7 @@ def sum_of_neg(rw: Rewriter, op: ir.Operation) -> Any:
     return rw.create("graphc.neg", [total], type_)
 
 
-@_rule("reduce_sum")
+@_rule(*SUMS)
 def sum_of_scaled(rw: Rewriter, op: Any) -> Any:
     """sum(x * c) -> sum(x) * c, where sum(x) cannot overflow unless the result does."""
     product = rw.defining(op.operands[0], "graphc.mul")
