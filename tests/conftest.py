@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from fuzzing import EXAMPLES, FUZZING
 
-# Before graphc is imported, as it reads its settings then: no test finds what another run left behind. The
+# Before graphc is imported, as it reads its settings then: no test finds what another run left. The
 # workers of a run share a cache: what one has compiled, the others find.
 _IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ and "GRAPHC_TEST_CACHE" in os.environ
 _CACHE = os.environ["GRAPHC_TEST_CACHE"] if _IS_WORKER else tempfile.mkdtemp(prefix="graphc-test-cache-")

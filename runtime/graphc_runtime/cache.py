@@ -166,7 +166,7 @@ class DiskCache:
         self._size = total
 
     def _entries(self) -> list[tuple[float, int, str]]:
-        """Time of last use, size and path of each entry. Removes temporary files that a crash left behind."""
+        """Time of last use, size and path of each entry. Removes temporary files that a crash left."""
         found = []
         try:
             folders = (

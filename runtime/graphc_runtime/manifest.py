@@ -12,7 +12,6 @@ from graphc_runtime.record import record
 from graphc_runtime.symbols import DTYPES
 
 ABI = 1
-RETURNS = ("single", "list", "none")
 GIL_THRESHOLD = 1 << 16
 
 

@@ -4,7 +4,7 @@
 Python runs signal handlers in its main thread, between any two bytecodes. An exception that a handler
 raises there would leave an import, a dialect's registration or somebody's lock half done. So what the main
 thread asks for with `apart` runs in a worker thread, for which it waits. The wait ends at once when a handler
-raises; the work that is left behind stops at its next `checkpoint`, and what is asked for meanwhile gets
+raises; the abandoned work stops at its next `checkpoint`, and what is asked for meanwhile gets
 another worker. Other threads take no signals and work themselves.
 
 A child of a fork has only the thread that forked. So a fork waits until all work stands at a checkpoint,

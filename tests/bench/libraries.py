@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compared libraries behind one interface: `build(case)` gives the statement to time and what it needs.
+"""The compared libraries with one interface: `build(case)` gives the statement to time and what it needs.
 
 No library is imported before it is chosen: the peers live in an environment where graphc is not installed.
 """

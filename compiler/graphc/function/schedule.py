@@ -28,9 +28,6 @@ LITERAL_SIZE = 16
 
 Compile = Callable[[FunctionGraph], Executor]
 
-# How much runs as one thunk: native segments as large as they can be, each node for itself, or all in Python.
-GRAINS = ("segment", "op", "python")
-
 
 def is_hidden_argument(v: Variable) -> bool:
     """Whether a constant is passed to native code as an argument instead of being part of the code."""
@@ -44,7 +41,8 @@ class Schedule(Executor):
         fgraph: the graph.
         compile_segment: compiles a graph of native nodes.
         report: gains the ops that run in Python.
-        grain: one of `GRAINS`.
+        grain: how much runs as one thunk: "segment", native segments as large as they can be; "op", each
+            node for itself; "python", all in Python.
 
     Attributes:
         steps: the parts, in an order in which they can run.

@@ -3,7 +3,7 @@
 
 A Jacobian is one pullback through the graph, batched over the rows: the cotangent is an identity matrix and
 every op of
-the pullback gets one more axis in front (`graphc.transforms.vectorize`). The graph does not grow with the
+the pullback gets one more leading axis (`graphc.transforms.vectorize`). The graph does not grow with the
 number of rows, and that number may be known at run time only. Where an op has no batching rule, the rows are
 unrolled, which needs a static number of them.
 """

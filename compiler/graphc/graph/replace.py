@@ -44,7 +44,7 @@ def with_sizes_of(old: Variable, new: Variable) -> Variable:
 
     Args:
         old: variable of a graph.
-        new: what replaces it; it may have more axes in front.
+        new: what replaces it; it may have more leading axes.
 
     Raises:
         TypeError: the static sizes contradict each other.

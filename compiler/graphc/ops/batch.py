@@ -34,11 +34,11 @@ def batch_graph(
 
     Args:
         outputs: tensor variables.
-        replace: variables of the graph, and what stands for each: a variable with one more axis in front.
+        replace: variables of the graph, and what stands for each: a variable with one more leading axis.
         size: the size of this axis, an int or a 0-d integer variable.
 
     Returns:
-        The outputs with the batch axis in front; those that do not depend on the batch are repeated along it.
+        The outputs with the batch axis first; those that do not depend on the batch are repeated along it.
 
     Raises:
         ValueError: a replacement has not exactly one dimension more than what it replaces.
@@ -51,7 +51,7 @@ def batch_graph(
 def batch_some(
     outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: Variable | int
 ) -> tuple[list[Variable], list[bool]]:
-    """The outputs for a batch, and which of them have its axis in front."""
+    """The outputs for a batch, and which of them have its axis, the first."""
     memo: dict[Variable, Variable] = {}
     for old, new in replace.items():
         if rank_of(new) != rank_of(old) + 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How each op gets one more axis in front (see `graphc.transforms.vectorize`).
+"""How each op gets one more leading axis (see `graphc.transforms.vectorize`).
 
 A rule is a function of ``(op, node, inputs, batched, size)``: the node without the batch, its inputs with it,
 which of them have the axis, and its size. It returns the outputs with the axis, or without it where they are
@@ -69,7 +69,7 @@ def _only_first(op: Op, batched: Sequence[bool]) -> None:
 def _(
     op: Elementwise, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
 ) -> list[Variable]:
-    # Operands without the axis are of equal rank and get a 1 in front.
+    # Operands without the axis are of equal rank and get a leading 1.
     return op.apply(inputs, node.outputs[0].type.numpy_dtype).outputs
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def with_axis(x: Variable, is_batched: bool) -> Variable:
-    """An operand that broadcasts: with an axis of size 1 in front where it lacks the batch axis."""
+    """An operand that broadcasts: with a leading axis of size 1 where it lacks the batch axis."""
     return x if is_batched else pt.dimshuffle(x, ("x", *range(x.type.ndim)))
 
 
@@ -61,7 +61,7 @@ def batch_put(op: Put, x: Variable, y: Variable, indices: Variable, indices_batc
 
 
 def _joined(x: Variable, axis: int) -> Variable:
-    """A batch of arrays with the batch axis and the indexed one as a single axis in front."""
+    """A batch of arrays with the batch axis and the indexed one as a single leading axis."""
     rest = [a for a in range(1, x.type.ndim) if a != axis + 1]
     sizes = sizes_of(x)
     moved = pt.dimshuffle(x, (0, axis + 1, *rest))

@@ -352,7 +352,7 @@ def to_dtype(x: TensorVariable | float, dtype: np.dtype) -> TensorVariable:
 
 
 def expand_left(x: Variable, rank: int) -> TensorVariable:
-    """``x`` with dimensions of size 1 put in front."""
+    """``x`` with leading dimensions of size 1."""
     missing = rank - x.type.ndim
     if isinstance(x, Constant) and x.data.size <= 16:
         return remember(constant(x.data.reshape((1,) * missing + x.data.shape)), *reads_of(x))

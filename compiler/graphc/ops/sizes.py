@@ -160,7 +160,7 @@ def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[TensorVaria
 
 
 def repeat(x: Variable, size: TensorLike) -> Variable:
-    """``x`` repeated along a new axis in front."""
+    """``x`` repeated along a new leading axis."""
     return pt.broadcast_to(x, (size, *sizes_of(x)))
 
 

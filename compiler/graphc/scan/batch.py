@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 def batch(
     op: Scan, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: TensorVariable
 ) -> list[Variable]:
-    """The outputs of one loop whose rows have a batch axis in front, for what depends on the batch.
+    """The outputs of one loop whose rows have a leading batch axis, for what depends on the batch.
 
     Args:
         op: a `Scan`.
         node: its application without the batch.
-        inputs: the outer inputs; batched ones have one more axis in front.
+        inputs: the outer inputs; batched ones have one more leading axis.
         batched: which of them.
         size: size of the batch.
 

@@ -37,14 +37,14 @@ def loop_over_batch(
 
     Args:
         node: the application without the batch.
-        inputs: its inputs; those that are batched have one more axis in front.
+        inputs: its inputs; those that are batched have one more leading axis.
         batched: which of them.
         size: size of the batch, an int or a 0-d integer variable.
         reason: why there is no rule, for the message.
         rows_read: how many of the last rows of an output are read.
 
     Returns:
-        The outputs with the batch axis in front; generators without one.
+        The outputs with the batch axis first; generators without one.
 
     Raises:
         VectorizeError: an input or output is no tensor.

@@ -107,7 +107,7 @@ def split_dims(x: TensorLike, shape: Any, axis: int = 0) -> TensorVariable:
 
 
 def _kept(keep_axes: int | list[int] | None, ndim: int) -> tuple[int, int]:
-    """How many axes are kept in front and at the end."""
+    """How many axes are kept at the start and at the end."""
     if keep_axes is None:
         return 0, 0
     axes = [keep_axes] if isinstance(keep_axes, int | np.integer) else list(keep_axes)

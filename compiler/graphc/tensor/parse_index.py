@@ -196,7 +196,7 @@ def _is_single(item: Any) -> bool:
 
 
 def _arrays_place(items: list[TensorVariable | slice | None]) -> int:
-    """Where the arrays' dimensions go: in place when integers and arrays are neighbours, else in front."""
+    """Where the arrays' dimensions go: in place when integers and arrays are neighbours, else first."""
     advanced = [i for i, item in enumerate(items) if isinstance(item, Variable)]
     if not any(not _is_single(items[i]) for i in advanced):
         return 0

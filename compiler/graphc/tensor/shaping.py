@@ -295,7 +295,7 @@ def expand_dims(a: TensorLike, axis: AxisLike) -> TensorVariable:
 
 
 def shape_padleft(t: TensorLike, n_ones: int = 1) -> TensorVariable:
-    """Put axes of size 1 in front.
+    """Add leading axes of size 1.
 
     Examples:
         >>> pt.shape_padleft([1, 2]).shape.eval()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Graphs of native segments, Python ops and lazy thunks: what runs, how often, and what stays behind."""
+"""Graphs of native segments, Python ops and lazy thunks: what runs, how often, and what stays."""
 
 import gc
 import pickle

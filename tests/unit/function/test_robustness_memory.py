@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions that nobody refers to leave nothing behind."""
+"""Functions that nobody refers to leave nothing."""
 
 import gc
 import os

@@ -18,7 +18,7 @@ _KERNELS = ("main", "shapes")
 # Texts without any of these have no other literals than finite doubles: looking for them is fast.
 _HINTS = ("inf", "nan", "float", "half")
 _BITS = re.compile("f0x([0-9A-Fa-f]+)")
-# The character in front is part of the match: looking for it is faster than looking back everywhere.
+# The character before it is part of the match: looking for it is faster than looking back everywhere.
 _LITERALS = re.compile(
     r"(?P<before>[ (\[])(?:(?P<bits>f0x[0-9A-Fa-f]+)"
     r"|(?P<special>[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]+\)))"

@@ -57,7 +57,7 @@ def constant(
         x: array-like, or a constant; Python floats and empty lists become ``config.floatX``, other Python
             numbers what NumPy makes of them.
         name: a name for people.
-        ndim: number of dimensions it must have; missing ones are put in front, leading 1s of a constant are
+        ndim: number of dimensions it must have; missing ones are added first, leading 1s of a constant are
             dropped.
         dtype: dtype to convert to.
 
@@ -127,7 +127,7 @@ def as_tensor_variable(
         x: a tensor variable, an Apply with one output, array-like, or nested lists that may hold variables,
             which are stacked.
         name: name of a new constant.
-        ndim: number of dimensions the result must have; missing ones are put in front, leading 1s are
+        ndim: number of dimensions the result must have; missing ones become leading ones, leading 1s are
             dropped.
         dtype: dtype of the result; variables of another one are cast.
 

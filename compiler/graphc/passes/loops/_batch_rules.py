@@ -31,7 +31,7 @@ def rule_of(name: str) -> Rule | None:
 
 
 def kernel(b: Batcher, op: ir.Operation, xs: list[Batch]) -> Any:
-    """One more dimension in front is one more batch dimension."""
+    """One more leading dimension is one more batch dimension."""
     if len(op.results) != 1:
         raise CannotBatch("an operation with several results")
     signature = SIGNATURES[op.name[7:]]

@@ -24,7 +24,7 @@ class Fusion:
     """One attempt to run the iterations of two scans together.
 
     The first scan moves down to the second one: what stands between them and needs results of the first moves
-    after, the rest (among it the checks of the second) stays in front.
+    after, the rest (among it the checks of the second) stays before it.
 
     Args:
         first: a scan.

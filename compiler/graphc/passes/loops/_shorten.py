@@ -67,7 +67,7 @@ def _add_need(needs: _Needs, consumer: Consumer, length: Length, declaration: ir
     seen = consumer.seen(length, declaration)
     if seen is None or consumer.start is None:
         return False
-    # How far behind the iteration of a row its last iteration is: rows may be written again.
+    # How long after the iteration of a row its last iteration is: rows may be written again.
     extra = Linear(-writes_of(declaration)[0])
     head = head_of(declaration)
     needed = [_needed(rows, head, length.view.reverse).plus(extra) for rows in seen]

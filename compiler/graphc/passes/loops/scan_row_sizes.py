@@ -19,7 +19,7 @@ class ScanRowSizes(Pass):
     The result of a scan is allocated before its iterations run, so the size of a row has to be known outside.
     Where it depends on a row of a sequence, a state, or a loop in the body, the first iteration decides:
 
-    * A scan of at most one iteration, in front, computes the sizes in a copy of the body (of which only what
+    * A scan of at most one iteration, before it, computes the sizes in a copy of the body (of which only what
       the sizes need stays). Without any iteration the sizes are 0.
     * A check in the body sees to it that every row has these sizes (ValueError), and `specify_shape` says so
       to all later passes.

@@ -23,7 +23,7 @@ class ScanSaveMem(Pass):
 
     Consumers are followed through slices, casts and moved axes; their offsets, sizes and strides are
     evaluated as piecewise linear functions of the number of iterations, so that what NumPy's rules for
-    slices leave behind (minima, selects) is understood for symbolic lengths too.
+    slices leave (minima, selects) is understood for symbolic lengths too.
 
     * Nothing but the number of rows is asked for: the result is not kept (`keep = "last"`, 0 rows).
     * Only the last n rows are read (`h[-1]`, `h[-2:]`): `keep = "last"` with n rows, and the consumers'

@@ -31,7 +31,7 @@ class ScanToAssociative(Pass):
     A recognised loop must not become slower (cycles of a current x86-64 core, see
     graphc.lowering.recurrences), so a scan is changed only if
 
-    * all of its states are recognised: a loop that stays hides the latency of a running sum behind its
+    * all of its states are recognised: a loop that stays hides the latency of a running sum by its
       other work;
     * one of them gains. For rows of one element that is a running float sum (blocks: 1.25 cycles a step
       instead of 4) or a float extreme (NaN wins, 8 cycles latency; blocks of 4). Integers gain nothing over

@@ -76,7 +76,7 @@ class Adjoint:
         run: the iterations.
         pieces: cotangents of the states' traces, by name.
         steps: cotangents of outputs, by name: one row an iteration.
-        last: cotangents of outputs in the last iteration, by name: a row with an axis of size 1 in front.
+        last: cotangents of outputs in the last iteration, by name: a row with a leading axis of size 1.
     """
 
     def __init__(

@@ -127,7 +127,7 @@ def kron(a: TensorLike, b: TensorLike) -> TensorVariable:
     """Kronecker product.
 
     Args:
-        a: array-like; 1s are put in front where it has fewer dimensions than b.
+        a: array-like; leading 1s are added where it has fewer dimensions than b.
         b: the same. Matrices of batches: the first sizes are multiplied too, as in NumPy.
 
     Examples:

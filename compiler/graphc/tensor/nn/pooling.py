@@ -28,7 +28,7 @@ Padding = str | int | Sequence[int] | Sequence[Sequence[int]]
 def _windows(
     what: str, x: Variable, size: Numbers, stride: Numbers | None, padding: Padding
 ) -> tuple[tuple[int, ...], tuple[int, ...], list[Window], list[int | None]]:
-    """Sizes and strides of the windows, the windows along both axes, and the static numbers in front."""
+    """Sizes and strides of the windows, the windows along both axes, static numbers of leading elements."""
     if x.type.ndim < 2:
         raise ValueError(f"{what} takes images of at least 2 dimensions, got {x} of type {x.type}")
     sizes = per_axis(size, 2, f"{what}: window")
@@ -45,7 +45,7 @@ def _windows(
 
 
 def _filled(x: Variable, windows: Sequence[Window], lows: list[int | None], value: float) -> Any:
-    """x with elements in front where only the graph knows how many."""
+    """x with leading elements where only the graph knows how many."""
     widths: list[Any] = [(0, 0)] * (x.type.ndim - 2)
     widths += [(w.low, 0) if low is None else (0, 0) for w, low in zip(windows, lows, strict=True)]
     return x if None not in lows else pt.pad(x, widths, constant_values=value)

@@ -71,7 +71,7 @@ class Window:
 
     Attributes:
         size: of the axis.
-        low: how many elements are put in front.
+        low: how many elements are put before the first.
         high: how many elements are put after.
         reach: how many elements a window spans.
         stride: from window to window.

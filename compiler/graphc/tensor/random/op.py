@@ -369,7 +369,7 @@ class RandomVariable(Op):
 
 
 def _with_ndim(x: TensorVariable, missing: int) -> TensorVariable:
-    """A parameter with axes of size 1 in front."""
+    """A parameter with leading axes of size 1."""
     if isinstance(x, Constant) and missing:
         return constant(x.data.reshape((1,) * missing + x.data.shape))
     return pt.dimshuffle(x, (*("x",) * missing, *range(x.type.ndim))) if missing else x

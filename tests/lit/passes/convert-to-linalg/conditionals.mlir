@@ -61,7 +61,7 @@ func.func @captured(%x: tensor<?xf64>, %y: tensor<?xf64>, %c: tensor<i1>) -> (te
 
 // -----
 
-// The size of the result: that of the region that is chosen, computed in front where that cannot fail.
+// The size of the result: that of the region that is chosen, computed before it where that cannot fail.
 // CHECK-LABEL: func.func @sizes
 // CHECK: %[[P:.*]] = arith.cmpi ne
 // CHECK: %[[K:.*]] = arith.maxsi

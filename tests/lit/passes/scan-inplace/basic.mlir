@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-scan-inplace --split-input-file %s | filecheck %s
 
-// What was computed for this state alone, here seen with an axis of size 1 in front.
+// What was computed for this state alone, here seen with a leading axis of size 1.
 // CHECK-LABEL: @computed
 // CHECK: graphc.scan_carry
 // CHECK-SAME: inplace

@@ -93,9 +93,9 @@ compare:
   %nj = load i64, ptr %sj
   %ej = add i64 %dj, %nj
   %before = icmp ule i64 %ei, %dj
-  %behind = icmp ule i64 %ej, %di
+  %after = icmp ule i64 %ej, %di
   %same = icmp eq i64 %i, %j
-  %disjoint = or i1 %before, %behind
+  %disjoint = or i1 %before, %after
   %fine = or i1 %disjoint, %same
   br i1 %fine, label %apart, label %yes
 apart:

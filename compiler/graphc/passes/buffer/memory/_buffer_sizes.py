@@ -157,7 +157,7 @@ class Mover:
     def move(self, value: ir.Value, position: int) -> None:
         """Makes a value known before the operation at a position; `known_from` has allowed it."""
         owner = value.owner
-        # What has no position is a view that took the place of one in front, when its buffer was placed.
+        # What has no position is a view that took the place of one before it, when its buffer was placed.
         if isinstance(owner, ir.Block) or self._lifetimes.positions.get(owner.operation, -1) < position:
             return
         op = owner.operation

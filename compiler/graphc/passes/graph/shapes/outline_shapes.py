@@ -8,6 +8,7 @@ from typing import Any
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.diagnostics import fail
 from graphc.ir.rewrite import Rewriter, erase_unused, is_removable
+from graphc.ir.scan_view import is_scan
 from graphc.ir.totality import Totality
 from graphc.ir.walk import functions, inputs_of, signature_of, symbol_of, walk
 from graphc.passes.graph.shapes._rules import RULES
@@ -143,7 +144,7 @@ class OutlineShapes(Pass):
 
     def _is_cheap(self, op: ir.Operation) -> bool:
         """Whether an operation is no array computation."""
-        if op.name.startswith("graphc.scan"):
+        if is_scan(op):
             return False
         return not op.name.startswith("graphc.") or op.name in CONSTANTS or self._is_scalar_work(op)
 

@@ -51,7 +51,7 @@ class _Normaliser:
     """The pieces both expansions share."""
 
     def __init__(self, rewriter: Rewriter, op: ir.Operation) -> None:
-        self._ir, self._rw, self._tensor_type = ir, rewriter, tensor_type
+        self._rw = rewriter
         x = op.operands[0]
         self._axes = reduced_axes(op)
         self._half = str(x.type.element_type) == "f16"
