@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from graphc.ir.build import predicate_of
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.index_code import predicate_of
 from graphc.ir.scan_view import is_scan
 from graphc.ir.views import order_of
 from graphc_dialects._mlir import ir

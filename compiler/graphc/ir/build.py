@@ -28,6 +28,23 @@ def index_op(name: str, *operands: Any) -> Any:
     return create(f"arith.{name}", [index_type()], operands).result
 
 
+def binary(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    """`arith.<name>` on index values, folded where both are literals or the second is 0."""
+    left, right = constant_value(a), constant_value(b)
+    if right == 0 and name in ("addi", "subi"):
+        return a
+    if left is not None and right is not None:
+        folded = {"addi": left + right, "subi": left - right, "minsi": min(left, right)}.get(name)
+        if folded is not None:
+            return const_index(folded)
+    return index_op(name, a, b)
+
+
+def predicate_of(comparison: ir.Operation) -> int:
+    """The predicate of an `arith.cmpi`, by its number."""
+    return int(comparison.attributes["predicate"].value)
+
+
 def compare_index(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
     """`arith.cmpi` with a numeric predicate (0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge, 6 ult)."""
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)

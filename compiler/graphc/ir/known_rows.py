@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.build import cast
 from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.views import REPEATS, SAME_ELEMENTS, order_of, repeated, row_at, stacked_order
+from graphc.ir.views import REPEATS, SAME_ELEMENTS, create_here, order_of, repeated, row_at, stacked_order
+from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 
@@ -84,7 +86,7 @@ def row_of(stack: ir.Value, row_type: ir.Type) -> ir.Value:
     op = definition(stack)
     known = known_row(stack)
     if known is not None and known[0] == "value":
-        return cast_static(known[1], row_type)
+        return cast(known[1], row_type)
     if known is not None and known[0] == "splat" and row_type.has_static_shape:
         return literal(np.frombuffer(known[2], known[1])[0], row_type)
     natural = tensor_type(list(stack.type.shape)[1:], stack.type.element_type)
@@ -93,8 +95,8 @@ def row_of(stack: ir.Value, row_type: ir.Type) -> ir.Value:
         if known is not None and known[0] == "splat":
             source = literal(np.frombuffer(known[2], known[1])[0], tensor_type([], natural.element_type))
         if len(source.type.shape) < len(sizes):
-            return cast_static(repeated(source, sizes[1:], natural), row_type)
-    return cast_static(row_at(stack, index(0), natural), row_type)
+            return cast(repeated(source, sizes[1:], natural), row_type)
+    return cast(row_at(stack, const_index(0), natural), row_type)
 
 
 def is_free_row(stack: ir.Value) -> bool:
@@ -133,30 +135,11 @@ def known_result(op: ir.Operation, known: dict[Any, Known]) -> Known:
     return splat(result.reshape(())[()])
 
 
-# -- small builders at the current insertion point ---------------------------------------------------------
-
-
-def create(name: str, operands: list[ir.Value], type_: ir.Type, **attributes: Any) -> Any:
-    """The result of a new operation."""
-    return ir.Operation.create(name, [type_], operands, attributes).result
-
-
-def index(number: int) -> Any:
-    """A constant of index type."""
-    type_ = ir.IndexType.get()
-    return create("arith.constant", [], type_, value=ir.IntegerAttr.get(type_, number))
-
-
 def literal(number: np.generic, type_: ir.Type) -> Any:
     """A splat constant of a type with static shape."""
     array = np.full(list(type_.shape), number, element_dtype(type_.element_type))
     name, attribute = constant_attribute(array, type_)
-    return create(name, [], type_, value=attribute)
-
-
-def cast_static(value: ir.Value, type_: ir.Type) -> ir.Value:
-    """`tensor.cast` where the types differ in what is static."""
-    return value if value.type == type_ else create("tensor.cast", [value], type_)
+    return create_here(name, [], type_, value=attribute)
 
 
 def _uncast(value: ir.Value) -> ir.Value:

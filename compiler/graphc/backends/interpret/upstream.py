@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.build import predicate_of
 from graphc.ir.constants import element_dtype
-from graphc.ir.index_code import predicate_of
 from graphc_dialects._mlir import ir
 
 

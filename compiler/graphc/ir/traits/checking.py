@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from graphc.ir.build import predicate_of
 from graphc.ir.checks import PREDICATES, SizeChecks
-from graphc.ir.index_code import predicate_of
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.traits.interfaces import CHECKS
 from graphc_dialects._mlir import ir

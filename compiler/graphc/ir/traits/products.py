@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphc.ir.build import binary
 from graphc.ir.checks import SizeChecks
-from graphc.ir.index_code import binary
 from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product
 from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter, tensor_type

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphc.ir.build import binary, compare_index, select
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.dims import DimKeys, broadcasts
-from graphc.ir.index_code import binary, compare, select
 from graphc.ir.kinds import PRODUCTS
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, is_trace
@@ -150,7 +150,7 @@ class Batcher:
     def no_rows(self) -> ir.Value:
         """An i1: there are no rows."""
         if self._no_rows is None:
-            self._no_rows = compare(0, self.rows, const_index(0))
+            self._no_rows = compare_index(0, self.rows, const_index(0))
         return self._no_rows
 
     @property

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from graphc.ir.constants import read_constant
-from graphc.ir.known_rows import create, definition, index
+from graphc.ir.known_rows import definition
 from graphc.ir.scan_view import ScanView
+from graphc.ir.views import create_here
+from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 
 
@@ -19,7 +21,7 @@ def simplify_conditions(view: ScanView) -> dict[str, int]:
         if always is False or (always is True and not view.reverse):
             if always:
                 with ir.InsertionPoint(view.op), view.op.location:
-                    bound = create("arith.minsi", [view.steps, index(1)], ir.IndexType.get())
+                    bound = create_here("arith.minsi", [view.steps, const_index(1)], ir.IndexType.get())
                 view.op.operands[0] = bound
             end = view.end
             ir.Operation.create(end.name, [], [], loc=end.location, ip=ir.InsertionPoint(end))

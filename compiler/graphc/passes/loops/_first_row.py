@@ -9,6 +9,7 @@ from graphc.ir import build
 from graphc.ir.kinds import reduce
 from graphc.ir.scan_view import ScanView, collect, name_of, scan_name, take_trace, tap_of, window_of
 from graphc.ir.views import row_at, with_sizes
+from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
@@ -44,7 +45,7 @@ def _unknown_axes(view: ScanView, collect: ir.Operation) -> list[int]:
 def _first_sizes(view: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], Any]:
     """Sizes of rows of outputs along axes, by a scan of at most one iteration: index values before it."""
     with ir.InsertionPoint(view.op), view.op.location:
-        one = _index(1)
+        one = const_index(1)
         count = _create("arith.minsi", [view.steps, one])
         last = _create("arith.subi", [view.steps, one])
     probe = ScanView(view.op.clone(ip=ir.InsertionPoint(view.op)))
@@ -70,7 +71,7 @@ def _read_initial_rows(probe: ScanView, last: Any) -> None:
         row = tap_of(read) + window_of(carry)
         with ir.InsertionPoint(read), read.location:
             # Not by a constant: what does not depend on the index may be moved to where no iteration runs.
-            index = _create("arith.addi", [probe.index, _index(row)])
+            index = _create("arith.addi", [probe.index, const_index(row)])
             value = row_at(carry.operands[0], index, read.results[0].type)
         read.results[0].replace_all_uses_with(value)
         read.erase()
@@ -83,7 +84,7 @@ def _collect_sizes(probe: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple
     labels = {}
     with ir.InsertionPoint(end), probe.op.location:
         for name, axis in wanted:
-            size = _create("tensor.dim", [collects[name].operands[0], _index(axis)])
+            size = _create("tensor.dim", [collects[name].operands[0], const_index(axis)])
             number = _create("arith.index_cast", [size], _i64())
             scalar = _create("tensor.from_elements", [number], ir.RankedTensorType.get([], _i64()))
             labels[name, axis] = f"size of {name} along {axis}"
@@ -106,7 +107,7 @@ def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, Any]) -> Non
     """Checks that rows have the sizes, and collects rows that are known to have them."""
     row, scan = collect.operands[0], scan_name(view.op)
     with ir.InsertionPoint(collect), collect.location:
-        given = [_create("tensor.dim", [row, _index(axis)]) for axis in range(len(row.type.shape))]
+        given = [_create("tensor.dim", [row, const_index(axis)]) for axis in range(len(row.type.shape))]
         for axis, size in sizes.items():
             same = build.compare_index(0, given[axis], size)
             message = (
@@ -121,10 +122,6 @@ def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, Any]) -> Non
 def _create(name: str, operands: list[ir.Value], type_: ir.Type | None = None, **attributes: Any) -> Any:
     """The result of a new operation, of index type by default."""
     return ir.Operation.create(name, [type_ or ir.IndexType.get()], operands, attributes).result
-
-
-def _index(number: int) -> ir.Value:
-    return _create("arith.constant", [], value=ir.IntegerAttr.get(ir.IndexType.get(), number))
 
 
 def _i64() -> ir.Type:

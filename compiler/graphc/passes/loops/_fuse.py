@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.affine import same_size
+from graphc.ir.build import cast
 from graphc.ir.dims import DimKeys
-from graphc.ir.known_rows import cast_static, definition
+from graphc.ir.known_rows import definition
 from graphc.ir.rewrite import is_removable, tensor_type
 from graphc.ir.scan_view import ScanView
 from graphc.ir.views import TAKES_PART, TAKES_ROW, bounds_of
@@ -140,7 +141,7 @@ class Fusion:
         """Uses a row of the first body itself."""
         type_ = read.results[0].type
         with ir.InsertionPoint(read), read.location:
-            value = cast_static(row.value(self._first) if row.value_is_there else self._previous(row), type_)
+            value = cast(row.value(self._first) if row.value_is_there else self._previous(row), type_)
         read.results[0].replace_all_uses_with(value)
         read.erase()
 

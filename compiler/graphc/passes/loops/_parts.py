@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.ir.known_rows import cast_static, create, index
+from graphc.ir.build import cast
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import (
     ScanView,
@@ -18,8 +18,8 @@ from graphc.ir.scan_view import (
     take_trace,
     taps_of,
 )
-from graphc.ir.views import take_rows
-from graphc_dialects._base import dim_of
+from graphc.ir.views import create_here, take_rows
+from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 
 
@@ -89,23 +89,23 @@ def take_part(view: ScanView, source: str, part: Part, type_: ir.Type) -> ir.Val
         whole = tensor_type([dynamic if rows is None else rows, *row_shape(declaration)], element)
         trace = take_trace(view, source, whole)
         if part == Part():
-            return cast_static(trace, type_)
-        return cast_static(_slice(trace, part, view.reverse), type_)
+            return cast(trace, type_)
+        return cast(_slice(trace, part, view.reverse), type_)
 
 
 def _slice(trace: ir.Value, part: Part, reverse: bool) -> ir.Value:
     rows = dim_of(trace, 0)
     if part.last is not None:
-        size, static = index(part.last), part.last
-        first = index(0) if reverse else _minus(rows, size)
+        size, static = const_index(part.last), part.last
+        first = const_index(0) if reverse else _minus(rows, size)
     else:
-        size, static = _minus(rows, index(part.front + part.back)), -1
-        first = index(part.back if reverse else part.front)
-    return take_rows(trace, static, (first, size, index(1)))
+        size, static = _minus(rows, const_index(part.front + part.back)), -1
+        first = const_index(part.back if reverse else part.front)
+    return take_rows(trace, static, (first, size, const_index(1)))
 
 
 def _minus(a: ir.Value, b: ir.Value) -> ir.Value:
-    return create("arith.subi", [a, b], ir.IndexType.get())
+    return create_here("arith.subi", [a, b], ir.IndexType.get())
 
 
 def replace_traces(view: ScanView, name: str, source: str, part: Part) -> int:

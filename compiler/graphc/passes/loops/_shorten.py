@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.ir.affine import Linear, key_of
-from graphc.ir.index_code import predicate_of
+from graphc.ir.build import predicate_of
 from graphc.ir.scan_view import ScanView, is_read, name_of, retention, writes_of
 from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
 from graphc.passes.loops._index_code import add, as_value, larger, smaller, subtract

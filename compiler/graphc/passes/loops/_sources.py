@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from graphc.ir.index_code import binary
+from graphc.ir.build import binary
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import (
     ScanView,

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
+from graphc.ir.build import binary
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.index_code import binary
 from graphc.ir.kinds import REDUCTIONS, is_elementwise
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, is_read, name_of

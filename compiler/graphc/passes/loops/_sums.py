@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.build import binary
 from graphc.ir.constants import CONSTANTS, read_constant
-from graphc.ir.index_code import binary
 from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, taps_of, writes_of

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.build import cast
 from graphc.ir.constants import read_constant
 from graphc.ir.known_rows import (
     Known,
-    cast_static,
-    create,
     definition,
-    index,
     is_free_row,
     known_result,
     known_row,
@@ -33,7 +31,8 @@ from graphc.ir.scan_view import (
     window_of,
     writes_of,
 )
-from graphc.ir.views import COUNTS, TAKES_ROW, repeated, row_at
+from graphc.ir.views import COUNTS, TAKES_ROW, create_here, repeated, row_at
+from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 
@@ -75,11 +74,13 @@ def _row_of_formula(source: ir.Operation, position: ir.Value, row_type: ir.Type)
     if source.name in COUNTS:
         start, step, _ = source.operands
         i64 = ir.IntegerType.get_signless(64)
-        number = create("arith.index_cast", [position], i64)
-        count = create("tensor.from_elements", [number], tensor_type([], i64))
+        number = create_here("arith.index_cast", [position], i64)
+        count = create_here("tensor.from_elements", [number], tensor_type([], i64))
         if count.type != row_type:
-            count = create("graphc.cast", [count], row_type)
-        return create("graphc.add", [start, create("graphc.mul", [step, count], row_type)], row_type)
+            count = create_here("graphc.cast", [count], row_type)
+        return create_here(
+            "graphc.add", [start, create_here("graphc.mul", [step, count], row_type)], row_type
+        )
     at = definition(position)
     if source.name != "arith.constant" or at is None or at.name != "arith.constant":
         return None
@@ -168,7 +169,7 @@ class UniformScan:
             if position == 0:
                 row = row_of(initial, type_)
             else:
-                row = cast_static(row_at(initial, index(window_of(carry) - 1)), type_)
+                row = cast(row_at(initial, const_index(window_of(carry) - 1)), type_)
         read.results[0].replace_all_uses_with(row)
         read.erase()
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from graphc.ir.known_rows import index
 from graphc.ir.scan_view import ScanView, collect, name_of, redeclared, retention, tap_of, taps_of, writes_of
 from graphc.ir.views import take_rows
+from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 
 
@@ -81,4 +81,4 @@ def _drop_taps(view: ScanView, carry: ir.Operation, read: set[int], traced: bool
 
 def newest_rows(stack: ir.Value, have: int, count: int) -> ir.Value:
     """The last `count` of `have` rows, at the current insertion point."""
-    return take_rows(stack, count, (index(have - count), index(count), index(1)))
+    return take_rows(stack, count, (const_index(have - count), const_index(count), const_index(1)))

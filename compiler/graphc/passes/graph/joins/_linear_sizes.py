@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.ir.index_code import predicate_of
+from graphc.ir.build import predicate_of
 from graphc.ir.rewrite import Rewriter
 
 if TYPE_CHECKING:

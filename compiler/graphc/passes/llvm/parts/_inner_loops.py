@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from graphc.ir.build import constant_value
-from graphc.ir.index_code import predicate_of
+from graphc.ir.build import constant_value, predicate_of
 from graphc.ir.walk import symbol_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
