@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from functools import reduce
 
-from graphc.ir.index_code import predicate_of
+from graphc.ir.build import predicate_of
 from graphc.passes.buffer.memory._buffer_sizes import size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

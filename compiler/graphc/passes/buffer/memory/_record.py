@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import plain
-from graphc.ir.build import predicate_of
 from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import Lifetimes
 from graphc.ir.locations import node_of
