@@ -143,20 +143,38 @@ class Expressions(Pointers):
         return self.either(after, known)
 
     def _on_ifexp(self, node: ast.IfExp) -> Any:
-        test = self.expression(node.test)
-        if isinstance(test, Static):
-            return self.expression(node.body if test.value else node.orelse)
         then, other, after = self.label(), self.label(), self.label()
-        self.branch(self.truth(test, node), then, other)
-        self.start(then)
-        a = self.value(self.expression(node.body), node)
-        first = self.block
-        self.jump(after)
-        self.start(other)
-        b = self.convert(self.expression(node.orelse), a.type, node)
-        second = self.block
-        self.jump(after)
-        return self.either(after, [(first, a), (second, b)])
+        self.branch_on(node.test, then, other)
+        is_known = not {then, other} <= self._edges.keys()
+        found: list[tuple[str, Any]] = []
+        for label, part in ((then, node.body), (other, node.orelse)):
+            self.start(label)
+            if self.block:
+                value = self.expression(part)
+                if not is_known:
+                    value = self.convert(value, found[0][1].type, node) if found else self.value(value, node)
+                found.append((self.block, value))
+                self.jump(after)
+        return self.either(after, found)
+
+    def branch_on(self, node: ast.expr, then: str, other: str) -> None:
+        """Goes to one of two labels; of `and` and `or` as much is evaluated as need be."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self.branch_on(node.operand, other, then)
+        elif isinstance(node, ast.BoolOp):
+            for value in node.values[:-1]:
+                more = self.label()
+                self.branch_on(value, *((more, other) if isinstance(node.op, ast.And) else (then, more)))
+                self.start(more)
+                if not self.block:
+                    return
+            self.branch_on(node.values[-1], then, other)
+        else:
+            test = self.expression(node)
+            if isinstance(test, Static):
+                self.jump(then if test.value else other)
+            else:
+                self.branch(self.truth(test, node), then, other)
 
     def _on_subscript(self, node: ast.Subscript) -> Any:
         pointer = self.expression(node.value)

@@ -205,12 +205,8 @@ class Function(Expressions):
         return self.convert(value, self._scope.result, node)
 
     def _do_if(self, node: ast.If) -> None:
-        test = self.expression(node.test)
-        if isinstance(test, Static):
-            self._block(node.body if test.value else node.orelse)
-            return
         then, other, after = self.label(), self.label(), self.label()
-        self.branch(self.truth(test, node), then, other if node.orelse else after)
+        self.branch_on(node.test, then, other if node.orelse else after)
         for label, statements in ((then, node.body), (other, node.orelse)):
             if statements:
                 self.start(label)
@@ -221,10 +217,8 @@ class Function(Expressions):
     def _do_while(self, node: ast.While) -> None:
         head, body, after = self.label(), self.label(), self.label()
         loop = self.start_loop(head, _assigned_in(node))
-        test = self.expression(node.test)
-        if not isinstance(test, Static) or not test.value:
-            self.branch(self.truth(test, node), body, after)
-            self.start(body)
+        self.branch_on(node.test, body, after)
+        self.start(body)
         self._body(node, head, after)
         self.close_loop(loop)
         self.start(after)
