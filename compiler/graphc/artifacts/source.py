@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.backends.cpu.generate import generate, wrap
 from graphc.backends.cpu.lower import lower
-from graphc.backends.cuda.lower import lower as lower_for_device
+from graphc.backends.cuda.code import compile_for_device
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
 from graphc.function.compiled import Compiled
@@ -22,9 +22,7 @@ from graphc.graph.shared import SharedVariable
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 from graphc_runtime.artifact import Artifact
-from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.executable import DeviceExecutable
-from graphc_runtime.cuda.schedule import with_sites_after
 from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.manifest import ArraySpec, Manifest, Signature
 
@@ -87,9 +85,9 @@ class Source:
         Raises:
             CompileError: something in it has no kernel.
         """
-        made = lower_for_device(self.text, target.cpu, fastmath=self.options.fastmath)
-        code = DeviceCode(with_sites_after(made.schedule, sites), made.ptx, target.cpu)
-        return Artifact(Manifest(self.signature, made.sites, target=target.to_dict()), code.to_bytes())
+        options = replace(self.options, arch=target.cpu)
+        made = compile_for_device(self.text, options, resources(), CompileLog(), sites)
+        return Artifact(Manifest(self.signature, made.sites, target=target.to_dict()), made.code.to_bytes())
 
     def wrapped(self, lowered: Lowered, target: Machine) -> Wrapped:
         """The kernel's text for a target, without a way to call it."""

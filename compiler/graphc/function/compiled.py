@@ -19,7 +19,7 @@ from graphc.compile.origins import origin_of
 from graphc.config import config
 from graphc.errors import CompileError
 from graphc.function.call_form import KernelForm
-from graphc.function.report import CompileReport
+from graphc.function.report import CompileReport, Fallback
 from graphc.function.settings import resources
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
@@ -82,6 +82,7 @@ def compile_graph(
     report.segments += 1
     report.native_nodes += len(fgraph.nodes)
     report.donations += _donations(fgraph, executable)
+    report.on_host += _on_host(fgraph, executable)
     return Compiled(fgraph, executable, options, form.takes_calls)
 
 
@@ -271,6 +272,17 @@ def _built(
 
 # What a defect of the compiler raises, besides what says that the process has no memory or is to end.
 _FAILURES = (CompileError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def _on_host(fgraph: FunctionGraph, executable: Executable) -> list[Fallback]:
+    """What a function for a device does on the host."""
+    nodes = emit.all_nodes(fgraph)
+    found = []
+    for op, reason, node in executable.manifest.extra.get("host", ()):
+        index = int(node[1:]) if node else len(nodes)
+        location = nodes[index].location if index < len(nodes) else None
+        found.append(Fallback(op.removeprefix("graphc."), reason, location))
+    return found
 
 
 def _donations(fgraph: FunctionGraph, executable: Executable) -> list[str]:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @record(frozen=True)
 class Fallback:
-    """An op that runs in Python.
+    """An op that runs in Python, or on the host where the others run on a device.
 
     Attributes:
         op: the op as text.
-        reason: why it is not compiled.
+        reason: why it is not compiled, or has no kernel.
         location: the user's line that applied it.
     """
 
@@ -48,6 +48,7 @@ class CompileReport(CompileLog):
         phases: seconds spent in each step.
         passes: name and seconds of each pass that ran.
         fallbacks: ops that run in Python.
+        on_host: ops that run on the host, as there is no kernel for them.
         cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
         donations: what became of donated inputs and of the memory of updated shared variables.
         fast_call: whether calls go straight to machine code.
@@ -61,6 +62,7 @@ class CompileReport(CompileLog):
     native_nodes: int = 0
     segments: int = 0
     fallbacks: list[Fallback] = field(default_factory=list)
+    on_host: list[Fallback] = field(default_factory=list)
     cache: list[str] = field(default_factory=list)
     donations: list[str] = field(default_factory=list)
     fast_call: bool = False
@@ -150,8 +152,9 @@ class CompileReport(CompileLog):
             lines.append(
                 f"  disk cache: {', '.join(f'{self.cache.count(s)} {s}' for s in dict.fromkeys(self.cache))}"
             )
-        for fallback in self.fallbacks:
-            where = f" at {fallback.location}" if fallback.location else ""
-            lines.append(f"  runs in Python: {fallback.op} ({fallback.reason}){where}")
+        for what, found in (("in Python", self.fallbacks), ("on the host", self.on_host)):
+            for fallback in found:
+                where = f" at {fallback.location}" if fallback.location else ""
+                lines.append(f"  runs {what}: {fallback.op} ({fallback.reason}){where}")
         lines += [f"  memory: {text}" for text in self.donations]
         return "\n".join(lines)

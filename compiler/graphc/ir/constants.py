@@ -51,8 +51,11 @@ def _number(text: str, width: int) -> float:
     return float(struct.unpack("<d" if width == 8 else "<f", int(text, 16).to_bytes(width, "little"))[0])
 
 
-def _complex_literal(op: ir.Operation, dtype: np.dtype, shape: list[int]) -> np.ndarray | None:
-    """Parses the printed form: the bindings cannot wrap dense complex attributes."""
+def complex_literal(op: ir.Operation, dtype: np.dtype, shape: list[int]) -> np.ndarray | None:
+    """The elements of the dense complex attribute of an operation; None if it is something else.
+
+    Parses the printed form: the bindings cannot wrap such attributes.
+    """
     width = dtype.itemsize // 2
     found = _COMPLEX.findall(op.get_asm())
     values = np.array([complex(_number(re_, width), _number(im, width)) for re_, im in found], dtype)
@@ -75,7 +78,7 @@ def read_constant(op: ir.Operation) -> Any:
         return attribute.value if isinstance(attribute, (ir.IntegerAttr, ir.BoolAttr, ir.FloatAttr)) else None
     dtype, shape = element_dtype(type_.element_type), list(type_.shape)
     if dtype.kind == "c":
-        return _complex_literal(op, dtype, shape)
+        return complex_literal(op, dtype, shape)
     attribute = op.attributes["value"]
     if not isinstance(attribute, ir.DenseElementsAttr):
         return None

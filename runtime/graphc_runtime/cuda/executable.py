@@ -20,6 +20,7 @@ from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.cuda_driver import device
 from graphc_runtime.cuda.driver import Driver
 from graphc_runtime.cuda.graphs import Graphs, needs_no_values
+from graphc_runtime.cuda.host import HostPart
 from graphc_runtime.cuda.registers import Cell, HostFunction, OnCheck, Registers
 from graphc_runtime.cuda.steps import Run as Steps
 from graphc_runtime.cuda.steps import compile_steps
@@ -38,10 +39,10 @@ class DeviceExecutable(Executable):
     Args:
         artifact: manifest and `DeviceCode`.
         driver: of the device; by default that of the first CUDA device, found when it is first needed.
-        functions: what the schedule calls on the host.
+        functions: what the schedule calls on the host; by default what the code has.
 
     Raises:
-        ArtifactError: the code is damaged, or calls functions that are not given.
+        ArtifactError: the code is damaged, or calls functions that are not there.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class DeviceExecutable(Executable):
         super().__init__(artifact)
         self.code = DeviceCode.from_bytes(artifact.code)
         schedule = self.code.schedule
+        functions = functions or [HostPart(data) for data in self.code.functions]
         if len(functions) != schedule.functions:
             raise ArtifactError(
                 f"the schedule calls {schedule.functions} functions of the host, given {len(functions)}"

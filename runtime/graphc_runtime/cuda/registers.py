@@ -13,10 +13,11 @@ from graphc_runtime.cuda.driver import Driver
 from graphc_runtime.errors import ArtifactError
 
 Value: TypeAlias = "DeviceArray | np.ndarray | int | float | bool"
-HostFunction: TypeAlias = Callable[..., "Sequence[np.ndarray]"]
 # A one-element list with the value of a shared variable or of a constant.
 Cell: TypeAlias = "list[Any]"
 OnCheck: TypeAlias = Callable[[int, int, int], object]
+# Takes arguments, and what is called when a check fails.
+HostFunction: TypeAlias = Callable[["Sequence[Value]", OnCheck], "Sequence[np.ndarray]"]
 
 
 class Registers:

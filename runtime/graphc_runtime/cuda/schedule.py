@@ -201,12 +201,14 @@ class HostCall(Step):
         function: its number among the functions that the executor is given.
         arguments: registers of arrays of the host, or numbers.
         results: registers of the arrays of the host that it returns.
+        first_site: number of the manifest's sites that stand before those of the function.
     """
 
     kind = "host_call"
     function: int
     arguments: tuple[int, ...]
     results: tuple[int, ...]
+    first_site: int = 0
 
 
 @dataclass(frozen=True)
@@ -348,17 +350,29 @@ def descriptor_types(rank: int) -> tuple[str, ...]:
 def with_sites_after(schedule: Schedule, count: int) -> Schedule:
     """The schedule with the numbers of its check sites raised, for a list that has others before them."""
 
+    def raised(step: Step) -> Step:
+        if isinstance(step, Check):
+            return replace(step, status=step.status + count)
+        return replace(step, first_site=step.first_site + count) if isinstance(step, HostCall) else step
+
+    return mapped(schedule, raised)
+
+
+def mapped(schedule: Schedule, change: Callable[[Step], Step]) -> Schedule:
+    """The schedule with other steps; a function gives one for each, and is given inner ones first."""
+
+    def steps(old: tuple[Step, ...]) -> tuple[Step, ...]:
+        return tuple(change(_with_blocks(step, steps)) for step in old)
+
     def program(old: Program) -> Program:
-        return replace(old, steps=tuple(_raised(step, count) for step in old.steps))
+        return replace(old, steps=steps(old.steps))
 
     return replace(schedule, main=program(schedule.main), shapes=program(schedule.shapes))
 
 
-def _raised(step: Step, count: int) -> Step:
-    if isinstance(step, Check):
-        return replace(step, status=step.status + count)
+def _with_blocks(step: Step, change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> Step:
     blocks = {
-        name: replace(value, steps=tuple(_raised(inner, count) for inner in value.steps))
+        name: replace(value, steps=change(value.steps))
         for name, value in vars(step).items()
         if isinstance(value, Block)
     }

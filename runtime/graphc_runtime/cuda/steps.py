@@ -210,7 +210,11 @@ def _download(step: sc.Download, kernel: object) -> Run:
 
 def _host_call(step: sc.HostCall, kernel: object) -> Run:
     def run(registers: Registers) -> None:
-        results = registers.functions[step.function](*(registers.values[a] for a in step.arguments))
+        def on_check(status: int, given: int, expected: int) -> None:
+            registers.on_check(step.first_site + status, given, expected)
+
+        values = [value for a in step.arguments if (value := registers.values[a]) is not None]
+        results = registers.functions[step.function](values, on_check)
         for register, value in zip(step.results, results, strict=True):
             registers.values[register] = value
 

@@ -282,7 +282,8 @@ def test_memory_that_nobody_has_written_is_not_copied():
 
 
 def test_functions_of_the_host():
-    def reverse(x, n):
+    def reverse(arguments, on_check):
+        x, n = arguments
         return [np.ascontiguousarray(x[::-1]) * n]
 
     more = (sc.Dim(2, 0, 0), sc.Download(3, 0), sc.HostCall(0, (3, 2), (4,)), sc.Upload(5, 4), sc.Copy(5, 1))

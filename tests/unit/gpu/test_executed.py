@@ -132,15 +132,3 @@ def test_denormal_numbers_are_kept() -> None:
     x = pt.vector("x")
     with pytest.raises(CompileError, match="keep denormal numbers"):
         graphc.function([x], x + 1, mode="cuda", flush_denormals=True)
-
-
-def test_functions_without_code_are_named() -> None:
-    x = pt.vector("x")
-    with pytest.raises(CompileError, match=r"no code for special_d_j0: .*mode 'fast_run'"):
-        graphc.function([x], pt.special.j0(x), mode="cuda")
-
-
-def test_what_has_no_kernel_is_named() -> None:
-    x = pt.matrix("x")
-    with pytest.raises(CompileError, match="no kernel for"):
-        graphc.function([x], pt.linalg.svd(x), mode="cuda")

@@ -14,7 +14,7 @@ _PASS_ON = frozenset({"scf.for", "scf.while", "scf.if", "scf.yield", "scf.condit
 
 
 def last_uses(block: ir.Block) -> dict[ir.Operation, list[ir.Value]]:
-    """For each operation of a block, the allocations of the block that nothing after it uses.
+    """For each operation of a block, the arrays made in it that nothing after it uses.
 
     Arrays that loops or branches pass on are not among them; they live until the call ends.
     """
@@ -22,10 +22,11 @@ def last_uses(block: ir.Block) -> dict[ir.Operation, list[ir.Value]]:
     position = {op: number for number, op in enumerate(operations)}
     found: dict[ir.Operation, list[ir.Value]] = {}
     for op in operations:
-        if op.name == "memref.alloc":
-            last = _last(op.results[0], position, position[op])
+        # Functions of the host give new arrays.
+        for result in op.results if op.name in ("memref.alloc", "func.call") else ():
+            last = _last(result, position, position[op])
             if last is not None:
-                found.setdefault(operations[last], []).append(op.results[0])
+                found.setdefault(operations[last], []).append(result)
     return found
 
 

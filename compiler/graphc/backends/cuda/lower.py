@@ -9,6 +9,7 @@ from graphc.backends.contexts import pooled_context
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cuda import pipeline
 from graphc.backends.cuda.functions import missing
+from graphc.backends.cuda.host import HostFunction, take_host_functions
 from graphc.backends.cuda.instructions import INSTRUCTIONS
 from graphc.backends.cuda.ptx import to_ptx
 from graphc.backends.cuda.schedule import checks, schedule_of, site_of
@@ -36,6 +37,7 @@ class Lowered:
         llvm_ir: the kernels for `ptx.to_ptx`.
         ptx: the kernels for a device.
         sites: places where checks can fail.
+        host: functions that the schedule calls, in order.
     """
 
     schedule: Schedule
@@ -43,6 +45,7 @@ class Lowered:
     llvm_ir: str
     ptx: str
     sites: tuple[Site, ...]
+    host: tuple[HostFunction, ...] = ()
 
 
 def lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str = "") -> Lowered:
@@ -66,12 +69,15 @@ def lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str 
             _stage(log, "graph", module)
             with log.phase("passes"):
                 entries = pipeline.kernels(text, fastmath)
-                report = run_pipeline(module, entries, managers=managers)
-            log.passes += [(run.name, run.seconds) for run in report.runs]
+                place = entries.index(pipeline.PLACEMENT) + 1
+                reports = [run_pipeline(module, entries[:place], managers=managers)]
+                host = take_host_functions(module)
+                reports.append(run_pipeline(module, entries[place:], managers=managers))
+            log.passes += [(run.name, run.seconds) for report in reports for run in report.runs]
             _stage(log, "gpu", module)
             with log.phase("schedule"):
                 sites = tuple(site_of(check) for check in checks(module))
-                schedule = schedule_of(module)
+                schedule = schedule_of(module, [function.name for function in host])
             kernels = str(module)
             with log.phase("translate"):
                 run_pipeline(module, pipeline.MATH, managers=managers)
@@ -84,7 +90,7 @@ def lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str 
                 ptx = to_ptx(llvm_ir, arch) if llvm_ir else ""
             if log.stages is not None:
                 log.stages.append(("ptx", ptx))
-            return Lowered(schedule, kernels, llvm_ir, ptx, sites)
+            return Lowered(schedule, kernels, llvm_ir, ptx, sites, tuple(host))
     except ir.MLIRError as error:
         raise CompileError(
             f"the compiler rejected a module of its own making; please report this\n{error}"

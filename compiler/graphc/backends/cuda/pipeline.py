@@ -10,6 +10,10 @@ from graphc.backends.cpu.pipeline import Entry, pipeline_of
 # The first pass after bufferization that is for CPUs.
 _CPU = "graphc-kernel-pointers"
 
+# What is on the host, once sizes of results are known and all checks are there.
+_SHAPES = "graphc-outline-shapes"
+PLACEMENT: Entry = ("graphc-gpu-placement", "what has no kernel becomes functions of the host")
+
 # What the passes before bufferization do otherwise than for CPUs.
 _INSTEAD: dict[str, Entry] = {
     "graphc-scan-to-associative": (
@@ -24,6 +28,7 @@ _INSTEAD: dict[str, Entry] = {
 
 # One kernel a nest; what is special before what takes everything.
 KERNELS: list[Entry] = [
+    ("graphc-gpu-host-calls", "transfers are of what lies side by side"),
     ("graphc-gpu-running", "calls that no other pass looks into"),
     ("graphc-gpu-sort", "calls of another kind"),
     ("graphc-gpu-extreme", "calls of another kind"),
@@ -36,6 +41,7 @@ KERNELS: list[Entry] = [
     ("graphc-gpu-columns", "reductions over rows, with neighbouring columns side by side"),
     ("graphc-gpu-rows", "reductions along rows, with what is done to the rows before and after"),
     ("graphc-gpu-transpose", "reads and writes of neighbouring threads are side by side"),
+    ("graphc-gpu-constants", "arrays that are in the program"),
     ("graphc-gpu-scalars", "numbers that become elements are computed where the array is"),
     ("graphc-gpu-elementwise", "all that is left: elementwise work, fills and copies"),
     ("canonicalize,cse", "index arithmetic of kernels and launches"),
@@ -75,7 +81,10 @@ def kernels(text: str, fastmath: str = "") -> list[Entry]:
         text: the module.
         fastmath: level of `graphc-fast-math`; empty leaves the flags that lowering sets.
     """
-    entries = takewhile(lambda entry: entry[0] != _CPU, pipeline_of(text, "fast_run", fastmath))
+    entries = list(takewhile(lambda entry: entry[0] != _CPU, pipeline_of(text, "fast_run", fastmath)))
+    place = 1 + [name for name, _ in entries].index(_SHAPES)
+    # Simplification follows it.
+    entries.insert(place + 1, PLACEMENT)
     return [*(_INSTEAD.get(entry[0], entry) for entry in entries), *KERNELS, *HOST]
 
 

@@ -9,9 +9,11 @@ from typing import ClassVar
 from graphc.backends.cuda.lifetimes import last_uses
 from graphc.errors import CompileError
 from graphc.ir import build
+from graphc.ir.helpers import callee_of
 from graphc.ir.locations import node_of
 from graphc.ir.types import dtype_of
 from graphc.ir.walk import functions, walk
+from graphc.lowering.host_calls import BUFFERS
 from graphc.passes.gpu._loops import is_poll, polls_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc
@@ -36,8 +38,12 @@ def site_of(check: ir.Operation) -> Site:
     return Site(message, error, node_of(check))
 
 
-def schedule_of(module: ir.Module) -> sc.Schedule:
+def schedule_of(module: ir.Module, host: Sequence[str] = ()) -> sc.Schedule:
     """The schedule of a module whose nests are launches.
+
+    Args:
+        module: the module.
+        host: names of the functions that it calls on the host.
 
     Raises:
         CompileError: something in it cannot be done on a device, and has no kernel.
@@ -48,8 +54,9 @@ def schedule_of(module: ir.Module) -> sc.Schedule:
         if is_poll(op, polls):
             op.erase()
     status = {check: number for number, check in enumerate(checks(module), 1)}
+    called = {name + BUFFERS: number for number, name in enumerate(host)}
     programs = {
-        ir.StringAttr(function.attributes["sym_name"]).value: _Program(function, status).program()
+        ir.StringAttr(function.attributes["sym_name"]).value: _Program(function, status, called).program()
         for function in functions(module)
     }
     shapes = programs.get("shapes", sc.Program(parameters=0, registers=0, steps=()))
@@ -58,18 +65,21 @@ def schedule_of(module: ir.Module) -> sc.Schedule:
             "sizes of results are computed by operations on arrays, which a device does not do before there "
             "is memory for the results; compile this function with mode 'fast_run'"
         )
-    return sc.Schedule(main=programs["main"], shapes=shapes)
+    return sc.Schedule(main=programs["main"], shapes=shapes, functions=len(host))
 
 
 class _Program:
     """One function."""
 
-    def __init__(self, function: ir.Operation, status: dict[ir.Operation, int]) -> None:
+    def __init__(
+        self, function: ir.Operation, status: dict[ir.Operation, int], called: dict[str, int]
+    ) -> None:
         self._block = function.regions[0].blocks[0]
-        self._status = status
+        self._status, self._called = status, called
         self._registers: dict[ir.Value, int] = {}
         self._count = 0
         self._steps: list[sc.Step] = []
+        self._on_host: set[int] = set()
         for argument in self._block.arguments:
             self._define(argument)
 
@@ -98,7 +108,8 @@ class _Program:
                 return self._all(list(op.operands))
             self._one(op)
             for buffer in ends.get(op, ()):
-                self._steps.append(sc.Free(self._registers[buffer]))
+                if self._registers[buffer] not in self._on_host:
+                    self._steps.append(sc.Free(self._registers[buffer]))
         return ()
 
     def _one(self, op: ir.Operation) -> None:
@@ -111,10 +122,14 @@ class _Program:
         elif dialect == "arith" and (name in _ARITHMETIC or name in _UNSIGNED):
             self._compute(op, _UNSIGNED.get(name, name))
         else:
-            raise CompileError(
-                f"{op.location}: there is no kernel for {op.name}{_callee(op)} yet, and a schedule does not "
-                "have it either; compile this part with mode 'fast_run'"
-            )
+            raise self._refusal(op)
+
+    def _refusal(self, op: ir.Operation) -> CompileError:
+        callee = f" of {callee_of(op)}" if callee_of(op) else ""
+        return CompileError(
+            f"{op.location}: there is no kernel for {op.name}{callee} yet, and a schedule does not have it "
+            "either; compile this part with mode 'fast_run'"
+        )
 
     def _compute(self, op: ir.Operation, name: str) -> None:
         operands = self._all(list(op.operands))
@@ -201,6 +216,34 @@ class _Program:
         block = (threads[0], threads[1], threads[2])
         self._steps.append(sc.Launch(kernel, (x, y, z), block, self._all(given), types))
 
+    def _call(self, op: ir.Operation) -> None:
+        """Of a function of the host; what only other such functions read stays there."""
+        function = self._called.get(callee_of(op))
+        if function is None:
+            raise self._refusal(op)
+        arguments = []
+        for operand in op.operands:
+            value = self._registers[operand]
+            if isinstance(operand.type, ir.MemRefType) and value not in self._on_host:
+                here = self._fresh()
+                self._steps.append(sc.Download(here, value))
+                value = here
+            arguments.append(value)
+        found = tuple(self._fresh() for _ in op.results)
+        self._steps.append(sc.HostCall(function, tuple(arguments), found))
+        for result, here in zip(op.results, found, strict=True):
+            if all(self._is_host_use(use.owner.operation) for use in result.uses):
+                self._registers[result] = here
+                self._on_host.add(here)
+            else:
+                self._steps.append(sc.Upload(self._define(result), here))
+
+    def _is_host_use(self, op: ir.Operation) -> bool:
+        """Whether an operation takes an array of the host."""
+        if op.name == "memref.cast":
+            return all(self._is_host_use(use.owner.operation) for use in op.results[0].uses)
+        return op.name in ("memref.dim", "memref.load") or callee_of(op) in self._called
+
     # -- regions -------------------------------------------------------------------------------------------
 
     def _region(self, block: ir.Block) -> sc.Block:
@@ -230,6 +273,7 @@ class _Program:
     _RULES: ClassVar[dict[str, Callable[[_Program, ir.Operation], None]]] = {
         "arith.constant": _constant,
         "arith.cmpi": _compare,
+        "func.call": _call,
         "graphc.check": _check,
         "gpu.launch_func": _launch,
         "memref.alloc": _allocate,
@@ -249,9 +293,3 @@ def _type_name(kind: ir.Type) -> str:
     if isinstance(kind, ir.MemRefType):
         return ""
     return "int64" if isinstance(kind, ir.IndexType) else dtype_of(kind).name
-
-
-def _callee(op: ir.Operation) -> str:
-    if "callee" not in op.attributes:
-        return ""
-    return f" of {ir.FlatSymbolRefAttr(op.attributes['callee']).value}"

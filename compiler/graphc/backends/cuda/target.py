@@ -6,7 +6,6 @@ from __future__ import annotations
 from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.errors import CompileError
 from graphc_runtime.artifact import Artifact
-from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import Manifest, Signature
@@ -22,18 +21,20 @@ class CudaTarget(Target):
 
     def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
         with log.phase("load compiler"):
-            from graphc.backends.cuda.lower import lower
+            from graphc.backends.cuda.code import compile_for_device
         if options.flush_denormals:
             raise CompileError(
                 "kernels for devices keep denormal numbers, but flush_denormals is set; leave it out, or "
                 "compile with mode 'fast_run'"
             )
-        lowered = lower(text, options.arch, log, fastmath=options.fastmath)
-        kept = [(donation.argument, "kernels write arrays of their own") for donation in options.donations]
-        manifest = Manifest(
-            signature, sites=lowered.sites, extra={"target": self.name, **({"kept": kept} if kept else {})}
-        )
-        return Artifact(manifest, DeviceCode(lowered.schedule, lowered.ptx, options.arch).to_bytes())
+        made = compile_for_device(text, options, self.resources, log)
+        extra: dict[str, object] = {"target": self.name}
+        if options.donations:
+            reason = "kernels write arrays of their own"
+            extra["kept"] = [(donation.argument, reason) for donation in options.donations]
+        if made.on_host:
+            extra["host"] = made.on_host
+        return Artifact(Manifest(signature, sites=made.sites, extra=extra), made.code.to_bytes())
 
     def load(self, artifact: Artifact) -> Executable:
         return DeviceExecutable(artifact)

@@ -64,6 +64,10 @@ EXPENSIVE: Trait[Callable[[ir.Operation], bool]] = Trait()
 # They read by position. A check before them may be what keeps the position in range.
 POSITIONAL = Marker()
 
+# They take from a stream how much depends on what they find there, so that parts of them cannot be computed
+# at the same time.
+SEQUENTIAL = Marker()
+
 
 def never_fails(totality: Totality | None, op: ir.Operation) -> bool:
     """`TOTAL` of operations that never fail."""

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays whose elements are in the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphc.ir import build
+from graphc.ir.constants import complex_literal, element_dtype
+from graphc.ir.diagnostics import fail
+from graphc.ir.walk import functions, walk
+from graphc.lowering.scan_buffers import allocate
+from graphc.passes.gpu._kernel import Kernel
+from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+
+
+@dataclass
+class GpuConstants(Pass):
+    """Makes an array, and a kernel of one thread that writes its elements, of each `memref.get_global`.
+
+    Constants with more than 16 elements are arguments of a function, so that these are short.
+
+    Attributes:
+        limit: number of elements up to which this is done.
+    """
+
+    limit: int = 1024
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        values = {
+            ir.StringAttr(op.operation.attributes["sym_name"]).value: op.operation
+            for op in module.body.operations
+            if op.operation.name == "memref.global"
+        }
+        for function in functions(module):
+            for op in [op for op in walk(function) if op.name == "memref.get_global"]:
+                self._write(op, values[ir.FlatSymbolRefAttr(op.attributes["name"]).value])
+                self.count("kernels")
+        for op in values.values():
+            op.erase()
+
+    def _write(self, op: ir.Operation, source: ir.Operation) -> None:
+        kind = ir.MemRefType(op.results[0].type)
+        if int(np.prod(kind.shape)) > self.limit:
+            fail(op, f"{kind} in the program has more than {self.limit} elements: pass it as an argument")
+        elements = _elements(source, kind)
+        kernel = Kernel(op, "literal")
+        with kernel.host():
+            array = allocate(ir.RankedTensorType.get(kind.shape, kind.element_type), list(kind.shape))
+        with kernel.body():
+            for place in np.ndindex(*kind.shape):
+                value = _number(kind.element_type, elements.item(place))
+                build.create("memref.store", [], [value, array, *map(build.const_index, place)])
+        kernel.launch([], [])
+        op.results[0].replace_all_uses_with(array)
+        op.erase()
+
+
+def _elements(source: ir.Operation, kind: ir.MemRefType) -> np.ndarray:
+    shape = list(kind.shape)
+    if isinstance(kind.element_type, ir.ComplexType):
+        found = complex_literal(source, element_dtype(kind.element_type), shape)
+        assert found is not None, "arrays in the program have elements"
+        return found
+    dense = ir.DenseElementsAttr(source.attributes["initial_value"])
+    if dense.is_splat:
+        return np.full(shape, dense.get_splat_value().value)
+    return np.array(dense).reshape(shape)
+
+
+def _number(kind: ir.Type, value: complex) -> ir.Value:
+    """A constant of the kernel."""
+    if isinstance(kind, ir.ComplexType):
+        part = ir.ComplexType(kind).element_type
+        parts = [ir.FloatAttr.get(part, x) for x in (float(value.real), float(value.imag))]
+        return build.create("complex.constant", [kind], [], value=ir.ArrayAttr.get(parts)).result
+    attribute = (
+        ir.IntegerAttr.get(kind, int(value.real))
+        if isinstance(kind, ir.IntegerType)
+        else ir.FloatAttr.get(kind, float(value.real))
+    )
+    return build.create("arith.constant", [kind], [], value=attribute).result

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-gpu-host-calls %s | filecheck %s
+
+// A transpose is copied to memory of its own before it leaves the device.
+// CHECK: %[[T:.*]] = memref.cast
+// CHECK: %[[COPY:.*]] = memref.alloc
+// CHECK: memref.copy %[[T]], %[[COPY]]
+// CHECK: %[[SIDE:.*]] = memref.cast %[[COPY]]
+// CHECK: call @graphc_host_0.buffers(%[[SIDE]])
+func.func private @graphc_host_0.buffers(memref<?x?xf64, strided<[?, ?], offset: ?>>) -> memref<?xf64>
+func.func @main(%x: memref<?x?xf64>) -> memref<?xf64> {
+  %t = memref.transpose %x (i, j) -> (j, i) : memref<?x?xf64> to memref<?x?xf64, strided<[1, ?]>>
+  %c = memref.cast %t : memref<?x?xf64, strided<[1, ?]>> to memref<?x?xf64, strided<[?, ?], offset: ?>>
+  %y = func.call @graphc_host_0.buffers(%c) : (memref<?x?xf64, strided<[?, ?], offset: ?>>) -> memref<?xf64>
+  return %y : memref<?xf64>
+}
