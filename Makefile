@@ -13,6 +13,7 @@
 #   make bench-pymc  PyMC's models on graphc, numba and JAX; bench-sampling samples some of them
 #   make bench-artifacts  size and load time of artifacts, calls from Python and from C
 #   make bench-cluster  tasks and bytes of Dask and Ray
+#   make long   for a night: fuzzing by time, conformance, leaks, benchmarks; docs/long-runs.md
 #   make ulp    measure the accuracy of all functions, for docs/math.md
 #
 # PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
@@ -32,6 +33,7 @@ DEMO_ARGS ?=
 BENCH_ARGS ?=
 BRIDGE_ARGS ?=
 ARRAY_API_ARGS ?=
+LONG_ARGS ?=
 
 BIN := $(VENV)/bin
 CODE := compiler dialects runtime tools
@@ -40,7 +42,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster docs gallery release fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster long docs gallery release fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -141,6 +143,12 @@ bench-pymc: $(BRIDGE)/.bridge
 # From model to posterior, with pm.sample and nutpie: docs/benchmarks_sampling.md. Takes half an hour.
 bench-sampling: $(BRIDGE)/.bridge
 	$(BRIDGE)/bin/python tests/bench/pymc_sampling.py
+
+# What takes hours: fuzzing by time, conformance, leaks, benchmarks; docs/long-runs.md gets the figures.
+# LONG_ARGS="--steps fuzz,leaks" runs some of it.
+long: $(VENV)/.test $(PEERS)/.peers
+	$(BIN)/python tests/long/run.py --minutes $(FUZZ_MINUTES) --jobs $(JOBS) --suites $(abspath $(SUITES)) \
+	  --peers-python $(CURDIR)/$(PEERS)/bin/python $(LONG_ARGS)
 
 bench-compile: $(VENV)/.demo
 	$(BIN)/python tests/bench/compile_time.py

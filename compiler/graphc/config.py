@@ -110,6 +110,12 @@ class Config:
         _one_of(*CUDA_ARCHITECTURES),
         "the oldest CUDA device that functions of mode `cuda` are compiled for: its compute capability",
     )
+    compile_progress: str = _setting(
+        "auto",
+        _one_of("on", "off", "auto"),
+        "lines on stderr that say how far a compilation is which takes more than two seconds; "
+        "`auto` writes them on terminals",
+    )
     compile_isolated: bool = _setting(
         False,
         _boolean,

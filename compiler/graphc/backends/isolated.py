@@ -11,6 +11,7 @@ from graphc.ir.donations import with_donations
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import Signature
+from graphc_runtime.steps import step
 
 _COMPILE = "graphc.backends.isolated:compile_here"
 
@@ -39,6 +40,7 @@ class IsolatedTarget(Target):
             CompileError: as there; also where the process crashed or took too long. The message names a file
                 with which it happens again.
         """
+        step("in a helper process", 1, 1)
         try:
             artifact, found = worker.call(
                 _COMPILE, self._inner, text, signature, options, log.empty(), seconds=self._seconds

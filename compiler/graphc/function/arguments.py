@@ -57,8 +57,9 @@ class ArgumentReader:
                 size.
         """
         if len(args) > len(self.inputs):
+            inputs = "input" if len(self.inputs) == 1 else "inputs"
             raise TypeError(
-                f"{self._signature()} takes {len(self.inputs)} inputs, got {len(args)} by position"
+                f"{self._signature()} takes {len(self.inputs)} {inputs}, got {len(args)} by position"
             )
         given: dict[int, Any] = dict(enumerate(args))
         for name, value in kwargs.items():
@@ -68,7 +69,8 @@ class ArgumentReader:
                     f"{self._signature()} has several inputs named {name!r}; give them by position"
                 )
             if position is None:
-                raise TypeError(f"{self._signature()} has no input named {name!r}")
+                known = ", ".join(sorted(self.positions)) or "none, as no input has a name of its own"
+                raise TypeError(f"{self._signature()} has no input named {name!r}; the names are {known}")
             if position in given:
                 raise TypeError(f"{self._signature()} got the input {name!r} both by position and by name")
             given[position] = value

@@ -31,6 +31,7 @@ from graphc_runtime.executable import Executable
 from graphc_runtime.kernel_call import KernelCall
 from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical
+from graphc_runtime.steps import shown
 from graphc_runtime.threads import set_default_threads
 from graphc_runtime.worker import apart, checkpoint
 
@@ -77,7 +78,8 @@ def compile_graph(
         # Emission calls methods of ops, which are the users' too: in their own thread.
         with report.phase("emit"):
             text = emit.emit_module(fgraph).text
-        executable = apart(_built, text, form.signature, options, target, key, report)
+        with shown(report.name, config.compile_progress):
+            executable = apart(_built, text, form.signature, options, target, key, report)
         report.cache.append("off" if key is None else "miss")
     report.segments += 1
     report.native_nodes += len(fgraph.nodes)

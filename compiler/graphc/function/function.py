@@ -209,7 +209,8 @@ def _updates(updates: Pairs, inputs: list[In]) -> dict[TensorSharedVariable, Var
     for target, value in _pairs(updates, "updates"):
         if not isinstance(target, SharedVariable):
             raise TypeError(
-                f"only shared variables can be updated, got {target!r} of type {type(target).__name__}"
+                f"only shared variables can be updated, got {target!r} of type {type(target).__name__}; "
+                "make it one with graphc.shared(value), or return its new value as an output"
             )
         if target in result:
             raise ValueError(f"the shared variable {target} is updated twice; give it one expression")

@@ -53,7 +53,8 @@ class In:
     ) -> None:
         if not isinstance(variable, Variable):
             raise TypeError(
-                f"an input must be a variable, got {variable!r} of type {type(variable).__name__}"
+                f"an input must be a variable, got {variable!r} of type {type(variable).__name__}; make a "
+                'variable, such as graphc.tensor.vector("x"), and give the value when the function is called'
             )
         if isinstance(variable, Constant):
             raise TypeError(f"the constant {variable} cannot be an input; replace it with givens=")

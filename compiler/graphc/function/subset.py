@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.function.io import OutputForm
 from graphc.function.modes import build_program
-from graphc.graph.basic import Constant
+from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.traversal import ancestors
 
@@ -88,7 +88,7 @@ def _positions(f: Function, wanted: Any) -> tuple[int, ...]:
 
 def _find(f: Function, item: Any) -> list[int]:
     form, outputs = f.signature.form, f.outputs
-    if hasattr(item, "__index__") and not isinstance(item, bool):
+    if hasattr(item, "__index__") and not isinstance(item, bool | Variable):
         item = int(item)
     try:
         leaves = form.leaves(item)

@@ -85,7 +85,8 @@ class FunctionGraph:
                 )
                 raise MissingInputError(
                     f"the input {v} of type {v.type}{describe(v.location)} is not among the inputs; "
-                    f"{used_by}. Add it to the inputs, or give it a value with givens="
+                    f"{used_by}. Add it to the inputs, or give it a value with givens= "
+                    "(for eval(), with a key of its dict)"
                 )
             uses = self.clients[v] = []
         uses.append((client, position))

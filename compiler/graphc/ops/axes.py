@@ -36,7 +36,8 @@ def normalize_axis(axis: Any, ndim: int, what: str) -> int:
             f"the axis of {what} must be an integer known when the graph is built, got {axis!r}"
         ) from None
     if not -ndim <= number < ndim:
-        raise AxisError(f"{what}: axis {number} is out of range for an array of {ndim} dimensions")
+        few = f"; its axes are {-ndim} to {ndim - 1}" if ndim else ", which has no axes"
+        raise AxisError(f"{what}: axis {number} is out of range for an array of {ndim} dimensions{few}")
     return int(number % ndim)
 
 

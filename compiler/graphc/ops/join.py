@@ -45,8 +45,8 @@ class Join(Op):
         ndim = xs[0].type.ndim
         if any(x.type.ndim != ndim for x in xs):
             raise TypeError(
-                f"the operands of join must have equal numbers of dimensions, got "
-                f"{', '.join(str(x.type) for x in xs)}"
+                "the operands of join must have equal numbers of dimensions, got "
+                f"{', '.join(f'{x} of type {x.type}' for x in xs)}; x[None] adds a dimension"
             )
         normalize_axis(self.axis, ndim, "join")
         dtype = promote(*(x.type.numpy_dtype for x in xs)).name

@@ -73,7 +73,11 @@ def __getattr__(name: str) -> Any:
         return getattr(_import_module("graphc.tensor.linalg.products"), name)
     if name in ("grad", "jacobian", "hessian"):
         return getattr(_derivatives, name)
-    raise AttributeError(f"module 'graphc.tensor' has no attribute {name!r}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, globals(), 1)
+    hint = f"; did you mean {near[0]!r}?" if near and not name.startswith("_") else ""
+    raise AttributeError(f"module 'graphc.tensor' has no attribute {name!r}{hint}")
 
 
 __all__ = ["TensorConstant", "TensorType", "TensorVariable", "ifelse"]

@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import platform
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 
 from graphc.backends.cpu import llvm
 from graphc.backends.cpu.share import share
 from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
 from graphc.native.parts import Part, PartStore, Piece
-from graphc_runtime import elf
+from graphc_runtime import elf, steps
 from graphc_runtime.threads import usable_cores
 from graphc_runtime.worker import checkpoint
 
@@ -161,7 +162,13 @@ def _compile(
     """Object and views of each module; several threads make them if there are several."""
     # The kernel's own module takes longest, in most cases, and then those with long texts.
     order = sorted(range(len(works)), key=lambda i: -len(works[i].piece.text) if i else -math.inf)
-    made = share(partial(_compile_one, views), [works[i] for i in order], threads or usable_cores())
+    tell, begun = steps.teller(), itertools.count(1)
+
+    def make(work: _Work) -> tuple[bytes, list[str]]:
+        tell("LLVM, module", next(begun), len(works))
+        return _compile_one(views, work)
+
+    made = share(make, [works[i] for i in order], threads or usable_cores())
     results = dict(zip(order, made, strict=True))
     return [results[i] for i in range(len(works))]
 

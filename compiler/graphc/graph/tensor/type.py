@@ -64,7 +64,7 @@ def _parse_dim(dim: int | None) -> int | None:
         return 1 if dim else None
     try:
         size = dim.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):
         raise ArgumentError(
             f"a static size must be an int or None, got {dim!r} of type {type(dim).__name__}"
         ) from None

@@ -225,8 +225,8 @@ class TensorOperators(NumpyProtocols):
         length = self.type.shape[0]
         if length is None:
             raise TypeError(
-                f"cannot iterate over {self}, whose length is not known before it is run; "
-                "give its type a static shape, or use specify_shape"
+                f"cannot iterate over {self}, whose length is not known before it is run; to loop over its "
+                "rows, use graphc.scan(step, sequences=[...]); to unpack it, give its type a static shape"
             )
         return (self[i] for i in range(length))
 
@@ -235,8 +235,9 @@ class TensorOperators(NumpyProtocols):
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"{self} has no value before it is run, so it cannot be a condition; "
-            "use graphc.tensor.switch(condition, a, b)"
+            f"{self} has no value before it is run, so it cannot be a condition; write "
+            "switch(condition, a, b) or ifelse(condition, a, b) of graphc.tensor for `if`, &, | and "
+            "~ for `and`, `or` and `not`, graphc.while_loop or graphc.scan for `while`"
         )
 
 
@@ -262,6 +263,9 @@ class TensorVariable(TensorOperators, Variable):
     __int__ = _refuse("int()", "use its astype('int64'), or eval()")
     __complex__ = _refuse("complex()", "use its astype('complex128'), or eval()")
     __len__ = _refuse("len()", "use its shape[0]")
+    __index__ = _refuse(
+        "an integer", "use graphc.tensor.arange or graphc.scan(step, n_steps=...) for range(), or eval()"
+    )
 
 
 class TensorConstant(TensorVariable, Constant):

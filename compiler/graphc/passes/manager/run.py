@@ -12,6 +12,7 @@ from graphc.passes.manager.base import Pass
 from graphc.passes.manager.legality import check
 from graphc.passes.manager.parse import Entry, normalise
 from graphc_dialects._mlir import ir, passmanager
+from graphc_runtime import steps
 from graphc_runtime.worker import checkpoint
 
 
@@ -85,9 +86,11 @@ def run_pipeline(
     managers = {} if managers is None else managers
     changed = False  # by passes of ours since the last verification
     with context:
-        for step in _steps(normalise(entries), single=instrument is not None):
+        every = _steps(normalise(entries), single=instrument is not None)
+        for number, step in enumerate(every, start=1):
             checkpoint()
             name = str(step)
+            steps.step(name, number, len(every))
             if instrument is not None:
                 instrument.before(name, module)
             start = perf_counter()
@@ -114,14 +117,14 @@ def run_pipeline(
 
 def _steps(entries: list[Pass | str], *, single: bool) -> list[Pass | str]:
     """Joins adjacent upstream entries, which then share one pass manager."""
-    steps: list[Pass | str] = []
+    joined: list[Pass | str] = []
     for entry in entries:
-        last = steps[-1] if steps else None
+        last = joined[-1] if joined else None
         if isinstance(entry, str) and isinstance(last, str) and not single:
-            steps[-1] = f"{last},{entry}"
+            joined[-1] = f"{last},{entry}"
         else:
-            steps.append(entry)
-    return steps
+            joined.append(entry)
+    return joined
 
 
 def _run_step(

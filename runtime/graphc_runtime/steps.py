@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lines on stderr that say how far a compilation is that takes long: ``config.compile_progress``.
+
+Work calls `step` where a part of it begins; it costs nothing where nobody watches.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+# Compilations that end sooner show nothing.
+PATIENCE = 2.0
+# Seconds between two lines: on a terminal, where one line is written over and over, and elsewhere.
+OFTEN, SELDOM = 0.2, 5.0
+
+Watcher = Callable[[str, int, int], None]
+_watcher: ContextVar[Watcher | None] = ContextVar("graphc_watcher", default=None)
+
+
+def step(what: str, number: int, total: int) -> None:
+    """Says that part ``number`` of ``total``, from 1 on, begins.
+
+    Args:
+        what: what it does, such as a pass.
+        number: which one it is.
+        total: how many there are, as far as is known.
+    """
+    watcher = _watcher.get()
+    if watcher is not None:
+        watcher(what, number, total)
+
+
+def teller() -> Watcher:
+    """What `step` does in this thread, for threads that share its work."""
+    return _watcher.get() or _unwatched
+
+
+def _unwatched(what: str, number: int, total: int) -> None:
+    return
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """In the block, steps of this thread, and of work that it waits for, are told to a watcher."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+@contextmanager
+def shown(name: str, choice: str) -> Iterator[None]:
+    """In the block, lines on stderr say which step runs, after some patience.
+
+    Args:
+        name: what is compiled.
+        choice: ``"on"``, ``"off"``, or ``"auto"``: where stderr is a terminal.
+    """
+    terminal = bool(getattr(sys.stderr, "isatty", bool)())
+    if sys.stderr is None or choice == "off" or (choice == "auto" and not terminal):
+        yield
+        return
+    lines = _Lines(name, terminal)
+    with watched(lines.begins):
+        try:
+            yield
+        finally:
+            lines.end()
+
+
+class _Lines:
+    """What is written. A thread writes: the one at work is inside a pass, or in LLVM."""
+
+    def __init__(self, name: str, terminal: bool) -> None:
+        self._name, self._terminal = name, terminal
+        self._start, self._step = time.monotonic(), "begins"
+        self._written = False
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = threading.Thread(target=self._run, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:  # no more threads are to be had, or the interpreter ends
+            self._thread = None
+
+    def begins(self, what: str, number: int, total: int) -> None:
+        """Notes a step."""
+        self._step = f"{what} ({number} of {total})"
+
+    def end(self) -> None:
+        """Ends the thread, and the line on a terminal."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._written:
+            self._write("done", "\n")
+
+    def _run(self) -> None:
+        wait = PATIENCE
+        while not self._ended.wait(wait):
+            self._write(self._step, "")
+            wait = OFTEN if self._terminal else SELDOM
+
+    def _write(self, what: str, end: str) -> None:
+        line = f"compiling {self._name}: {what}, {time.monotonic() - self._start:.1f} s"
+        stream = sys.stderr
+        try:
+            stream.write(f"\r{line[:100]:<100}{end}" if self._terminal else f"{line}\n")
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # a broken stderr must not end a compilation
+            return
+        self._written = True
