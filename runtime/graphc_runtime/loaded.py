@@ -189,8 +189,9 @@ class Module(Mapping[str, "LoadedFunction"]):
         return self._functions[name]
 
     def __getattr__(self, name: str) -> LoadedFunction:
-        if name.startswith("__") or name not in self.__dict__.get("package", _NOTHING).functions:
-            raise AttributeError(f"the artifact has no function {name!r}")
+        functions = self.__dict__.get("package", _NOTHING).functions
+        if name.startswith("__") or name not in functions:
+            raise AttributeError(f"the artifact has no function {name!r}; it has {', '.join(functions)}")
         return self[name]
 
     def __iter__(self) -> Iterator[str]:

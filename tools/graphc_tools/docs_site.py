@@ -64,6 +64,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     parts = _FENCE.split(markdown)
     text = "".join(part if part.startswith("```") else _LINK.sub(renew, part) for part in parts)
     if here in CHARTS:  # made of the page's tables, so that there is no chart of old numbers
+        page.meta.setdefault("hide", ["toc"])  # room for the tables, which are wide
         heading, _, rest = text.partition("\n")
         text = f"{heading}\n\n![{CHARTS[here]}]({here.removesuffix('.md')}.svg)\n{rest}"
     return text

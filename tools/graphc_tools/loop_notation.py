@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphc.ir.walk import functions
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 # Wider expressions get a name and a line of their own.
 _WIDTH = 44
@@ -46,7 +49,7 @@ class Text(NamedTuple):
         return self.text if self.binds >= binds else f"({self.text})"
 
 
-def loop_notation(module: Any, arguments: Sequence[str] = (), *, checks: bool = True) -> list[str]:
+def loop_notation(module: ir.Module, arguments: Sequence[str] = (), *, checks: bool = True) -> list[str]:
     """The lines of a module's `@main`.
 
     Args:
@@ -75,19 +78,19 @@ class _Writer:
         self._arguments = arguments
         self._checks = checks
         self._depth = 0
-        self._texts: dict[Any, Text] = {}
+        self._texts: dict[ir.Value, Text] = {}
         self._taken: set[str] = set()
         self._loop = _Loop(None, "", False, None)
-        self._states: dict[tuple[Any, str], str] = {}
+        self._states: dict[tuple[ir.Operation, str], str] = {}
         # Of values that a state or an output stores: its row, and what is kept.
-        self._rows: dict[Any, tuple[str, str]] = {}
+        self._rows: dict[ir.Value, tuple[str, str]] = {}
 
     def _line(self, text: str, note: str = "") -> None:
         self.lines.append("    " * self._depth + text + (f"    # {note}" if note else ""))
 
     # -- structure -------------------------------------------------------------------------------------------
 
-    def function(self, op: Any) -> None:
+    def function(self, op: ir.Operation) -> None:
         block = op.regions[0].blocks[0]
         names = list(self._arguments) or [_name(a.location) or "arg" for a in block.arguments]
         for argument, name in zip(block.arguments, names, strict=True):
@@ -99,12 +102,12 @@ class _Writer:
         returned = next(o.operation for o in block.operations if o.operation.name == "func.return")
         self._line(f"return {', '.join(self._of(x).text for x in returned.operands)}")
 
-    def _block(self, block: Any) -> None:
+    def _block(self, block: ir.Block) -> None:
         for op in block.operations:
             if op.operation.name not in _SILENT:
                 self._operation(op.operation)
 
-    def _operation(self, op: Any) -> None:
+    def _operation(self, op: ir.Operation) -> None:
         if op.name == "graphc.scan":
             self._scan(op)
         elif op.name == "graphc.check":
@@ -115,7 +118,7 @@ class _Writer:
         elif len(op.results) == 1:
             self._define(op, op.results[0])
 
-    def _define(self, op: Any, result: Any) -> None:
+    def _define(self, op: ir.Operation, result: ir.Value) -> None:
         """Gives a result its text: the expression itself where it is read once, a name otherwise."""
         text = self._expression(op)
         uses = _readers(result)
@@ -145,7 +148,7 @@ class _Writer:
 
     # -- loops -----------------------------------------------------------------------------------------------
 
-    def _scan(self, op: Any) -> None:
+    def _scan(self, op: ir.Operation) -> None:
         block = op.regions[0].blocks[0]
         t = self._unique(_name(block.arguments[0].location) or "t")
         self._texts[block.arguments[0]] = Text(t)
@@ -170,13 +173,13 @@ class _Writer:
         self._taken.discard(t)
         self._loop = outer
 
-    def _state(self, scan: Any, name: str) -> str:
+    def _state(self, scan: ir.Operation, name: str) -> str:
         """What a state is called here: other loops and values may have taken its name."""
         if (scan, name) not in self._states:
             self._states[scan, name] = self._unique(name)
         return self._states[scan, name]
 
-    def _stored(self, op: Any) -> list[tuple[Any, str, str]]:
+    def _stored(self, op: ir.Operation) -> list[tuple[ir.Value, str, str]]:
         """Value, row and note of each row that a declaration stores."""
         t, keep = self._loop.time, op.attributes["keep"].value
         name = self._state(self._loop.scan, op.attributes["state"].value)
@@ -194,17 +197,17 @@ class _Writer:
             stored.append((value, row, "" if write else note))
         return stored
 
-    def _store(self, op: Any) -> None:
+    def _store(self, op: ir.Operation) -> None:
         for value, row, note in self._stored(op):
             if self._of(value).text != row:
                 self._line(f"{row} = {self._of(value).text}", note)
 
     # -- expressions -----------------------------------------------------------------------------------------
 
-    def _of(self, value: Any) -> Text:
+    def _of(self, value: ir.Value) -> Text:
         return self._texts[value]
 
-    def _expression(self, op: Any) -> Text:
+    def _expression(self, op: ir.Operation) -> Text:
         operands = list(op.operands)
         if op.name in _TRANSPARENT:
             return self._of(operands[0])
@@ -217,14 +220,14 @@ class _Writer:
             return rule(op)
         return self._call(op)
 
-    def _call(self, op: Any) -> Text:
+    def _call(self, op: ir.Operation) -> Text:
         name = op.name.partition(".")[2].removeprefix("reduce_").removesuffix("si")
         words = [self._of(x).text for x in op.operands]
         attributes = {k: _attribute(op.attributes[k]) for k in op.attributes if k != "cluster"}
         words += [f"{key}={text}" for key, text in attributes.items() if text != "false"]
         return Text(f"{name}({', '.join(words)})")
 
-    def _infix(self, op: Any, sign: str, binds: int) -> Text:
+    def _infix(self, op: ir.Operation, sign: str, binds: int) -> Text:
         left, right = op.operands
         if sign == "*" and _factor(left)[1] == [0, -1] and _factor(right)[1] == [-1, 0]:
             return Text(f"outer({self._of(_factor(left)[0]).text}, {self._of(_factor(right)[0]).text})")
@@ -236,48 +239,48 @@ class _Writer:
         tight = _is_index(op.results[0].type) and binds > 0
         return Text(f"{a}{sign}{b}" if tight else f"{a} {sign} {b}", binds)
 
-    def _select(self, op: Any) -> Text:
+    def _select(self, op: ir.Operation) -> Text:
         return Text(f"where({', '.join(self._of(x).text for x in op.operands)})")
 
-    def _cmpi(self, op: Any) -> Text:
+    def _cmpi(self, op: ir.Operation) -> Text:
         sign = _COMPARISONS[min(op.attributes["predicate"].value, 5)]
         return Text(f"{self._of(op.operands[0]).within(1)} {sign} {self._of(op.operands[1]).within(1)}", 0)
 
-    def _sqr(self, op: Any) -> Text:
+    def _sqr(self, op: ir.Operation) -> Text:
         return Text(f"{self._of(op.operands[0]).within(4)}**2", 3)
 
-    def _neg(self, op: Any) -> Text:
+    def _neg(self, op: ir.Operation) -> Text:
         return Text(f"-{self._of(op.operands[0]).within(3)}", 2)
 
-    def _dim(self, op: Any) -> Text:
+    def _dim(self, op: ir.Operation) -> Text:
         axis = self._of(op.operands[1]).text
         array = self._of(op.operands[0]).within(_ATOM)
         return Text(f"len({array})" if axis == "0" else f"{array}.shape[{axis}]")
 
-    def _scan_seq(self, op: Any) -> Text:
+    def _scan_seq(self, op: ir.Operation) -> Text:
         return Text(f"{self._of(op.operands[0]).within(_ATOM)}[{self._of(op.operands[1]).text}]")
 
-    def _scan_prev(self, op: Any) -> Text:
+    def _scan_prev(self, op: ir.Operation) -> Text:
         loop = self._loop
         while loop.time != self._of(op.operands[0]).text:
             loop = loop.outer
         row = _shifted(loop.time, op.attributes["tap"].value, loop.reverse)
         return Text(f"{self._state(loop.scan, op.attributes['state'].value)}[{row}]")
 
-    def _scan_trace(self, op: Any) -> Text:
+    def _scan_trace(self, op: ir.Operation) -> Text:
         scan = op.operands[0].owner.operation
         return Text(f"trace({self._state(scan, op.attributes['state'].value)})")
 
-    def _scan_steps(self, op: Any) -> Text:
+    def _scan_steps(self, op: ir.Operation) -> Text:
         return Text("steps()")
 
-    def _broadcast_to(self, op: Any) -> Text:
+    def _broadcast_to(self, op: ir.Operation) -> Text:
         owner = op.operands[0].owner
         if hasattr(owner, "operation") and owner.operation.name == "arith.constant":
             return self._of(op.operands[0])
         return Text(f"broadcast({', '.join(self._of(x).text for x in op.operands)})")
 
-    def _dimshuffle(self, op: Any) -> Text:
+    def _dimshuffle(self, op: ir.Operation) -> Text:
         value, order = _factor(op.results[0])
         kept = [axis for axis in order if axis >= 0]
         text = self._of(value)
@@ -285,7 +288,7 @@ class _Writer:
             return text
         return Text(f"{text.within(_ATOM)}.T" if kept == [1, 0] else f"transpose({text.text}, {kept})")
 
-    def _matmul(self, op: Any) -> Text:
+    def _matmul(self, op: ir.Operation) -> Text:
         sides = []
         for number, name in enumerate(("transpose_a", "transpose_b")):
             value, order = _factor(op.operands[number])
@@ -300,7 +303,7 @@ class _Writer:
         ]
         return Text(" @ ".join(words), 2)
 
-    def _slice(self, op: Any) -> Text:
+    def _slice(self, op: ir.Operation) -> Text:
         source = op.operands[0]
         rank = source.type.rank
         texts = [self._of(x).text for x in list(op.operands)[1:]]
@@ -323,7 +326,7 @@ class _Writer:
         return Text(f"{self._of(source).within(_ATOM)}[{', '.join(parts)}]")
 
 
-def _is_computed(value: Any, block: Any) -> bool:
+def _is_computed(value: ir.Value, block: ir.Block) -> bool:
     """Whether a body computes a value, rather than reads it from somewhere."""
     if not hasattr(value.owner, "operation"):
         return False
@@ -331,7 +334,7 @@ def _is_computed(value: Any, block: Any) -> bool:
     return op.block == block and op.name not in ("graphc.scan_prev", "graphc.scan_seq")
 
 
-def _readers(value: Any) -> list[Any]:
+def _readers(value: ir.Value) -> list[ir.Operation]:
     """The operations that read a value, also through dimshuffles, which are not shown."""
     readers = []
     for use in value.uses:
@@ -340,7 +343,7 @@ def _readers(value: Any) -> list[Any]:
     return readers
 
 
-def _default_name(op: Any, text: str) -> str:
+def _default_name(op: ir.Operation, text: str) -> str:
     if op.name == "graphc.scan_trace":
         return f"{text[6:-1]}_trace"
     return {"graphc.matmul": "product", "graphc.slice": "part", "graphc.broadcast_to": "filled"}.get(
@@ -348,7 +351,7 @@ def _default_name(op: Any, text: str) -> str:
     )
 
 
-def _factor(value: Any) -> tuple[Any, list[int]]:
+def _factor(value: ir.Value) -> tuple[ir.Value, list[int]]:
     """The value that dimshuffles of a value start from, and where its axes went."""
     order = list(range(value.type.rank))
     while hasattr(value.owner, "operation") and value.owner.operation.name == "graphc.dimshuffle":
@@ -369,16 +372,16 @@ def _shifted(t: str, offset: int, reverse: bool) -> str:
     return f"{t}{moved:+d}" if moved else t
 
 
-def _is_index(kind: Any) -> bool:
+def _is_index(kind: ir.Type) -> bool:
     return str(kind) in ("index", "i1", "i64")
 
 
-def _shape_text(kind: Any) -> str:
+def _shape_text(kind: ir.Type) -> str:
     text = str(kind)
     return f": {text[7:].rpartition('x')[0]}" if text.startswith("tensor<") and "x" in text[7:] else ""
 
 
-def _constant(attribute: Any) -> str:
+def _constant(attribute: ir.Attribute) -> str:
     text = str(attribute).rpartition(" : ")[0] or str(attribute)
     text = text.removeprefix("dense<").removesuffix(">")
     try:
@@ -387,14 +390,14 @@ def _constant(attribute: Any) -> str:
         return text
 
 
-def _attribute(attribute: Any) -> str:
+def _attribute(attribute: ir.Attribute) -> str:
     text = str(attribute)
     if text.startswith("array<"):
         return f"[{text.partition(': ')[2].removesuffix('>')}]"
     return text.rpartition(" : ")[0] or text
 
 
-def _name(location: Any) -> str:
+def _name(location: ir.Location) -> str:
     """The name in a location; "" if it has none, or only that of a node."""
     found = re.search(r'loc\("([A-Za-z_]\w*)"(?:\(|\))', str(location))
     return found[1] if found and not re.fullmatch(r"n\d+", found[1]) else ""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
@@ -41,17 +41,17 @@ def rfftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
     return pt.arange(size // 2 + 1) / (size * as_tensor_variable(d))
 
 
-def _shifted(x: Any, axes: Any, what: str, sign: int) -> TensorVariable:
-    x = as_tensor_variable(x)
+def _shifted(x: TensorLike, axes: int | Sequence[int] | None, what: str, sign: int) -> TensorVariable:
+    moved = as_tensor_variable(x)
     if axes is None:
-        axes = range(x.type.ndim)
+        axes = range(moved.type.ndim)
     chosen = [axes] if isinstance(axes, int) else list(axes)
-    for axis in (normalize_axis(a, x.type.ndim, what) for a in chosen):
-        size = size_of(x, axis)
+    for axis in (normalize_axis(a, moved.type.ndim, what) for a in chosen):
+        size = size_of(moved, axis)
         known = known_size(size)
         half = size // 2 if known is None else known // 2
-        x = pt.roll(x, half * sign, axis)
-    return x
+        moved = pt.roll(moved, half * sign, axis)
+    return moved
 
 
 def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None) -> TensorVariable:
