@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from graphc.ir.walk import functions
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
+from graphc_dialects._mlir import ir
 
 # Wider expressions get a name and a line of their own.
 _WIDTH = 44
@@ -27,13 +25,9 @@ _INFIX |= {
     f"graphc.{name}": (sign, 0) for name, sign in (("lt", "<"), ("gt", ">"), ("le", "<="), ("ge", ">="))
 }
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-_TRANSPARENT = {
-    "tensor.cast",
-    "graphc.specify_shape",
-    "arith.index_cast",
-    "tensor.from_elements",
-    "tensor.extract",
-}
+_TRANSPARENT = frozenset(
+    "tensor.cast graphc.specify_shape arith.index_cast tensor.from_elements tensor.extract".split()
+)
 _SILENT = {"graphc.scan_end", "func.return"}
 _ATOM = 9
 
