@@ -47,9 +47,9 @@ def loop(step, **options):
 # The mistake, and pieces of the message: given, expected, what to do.
 BUILDING = {
     "if": (condition, "gt.out", "no value before it is run", "switch(condition, a, b)"),
-    "while": (loop_while, "lt.out", "cannot be a condition", "graphc.while_loop"),
+    "while": (loop_while, "lt.out", "cannot be a condition", "`while_loop`"),
     "and": (lambda: (r > 0) and (r < 1), "gt.out", "cannot be a condition", "&, | and ~"),
-    "for": (lambda: list(x), "x, whose length is not known", "graphc.scan(step, sequences=[...])"),
+    "for": (lambda: list(x), "x, whose length is not known", "scan(step, sequences=[...])"),
     "range": (lambda: range(i), "of i", "no value before it is run", "n_steps"),
     "float": (lambda: float(r), "float() of r", "no value before it is run", "eval()"),
     "math": (lambda: math.exp(r), "of r", "no value before it is run", "functions of graphc.tensor"),

@@ -226,7 +226,7 @@ class TensorOperators(NumpyProtocols):
         if length is None:
             raise TypeError(
                 f"cannot iterate over {self}, whose length is not known before it is run; to loop over its "
-                "rows, use graphc.scan(step, sequences=[...]); to unpack it, give its type a static shape"
+                "rows, loop with `scan(step, sequences=[...])`; to unpack it, give its type a static shape"
             )
         return (self[i] for i in range(length))
 
@@ -237,7 +237,7 @@ class TensorOperators(NumpyProtocols):
         raise TypeError(
             f"{self} has no value before it is run, so it cannot be a condition; write "
             "switch(condition, a, b) or ifelse(condition, a, b) of graphc.tensor for `if`, &, | and "
-            "~ for `and`, `or` and `not`, graphc.while_loop or graphc.scan for `while`"
+            "~ for `and`, `or` and `not`, `while_loop` or `scan` for `while`"
         )
 
 
@@ -264,7 +264,7 @@ class TensorVariable(TensorOperators, Variable):
     __complex__ = _refuse("complex()", "use its astype('complex128'), or eval()")
     __len__ = _refuse("len()", "use its shape[0]")
     __index__ = _refuse(
-        "an integer", "use graphc.tensor.arange or graphc.scan(step, n_steps=...) for range(), or eval()"
+        "an integer", "use graphc.tensor.arange, or `scan(step, n_steps=...)` for range(), or eval()"
     )
 
 
