@@ -263,9 +263,10 @@ class TensorVariable(TensorOperators, Variable):
     __int__ = _refuse("int()", "use its astype('int64'), or eval()")
     __complex__ = _refuse("complex()", "use its astype('complex128'), or eval()")
     __len__ = _refuse("len()", "use its shape[0]")
-    __index__ = _refuse(
-        "an integer", "use graphc.tensor.arange, or `scan(step, n_steps=...)` for range(), or eval()"
-    )
+    if not TYPE_CHECKING:  # for whom only constants are integers
+        __index__ = _refuse(
+            "an integer", "use graphc.tensor.arange, or `scan(step, n_steps=...)` for range(), or eval()"
+        )
 
 
 class TensorConstant(TensorVariable, Constant):
