@@ -65,6 +65,15 @@ class Liveness:
         freed = sum(self._weight[value] for value in self._read[unit] if self._readers[value] == {unit})
         return made - freed
 
+    def rank(self, unit: tuple[str, int]) -> int:
+        """-1 for units that free memory, 0 for those after which as much is in use, 1 for others.
+
+        A sum of what nobody else reads any more, for example, comes before a product that needs as much as it
+        frees: else its operand is kept until the end of all such products. A few elements do not count.
+        """
+        growth = self.growth(unit)
+        return 1 if growth > 0 else -1 if growth <= -UNKNOWN_SIZE else 0
+
     def done(self, unit: tuple[str, int]) -> list[Any]:
         """Says that a unit is done; returns the units whose growth is another now."""
         changed: list[Any] = []

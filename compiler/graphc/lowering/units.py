@@ -42,6 +42,7 @@ class Units:
         self._extra = extra
         self._after = after
         self._operations = [op.operation for op in block.operations]
+        self._positions = {op: number for number, op in enumerate(self._operations)}
         self._members: dict[Unit, list[ir.Operation]] = {}
         self.clusters: dict[int, list[ir.Operation]] = {}
         self._unit_of: list[Unit] = []
@@ -58,7 +59,7 @@ class Units:
 
     def unit_of(self, op: ir.Operation) -> Unit:
         """The unit of an operation of the block."""
-        return self._unit_of[self._operations.index(op)]
+        return self._unit_of[self._positions[op]]
 
     def members_with(self, op: ir.Operation) -> list[ir.Operation]:
         """The operations of an operation's unit."""
@@ -72,8 +73,8 @@ class Units:
         """The members of each unit: Kahn's algorithm, earliest operation first.
 
         Args:
-            kept: values that live in memory of the caller. If given, units after which no more memory is in
-                use than before come as soon as they can.
+            kept: values that live in memory of the caller. If given, units after which less memory is in use
+                than before come as soon as they can, then those after which it is as much.
         """
         needs, first = self._needs()
         users: dict[Unit, list[Unit]] = {unit: [] for unit in needs}
@@ -83,10 +84,10 @@ class Units:
                 users[other].append(unit)
         liveness = None if kept is None else Liveness(self._members, kept)
 
-        def priority(unit: Unit) -> tuple[bool, bool, int, Unit]:
+        def priority(unit: Unit) -> tuple[bool, int, int, Unit]:
             # Nothing may come after the terminator, also what has an effect and no result.
             is_end = unit == self._unit_of[-1]
-            return is_end, liveness is not None and liveness.growth(unit) > 0, first[unit], unit
+            return is_end, 0 if liveness is None else liveness.rank(unit), first[unit], unit
 
         ready = [priority(unit) for unit, count in missing.items() if not count]
         heapq.heapify(ready)

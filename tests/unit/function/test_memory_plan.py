@@ -42,7 +42,8 @@ SIZES = [[64] * 9, [200, 128, 64, 32, 16, 32, 64, 128, 200], [40, 90, 20, 150, 3
 def test_a_perceptron_needs_little_more_than_what_is_alive(sizes: list[int]) -> None:
     plan = perceptron(sizes).memory_plan(*shapes(32, sizes))
     assert plan.alive <= plan.peak <= 1.1 * plan.alive
-    assert plan.peak < 0.65 * plan.total
+    # A product and its tanh of each layer, and two values of each on the way back.
+    assert plan.peak < 0.4 * sum(4 * 8 * 32 * width for width in sizes[1:]) and plan.peak < plan.total
 
 
 def test_numbers_are_those_of_the_layout() -> None:
@@ -68,12 +69,13 @@ def test_shapes_values_and_neither() -> None:
     f = graphc.function([x, w], pt.dot(pt.tanh(pt.dot(x, w)), w))
     unknown = f.memory_plan()
     assert unknown.peak is unknown.total is unknown.alive is None
-    assert [b.shape for b in unknown.buffers] == [("x.shape[0]", "w.shape[1]")] * 2
-    assert [b.bytes for b in unknown.buffers] == [None, None]
+    # The product, and tanh of it in its place.
+    assert [b.shape for b in unknown.buffers] == [("x.shape[0]", "w.shape[1]")]
+    assert [b.bytes for b in unknown.buffers] == [None]
     partly = f.memory_plan((3, 40))
-    assert [b.shape for b in partly.buffers] == [(3, "w.shape[1]")] * 2
+    assert [b.shape for b in partly.buffers] == [(3, "w.shape[1]")]
     for plan in (f.memory_plan((3, 40), (40, 40)), f.memory_plan(np.ones((3, 40)), np.eye(40))):
-        assert [b.bytes for b in plan.buffers] == [960, 960] and plan.total == 1920
+        assert [b.bytes for b in plan.buffers] == [960] and plan.total == 960
 
 
 def test_ops_and_lines() -> None:
@@ -223,3 +225,27 @@ def test_human_sizes() -> None:
         "3.0 TiB",
         "?",
     ]
+
+
+def test_what_nobody_reads_any_more_is_overwritten() -> None:
+    """Results are right where loops compute in the memory of an operand, and where they must not."""
+    rng = np.random.default_rng(0)
+    a, b, c = rng.standard_normal((40, 40)), rng.standard_normal((40, 40)), rng.standard_normal(40)
+    x, y, v = pt.matrix("x"), pt.matrix("y"), pt.vector("v")
+    product = pt.dot(x, y)
+    kept = pt.tanh(product + v)
+    cases = [
+        (pt.dot(kept, y), np.tanh(a @ b + c) @ b, 1),
+        (pt.dot(kept, product), np.tanh(a @ b + c) @ (a @ b), 2),
+        (pt.dot(pt.tanh(product.T), y), np.tanh((a @ b).T) @ b, None),
+        (pt.dot(product * product.sum(axis=0), y), ((a @ b) * (a @ b).sum(axis=0)) @ b, None),
+        (pt.dot(pt.exp(-(product**2)) / pt.exp(product).sum(), y), None, None),
+    ]
+    for result, expected, count in cases:
+        f = graphc.function([x, y, v], result, on_unused_input="ignore")
+        if expected is None:
+            p = a @ b
+            expected = np.exp(-(p**2)) / np.exp(p).sum() @ b
+        np.testing.assert_allclose(f(a, b, c), expected, rtol=1e-10)
+        plan = f.memory_plan(a, b, c)
+        assert count is None or [buffer.shape for buffer in plan.buffers] == [(40, 40)] * count

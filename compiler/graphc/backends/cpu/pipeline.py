@@ -97,6 +97,7 @@ _BUFFER: list[Entry] = [
     ("graphc-hoist-allocations", "one buffer serves all iterations; no stack is taken in a loop"),
     ("graphc-loop-fusion", "row-wise work visits each row once"),
     ("func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=256})", "scalars need no heap"),
+    ("graphc-reuse-operands", "what a loop computes lies where its operand was, if nobody needs that"),
     _PLAN,
     ("graphc-poll-interrupts", "long loops notice Ctrl-C, where that costs nothing"),
 ]

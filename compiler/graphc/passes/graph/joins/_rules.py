@@ -31,6 +31,7 @@ class JoinRules:
 
     def __init__(self) -> None:
         self._known: LinearSizes | None = None
+        self._tiles: dict[ir.Operation, Tile | None] = {}
 
     def table(self) -> RuleTable:
         """The rules by operation."""
@@ -204,7 +205,9 @@ class JoinRules:
         whole = [sizes.of_dim(value, axis) for axis in range(rank)]
         first = last = False
         while update is not None and len(tiles) < MAX_TILES:
-            tile = self._tile(rw, update)
+            if update not in self._tiles:  # each update of a chain is looked at for all that come after it
+                self._tiles[update] = self._tile(rw, update)
+            tile = self._tiles[update]
             if tile is None:
                 return None
             tiles.insert(0, tile)
