@@ -190,6 +190,7 @@ def _is_one_for_each_iteration(address: list[ir.Value], write: ir.Operation, loo
 def _is_range_of(inner: ir.Operation, outer: ir.Operation, variable: ir.Value) -> bool:
     """Whether iterations of a loop give another one ranges that do not overlap."""
     lower, upper = inner.operands[0], inner.operands[1]
+    width: ir.Value | None = None
     if lower == variable:
         width = outer.operands[2]
     elif constant_value(outer.operands[2]) == 1 and _is_made_by(lower, "arith.muli", variable):
