@@ -14,7 +14,7 @@ from graphc_dialects._base import (
     shape_text,
     tensor_types,
 )
-from graphc_dialects._mlir import ext
+from graphc_dialects._mlir import ext, ir
 
 # name -> (number of operands, result rule); rules: same (all types equal), bool (result i1), free (the dtype
 # rule of the compiler's table decides: casts, complex to real, mixed loops).
@@ -53,7 +53,7 @@ _add(3, "free", "switch")
 _add(3, "same", "clip")
 
 
-def broadcast_shape(op: Any, shapes: list[list[int]]) -> list[int] | None:
+def broadcast_shape(op: ir.Operation, shapes: list[list[int]]) -> list[int] | None:
     """Joint shape of operands, in which static ones broadcast; None after reporting a conflict."""
     first = shapes[0]
     if all(shape == first for shape in shapes):
@@ -103,7 +103,7 @@ class Elementwise(GraphcOp):
             return fail(self, f"result dimension {axis} must be {joint[axis]}, but is {result[axis]}")
         return self._verify_elements([type_.element_type for type_ in types], rule)
 
-    def _verify_elements(self, elements: list[Any], rule: str) -> bool:
+    def _verify_elements(self, elements: list[ir.Type], rule: str) -> bool:
         if self._op_name == "switch":
             return self._verify_switch(elements)
         if rule == "free":
@@ -121,7 +121,7 @@ class Elementwise(GraphcOp):
             self, f"result must have element type {elements[0]}, but has {elements[-1]}"
         )
 
-    def _verify_switch(self, elements: list[Any]) -> bool:
+    def _verify_switch(self, elements: list[ir.Type]) -> bool:
         if not is_signless(elements[0], 1):
             return fail(self, f"condition must have element type i1, but has {elements[0]}")
         if elements[1] != elements[2] or elements[1] != elements[3]:
@@ -129,7 +129,7 @@ class Elementwise(GraphcOp):
             return fail(self, f"branches and result must have one element type, but have {given}")
         return True
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size of the first operand that does not broadcast along `dim`."""
         for operand in self.operands:
             if operand.type.shape[dim] != 1:

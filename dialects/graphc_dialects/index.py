@@ -2,7 +2,6 @@
 """Indexing: slices, and integer arrays along one axis."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphc_dialects._base import (
     Flag,
@@ -20,14 +19,14 @@ from graphc_dialects._mlir import ext, ir
 from graphc_dialects.shape import same_elements
 
 
-def _check_bounds(op: Any, tensors: int, rank: int) -> bool:
+def _check_bounds(op: ir.Operation, tensors: int, rank: int) -> bool:
     given = len(op.operands) - tensors
     if given == 3 * rank:
         return True
     return fail(op, f"needs {rank} offsets, sizes and strides ({3 * rank} index operands), but has {given}")
 
 
-def _is_i64(op: Any, type_: Any) -> bool:
+def _is_i64(op: ir.Operation, type_: ir.Type) -> bool:
     if is_signless(type_.element_type, 64):
         return True
     return fail(op, f"indices must have element type i64, but have {type_.element_type}")
@@ -50,7 +49,7 @@ class SliceOp(GraphcOp, name="slice", traits=[ext.Pure]):
             return fail(self, f"result must have rank {rank}, but has rank {len(types[1].shape)}")
         return _check_bounds(self, 1, rank)
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size operand."""
         return self.operands[1 + len(self.results[0].type.shape) + dim]
 
@@ -74,7 +73,7 @@ class UpdateSliceOp(GraphcOp, name="update_slice", traits=[ext.Pure]):
             return fail(self, f"y must have rank {rank}, but has rank {len(types[1].shape)}")
         return _check_bounds(self, 2, rank) and check_shape(self, types[2].shape, types[0].shape)
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size of x."""
         return dim_of(self.operands[0], dim)
 
@@ -98,7 +97,7 @@ class TakeOp(GraphcOp, name="take", traits=[ext.Pure]):
             return False
         return check_shape(self, types[2].shape, shape[:axis] + types[1].shape + shape[axis + 1 :])
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size of the indices inside the replaced axis, else that of x."""
         x, indices = self.operands
         axis, rank = self.attributes["axis"].value, len(indices.type.shape)
@@ -133,6 +132,6 @@ class PutOp(GraphcOp, name="put", traits=[ext.Pure]):
             return fail(self, f"y must have rank {selected}, but has rank {len(types[1].shape)}")
         return check_shape(self, types[3].shape, shape)
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size of x."""
         return dim_of(self.operands[0], dim)

@@ -2,7 +2,6 @@
 """Concatenation."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphc_dialects._base import (
     GraphcOp,
@@ -41,7 +40,7 @@ class JoinOp(GraphcOp, name="join", traits=[ext.Pure]):
         expected[axis] = -1 if expected[axis] < 0 else expected[axis] * (len(types) - 1)
         return check_shape(self, types[-1].shape, expected)
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The sum of sizes along the axis, the first operand's size elsewhere."""
         operands = list(self.operands)
         if dim != self.attributes["axis"].value:
@@ -52,7 +51,7 @@ class JoinOp(GraphcOp, name="join", traits=[ext.Pure]):
         return total
 
 
-def _uncast(value: Any) -> Any:
+def _uncast(value: ir.Value) -> ir.Value:
     """The tensor before the `tensor.cast` that made it joinable: its sizes may be static."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "tensor.cast":

@@ -34,11 +34,11 @@ class Kernel(GraphcOp):
             return fail(self, "all tensors must have the same number of leading dimensions")
         return self._verify_sizes(signature, types, batches)
 
-    def _verify_sizes(self, signature: Signature, types: list[Any], batches: list[list[int]]) -> bool:
-        known: dict[Any, int] = {}
+    def _verify_sizes(self, signature: Signature, types: list[ir.Type], batches: list[list[int]]) -> bool:
+        known: dict[int | str, int] = {}
         count = len(signature.operands)
         for number, core in enumerate((*signature.operands, *signature.results)):
-            names: list[Any] = [*range(len(batches[0])), *core]
+            names: list[int | str] = [*range(len(batches[0])), *core]
             shape = list(types[number].shape)
             if number >= count:
                 if not check_shape(self, shape, [known.get(name, -1) for name in names]):
@@ -51,11 +51,11 @@ class Kernel(GraphcOp):
                 known[name] = max(have, want)
         return True
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """A size of the first result."""
         return self.reify_result(dim, 0)
 
-    def reify_result(self, dim: int, result: int) -> Any:
+    def reify_result(self, dim: int, result: int) -> ir.Value | None:
         """A batch size of the first operand, the size of an operand's core dimension, or a given one."""
         signature = SIGNATURES[self._op_name]
         core = signature.results[result]

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Linear algebra."""
 
-from typing import Any
-
 from graphc_dialects._base import Flag, GraphcOp, Tensor, check_bool, check_shape, dim_of, fail, tensor_types
-from graphc_dialects._mlir import ext
+from graphc_dialects._mlir import ext, ir
 from graphc_dialects.shape import same_elements
 
 
@@ -39,7 +37,7 @@ class MatmulOp(GraphcOp, name="matmul", traits=[ext.Pure]):
         batch = [left if left >= 0 else right for left, right in zip(a[:-2], b[:-2], strict=True)]
         return check_shape(self, types[2].shape, [*batch, a[-2], b[-1]])
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """Rows of a, columns of b, or the batch size."""
         a, b = self.operands
         rank = len(a.type.shape)

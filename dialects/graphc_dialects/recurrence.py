@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Recurrences along the first axis: loops whose every row is a known function of the row before."""
 
-from typing import Any
-
 from graphc_dialects._base import (
     Flag,
     GraphcOp,
@@ -54,7 +52,7 @@ class Recurrence(GraphcOp):
         length = -1 if steps is None else steps + self.attributes["keep_initial"].value
         return check_shape(self, result, [length, *initial[1:]])
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """Rows: the number of steps, and one for the initial row where it is kept. Others: as initial."""
         *_, initial, steps = self.operands
         if dim:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reductions, and operations that normalise along axes."""
 
-from typing import Any
-
 from graphc_dialects._base import (
     Axes,
     GraphcOp,
@@ -18,7 +16,7 @@ from graphc_dialects._base import (
 from graphc_dialects._mlir import ext, ir
 
 
-def _axes(op: Any, rank: int) -> list[int] | None:
+def _axes(op: ir.Operation, rank: int) -> list[int] | None:
     """The `axes` attribute: ascending, distinct and in range; None after reporting otherwise."""
     axes = array(op, "axes")
     if axes is None:
@@ -29,7 +27,7 @@ def _axes(op: Any, rank: int) -> list[int] | None:
     return axes
 
 
-def _kept(op: Any, dim: int, removed: list[int]) -> int:
+def _kept(op: ir.Operation, dim: int, removed: list[int]) -> int:
     rank = len(op.operands[0].type.shape)
     return [axis for axis in range(rank) if axis not in removed][dim]
 
@@ -54,7 +52,7 @@ class Reduction(GraphcOp):
             )
         return check_shape(self, types[1].shape, kept)
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size of the axis that result dimension `dim` was."""
         return dim_of(self.operands[0], _kept(self, dim, list(self.attributes["axes"])))
 
@@ -123,7 +121,7 @@ class ArgReduction(GraphcOp):
             return fail(self, f"result must have element type i64, but has {types[1].element_type}")
         return check_shape(self, types[1].shape, shape[:axis] + shape[axis + 1 :])
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size of the axis that result dimension `dim` was."""
         return dim_of(self.operands[0], _kept(self, dim, [self.attributes["axis"].value]))
 
@@ -159,7 +157,7 @@ class Normalisation(GraphcOp):
             )
         return check_shape(self, types[1].shape, types[0].shape)
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size of the operand."""
         return dim_of(self.operands[0], dim)
 

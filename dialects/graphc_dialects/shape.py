@@ -18,7 +18,7 @@ from graphc_dialects._base import (
 from graphc_dialects._mlir import ext, ir
 
 
-def same_elements(op: Any, types: list[Any]) -> bool:
+def same_elements(op: ir.Operation, types: list[ir.Type]) -> bool:
     """Whether all types have one element type; reports it otherwise."""
     if all(type_.element_type == types[0].element_type for type_ in types):
         return True
@@ -70,7 +70,7 @@ class DimshuffleOp(GraphcOp, name="dimshuffle", traits=[ext.Pure]):
                 return fail(self, f"dropped axis {axis} must have static size 1")
         return check_shape(self, types[1].shape, [1 if axis == -1 else shape[axis] for axis in order])
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size of the axis that `order` puts there."""
         return dim_of(self.operands[0], list(self.attributes["order"])[dim])
 
@@ -78,7 +78,7 @@ class DimshuffleOp(GraphcOp, name="dimshuffle", traits=[ext.Pure]):
 class Sized(GraphcOp):
     """Base of operations whose result shape is given by index operands after `x`."""
 
-    def verify_sizes(self) -> list[Any] | None:
+    def verify_sizes(self) -> list[ir.Type] | None:
         """Types of x and the result, or None after reporting a wrong number of sizes or element type."""
         types = tensor_types(self, 1)
         if types is None or not same_elements(self, types):
@@ -89,7 +89,7 @@ class Sized(GraphcOp):
             return None
         return types
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The size operand."""
         return self.operands[1 + dim]
 
@@ -173,6 +173,6 @@ class IotaOp(GraphcOp, name="iota", traits=[ext.Pure]):
             return fail(self, "start and step must be 0-d")
         return check_shape(self, types[2].shape, [-1])
 
-    def reify_dynamic(self, dim: int) -> Any:
+    def reify_dynamic(self, dim: int) -> ir.Value | None:
         """The length operand."""
         return self.operands[2]

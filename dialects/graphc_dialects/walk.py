@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from graphc_dialects._mlir import ir
 
 
 def walk(root: ir.Operation) -> list[ir.Operation]:
     """All operations below `root`, in order, without the cost of wrapping each in its class."""
-    found: list[Any] = []
+    found: list[ir.Operation] = []
     append, advance = found.append, ir.WalkResult.ADVANCE
 
-    def visit(op: ir.Operation) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         append(op)
         return advance
 
@@ -24,10 +23,10 @@ def walk(root: ir.Operation) -> list[ir.Operation]:
 
 def walk_for(root: ir.Operation, names: Collection[str]) -> list[ir.Operation]:
     """The operations of these names below `root`, in order: cheaper than to look through `walk(root)`."""
-    found: list[Any] = []
+    found: list[ir.Operation] = []
     advance = ir.WalkResult.ADVANCE
 
-    def visit(op: ir.Operation) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in names:
             found.append(op)
         return advance

@@ -47,7 +47,7 @@ class LazyProgram:
         if missing:
             raise LinkError(f"no step computes the values {missing}, which are neither inputs nor constants")
 
-    def __call__(self, values: Sequence[Any], wanted: Sequence[int] | None = None) -> list[Any]:
+    def __call__(self, values: Sequence[object], wanted: Sequence[int] | None = None) -> list[Any]:
         outputs = self._outputs if wanted is None else [self._outputs[i] for i in wanted]
         registers = self._registers
         try:
@@ -129,7 +129,7 @@ class _Call:
         if not record.overwrites or all(self._done[other] for other in record.readers):
             return program._calls[step]()
         # Others may still have to read what this step overwrites, so it works on copies.
-        held: list[tuple[Register, Any]] = []
+        held: list[tuple[Register, object]] = []
         for position in record.overwrites:
             register = program._registers[record.reads[position]]
             held.append((register, register[0]))

@@ -77,7 +77,7 @@ class Layout:
     steps: Sequence[Step]
     inputs: Sequence[int]
     outputs: Sequence[int]
-    constants: dict[int, Any] = field(default_factory=dict)
+    constants: dict[int, object] = field(default_factory=dict)
 
 
 class Frame:
@@ -93,7 +93,7 @@ class Frame:
         ([3.0], [True], [False])
     """
 
-    def __init__(self, inputs: Sequence[int], constants: dict[int, Any]) -> None:
+    def __init__(self, inputs: Sequence[int], constants: dict[int, object]) -> None:
         self.registers: dict[int, Register] = {number: [value] for number, value in constants.items()}
         self.flags: dict[int, Flag] = {number: [True] for number in constants}
         for number in inputs:
@@ -141,7 +141,7 @@ class _Linker:
         """Links a program for the first call; arguments as in `link`."""
         self._pool.append(self.link(frame, thunks))
 
-    def __call__(self, values: Sequence[Any], wanted: Sequence[int] | None = None) -> list[Any]:
+    def __call__(self, values: Sequence[object], wanted: Sequence[int] | None = None) -> list[Any]:
         """Runs a program.
 
         Args:
@@ -161,7 +161,7 @@ class _Linker:
     def _thunks(self, frame: Frame) -> list[Thunk]:
         return [frame.link(step.make, step.reads, step.writes) for step in self.layout.steps]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"layout": self.layout, "_pool": []}
 
 
@@ -268,7 +268,7 @@ class EagerProgram:
         self._ends = [frame.register(n) for n in {*layout.inputs, *layout.outputs} - set(layout.constants)]
         self._all = [cell for number, cell in frame.registers.items() if number not in layout.constants]
 
-    def __call__(self, values: Sequence[Any], wanted: Sequence[int] | None = None) -> list[Any]:
+    def __call__(self, values: Sequence[object], wanted: Sequence[int] | None = None) -> list[Any]:
         try:
             if len(values) != len(self._inputs):
                 raise TypeError(f"the program has {len(self._inputs)} inputs, got {len(values)} values")

@@ -127,7 +127,7 @@ class _Content:
             self._executables[name] = made(Artifact(manifest, bytes(code)))
         return self._executables[name]
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _content, (bytes(self.container.whole), self.target, self._check_all)
 
 
@@ -230,7 +230,7 @@ class Module(Mapping[str, "LoadedFunction"]):
     def __repr__(self) -> str:
         return f"<graphc_runtime.Module of {', '.join(self)} for {self.target}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _module, (self._content, dict(self.state))
 
 
@@ -356,7 +356,7 @@ class LoadedFunction(NativeCallable):
     def __repr__(self) -> str:
         return f"<graphc_runtime function {self.__name__}{self.__signature__}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _function, (self._module, self.__name__)
 
 

@@ -7,7 +7,7 @@ import ctypes
 import hashlib
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from graphc_runtime import layout, symbols
 from graphc_runtime import threads as threads  # finds the symbols of the pool
@@ -18,6 +18,9 @@ from graphc_runtime.executable import Executable, Where
 from graphc_runtime.kernel import Kernel, MachineKernel, OnError
 from graphc_runtime.loader import load_object
 from graphc_runtime.worker import apart
+
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Register
 
 _METH_FASTCALL_KEYWORDS = 0x82
 _ENTRIES = {"struct": "graphc_entry", "buffer": "graphc_entry_buffer"}
@@ -102,8 +105,8 @@ class MachineCode(Executable):
 
     def bind(
         self,
-        cells: Sequence[list[Any]] = (),
-        fallback: Callable[..., Any] | None = None,
+        cells: Sequence[Register] = (),
+        fallback: Callable[..., object] | None = None,
         on_error: OnError | None = None,
         *,
         where: Where | None = None,
@@ -123,8 +126,8 @@ class MachineCode(Executable):
 
     def native_self(
         self,
-        cells: Sequence[list[Any]] = (),
-        fallback: Callable[..., Any] | None = None,
+        cells: Sequence[Register] = (),
+        fallback: Callable[..., object] | None = None,
         on_error: OnError | None = None,
         *,
         where: Where | None = None,

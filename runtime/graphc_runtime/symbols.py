@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -34,11 +33,11 @@ DTYPES = (
 )
 
 # The singletons that arrays made by NumPy share; keeping them here keeps their addresses valid.
-DESCRIPTORS: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in DTYPES}
+DESCRIPTORS: dict[str, np.dtype] = {name: np.dtype(name) for name in DTYPES}
 _INTERNED: dict[str, str] = {}
 _REGISTERED: dict[str, int] = {}
 _KNOWN: dict[str, int] = {}
-_ALIVE: list[Any] = []
+_ALIVE: list[object] = []
 
 
 def resolve(name: str) -> int:
@@ -68,7 +67,7 @@ def optional(name: str) -> int | None:
         return None
 
 
-def register(name: str, address: int, keep_alive: Any = None) -> None:
+def register(name: str, address: int, keep_alive: object = None) -> None:
     """Makes `name` resolve to `address` in objects loaded from now on.
 
     Args:
@@ -173,14 +172,14 @@ def _special(name: str) -> int | None:
     return None
 
 
-def _capsule_name(capsule: Any) -> bytes:
+def _capsule_name(capsule: object) -> bytes:
     name = ctypes.pythonapi["PyCapsule_GetName"]
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     found: bytes = name(capsule)
     return found
 
 
-def _capsule_pointer(capsule: Any) -> int:
+def _capsule_pointer(capsule: object) -> int:
     get = ctypes.pythonapi["PyCapsule_GetPointer"]
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return int(get(capsule, _capsule_name(capsule)))

@@ -132,7 +132,9 @@ class _OfMany(Thunk):
 class _OfOne(_OfMany):
     __slots__ = ("_first",)
 
-    def __init__(self, function: Callable[..., Any], inputs: Any, output: Any, computed: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], inputs: Sequence[Register], output: Register, computed: Flag
+    ) -> None:
         super().__init__(function, inputs, output, computed)
         self._first: Register = inputs[0]
 
@@ -144,7 +146,9 @@ class _OfOne(_OfMany):
 class _OfTwo(_OfOne):
     __slots__ = ("_second",)
 
-    def __init__(self, function: Callable[..., Any], inputs: Any, output: Any, computed: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], inputs: Sequence[Register], output: Register, computed: Flag
+    ) -> None:
         super().__init__(function, inputs, output, computed)
         self._second: Register = inputs[1]
 

@@ -12,6 +12,7 @@ from graphc.array_api.types import as_array, check_device
 from graphc.config import config
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -62,7 +63,7 @@ def asarray(
     return x if dtype is None else pt.cast(x, _name(dtype))
 
 
-def from_dlpack(x: Any, /, *, device: str | None = None, copy: Any = None) -> TensorVariable:
+def from_dlpack(x: np.ndarray, /, *, device: str | None = None, copy: Any = None) -> TensorVariable:
     """A constant with the elements of another library's array."""
     check_device(device)
     return pt.constant(np.from_dlpack(x))
@@ -80,14 +81,14 @@ def zeros(shape: SizeLike, *, dtype: DTypeLike | None = None, device: str | None
     return pt.zeros(shape, _name(dtype))
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> TensorVariable:
+def ones(shape: SizeLike, *, dtype: DTypeLike | None = None, device: Any = None) -> TensorVariable:
     """Ones."""
     check_device(device)
     return pt.ones(shape, _name(dtype))
 
 
 def full(
-    shape: Any, fill_value: TensorLike, *, dtype: DTypeLike | None = None, device: str | None = None
+    shape: SizeLike, fill_value: TensorLike, *, dtype: DTypeLike | None = None, device: str | None = None
 ) -> TensorVariable:
     """An array filled with a value."""
     check_device(device)
@@ -118,7 +119,7 @@ def ones_like(
     return pt.ones_like(x, _name(dtype))
 
 
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+def full_like(x: Variable, /, fill_value: Any, *, dtype: str | None = None, device: Any = None) -> Any:
     """An array of the same shape filled with a value."""
     check_device(device)
     return pt.full_like(x, fill_value, _name(dtype))

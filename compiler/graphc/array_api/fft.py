@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _along_axis(name: str) -> Any:
-    def transform(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+    def transform(x: TensorLike, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
         return getattr(transforms, name)(x, n, axis, norm)
 
     transform.__name__ = transform.__qualname__ = name
@@ -42,7 +42,9 @@ def _along_axis(name: str) -> Any:
 
 
 def _along_axes(name: str) -> Any:
-    def transform(x: TensorLike, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+    def transform(
+        x: TensorLike, /, *, s: TensorLike | None = None, axes: AxisLike = None, norm: str = "backward"
+    ) -> Any:
         return getattr(transforms, name)(x, s, axes, norm)
 
     transform.__name__ = transform.__qualname__ = name

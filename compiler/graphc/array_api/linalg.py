@@ -47,30 +47,30 @@ __all__ = [
 class EighResult(NamedTuple):
     """Eigenvalues and eigenvectors."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Variable
+    eigenvectors: Variable
 
 
 class QRResult(NamedTuple):
     """The factors of ``x = Q @ R``."""
 
-    Q: Any
-    R: Any
+    Q: Variable
+    R: Variable
 
 
 class SlogdetResult(NamedTuple):
     """Sign and logarithm of the absolute value of a determinant."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Variable
+    logabsdet: Variable
 
 
 class SVDResult(NamedTuple):
     """The factors of ``x = U @ diag(S) @ Vh``."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Variable
+    S: Variable
+    Vh: Variable
 
 
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> TensorVariable:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import graphc.tensor as pt
 from graphc.tensor import linalg
@@ -25,7 +25,7 @@ def matrix_transpose(x: TensorLike, /) -> TensorVariable:
     return pt.matrix_transpose(x)
 
 
-def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: Any = 2) -> TensorVariable:
+def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: int = 2) -> TensorVariable:
     """Sums of products over pairs of axes."""
     return pt.tensordot(x1, x2, axes)
 

@@ -67,7 +67,7 @@ def repeat(x: TensorLike, repeats: TensorLike, /, *, axis: AxisLike = None) -> T
     return pt.repeat(x, repeats, axis)
 
 
-def reshape(x: TensorLike, /, shape: Any, *, copy: Any = None) -> TensorVariable:
+def reshape(x: TensorLike, /, shape: Sequence[int], *, copy: Any = None) -> TensorVariable:
     """The elements in another shape."""
     return pt.reshape(x, shape)
 
@@ -107,5 +107,5 @@ def tile(x: TensorLike, repetitions: Any, /) -> TensorVariable:
 
 def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[TensorVariable, ...]:
     """The slices along an axis of static size."""
-    moved: Any = pt.moveaxis(as_array(x), axis, 0)
+    moved: TensorVariable = pt.moveaxis(as_array(x), axis, 0)
     return builtins.tuple(moved)

@@ -78,24 +78,24 @@ def argsort(
 class UniqueAll(NamedTuple):
     """Distinct values, where each is first, where each element's value is, and how often each occurs."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Variable
+    indices: Variable
+    inverse_indices: Variable
+    counts: Variable
 
 
 class UniqueCounts(NamedTuple):
     """Distinct values and how often each occurs."""
 
-    values: Any
-    counts: Any
+    values: Variable
+    counts: Variable
 
 
 class UniqueInverse(NamedTuple):
     """Distinct values, and where each element's value is among them."""
 
-    values: Any
-    inverse_indices: Any
+    values: Variable
+    inverse_indices: Variable
 
 
 def _inverse(x: TensorVariable, found: TensorVariable) -> TensorVariable:

@@ -75,7 +75,7 @@ def prod(
     return pt.prod(x, axis, _name(dtype), keepdims)
 
 
-def _spread(x: Any, axis: AxisLike, correction: float, keepdims: bool) -> TensorVariable:
+def _spread(x: TensorLike, axis: AxisLike, correction: float, keepdims: bool) -> TensorVariable:
     if isinstance(correction, int) or float(correction).is_integer():
         return pt.var(x, axis, int(correction), keepdims)
     x = as_array(x)

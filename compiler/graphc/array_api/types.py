@@ -11,7 +11,8 @@ import graphc.tensor as pt
 from graphc.graph.tensor.convert import as_tensor_variable
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -91,12 +92,12 @@ def broadcast_arrays(*arrays: TensorLike) -> list[TensorVariable]:
     return list(pt.broadcast_arrays(*arrays))
 
 
-def broadcast_to(x: TensorLike, /, shape: Any) -> TensorVariable:
+def broadcast_to(x: TensorLike, /, shape: SizeLike) -> TensorVariable:
     """An array broadcast to a shape."""
     return pt.broadcast_to(x, shape)
 
 
-def _dtype(x: Any) -> Any:
+def _dtype(x: Variable) -> Any:
     """The dtype of a variable or an array; dtypes and Python numbers stay."""
     return x if isinstance(x, np.dtype | type) or not hasattr(x, "dtype") else np.dtype(x.dtype)
 

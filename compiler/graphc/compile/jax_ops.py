@@ -71,7 +71,7 @@ class JaxFunction(Op):
             outputs.append(TensorType(np.dtype(one.dtype).name, shape).make_variable())
         return Apply(self, variables, outputs)
 
-    def _result_types(self, variables: Sequence[Any], size: int) -> list[Any]:
+    def _result_types(self, variables: Sequence[Variable], size: int) -> list[Any]:
         jax = _jax()
         shapes = [tuple(size if n is None else n for n in x.type.shape) for x in variables]
         with _exact():
@@ -112,7 +112,9 @@ class JaxFunction(Op):
         found = dict(zip(wanted, op(*inputs, *given, return_list=True), strict=True))
         return [found.get(i) for i in range(len(inputs))]
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
         """By ``jax.vmap``."""
         op = JaxFunction(_Vmap(self.function, tuple(batched)), f"batch of {self.name}")
         found: list[Variable] = op(*inputs, return_list=True)
@@ -172,7 +174,7 @@ class _Flat(_Transformed):
 
     def __init__(self, function: Function, structure: Any) -> None:
         super().__init__(function, structure)
-        self.result: Any = None
+        self.result: Variable | None = None
 
     def __call__(self, *leaves: Any) -> Any:
         tree = _jax().tree_util

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ import graphc
 from graphc.function.types import Function
 from graphc.graph.basic import Variable
 from graphc.interop.derivatives import is_smooth, pullback_graph
+
+if TYPE_CHECKING:
+    pass
 
 try:
     import jax
@@ -99,12 +102,12 @@ class _Called:
         """Results for JAX's arrays or tracers, with derivatives in reverse mode."""
         differentiable = jax.custom_vjp(self._forward)
         differentiable.defvjp(lambda *values: (self(*values), values), self._backward)
-        results: list[Any] = differentiable(*given)
+        results: list[Variable] = differentiable(*given)
         return results
 
     def _forward(self, *given: Any) -> list[Any]:
         kinds = self._result_types(given)
-        results: list[Any] = jax.pure_callback(
+        results: list[Variable] = jax.pure_callback(
             lambda *values: self._call(kinds, *values), kinds, *given, vmap_method="broadcast_all"
         )
         return results

@@ -119,7 +119,11 @@ def cast(tensor: Any, tensor_type: Any) -> Any:
 
 
 def declare(
-    op: Any, symbol: str, types: Sequence[ir.Type | str], results: Sequence[ir.Type], attributes: str = ""
+    op: ir.Module | ir.Operation,
+    symbol: str,
+    types: Sequence[ir.Type | str],
+    results: Sequence[ir.Type],
+    attributes: str = "",
 ) -> ir.Operation | None:
     """Declares a function in the module around an operation, once; returns it if it was there.
 

@@ -261,7 +261,7 @@ class DimKeys:
                 keys.append(self.shape(operands[place[0]])[place[1]])
         return keys
 
-    def _is_elementwise(self, operands: list[Any], rank: int) -> bool:
+    def _is_elementwise(self, operands: list[ir.Value], rank: int) -> bool:
         types = [operand.type for operand in operands]
         return all(isinstance(type_, ir.RankedTensorType) and type_.rank == rank for type_ in types)
 

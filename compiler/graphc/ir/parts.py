@@ -14,9 +14,9 @@ from graphc_dialects._mlir import ir
 class Part(NamedTuple):
     """What is taken along one axis: index values, and the size if it is static (else negative)."""
 
-    offset: Any
-    size: Any
-    stride: Any
+    offset: ir.Value
+    size: ir.Value
+    stride: ir.Value
     static: int
 
 

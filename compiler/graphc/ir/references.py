@@ -62,7 +62,7 @@ def elementwise_reference(name: str) -> Reference:
     return ROWS[name].reference
 
 
-def kernel_reference(op: ir.Operation, operands: list[Any]) -> list[Any]:
+def kernel_reference(op: ir.Operation, operands: list[ir.Value]) -> list[Any]:
     """The results of a kernel operation, in the dtypes of its result types."""
     found = find(op.name[7:]).reference(attributes_of(op), *operands)
     values = found if isinstance(found, tuple) else (found,)

@@ -6,10 +6,13 @@ bits: LLVM would not vectorise them otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    pass
 
 # LLVM's vectoriser takes loops of fewer iterations with masks or not at all; it has four lanes at least.
 _SHORT, _LANES = 16, 4
@@ -67,7 +70,7 @@ def _apart(values: Sequence[ir.Value]) -> list[ir.Value]:
     return parts
 
 
-def _together(parts: list[Any], kinds: Sequence[Any]) -> list[Any]:
+def _together(parts: list[ir.Value], kinds: list[ir.Type]) -> list[Any]:
     values, rest = [], iter(parts)
     for kind in kinds:
         if isinstance(kind, ir.ComplexType):

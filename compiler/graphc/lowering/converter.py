@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Set
 from contextlib import nullcontext
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import REDUCTIONS, static_shape
@@ -30,6 +30,9 @@ from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.lowering.units import Units
 from graphc_dialects._mlir import ir
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class FunctionConverter:
     """The state of one conversion.
@@ -47,7 +50,7 @@ class FunctionConverter:
         self._old, self._device = old, device
         self.donations = donations
         self.is_ending = False
-        self._values: dict[Any, Any] = {}
+        self._values: dict[ir.Value, ir.Value] = {}
         self._scalars: dict[ir.Value, Scalar] = {}
         self._sizes: dict[ir.Value, list[ir.Value]] = {}
         self._members: dict[int, list[ir.Operation]] = {}
@@ -243,7 +246,7 @@ class FunctionConverter:
         self._old.operation.erase()
         new.attributes["sym_name"] = ir.StringAttr.get(name)
 
-    def _name_arguments(self, old: list[Any], new: list[Any]) -> None:
+    def _name_arguments(self, old: Sequence[ir.Value], new: list[ir.Value]) -> None:
         """Says what arguments and buffers of results are; a donated argument is the buffer of its result."""
         self._values.update(zip(old, new[: len(old)], strict=True))
         self.outputs = new[len(old) :]

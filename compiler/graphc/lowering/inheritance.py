@@ -7,8 +7,6 @@ is computed there.
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.kinds import REDUCTIONS
 from graphc.ir.scan_view import is_trace
 from graphc.ir.views import GATHERS, INLINED, UPDATES
@@ -69,7 +67,7 @@ def computed_with(value: ir.Value) -> list[ir.Value]:
 def _read_with(op: ir.Operation) -> list[ir.Value]:
     """What an operation, or the cluster that it is the last of, reads."""
     number = _cluster(op.operation)
-    found: dict[Any, None] = {}
+    found: dict[ir.Value, None] = {}
     pending = [op.operation]
     seen = set(pending)
     while pending:

@@ -9,12 +9,15 @@ they free these; done at the end, every operand is kept until then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.kinds import static_shape
 from graphc.ir.views import COUNTS, INLINED, RENAMES
 from graphc.ir.walk import inputs_of
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    pass
 
 # Operations whose result is their first operand's memory.
 ALIASES = frozenset({*INLINED, *RENAMES})
@@ -76,7 +79,7 @@ class Liveness:
 
     def done(self, unit: tuple[str, int]) -> list[Any]:
         """Says that a unit is done; returns the units whose growth is another now."""
-        changed: list[Any] = []
+        changed: list[ir.Type] = []
         for value in self._read[unit]:
             readers = self._readers[value]
             readers.discard(unit)

@@ -87,7 +87,7 @@ class _Stack:
 
 def cheap_chain(value: ir.Value) -> list[ir.Operation]:
     """The operations that compute a value from arrays in memory if they are few and cheap, else none."""
-    chain: list[Any] = []
+    chain: list[ir.Operation] = []
     pending = [value]
     while pending:
         owner = pending.pop().owner

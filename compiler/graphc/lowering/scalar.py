@@ -37,7 +37,7 @@ class Scalar:
         dtype: what the bits mean (signedness is not in the MLIR type).
     """
 
-    value: Any
+    value: ir.Value
     dtype: np.dtype
 
 

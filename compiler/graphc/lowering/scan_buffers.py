@@ -85,7 +85,7 @@ class Stack:
         return build.cast(value, tensor_type)
 
 
-def allocate(tensor_type: ir.Type, sizes: list[Any]) -> ir.Value:
+def allocate(tensor_type: ir.Type, sizes: list[int | ir.Value] | list[int] | list[ir.Value]) -> ir.Value:
     """A new buffer for a tensor of storage type; of `sizes`, one per dimension, the dynamic ones are used.
 
     A size may be a number where the type does not know it.
@@ -183,7 +183,7 @@ def _is_ambiguous(shape: list[int]) -> bool:
     return 1 in shape[1:] and min(shape[1:]) < 0
 
 
-def _without_first_axis(view: ir.Value) -> Any:
+def _without_first_axis(view: ir.Value) -> ir.Value:
     """A memref without its first axis, which has size 1."""
     kind = ir.MemRefType(view.type)
     shape, strides = list(kind.shape), kind.get_strides_and_offset()[0]

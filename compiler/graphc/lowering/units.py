@@ -108,7 +108,7 @@ class Units:
 
     def _needs(self) -> tuple[dict[Unit, set[Unit]], dict[Unit, int]]:
         """The units each unit depends on, and the position of its first operation."""
-        made_by: dict[Any, Unit] = {}
+        made_by: dict[ir.Value, Unit] = {}
         needs: dict[Unit, set[Unit]] = {}
         first: dict[Unit, int] = {}
         last_check: Unit | None = None

@@ -87,7 +87,7 @@ def write_value(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 @lowers("graphc.join")
-def join(context: Any, op: Any) -> None:
+def join(context: Any, op: ir.Operation) -> None:
     """A join whose operands are not written in place: each is copied, or computed if it is a view."""
     result = op.results[0]
     axis = axis_of(op)

@@ -93,7 +93,7 @@ class _Batch:
         self.levels = range(max(self.depth.values(), default=0))
         # For each level the variables that vary along it, and its size.
         self.varying: list[list[Variable]] = []
-        self.sizes: list[Any] = []
+        self.sizes: list[Variable] = []
         for level in self.levels:
             self._add_level(level)
 

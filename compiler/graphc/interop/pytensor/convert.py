@@ -48,10 +48,10 @@ class Converter:
     """
 
     def __init__(self, parent: Converter | None = None) -> None:
-        self._known: dict[Variable, Any] = {}
-        self._nodes: dict[Any, Values] = {}
+        self._known: dict[Variable, Variable] = {}
+        self._nodes: dict[Variable, Values] = {}
         self._shared: dict[Variable, Converted] = {} if parent is None else parent._shared
-        self._constants: dict[Any, Any] = {} if parent is None else parent._constants
+        self._constants: dict[Variable, Variable] = {} if parent is None else parent._constants
 
     def __getitem__(self, variable: Variable) -> Any:
         """What stands for a variable: a variable of graphc, a slice, or None."""
@@ -64,7 +64,7 @@ class Converter:
         self._known[variable] = made = new_input(variable)
         return made
 
-    def bind(self, variables: Iterable[Variable], values: Iterable[Any]) -> None:
+    def bind(self, variables: Iterable[Variable], values: Iterable[Variable]) -> None:
         """Says what stands for variables, before a graph that reads them is converted."""
         self._known.update(zip(variables, values, strict=True))
 
@@ -152,7 +152,7 @@ def _refined(variable: Variable, result: Any) -> Any:
     return result
 
 
-def real_cast(x: Any, dtype: str) -> Any:
+def real_cast(x: Variable, dtype: str) -> Any:
     """A cast that drops imaginary parts without a word, as PyTensor's does."""
     if x.type.dtype.startswith("complex") and not dtype.startswith("complex"):
         x = pt.real(x)

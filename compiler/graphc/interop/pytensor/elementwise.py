@@ -18,6 +18,7 @@ from graphc.interop.pytensor.stable import negative, product, quotient, summed, 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
+    from graphc.graph.tensor.like import TensorLike
     from graphc.interop.pytensor.convert import Result
 
 # Scalar ops of PyTensor and the functions of the same meaning.
@@ -160,7 +161,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if name in ("Add", "Mul"):
         kept = accumulated if accumulated.startswith("complex") else dtype
 
-        def reduced(v: Any) -> Any:
+        def reduced(v: TensorLike) -> Any:
             return (pt.sum if name == "Add" else pt.prod)(v, axis=axis, dtype=kept, acc_dtype=accumulated)
 
         axes = tuple(i % x.type.ndim for i in axis) if x.type.ndim else ()

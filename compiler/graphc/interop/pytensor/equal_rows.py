@@ -7,7 +7,7 @@ PyTensor's batches of ops that take sizes have a row of sizes for each element, 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphc.ops.elementwise import Elementwise
 from graphc.ops.reshape import BroadcastTo, SpecifyShape
 from graphc.ops.shape import MakeVector, Shape, Shape_i
 from graphc.ops.subtensor import Subtensor
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
 
 # Deeper expressions are not looked into.
 _DEPTH = 16
@@ -83,7 +86,7 @@ def _known(x: Any) -> Any:
     return settled(x)
 
 
-def settled(x: Any, depth: int = _STEPS) -> Any:
+def settled(x: Variable, depth: int = _STEPS) -> Any:
     """A variable that is computed from constants and static sizes as a constant; others as they are."""
     node = x.owner
     if node is None or not depth:
@@ -98,6 +101,6 @@ def settled(x: Any, depth: int = _STEPS) -> Any:
     inputs = [settled(v, depth - 1) for v in node.inputs]
     if not all(isinstance(v, Constant) for v in inputs):
         return x
-    cell: list[Any] = [None]
+    cell: list[Variable | None] = [None]
     node.op.perform(node, [v.data for v in inputs], [cell])
     return pt.constant(np.asarray(cell[0], x.type.numpy_dtype))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pytensor.graph.basic import Apply as PyTensorApply
@@ -16,6 +16,11 @@ from graphc.graph.basic import Apply
 from graphc.graph.op import Op
 from graphc.interop.pytensor.types import is_generator, is_tensor, new_type
 from graphc_runtime.generators import generator_of, state_of
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class PyTensorNode(Op):
@@ -59,7 +64,7 @@ class PyTensorNode(Op):
             storage[0] = _from_pytensor(variable, result)
 
 
-def _to_pytensor(variable: Any, value: Any) -> Any:
+def _to_pytensor(variable: Any, value: TensorLike) -> Any:
     if is_generator(variable.type):
         return generator_of(value) if isinstance(value, np.ndarray) else value
     if isinstance(variable.type, ScalarType):
@@ -67,7 +72,7 @@ def _to_pytensor(variable: Any, value: Any) -> Any:
     return value
 
 
-def _from_pytensor(variable: Any, value: Any) -> Any:
+def _from_pytensor(variable: Any, value: TensorVariable) -> Any:
     if is_generator(variable.type):
         return state_of(value)
     if not is_tensor(variable.type):
@@ -78,7 +83,7 @@ def _from_pytensor(variable: Any, value: Any) -> Any:
     return np.asarray(value, dtype=dtype)
 
 
-def run_in_python(node: PyTensorApply, inputs: Sequence[Any], reason: str) -> list[Any]:
+def run_in_python(node: PyTensorApply, inputs: Sequence[Variable], reason: str) -> list[Any]:
     """The results of a node of PyTensor, computed in Python when the graph runs.
 
     Args:
@@ -89,7 +94,7 @@ def run_in_python(node: PyTensorApply, inputs: Sequence[Any], reason: str) -> li
     Raises:
         TypeError: the op has inputs that are computed and that graphc has no type for, or no ``perform``.
     """
-    constants: dict[int, Any] = {}
+    constants: dict[int, Variable] = {}
     tensors = []
     for i, (value, variable) in enumerate(zip(inputs, node.inputs, strict=True)):
         if isinstance(variable.type, (NoneTypeT, SliceType)):

@@ -18,7 +18,7 @@ import re
 import types
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor
@@ -36,6 +36,9 @@ from pytensor.tensor.type_other import NoneTypeT, SliceType
 
 from graphc.backends.toolchain import toolchain
 from graphc.config import config
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 # Whose classes and functions are what their version says.
 _PACKAGES = ("pytensor", "pymc", "pymc_extras", "numpy", "builtins")
@@ -93,9 +96,9 @@ class _Description:
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
-        self._kept: list[Any] = []
+        self._kept: list[Variable] = []
 
-    def _once(self, value: Any, text: str) -> str:
+    def _once(self, value: TensorLike, text: str) -> str:
         """A short text for a long one; the value is kept, so that its address stays its own."""
         self._kept.append(value)
         short = hashlib.blake2b(text.encode(), digest_size=16).hexdigest() if len(text) > 48 else text
@@ -192,21 +195,21 @@ class _Description:
             return self._once(value, f"[{self.graph(value.inputs, value.outputs)}]")
         raise Unidentified(value)
 
-    def _typed(self, value: Any) -> str:
+    def _typed(self, value: TensorLike) -> str:
         """Types and other objects that compare by their `__props__`."""
         try:
             return self.type(value)
         except Unidentified:
             return self._once(value, self._object(value))
 
-    def _items(self, value: Any) -> str:
+    def _items(self, value: Variable) -> str:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             value = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
         return "(" + ",".join([self.value(item) for item in value]) + ")"
 
-    def _object(self, value: Any) -> str:
+    def _object(self, value: TensorLike) -> str:
         """Class and attributes that decide whether two ops are equal."""
-        cls: Any = type(value)
+        cls: Variable = type(value)
         names = _props(cls)
         if names is None:
             if getattr(value, "shared_inputs", None):
@@ -270,7 +273,7 @@ def _dtype(value: np.dtype) -> str:
     return value.str
 
 
-def _named(value: Any) -> str:
+def _named(value: Variable) -> str:
     """A class or a function by its name, if it is part of a package with a version."""
     module = getattr(value, "__module__", None) or type(value).__module__
     name = getattr(value, "__qualname__", value.__name__)
@@ -290,7 +293,7 @@ def _query(described: _Description, query: Any) -> str:
 
 def _rewrites(database: RewriteDatabase, query: RewriteDatabaseQuery) -> list[str]:
     """What a query finds in a database and in those in it: others than PyTensor may register more."""
-    found: dict[Any, None] = {}
+    found: dict[Variable, None] = {}
     for tag in query.include:
         found.update(dict.fromkeys(database.__db__.get(tag, ())))
     for tag in query.require:

@@ -18,6 +18,8 @@ from graphc.ops.solvers import Sylvester
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import TensorLike
     from graphc.interop.pytensor.convert import Result
 
 # By class name: what computes the op for all matrices of a batch.
@@ -74,7 +76,7 @@ def _batch_sizes(inputs: Values, batch: int) -> list[Any]:
     return sizes
 
 
-def _repeated(result: Any, sizes: list[Any], ndim: int) -> Any:
+def _repeated(result: Any, sizes: list[Variable], ndim: int) -> Any:
     """A result with all of the batch, also if what differs within that does not matter for it."""
     known = result.type.shape
     whole = all(size is None or n != 1 for size, n in zip(sizes, known, strict=False))
@@ -290,7 +292,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return [_one_triangle(pt.dot(v * weight, pt.transpose(v)), op.lower) for weight in weights]
 
 
-def _one_triangle(x: Any, lower: bool) -> Any:
+def _one_triangle(x: TensorLike, lower: bool) -> Any:
     """What the other triangle has is added to the one that counts."""
     if lower:
         return pt.tril(x) + pt.transpose(pt.triu(x, 1))

@@ -56,7 +56,7 @@ class GraphcLinker(JITLinker):
         if found is not None and found.function is not None:
             return found.function
         inputs, results = converted(fgraph.inputs, fgraph.outputs)
-        outputs: list[Any] = []
+        outputs: list[Variable | None] = []
         made = [
             _value(variable.type, result, outputs)
             for variable, result in zip(fgraph.outputs, results, strict=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytensor.compile import FunctionMaker
 from pytensor.compile.mode import Mode
@@ -18,6 +18,9 @@ from graphc.interop.pytensor.calls import make_quick
 from graphc.interop.pytensor.identity import key_of
 from graphc.interop.pytensor.stored import StoredFunction, load
 from graphc.interop.pytensor.types import is_dense
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def compile_with_cache(linker: type[Linker]) -> None:
@@ -111,9 +114,9 @@ class CachingMaker(FunctionMaker):
 
     @staticmethod
     def prepare_fgraph(
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        additional_outputs: Sequence[Any],
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        additional_outputs: Sequence[np.ndarray],
         fgraph: FunctionGraph,
         mode: Mode,
         profile: Any,

@@ -37,7 +37,7 @@ def sampler_of(cls: type) -> type:
 
 def _options(node: Apply, rng: Any, size: Any) -> dict[str, Any]:
     """The options of graphc's functions: the generator, and the size where the node has one."""
-    options: dict[str, Any] = {"rng": rng, "return_next_rng": True}
+    options: dict[str, Apply] = {"rng": rng, "return_next_rng": True}
     if size is not None:
         length = node.inputs[1].type.shape[0]
         if length is None:

@@ -104,7 +104,7 @@ class GraphcOp(Op):
 
 
 def _type_of(variable: Converted) -> TensorType:
-    kind: Any = variable.type
+    kind: Variable = variable.type
     return TensorType(kind.dtype, kind.shape)
 
 

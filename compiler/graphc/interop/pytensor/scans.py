@@ -23,6 +23,7 @@ from graphc.scan.spec import Sequence as Rows
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
+    from graphc.graph.tensor.like import TensorLike
     from graphc.interop.pytensor.convert import Result
 
 # From the rows of a role to what stands for PyTensor's result.
@@ -233,7 +234,7 @@ def _unchanged(rows: Any) -> Any:
     return rows
 
 
-def _as_long_as(length: Any, loop: _Loop, window: int) -> Finish:
+def _as_long_as(length: TensorLike, loop: _Loop, window: int) -> Finish:
     """What a buffer of some length holds at the end: the last rows, or all of them and then zeros.
 
     A buffer of a while loop ends with the last iteration, wherever it would have had room for all of them.

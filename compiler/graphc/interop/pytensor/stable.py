@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,11 @@ from graphc.interop.pytensor.equal_rows import equal_row
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Cast, Elementwise
 from graphc.ops.reshape import BroadcastTo
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 # Longer sums and products are taken as they stand.
 _MOST_TERMS, _MOST_FACTORS = 8, 24
@@ -78,7 +83,7 @@ def total(terms: list[Term]) -> Any:
     return _in_shape_of(plain, _sum(kept) if kept else _constant(0, plain))
 
 
-def summed(x: Any, axes: tuple[int, ...], reduce_sum: Callable[[Any], Any]) -> Any:
+def summed(x: TensorVariable, axes: tuple[int, ...], reduce_sum: Callable[[Any], Any]) -> Any:
     """The sum of a tensor of floats along axes.
 
     Args:
@@ -113,7 +118,7 @@ def _outside(v: Any, power: int, axes: tuple[int, ...]) -> Any:
     return v
 
 
-def _is_mask(v: Any) -> bool:
+def _is_mask(v: Variable) -> bool:
     """Whether all elements are known to be 0 or 1."""
     while v.owner is not None and isinstance(v.owner.op, (Cast, DimShuffle, BroadcastTo)):
         v = v.owner.inputs[0]
@@ -161,7 +166,7 @@ def _in_shape_of(plain: Any, made: Any) -> Any:
     return pt.broadcast_to(made, [plain.shape[axis] for axis in range(plain.type.ndim)])
 
 
-def _switch(condition: Any, kept: Any, first: bool) -> Any:
+def _switch(condition: TensorLike, kept: Any, first: bool) -> Any:
     zero = pt.constant(np.zeros((), kept.type.dtype))
     return pt.switch(condition, kept, zero) if first else pt.switch(condition, zero, kept)
 
@@ -198,7 +203,7 @@ def _number(v: Any) -> Any:
     return v.data.flat[0] if isinstance(v, Constant) and v.data.size == 1 else None
 
 
-def _before_broadcast(v: Any) -> Any:
+def _before_broadcast(v: Variable) -> Any:
     while v.owner is not None and isinstance(v.owner.op, BroadcastTo):
         if v.owner.inputs[0].type.ndim != v.type.ndim:
             break
@@ -206,7 +211,7 @@ def _before_broadcast(v: Any) -> Any:
     return v
 
 
-def _float_node(v: Any) -> tuple[str, Any]:
+def _float_node(v: Variable) -> tuple[str, Any]:
     """The name of the operation that computes a float, and what it reads; "" for all but elementwise ones."""
     node = v.owner
     if node is None or not isinstance(node.op, Elementwise) or v.type.numpy_dtype.kind != "f":
@@ -225,7 +230,7 @@ def _parts(v: Any, sign: int) -> list[Term]:
     return [*_parts(inputs[0], sign), *_parts(inputs[1], sign if name == "add" else -sign)]
 
 
-def _factors(v: Any, power: int) -> list[Term]:
+def _factors(v: TensorVariable, power: int) -> list[Term]:
     """The factors of a variable that is a product or a quotient itself, in the same way."""
     v = _before_broadcast(v)
     name, inputs = _float_node(v)
@@ -238,7 +243,7 @@ def _factors(v: Any, power: int) -> list[Term]:
     return [*_factors(inputs[0], power), *_factors(inputs[1], power if name == "mul" else -power)]
 
 
-def _same(v: Any, w: Any) -> bool:
+def _same(v: Variable, w: Any) -> bool:
     """Whether two variables have one value: they are cast and given axes for each use."""
     if v is w:
         return True

@@ -86,7 +86,7 @@ class _Accesses:
     def __init__(self, loop: ir.Operation) -> None:
         self.opaque = False
         self.nested = False
-        self.written: set[Any] = set()
+        self.written: set[ir.Value] = set()
         self.touched: set[ir.Value] = set()
         self._positions: dict[ir.Value, set[int]] = {}
         self._variable = loop.regions[0].blocks[0].arguments[0]

@@ -163,7 +163,7 @@ def _first_write(module: ir.Module, function: ir.Operation) -> int | None:
 
 def _writers(value: ir.Value, seen: set[Any]) -> list[ir.Operation]:
     """The operations that may write to a buffer: all that use it or a view of it, but for reads."""
-    found: list[Any] = []
+    found: list[ir.Operation] = []
     if value in seen:
         return found
     seen.add(value)

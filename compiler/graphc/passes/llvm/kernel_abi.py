@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.locations import node_of
 from graphc.ir.walk import signature_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
+
+if TYPE_CHECKING:
+    pass
 
 
 class KernelAbi(Pass):
@@ -92,7 +95,7 @@ class _Function:
         last = list(block.operations)[-1].operation
         if last.name == "func.return":
             self._return(last)
-        after: list[Any] = []  # last one first
+        after: list[ir.Operation] = []  # last one first
         for op in reversed([op.operation for op in block.operations]):
             if not raises(op):
                 after.append(op)

@@ -23,7 +23,7 @@ _MOST_ELEMENTS = 2**24
 
 def check_entry(module: ir.Module) -> None:
     """Raises PassError, with a diagnostic at the operation, for what passes do not take."""
-    accepted: set[Any] = set()
+    accepted: set[ir.Value] = set()
     problems: list[tuple[Any, str]] = []
 
     def visit(op: Any) -> Any:

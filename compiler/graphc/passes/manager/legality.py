@@ -48,7 +48,7 @@ def is_legal(name: str, stage: Stage) -> bool:
 def illegal_operation(module: ir.Module, stages: tuple[Stage, ...]) -> ir.Operation | None:
     """The first operation that none of the stages allows, or None."""
     verdicts: dict[str, bool] = {}
-    found: list[Any] = []
+    found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> Any:
         name = op.name

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import DONATED
@@ -14,6 +14,9 @@ from graphc.lowering.converter import FunctionConverter
 from graphc.lowering.donation import Donations
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass
@@ -58,7 +61,7 @@ class ConvertToLinalg(Pass):
 
 def _check_element_types(function: ir.Operation) -> None:
     """Refuses tensors of element types that have no storage type."""
-    seen: set[Any] = set()
+    seen: set[ir.Type] = set()
     for op in function.regions[0].blocks[0].operations:
         for result in op.results:
             result_type = result.type

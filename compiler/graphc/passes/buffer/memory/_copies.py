@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.lifetimes import VIEWS
 from graphc.passes.buffer.memory._buffer_sizes import item_size, size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+if TYPE_CHECKING:
+    pass
 
 _MOST_OPERATIONS = 24
 _AROUND = ("scf.for", "scf.yield", "memref.load", "memref.store", "memref.subview", "memref.dim")
@@ -29,7 +32,7 @@ class Copy:
 
     source: str
     target: str
-    sizes: list[Any]
+    sizes: list[ir.Value]
     item: int
     why: str
 

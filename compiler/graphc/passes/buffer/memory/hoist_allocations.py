@@ -71,7 +71,7 @@ class HoistAllocations(Pass):
                 self.count("loops that give memory back")
 
 
-def _outermost(op: ir.Operation) -> Any:
+def _outermost(op: ir.Operation) -> ir.Operation | None:
     """The outermost loop that the allocation can leave, or None."""
     found, inner = None, op
     while True:
@@ -85,7 +85,7 @@ def _outermost(op: ir.Operation) -> Any:
         found = inner = loop
 
 
-def _enclosing_loop(op: ir.Operation) -> Any:
+def _enclosing_loop(op: ir.Operation) -> ir.Operation | None:
     parent = op.parent
     while parent is not None and parent.name not in ("func.func", "builtin.module"):
         if parent.name in _LOOPS:

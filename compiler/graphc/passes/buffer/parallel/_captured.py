@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphc.passes.buffer.parallel._independence import is_view
 from graphc_dialects._mlir import ir
@@ -24,11 +23,11 @@ class Captured:
     """
 
     def __init__(self, ops: Sequence[ir.Operation], without: Sequence[ir.Value] = ()) -> None:
-        self.values: list[Any] = []
+        self.values: list[ir.Value] = []
         self._again: list[ir.Operation] = []
         self._uses: list[tuple[ir.Operation, int, ir.Value]] = []
-        seen: set[Any] = set()
-        own: set[Any] = set()
+        seen: set[ir.Value] = set()
+        own: set[ir.Value] = set()
         for op in ops:
             for i, value in enumerate(op.operands):
                 if value not in own:

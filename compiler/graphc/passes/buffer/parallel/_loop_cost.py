@@ -177,7 +177,7 @@ class _Estimate:
         block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
         known = self._outside.get(block)
         if known is None:
-            parent: Any = block.owner.operation
+            parent: ir.Operation = block.owner.operation
             while parent != self._outer and parent.name not in ("func.func", "builtin.module"):
                 parent = parent.parent.operation
             known = self._outside[block] = parent != self._outer

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import blocks_outside_loops, functions, walk
@@ -12,6 +12,9 @@ from graphc.passes.buffer.parallel._captured import Captured
 from graphc.passes.buffer.parallel._independence import is_view
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 # What a nest may contain: nothing that needs the context of a call or may end it.
 _ALLOWED = (
@@ -96,7 +99,7 @@ def _stores(operations: list[ir.Operation], position: int) -> list[ir.Operation]
     return stores if len(stores) == uses else None
 
 
-def _is_known(ir: Any, value: ir.Value) -> bool:
+def _is_known(ir: ModuleType, value: ir.Value) -> bool:
     """Whether a value is a scalar, or memory that no other captured value overlaps."""
     if not isinstance(value.type, ir.MemRefType):
         return str(value.type) in ("index", "i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64")

@@ -71,7 +71,7 @@ class Fusion(Pass):
         for op in operations:
             planner.add(op)
         numbers: dict[int, int] = {}
-        clusters: dict[Any, int] = {}
+        clusters: dict[ir.Value, int] = {}
         for op, node in planner.members:
             number = numbers.setdefault(planner.units.find(node), first + len(numbers))
             op.attributes["cluster"] = planner.integer(number)

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.passes.graph.joins._linear_sizes import Form, LinearSizes, plus
 from graphc_runtime.record import record
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 MAX_TILES = 64
 
@@ -23,7 +26,7 @@ class Tile:
 
     offsets: Sequence[Form]
     sizes: Sequence[Form]
-    value: Any
+    value: ir.Value
 
     def end(self, axis: int) -> Form:
         """Where it ends."""

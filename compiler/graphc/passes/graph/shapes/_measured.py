@@ -9,7 +9,7 @@ in range, exponents) would cost the computation that nobody asked for, and are l
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.checks import SizeChecks, size_of
 from graphc.ir.kinds import REDUCTIONS
@@ -17,6 +17,9 @@ from graphc.ir.rewrite import Rewriter, is_tensor
 from graphc.ir.views import RENAMES, TAKES_PART
 from graphc.passes.graph.shapes._check_rules import rules
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    pass
 
 # They have the sizes of an operand, or fewer elements.
 _NO_LARGER = (RENAMES, TAKES_PART, REDUCTIONS)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.diagnostics import fail
 from graphc.ir.rewrite import Rewriter, erase_unused, is_removable
@@ -99,7 +97,7 @@ class OutlineShapes(Pass):
         the operation around them.
         """
         protecting = self._protecting_checks(shapes)
-        cheap: dict[Any, bool] = {}
+        cheap: dict[ir.Value, bool] = {}
         kept, expensive = [], []
         for op in walk(shapes):
             stays = all(cheap.get(operand, True) for operand in op.operands)
@@ -124,7 +122,7 @@ class OutlineShapes(Pass):
         totality = Totality({result: op for op in walk(shapes) for result in op.results})
         operations = [op.operation for op in shapes.regions[0].blocks[0].operations]
         wanted = set(operations[-1].operands)
-        found: set[Any] = set()
+        found: set[ir.Operation] = set()
         risky = False
         for op in reversed(operations[:-1]):
             if raises(op):
