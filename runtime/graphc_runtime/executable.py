@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -24,7 +24,12 @@ class Executable(ABC):
 
     Args:
         artifact: manifest and code.
+
+    Attributes:
+        gives_numpy: whether what `bind` gives returns arrays of NumPy.
     """
+
+    gives_numpy: ClassVar[bool] = True
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact

@@ -140,6 +140,9 @@ class Compiled(Executor):
             return fast(*exact)
 
         slow = self.executable.kernel_call(signature, where=self.where)
+        if not self.executable.gives_numpy:
+            # Operations in Python, and other parts, work on arrays of the host.
+            return slow, signature.returns == "single"
         fast = self.executable.bind(fallback=convert, where=self.where)
         return fast, signature.returns == "single"
 

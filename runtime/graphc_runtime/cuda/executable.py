@@ -45,6 +45,8 @@ class DeviceExecutable(Executable):
         ArtifactError: the code is damaged, or calls functions that are not there.
     """
 
+    gives_numpy = False
+
     def __init__(
         self, artifact: Artifact, driver: Driver | None = None, functions: Sequence[HostFunction] = ()
     ) -> None:

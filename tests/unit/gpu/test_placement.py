@@ -130,6 +130,24 @@ def test_files_have_their_functions_of_the_host(monkeypatch: pytest.MonkeyPatch,
     np.testing.assert_allclose(np.asarray(found), np.linalg.inv(value + 1) * 2, rtol=1e-10)
 
 
+def test_operations_in_python_get_arrays_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[type] = []
+
+    def reverse(x: np.ndarray) -> np.ndarray:
+        given.append(type(x))
+        return np.ascontiguousarray(x[::-1])
+
+    x = pt.vector("x")
+    reversed_ = graphc.as_op(itypes=[x.type], otypes=[x.type])(reverse)
+    f = graphc.function([x], reversed_(x * 2) + 1, mode="cuda")
+    for part in f.executor.segments():
+        kernels = Kernels(dict(part.ir_stages())["gpu"])
+        monkeypatch.setattr(part.executable, "_driver", SimulatedDriver(kernels))
+    found = f(np.arange(4.0))
+    assert given == [np.ndarray] and type(found) is np.ndarray
+    np.testing.assert_array_equal(found, [7, 5, 3, 1])
+
+
 def test_a_cut_moves_as_few_values_as_possible() -> None:
     """Against all ways to place the operations of random programs."""
     rng = np.random.default_rng(0)
