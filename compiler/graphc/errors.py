@@ -84,6 +84,18 @@ class CompileError(GraphcError, RuntimeError):
     """The compiler could not turn a graph into code."""
 
 
+class UnsupportedError(CompileError):
+    """A target does not do what a graph asks for; the message names it and what to do instead.
+
+    Attributes:
+        node: what asks for it, as the emitted graph calls it, such as ``n12``; empty if it is not known.
+    """
+
+    def __init__(self, message: str, node: str = "") -> None:
+        super().__init__(message)
+        self.node = node
+
+
 class DebugModeError(GraphcError, AssertionError):
     """Compiled code and the reference disagree about the value of a variable."""
 

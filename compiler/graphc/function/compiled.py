@@ -17,12 +17,13 @@ from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.compile.fingerprint import fingerprint
 from graphc.compile.origins import origin_of
 from graphc.config import config
-from graphc.errors import CompileError
+from graphc.errors import CompileError, UnsupportedError
 from graphc.function.call_form import KernelForm
 from graphc.function.report import CompileReport, Fallback
 from graphc.function.settings import resources
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.location import describe
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, install
@@ -62,6 +63,7 @@ def compile_graph(
         only_stored: compile nothing.
 
     Raises:
+        UnsupportedError: the target does not do what a node asks for.
         NotStored: the disk cache does not have it, and it is not to be compiled.
     """
     options = replace(options, donations=form.donations)
@@ -79,7 +81,10 @@ def compile_graph(
         with report.phase("emit"):
             text = emit.emit_module(fgraph).text
         with shown(report.name, config.compile_progress):
-            executable = apart(_built, text, form.signature, options, target, key, report)
+            try:
+                executable = apart(_built, text, form.signature, options, target, key, report)
+            except UnsupportedError as error:
+                raise UnsupportedError(_named(error, fgraph)) from error
         report.cache.append("off" if key is None else "miss")
     report.segments += 1
     report.native_nodes += len(fgraph.nodes)
@@ -262,10 +267,13 @@ def _built(
     """Compiles emitted text, and stores the artifact in the disk cache.
 
     Raises:
+        UnsupportedError: the target does not do what is asked for.
         CompileError: the compiler failed; the message names a file with which it does so again.
     """
     try:
         executable = target.build(text, signature, options, log)
+    except UnsupportedError:
+        raise
     except _FAILURES as error:
         raise _isolation().reported(error, target, text, options) from error
     # Who gave up waiting may have changed settings meanwhile.
@@ -277,6 +285,14 @@ def _built(
 
 # What a defect of the compiler raises, besides what says that the process has no memory or is to end.
 _FAILURES = (CompileError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def _named(error: UnsupportedError, fgraph: FunctionGraph) -> str:
+    """The message of a refusal, with the operation that is refused and the user's line."""
+    nodes, index = emit.all_nodes(fgraph), int(error.node[1:] or -1)
+    if not 0 <= index < len(nodes):
+        return str(error)
+    return f"{nodes[index].op}: {error}{describe(nodes[index].location)}"
 
 
 def _on_host(fgraph: FunctionGraph, executable: Executable) -> list[Fallback]:

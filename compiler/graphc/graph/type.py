@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Transfer = Callable[[Variable, str], "Variable | None"]
 _transfers: list[Transfer] = []
+_BUILT_IN = ("cpu", "cuda")
 
 
 class Type:
@@ -198,7 +199,11 @@ def register_transfer(fn: Transfer) -> None:
 
 
 def transfer(variable: Variable, target: str) -> Variable:
-    """``variable`` on ``target``; ``"cpu"`` is where every variable already is.
+    """``variable`` on ``target``: ``"cpu"``, ``"cuda"``, or what `register_transfer` has added.
+
+    Symbolic variables are on no device yet: the mode that compiles a graph decides what runs where, so that
+    these two give the variable itself, and a graph of mode ``"cuda"`` has no more copies than it needs.
+    Tensors of an immediate environment move.
 
     Raises:
         ValueError: no registered transfer knows the target.
@@ -211,7 +216,7 @@ def transfer(variable: Variable, target: str) -> Variable:
         result = fn(variable, target)
         if result is not None:
             return result
-    if target == "cpu":
+    if target in _BUILT_IN:
         return variable
     raise ValueError(f"no registered transfer knows the target {target!r}; add one with register_transfer")
 

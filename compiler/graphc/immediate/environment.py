@@ -25,17 +25,18 @@ from graphc.immediate.kinds import POSITIONS, Kind
 from graphc.immediate.lazy import Queue
 from graphc.immediate.namespace import mirrored, names_of
 from graphc.immediate.operation import Operation, OpFactory, OpWrapper
+from graphc.immediate.place import PLACES, Held
 from graphc.immediate.present import current as current
 from graphc.immediate.present import entered, shared_by
 from graphc.immediate.random import Generator
 from graphc.immediate.record import RecordedGraph, Recorders, Recording
 from graphc.immediate.standard import ArrayApi
 from graphc.immediate.tape import Tape
-from graphc.immediate.tensor import Tensor, make_tensor, refuse_mixing
+from graphc.immediate.tensor import Tensor, as_held, make_tensor, refuse_mixing
 from graphc.immediate.tracing import lift
+from graphc_runtime.cuda.array import DeviceArray
 
 _numbers = itertools.count(1)
-TARGETS = ("cpu",)
 
 
 class Environment(Indexing):
@@ -46,7 +47,8 @@ class Environment(Indexing):
     do not matter. Loops and choices (``scan``, ``map``, ``ifelse``, ...) are among the names, too.
 
     Args:
-        target: where operations run; ``"cpu"``.
+        target: where operations run and values are: ``"cpu"``, or ``"cuda"``, where values move when they
+            are first used, and stay until they are read.
         lazy: queue operations, and run them fused when a value is needed.
         full_tracing: keep a list of what runs, with times; see `trace`.
         cache_size: the most executables that are kept.
@@ -76,11 +78,12 @@ class Environment(Indexing):
         name: str | None = None,
     ) -> None:
         target = target or "cpu"  # as Theano's device ""
-        if target not in TARGETS:
-            raise ValueError(f"there is no target {target!r}; the targets are {', '.join(TARGETS)}")
+        if target not in PLACES:
+            raise ValueError(f"there is no target {target!r}; the targets are {', '.join(PLACES)}")
+        self._place = PLACES[target](mode)
         self.target = target
         self.lazy = lazy
-        self.mode = mode
+        self.mode = self._place.mode
         self.name = name or f"env{next(_numbers)}"
         self._cache = ExecutableCache(cache_size)
         self._factory = OpFactory(self)
@@ -138,12 +141,15 @@ class Environment(Indexing):
         """A tensor of a NumPy array.
 
         Args:
-            array: array-like of a supported dtype; a Python float becomes ``config.floatX``.
+            array: array-like of a supported dtype; a Python float becomes ``config.floatX``. An array of the
+                device is taken as it is.
             copy: without it the tensor shares the array's memory, which then must not change.
 
         Raises:
             AsTensorError: no array of numbers.
         """
+        if isinstance(array, DeviceArray):
+            return make_tensor(array, self._kind(array.dtype.name, array.ndim))
         if not copy and type(array) is np.ndarray and array.dtype.isnative and array.dtype.kind in "biufc":
             if array.dtype.itemsize <= (16 if array.dtype.kind == "c" else 8):
                 return make_tensor(array, self._kind(array.dtype.name, array.ndim))
@@ -237,16 +243,18 @@ class Environment(Indexing):
             tensors = self._queue.add(executable, operands)
         else:
             arrays = [
-                np.asarray(x.value, dtype) if isinstance(x, Weak) else x._array()
+                self._place.number(np.asarray(x.value, dtype))
+                if isinstance(x, Weak)
+                else self._place.operand(x)
                 for x, dtype in zip(operands, executable.weaks, strict=True)
             ]
             results = self._timed(executable, arrays)
-            tensors = [make_tensor(np.asarray(r), k) for r, k in zip(results, executable.kinds, strict=True)]
+            tensors = [make_tensor(as_held(r), k) for r, k in zip(results, executable.kinds, strict=True)]
         if self._recorders.count:
             self._recorders.add(executable, operands, tensors)
         return executable.form.build(tensors)
 
-    def _timed(self, executable: Executable, arrays: list[np.ndarray], count: int = 1) -> list[np.ndarray]:
+    def _timed(self, executable: Executable, arrays: list[Held], count: int = 1) -> list[Held]:
         """The results of an executable, noted in the log."""
         if self._log is None:
             return executable.results(arrays)
@@ -274,7 +282,7 @@ class Environment(Indexing):
 
     def _connect(self, executable: Executable, table: dict[Any, Any], key: Any) -> None:
         with self._cache.lock:
-            if not (self.lazy or self._recorders.count or self._log is not None):
+            if self._place.may_connect and not (self.lazy or self._recorders.count or self._log is not None):
                 executable.connect(table, key)
 
     def operation(self, name: str, /, *inputs: Tensor, **attributes: Any) -> Operation:

@@ -16,7 +16,7 @@ from graphc.immediate.kinds import Kind
 from graphc_runtime.worker import renew_in_children
 
 if TYPE_CHECKING:
-    from graphc.function.types import Function
+    from graphc.immediate.place import Held, Host, Run
 
 _serials = itertools.count()
 
@@ -42,6 +42,7 @@ class Executable:
         kinds: the kinds of the results. kind: that of the first.
         weaks: for each input, the dtype of a Python number in its place; None for tensors. weak: that of the
             second input.
+        place: where arrays are, and how functions for that are compiled.
         run: takes an array for each input; returns the array of a single result, or a list.
         serial: a number of its own, for keys.
         hits, seen: how often it was used, and the count when the cache last looked.
@@ -55,9 +56,9 @@ class Executable:
         "is_single",
         "kind",
         "kinds",
-        "mode",
         "name",
         "outputs",
+        "place",
         "run",
         "seen",
         "serial",
@@ -73,7 +74,7 @@ class Executable:
         kinds: Sequence[Kind],
         *,
         weaks: Sequence[np.dtype | None] = (),
-        mode: str | None = None,
+        place: Host,
     ) -> None:
         self.name = name
         self.inputs = list(inputs)
@@ -84,28 +85,29 @@ class Executable:
         self.kind = self.kinds[0] if self.kinds else None
         self.weaks = list(weaks) or [None] * len(self.inputs)
         self.weak = self.weaks[1] if len(self.weaks) > 1 else None
-        self.mode = mode
+        self.place = place
         self.run: Any = self._compile_and_run
         self.serial = next(_serials)
         self.hits = self.seen = 0
         self._places: list[tuple[dict[Any, Any], Any]] = []
 
-    def compile(self) -> Function:
-        """The compiled function."""
+    def compile(self) -> Run:
+        """What `run` is from then on."""
         # Methods are new objects at each access, but they compare by what they are bound to.
         if self.run == self._compile_and_run:
             with _compiling.lock:
                 if self.run == self._compile_and_run:
                     outputs: Any = self.outputs[0] if self.is_single else self.outputs
-                    self.run = function(
-                        self.inputs, outputs, mode=self.mode, name=self.name, on_unused_input="ignore"
+                    made = function(
+                        self.inputs, outputs, mode=self.place.mode, name=self.name, on_unused_input="ignore"
                     )
+                    self.run = self.place.finished(made)
         return self.run
 
-    def _compile_and_run(self, *arrays: np.ndarray) -> np.ndarray:
+    def _compile_and_run(self, *arrays: Held) -> Held | list[Held]:
         return self.compile()(*arrays)
 
-    def results(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def results(self, arrays: Sequence[Held]) -> list[Held]:
         """The results as a list."""
         found = self.run(*arrays)
         return [found] if self.is_single else found

@@ -17,11 +17,12 @@ from graphc.immediate.arguments import Weak
 from graphc.immediate.executable import Executable
 from graphc.immediate.kinds import Kind
 from graphc.immediate.record import apply
-from graphc.immediate.tensor import Tensor, _new
+from graphc.immediate.tensor import Tensor, _new, as_held
 from graphc_runtime.worker import renew_in_children
 
 if TYPE_CHECKING:
     from graphc.immediate.environment import Environment
+    from graphc.immediate.place import Held
 
 
 class Pending:
@@ -82,7 +83,7 @@ class Queue:
     def _reset(self) -> None:
         self._steps: list[Queued] = []
         self._codes: list[tuple[int, ...]] = []
-        self._arrays: list[np.ndarray] = []
+        self._arrays: list[Held] = []
         self._places: list[Any] = []
         self._by_id: dict[int, int] = {}
         self._count = 0
@@ -90,7 +91,7 @@ class Queue:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def held(self) -> list[np.ndarray]:
+    def held(self) -> list[Held]:
         """The arrays that the queue keeps; a queue that nobody waits for is dropped."""
         with self.lock:
             if not any(reference() is not None for step in self._steps for reference in step.tensors):
@@ -128,17 +129,15 @@ class Queue:
 
     def _number(self, x: Tensor, dtype: np.dtype | None) -> int:
         if isinstance(x, Weak):
-            return self._add_array(np.asarray(x.value, dtype), None)
-        try:
-            return self._add_array(x._data, x._kind)
-        except AttributeError:
+            return self._add_array(self.env._place.number(np.asarray(x.value, dtype)), None)
+        if not hasattr(x, "_data"):
             token: Pending = x._token
-            if token.number is None:
-                self.force(x)
-                return self._add_array(x._data, x._kind)
-            return token.number
+            if token.number is not None:
+                return token.number
+            self.force(x)
+        return self._add_array(self.env._place.operand(x), x._kind)
 
-    def _add_array(self, array: np.ndarray, kind: Kind | np.dtype | None) -> int:
+    def _add_array(self, array: Held, kind: Kind | np.dtype | None) -> int:
         found = self._by_id.get(id(array))
         if found is None:
             self._arrays.append(array)
@@ -192,9 +191,7 @@ class Queue:
                 values[-i - 1], kinds[-i - 1] = arrays[i], kind
             self._queue_again(rest, values, kinds)
 
-    def _queue_again(
-        self, steps: list[Queued], values: dict[int, np.ndarray], kinds: dict[int, Kind]
-    ) -> None:
+    def _queue_again(self, steps: list[Queued], values: dict[int, Held], kinds: dict[int, Kind]) -> None:
         """Queue steps of the former queue as if they had just been added.
 
         Args:
@@ -225,11 +222,11 @@ class Queue:
     def _launch(
         self,
         steps: list[Queued],
-        arrays: list[np.ndarray],
+        arrays: list[Held],
         places: list[Any],
         codes: list[tuple[int, ...]],
         read: frozenset[int],
-    ) -> dict[int, np.ndarray]:
+    ) -> dict[int, Held]:
         """Run what was queued.
 
         Args:
@@ -271,7 +268,7 @@ class Queue:
             values.update(enumerate(results, step.first))
         form = OutputForm([values[number] for number in wanted])
         kinds = [self.env._kind(v.type.dtype, v.type.ndim) for v in form.variables]
-        return Executable(f"{len(steps)} operations", inputs, form, kinds, mode=self.env.mode)
+        return Executable(f"{len(steps)} operations", inputs, form, kinds, place=self.env._place)
 
 
 def _cut(steps: list[Queued]) -> int:
@@ -299,20 +296,20 @@ def _needed(steps: list[Queued], alive: dict[int, Tensor | None]) -> list[Queued
     return found[::-1]
 
 
-def _settle(tensor: Tensor | None, value: np.ndarray) -> np.ndarray:
+def _settle(tensor: Tensor | None, value: Held) -> Held:
     """Gives a tensor, if somebody holds it, its array or its error; returns that."""
     if isinstance(value, Exception):
         if tensor is not None:
             tensor._token.error, tensor._token.number = value, None
         return value
-    data = np.asarray(value)
+    data = as_held(value)
     if tensor is not None:
         tensor._data = data
         tensor._token.number = None
     return data
 
 
-def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[np.ndarray]) -> dict[int, Any]:
+def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[Held]) -> dict[int, Any]:
     """Run a queue whose function failed: a size of 1 that only turned out to broadcast, or an error, which
     then belongs to the results of one operation. Returns arrays or errors by number.
     """
@@ -331,7 +328,7 @@ def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[np.ndarr
     return values
 
 
-def _run(env: Environment, step: Queued, arrays: list[np.ndarray]) -> list[np.ndarray]:
+def _run(env: Environment, step: Queued, arrays: list[Held]) -> list[Held]:
     try:
         return step.executable.results(arrays)
     except (ValueError, IndexError):  # index arrays broadcast too
@@ -344,5 +341,5 @@ def _run(env: Environment, step: Queued, arrays: list[np.ndarray]) -> list[np.nd
     ]
     form = step.executable.form.without_variables()
     form.variables = apply(step.executable, inputs)
-    again = Executable(step.executable.name, inputs, form, step.executable.kinds, mode=env.mode)
+    again = Executable(step.executable.name, inputs, form, step.executable.kinds, place=env._place)
     return again.results(arrays)

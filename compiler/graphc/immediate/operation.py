@@ -71,7 +71,7 @@ class OpFactory:
             by_ones = env.lazy or wrapper.depends_on_ones or key in self._by_ones
             if wrapper.depends_on_ones:
                 for x in operands:
-                    x._array()
+                    x._held()
             ones = env._ones(operands) if by_ones else None
             executable = self._find(wrapper, args, kwargs, split, operands, key, ones)
             try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.dispatch import Target, call_function, call_ufunc
+from graphc_runtime.cuda.array import DeviceArray, Interface
 
 if TYPE_CHECKING:
     from graphc.immediate.tensor import Tensor
@@ -29,6 +30,9 @@ class Protocols:
     __array_priority__ = 2000
 
     def _array(self) -> np.ndarray:
+        raise NotImplementedError
+
+    def _held(self) -> np.ndarray | DeviceArray:
         raise NotImplementedError
 
     # NumPy -------------------------------------------------------------------------------------------------
@@ -75,6 +79,9 @@ class Protocols:
         Older ones that ask for no copy get the data themselves: they have no way to hear that these must not
         be written to.
         """
+        held = self._held()
+        if isinstance(held, DeviceArray):
+            return held.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         view = self.__array__()
         if max_version is None or max_version < (1, 0):
             copy = copy is None or copy
@@ -84,8 +91,20 @@ class Protocols:
         return view.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The device of the data: the CPU."""
-        return self._array().__dlpack_device__()
+        """The device of the data."""
+        return self._held().__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> Interface:
+        """Where the data are on a device.
+
+        Raises:
+            AttributeError: they are on the host.
+        """
+        held = self._held()
+        if isinstance(held, DeviceArray):
+            return held.__cuda_array_interface__
+        raise AttributeError("the data of this tensor are on the host")
 
     # Buffers -----------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ def with_inputs(executable: Executable) -> tuple[Executable, list[np.ndarray], s
             inputs,
             _replaced(executable.form, outputs),
             executable.kinds,
-            mode=executable.mode,
+            place=executable.place,
         )
     key = None
     if not any(isinstance(v, SharedVariable) for v in found):

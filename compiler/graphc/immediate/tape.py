@@ -175,7 +175,7 @@ class Tape(Recording):
         )
         form = OutputForm(list(gradients))
         kinds = [env._kind(v.type.dtype, v.type.ndim) for v in form.variables]
-        return Executable("gradient", inputs, form, kinds, mode=env.mode)
+        return Executable("gradient", inputs, form, kinds, place=env._place)
 
 
 class _Paused:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from graphc.array_api.types import check_device, check_version
+from graphc.array_api.types import check_version
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorOperators
 from graphc.immediate.kinds import POSITIONS, Kind
 from graphc.immediate.present import current
 from graphc.immediate.protocols import Protocols
 from graphc.immediate.shape import Shape, Size
+from graphc_runtime.cuda.array import DeviceArray
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -42,9 +43,11 @@ class Tensor(Protocols):
 
     # `_data` is unset while a lazy environment has not computed it; `_token` identifies the value in
     # recordings and in the queue; `_view` is what `set` and `inc` need: what was indexed, and by what.
-    __slots__ = ("__weakref__", "_data", "_kind", "_name", "_token", "_view")
+    # `_host` is the value of an array of the device, once somebody has read it.
+    __slots__ = ("__weakref__", "_data", "_host", "_kind", "_name", "_token", "_view")
 
-    _data: np.ndarray
+    _data: np.ndarray | DeviceArray
+    _host: np.ndarray
     _kind: Kind
     _token: Any
     _view: tuple[Tensor, Any]
@@ -56,13 +59,22 @@ class Tensor(Protocols):
             "env.zeros((2, 3))"
         )
 
-    def _array(self) -> np.ndarray:
-        """The data; computes them first where they are queued."""
+    def _held(self) -> np.ndarray | DeviceArray:
+        """The data, where they are; computes them first where they are queued."""
         try:
             return self._data
         except AttributeError:
             self._kind.env._queue.force(self)
             return self._data
+
+    def _array(self) -> np.ndarray:
+        """The data, on the host."""
+        data = self._held()
+        if isinstance(data, np.ndarray):
+            return data
+        if not hasattr(self, "_host"):
+            self._host = data.get()
+        return self._host
 
     # Attributes --------------------------------------------------------------------------------------------
 
@@ -84,17 +96,17 @@ class Tensor(Protocols):
     @property
     def shape(self) -> Shape:
         """The sizes: Python integers that promote as int64."""
-        return Shape(self._array().shape, self._kind.env)
+        return Shape(self._held().shape, self._kind.env)
 
     @property
     def size(self) -> Size:
         """Number of elements."""
-        return Size(self._array().size)
+        return Size(self._held().size)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return self._array().nbytes
+        return self._held().nbytes
 
     @property
     def device(self) -> str:
@@ -102,13 +114,12 @@ class Tensor(Protocols):
         return self._kind.env.target
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Tensor:
-        """The tensor itself, on the one device there is.
+        """As `transfer`."""
+        return self.transfer(device)
 
-        Raises:
-            ValueError: another device.
-        """
-        check_device(device)
-        return self
+    def transfer(self, target: str) -> Tensor:
+        """The tensor with its value on a target: the environment's, or ``"cpu"``; raises ValueError else."""
+        return self._kind.env._place.moved(self, target)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ArrayApi:
         """The functions of the array API standard, which run in the tensor's environment.
@@ -122,12 +133,12 @@ class Tensor(Protocols):
     @property
     def type(self) -> TensorType:
         """The type of a symbolic variable with this dtype and shape."""
-        return TensorType(self._kind.dtype, self._array().shape)
+        return TensorType(self._kind.dtype, self._held().shape)
 
     @property
     def broadcastable(self) -> tuple[bool, ...]:
         """For each dimension, whether its size is 1."""
-        return tuple(size == 1 for size in self._array().shape)
+        return tuple(size == 1 for size in self._held().shape)
 
     @property
     def name(self) -> str | None:
@@ -155,11 +166,16 @@ class Tensor(Protocols):
             TypeError: the value does not fit.
         """
         kind = self._kind
-        value = new_value._array() if isinstance(new_value, Tensor) else new_value
-        array = kind.type().filter(value)
-        array = array if borrow and array.flags.carray else np.array(array, order="C", copy=True)
-        self._array()
+        value = new_value._held() if isinstance(new_value, Tensor) else new_value
+        if isinstance(value, DeviceArray) and (value.dtype.name, value.ndim) == (kind.dtype, kind.ndim):
+            array: np.ndarray | DeviceArray = value
+        else:
+            array = kind.type().filter(np.asarray(value) if isinstance(value, DeviceArray) else value)
+            array = array if borrow and array.flags.carray else np.array(array, order="C", copy=True)
+        self._held()
         self._data = array
+        if hasattr(self, "_host"):
+            del self._host
         if hasattr(self, "_token"):
             del self._token
 
@@ -191,7 +207,7 @@ class Tensor(Protocols):
         return self._array().tolist()
 
     def __len__(self) -> int:
-        return len(self._array())
+        return len(self._held())
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self._kind.ndim:
@@ -248,14 +264,19 @@ def _bare(x: Tensor) -> Tensor:
     """Another handle of the same value, without what it was indexed from."""
     other = _new(Tensor)
     other._kind = x._kind
-    x._array()
+    x._held()
     other._data = x._data
     if hasattr(x, "_token"):
         other._token = x._token
     return other
 
 
-def make_tensor(data: np.ndarray, kind: Kind) -> Tensor:
+def as_held(x: np.ndarray | np.generic | DeviceArray) -> np.ndarray | DeviceArray:
+    """A result as tensors hold it: numbers become arrays."""
+    return x if isinstance(x, DeviceArray) else np.asarray(x)
+
+
+def make_tensor(data: np.ndarray | DeviceArray, kind: Kind) -> Tensor:
     """A tensor of an array that nobody else writes to."""
     tensor = _new(Tensor)
     tensor._data = data

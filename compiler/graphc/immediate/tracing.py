@@ -50,7 +50,7 @@ class Trace:
         self.env._check_owner(tensor)
         found = self._lifted.get(id(tensor))
         if found is None:
-            ones = tuple(size == 1 for size in tensor._array().shape)
+            ones = tuple(size == 1 for size in tensor._held().shape)
             variable = tensor._kind.type(ones).make_variable(tensor.name)
             found = self._lifted[id(tensor)] = (tensor, variable)
         return found[1]
@@ -131,7 +131,7 @@ def trace_call(
     captured = trace.captured
     inputs = [*symbols, *(variable for _, variable in captured)]
     weaks += [None] * len(captured)
-    executable = Executable(name, inputs, form, kinds, weaks=weaks, mode=env.mode)
+    executable = Executable(name, inputs, form, kinds, weaks=weaks, place=env._place)
     return executable, [tensor for tensor, _ in captured]
 
 

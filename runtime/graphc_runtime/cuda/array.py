@@ -87,9 +87,10 @@ class DeviceArray:
         shape: its sizes.
         strides: in elements.
         offset: of its first element in the memory, in elements.
+        known: its value, where the host has it and nobody writes to the array: it is read without a wait.
     """
 
-    __slots__ = ("__weakref__", "dtype", "memory", "offset", "shape", "strides")
+    __slots__ = ("__weakref__", "dtype", "known", "memory", "offset", "shape", "strides")
     __array_priority__ = 100
 
     def __init__(
@@ -103,6 +104,7 @@ class DeviceArray:
         self.memory, self.dtype, self.shape = memory, np.dtype(dtype), tuple(shape)
         self.strides = row_major(self.shape) if strides is None else tuple(strides)
         self.offset = offset
+        self.known: np.ndarray | None = None
 
     @property
     def ndim(self) -> int:

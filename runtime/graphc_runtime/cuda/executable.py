@@ -82,7 +82,7 @@ class DeviceExecutable(Executable):
         return _DeviceKernel(self, on_error)
 
     def result_shapes(self, arguments: Sequence[DeviceArray | np.ndarray], on_check: OnCheck) -> list[Shape]:
-        """The shapes of the results; nothing is asked of the device.
+        """The shapes of the results; the device is asked for nothing but values of arguments that are sizes.
 
         Raises:
             ValueError, IndexError, ...: a check of sizes fails.

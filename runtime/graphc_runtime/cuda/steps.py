@@ -228,14 +228,16 @@ def _read(step: sc.Read, kernel: object) -> Run:
         inside = all(0 <= i < n for i, n in zip(indices, value.shape, strict=False))
         if len(indices) != len(value.shape) or not inside:
             raise ArtifactError(f"the schedule reads element {indices} of an array of shape {value.shape}")
-        if isinstance(value, np.ndarray):
-            registers.values[step.result] = value[indices].item()
+        known = value if isinstance(value, np.ndarray) else value.known
+        if known is not None:
+            registers.values[step.result] = known[indices].item()
             return
-        registers.array(step.array)
-        found = np.empty((), value.dtype)
-        at = value.offset + sum(i * stride for i, stride in zip(indices, value.strides, strict=True))
-        address = value.memory.address + at * value.dtype.itemsize
-        registers.device().download(found, address, registers.streams[step.stream])
+        array = registers.array(step.array)
+        found, memory = np.empty((), array.dtype), array.memory
+        at = array.offset + sum(i * stride for i, stride in zip(indices, array.strides, strict=True))
+        # Programs of shapes have no streams: what they read was there before.
+        stream = memory.stream if registers.driver is None else registers.streams[step.stream]
+        memory.driver.download(found, memory.address + at * array.dtype.itemsize, stream)
         registers.values[step.result] = found.item()
 
     return run

@@ -11,7 +11,7 @@ from gpu_cases import CASES
 
 import graphc
 import graphc.tensor as pt
-from graphc.errors import CompileError
+from graphc.errors import UnsupportedError
 from graphc.function.types import Function
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.driver import NoDeviceError
@@ -113,9 +113,17 @@ def test_loops_that_are_no_kernel_launch_those_of_their_steps(monkeypatch: pytes
 
 
 def test_sizes_that_need_arrays_are_refused() -> None:
-    x = pt.matrix("x")
-    with pytest.raises(CompileError, match="sizes of results are computed by operations on arrays"):
-        graphc.function([x], pt.diagonal(x), mode="cuda")
+    x, i = pt.matrix("x"), pt.lvector("i")
+    refused = {
+        "sizes of results are computed by operations on arrays": pt.diagonal(x),
+        "no kernel for bin_length": pt.bincount(i),
+    }
+    for message, result in refused.items():
+        with pytest.raises(UnsupportedError, match=message) as found:
+            graphc.function([x, i], result, mode="cuda", on_unused_input="ignore")
+        text = str(found.value)
+        assert "compute this part with a function of mode 'fast_run'" in text and "report" not in text
+        assert "test_executed.py:" in text.partition("made at ")[2]
 
 
 def test_the_architecture_is_a_setting() -> None:
@@ -130,5 +138,5 @@ def test_the_architecture_is_a_setting() -> None:
 
 def test_denormal_numbers_are_kept() -> None:
     x = pt.vector("x")
-    with pytest.raises(CompileError, match="keep denormal numbers"):
+    with pytest.raises(UnsupportedError, match="keep denormal numbers"):
         graphc.function([x], x + 1, mode="cuda", flush_denormals=True)

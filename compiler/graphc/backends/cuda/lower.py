@@ -14,7 +14,7 @@ from graphc.backends.cuda.instructions import INSTRUCTIONS
 from graphc.backends.cuda.ptx import to_ptx
 from graphc.backends.cuda.schedule import checks, schedule_of, site_of
 from graphc.backends.target import CompileLog
-from graphc.errors import CompileError
+from graphc.errors import CompileError, UnsupportedError
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import walk
 from graphc.passes.manager.run import run_pipeline
@@ -112,14 +112,14 @@ def refuse_calls(module: ir.Module) -> None:
     """Looks for functions that are no instructions, and that no code is known for.
 
     Raises:
-        CompileError: there are some; the message names them.
+        UnsupportedError: there are some; the message names them.
     """
     inside = [op for outer in module.body.operations for op in walk(outer.operation)]
     names = {op.name for op in inside if op.name.startswith(("math.", "complex."))}
     unknown = [name.partition(".")[2] for name in names - INSTRUCTIONS - _COMPLEX]
     unknown += missing(dict.fromkeys(callee_of(op) for op in inside if op.name == "llvm.call"))
     if unknown:
-        raise CompileError(
+        raise UnsupportedError(
             f"kernels for devices have no code for {', '.join(sorted(unknown))}: they use no library of "
             "functions; compute this part with a function of mode 'fast_run'"
         )

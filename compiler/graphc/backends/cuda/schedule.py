@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from graphc.backends.cuda.lifetimes import last_uses
-from graphc.errors import CompileError
+from graphc.errors import CompileError, UnsupportedError
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
 from graphc.ir.locations import node_of
@@ -32,6 +32,10 @@ def checks(module: ir.Module) -> list[ir.Operation]:
     return [op for function in functions(module) for op in walk(function) if op.name == "graphc.check"]
 
 
+# What works on arrays, in a module whose nests are launches.
+_ON_ARRAYS = ("memref.alloc", "gpu.launch_func")
+
+
 def site_of(check: ir.Operation) -> Site:
     """What a check says when it fails."""
     message, error = (ir.StringAttr(check.attributes[name]).value for name in ("message", "error"))
@@ -46,7 +50,7 @@ def schedule_of(module: ir.Module, host: Sequence[str] = ()) -> sc.Schedule:
         host: names of the functions that it calls on the host.
 
     Raises:
-        CompileError: something in it cannot be done on a device, and has no kernel.
+        UnsupportedError: something in it cannot be done on a device, and has no kernel.
     """
     polls = polls_of(module)
     for op in walk(module.operation):
@@ -61,11 +65,20 @@ def schedule_of(module: ir.Module, host: Sequence[str] = ()) -> sc.Schedule:
     }
     shapes = programs.get("shapes", sc.Program(parameters=0, registers=0, steps=()))
     if any(isinstance(step, sc.Allocate | sc.Launch) for step in shapes.steps):
-        raise CompileError(
+        raise UnsupportedError(
             "sizes of results are computed by operations on arrays, which a device does not do before there "
-            "is memory for the results; compile this function with mode 'fast_run'"
+            "is memory for the results; compute this part with a function of mode 'fast_run', and give its "
+            "result to the function of mode 'cuda'",
+            _first_on_arrays(module),
         )
     return sc.Schedule(main=programs["main"], shapes=shapes, functions=len(host))
+
+
+def _first_on_arrays(module: ir.Module) -> str:
+    """The node whose work on arrays the function of sizes does first."""
+    names = [op for op in functions(module) if ir.StringAttr(op.attributes["sym_name"]).value == "shapes"]
+    found = [node_of(op) for name in names for op in walk(name) if op.name in _ON_ARRAYS]
+    return next(filter(None, found), "")
 
 
 class _Program:
@@ -124,11 +137,15 @@ class _Program:
         else:
             raise self._refusal(op)
 
-    def _refusal(self, op: ir.Operation) -> CompileError:
-        callee = f" of {callee_of(op)}" if callee_of(op) else ""
-        return CompileError(
-            f"{op.location}: there is no kernel for {op.name}{callee} yet, and a schedule does not have it "
-            "either; compile this part with mode 'fast_run'"
+    def _refusal(self, op: ir.Operation) -> UnsupportedError:
+        # Kernels of the library are called with the addresses of buffers.
+        users = [use.owner for result in op.results for use in result.uses]
+        callee = next(filter(None, map(callee_of, [op, *users])), "")
+        name = callee.removeprefix("graphc_kernel.").partition(".")[0] or op.name
+        return UnsupportedError(
+            f"there is no kernel for {name}, and it cannot run on the host here; compute this part with a "
+            "function of mode 'fast_run', and give its result to the function of mode 'cuda'",
+            node_of(op),
         )
 
     def _compute(self, op: ir.Operation, name: str) -> None:

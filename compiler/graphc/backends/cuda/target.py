@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from graphc.backends.target import CompileLog, CompileOptions, Target
-from graphc.errors import CompileError
+from graphc.errors import UnsupportedError
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.executable import Executable
@@ -23,7 +23,7 @@ class CudaTarget(Target):
         with log.phase("load compiler"):
             from graphc.backends.cuda.code import compile_for_device
         if options.flush_denormals:
-            raise CompileError(
+            raise UnsupportedError(
                 "kernels for devices keep denormal numbers, but flush_denormals is set; leave it out, or "
                 "compile with mode 'fast_run'"
             )
