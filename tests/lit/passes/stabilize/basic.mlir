@@ -80,7 +80,7 @@ func.func @complex(%x: tensor<?xcomplex<f64>>) -> tensor<?xcomplex<f64>> {
 
 // CHECK-LABEL: @weighted_softmax
 // CHECK-NEXT: %[[P:.*]] = "graphc.softmax"(%arg0) {axes = array<i64: 0>, guarded = true}
-// CHECK-NEXT: "graphc.mul"(%arg1, %[[P]])
+// CHECK-NEXT: "graphc.mul"(%[[P]], %arg1)
 // CHECK-NEXT: return
 func.func @weighted_softmax(%x: tensor<?xf64>, %w: tensor<?xf64>) -> tensor<?xf64> {
   %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
@@ -109,4 +109,131 @@ func.func @mixtures(%x: tensor<?xf64>, %y: tensor<?xf64>) -> (tensor<?xf64>, ten
   %6 = "graphc.add"(%3, %0) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
   %7 = "graphc.log"(%6) : (tensor<?xf64>) -> tensor<?xf64>
   return %5, %7 : tensor<?xf64>, tensor<?xf64>
+}
+
+// -----
+
+// The derivative of log(sum(exp(x))) along columns by the chain rule, with what spreads it in between.
+// CHECK-LABEL: @spread
+// CHECK: %[[P:.*]] = "graphc.softmax"(%arg0) {axes = array<i64: 0>, guarded = true}
+// CHECK-NEXT: %[[G:.*]] = "graphc.dimshuffle"(%arg1) {order = array<i64: -1, 0>}
+// CHECK-NEXT: %[[W:.*]] = "graphc.second"({{.*}}, %[[G]])
+// CHECK-NEXT: %[[R:.*]] = "graphc.mul"(%[[W]], %[[P]])
+// CHECK-NEXT: return %[[R]]
+func.func @spread(%x: tensor<?x3xf64>, %g: tensor<3xf64>) -> tensor<?x3xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<?x3xf64>) -> tensor<?x3xf64>
+  %1 = "graphc.reduce_sum"(%0) {axes = array<i64: 0>} : (tensor<?x3xf64>) -> tensor<3xf64>
+  %2 = "graphc.true_div"(%g, %1) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  %3 = "graphc.dimshuffle"(%2) {order = array<i64: -1, 0>} : (tensor<3xf64>) -> tensor<1x3xf64>
+  %4 = "graphc.second"(%0, %3) : (tensor<?x3xf64>, tensor<1x3xf64>) -> tensor<?x3xf64>
+  %5 = "graphc.mul"(%4, %0) : (tensor<?x3xf64>, tensor<?x3xf64>) -> tensor<?x3xf64>
+  return %5 : tensor<?x3xf64>
+}
+
+// -----
+
+// Other factors and signs in between, and the sum in a product of divisors.
+// CHECK-LABEL: @factors
+// CHECK-NEXT: %[[P:.*]] = "graphc.softmax"(%arg0) {axes = array<i64: 0>, guarded = true}
+// CHECK-NEXT: %[[G:.*]] = "graphc.mul"(%arg1, %[[P]])
+// CHECK-NEXT: %[[N:.*]] = "graphc.neg"(%[[G]])
+// CHECK-NEXT: "graphc.true_div"(%[[N]], %arg2)
+// CHECK-NEXT: return
+func.func @factors(%x: tensor<4xf64>, %g: tensor<4xf64>, %c: tensor<1xf64>) -> tensor<4xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  %1 = "graphc.reduce_sum"(%0) {axes = array<i64: 0>} : (tensor<4xf64>) -> tensor<f64>
+  %2 = "graphc.dimshuffle"(%1) {order = array<i64: -1>} : (tensor<f64>) -> tensor<1xf64>
+  %3 = "graphc.mul"(%g, %0) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+  %4 = "graphc.neg"(%3) : (tensor<4xf64>) -> tensor<4xf64>
+  %5 = "graphc.mul"(%2, %c) : (tensor<1xf64>, tensor<1xf64>) -> tensor<1xf64>
+  %6 = "graphc.true_div"(%4, %5) : (tensor<4xf64>, tensor<1xf64>) -> tensor<4xf64>
+  return %6 : tensor<4xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @reciprocal
+// CHECK: %[[P:.*]] = "graphc.softmax"(%arg0) {axes = array<i64: 1>, guarded = true}
+// CHECK: "graphc.mul"({{.*}}, %[[P]])
+func.func @reciprocal(%x: tensor<3x4xf64>) -> tensor<3x4xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<3x4xf64>) -> tensor<3x4xf64>
+  %1 = "graphc.reduce_sum"(%0) {axes = array<i64: 1>} : (tensor<3x4xf64>) -> tensor<3xf64>
+  %2 = "graphc.reciprocal"(%1) : (tensor<3xf64>) -> tensor<3xf64>
+  %3 = "graphc.dimshuffle"(%2) {order = array<i64: 0, -1>} : (tensor<3xf64>) -> tensor<3x1xf64>
+  %4 = "graphc.mul"(%3, %0) : (tensor<3x1xf64>, tensor<3x4xf64>) -> tensor<3x4xf64>
+  return %4 : tensor<3x4xf64>
+}
+
+// -----
+
+// Sums of rows do not divide columns: no softmax.
+// CHECK-LABEL: @other_axis
+// CHECK-NOT: softmax
+func.func @other_axis(%x: tensor<3x3xf64>) -> tensor<3x3xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<3x3xf64>) -> tensor<3x3xf64>
+  %1 = "graphc.reduce_sum"(%0) {axes = array<i64: 1>} : (tensor<3x3xf64>) -> tensor<3xf64>
+  %2 = "graphc.dimshuffle"(%1) {order = array<i64: -1, 0>} : (tensor<3xf64>) -> tensor<1x3xf64>
+  %3 = "graphc.true_div"(%0, %2) : (tensor<3x3xf64>, tensor<1x3xf64>) -> tensor<3x3xf64>
+  return %3 : tensor<3x3xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @two_terms
+// CHECK-NEXT: %[[D:.*]] = "graphc.sub"(%arg0, %arg1)
+// CHECK-NEXT: %[[P:.*]] = "graphc.sigmoid"(%[[D]])
+// CHECK-NEXT: "graphc.mul"(%arg2, %[[P]])
+// CHECK-NEXT: return
+func.func @two_terms(%x: tensor<?xf64>, %y: tensor<?xf64>, %g: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.exp"(%y) : (tensor<?xf64>) -> tensor<?xf64>
+  %2 = "graphc.add"(%0, %1) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %3 = "graphc.true_div"(%g, %2) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %4 = "graphc.mul"(%3, %0) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %4 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @one_and_another
+// CHECK-NEXT: %[[P:.*]] = "graphc.sigmoid"(%arg0)
+// CHECK-NEXT: "graphc.mul"(%arg1, %[[P]])
+// CHECK-NEXT: return
+func.func @one_and_another(%x: tensor<?xf64>, %g: tensor<?xf64>) -> tensor<?xf64> {
+  %one = arith.constant dense<1.0> : tensor<1xf64>
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.add"(%0, %one) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %2 = "graphc.true_div"(%g, %1) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %3 = "graphc.mul"(%2, %0) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %3 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @three_terms
+// CHECK: %[[L:.*]] = "graphc.logaddexp"
+// CHECK-NEXT: %[[D:.*]] = "graphc.sub"(%arg0, %[[L]])
+// CHECK-NEXT: "graphc.sigmoid"(%[[D]])
+// CHECK-NEXT: return
+func.func @three_terms(%x: tensor<?xf64>, %y: tensor<?xf64>, %z: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.exp"(%y) : (tensor<?xf64>) -> tensor<?xf64>
+  %2 = "graphc.exp"(%z) : (tensor<?xf64>) -> tensor<?xf64>
+  %3 = "graphc.add"(%1, %2) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %4 = "graphc.add"(%3, %0) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %5 = "graphc.true_div"(%0, %4) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %5 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @of_a_sigmoid
+// CHECK-NEXT: %[[P:.*]] = "graphc.sigmoid"(%arg0)
+// CHECK-NEXT: return %[[P]]
+func.func @of_a_sigmoid(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = "graphc.neg"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.sigmoid"(%0) : (tensor<?xf64>) -> tensor<?xf64>
+  %2 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %3 = "graphc.mul"(%1, %2) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %3 : tensor<?xf64>
 }

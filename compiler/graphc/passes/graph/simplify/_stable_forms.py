@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.algebra import is_normal, kind, registrar, split_constant, unary
-from graphc.ir.kinds import SUMS, fold_of, reduce, reduced_axes
+from graphc.ir.kinds import reduce, reduced_axes
 from graphc.ir.patterns import rules
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
-from graphc.ir.views import SAME_ELEMENTS, dimshuffle, order_of, restored_order
+from graphc.ir.views import dimshuffle, order_of, restored_order
 from graphc.passes.graph.simplify._lines import ALGEBRA, STABLE_FORMS
+from graphc.passes.graph.simplify._shares import exp_sum, log_of_softmax, share_of_sum
 from graphc_dialects._mlir import ir
 
 # The forms are written with differences: `1 + (-1) * x` is one.
@@ -25,14 +26,7 @@ def _is_float(rw: Rewriter, op: ir.Operation) -> bool:
     return kind(rw, op.results[0]) == "f"
 
 
-@_rule("log")
-def log_of_softmax(rw: Rewriter, op: Any) -> Any:
-    inner = rw.defining(op.operands[0], "graphc.softmax")
-    if inner is None or not _is_float(rw, op):
-        return None
-    guarded = {"guarded": inner.attributes["guarded"]} if "guarded" in inner.attributes else {}
-    axes = inner.attributes["axes"]
-    return rw.create("graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=axes, **guarded)
+_rule("log")(log_of_softmax)
 
 
 def _weighted_exp(rw: Rewriter, value: Any) -> Any:
@@ -49,7 +43,7 @@ def _weighted_exp(rw: Rewriter, value: Any) -> Any:
 
 
 @_rule("log")
-def log_of_exp_sum(rw: Rewriter, op: ir.Operation) -> Any:
+def log_ofexp_sum(rw: Rewriter, op: ir.Operation) -> Any:
     """log(c * exp(x) + d * exp(y)) -> logaddexp(x + log(c), y + log(d)) for positive numbers c and d."""
     total = rw.defining(op.operands[0], "graphc.add")
     if total is None or not _is_float(rw, op):
@@ -65,26 +59,6 @@ def log_of_exp_sum(rw: Rewriter, op: ir.Operation) -> Any:
 
 
 # -- sums of exponentials ------------------------------------------------------------------------------------
-
-
-def _exp_sum(rw: Rewriter, value: ir.Value) -> tuple[ir.Value, ir.Operation] | None:
-    """(x, reduction) of `sum(exp(x))`, unless x is shifted by a maximum already."""
-    reduction = rw.defined_by(value, SUMS)
-    if reduction is None:
-        return None
-    x = rw.operand_of(reduction.operands[0], "graphc.exp")
-    return None if x is None or _is_shifted(rw, x) else (x, reduction)
-
-
-def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
-    """Whether x is `y - m` with m a maximum, possibly guarded by `switch` and moved by views."""
-    difference = rw.defining(x, "graphc.sub")
-    if difference is None:
-        return False
-    op = rw.defs.get(difference.operands[1])
-    while op is not None and (op.name in SAME_ELEMENTS or op.name in ("graphc.switch", "graphc.identity")):
-        op = rw.defs.get(op.operands[1 if op.name == "graphc.switch" else 0])
-    return fold_of(op) == "max"
 
 
 def _with_axes_back(rw: Rewriter, value: ir.Value, like: ir.Value, axes: list[int]) -> ir.Value:
@@ -114,48 +88,11 @@ def log_of_sum_of_exp(rw: Rewriter, op: ir.Operation) -> Any:
     value = op.operands[0]
     view = rw.defs.get(value)
     order = order_of(view)
-    found = _exp_sum(rw, value if view is None or order is None else view.operands[0])
+    found = exp_sum(rw, value if view is None or order is None else view.operands[0])
     if found is None:
         return None
     result = _log_sum_exp(rw, *found)
     return result if order is None else dimshuffle(result, order, op.results[0].type, rw.create)
 
 
-def _softmax_of(rw: Rewriter, exp: Any, denominator: Any) -> Any:
-    """softmax(x, axes) for exp(x) / sum(exp(x), axes, keepdims)."""
-    view = rw.defs.get(denominator)
-    order = order_of(view)
-    found = _exp_sum(rw, denominator if view is None or order is None else view.operands[0])
-    if found is None:
-        return None
-    x, reduction = found
-    exponent = rw.operand_of(exp, "graphc.exp")
-    # The bindings refuse to compare a value with None.
-    if exponent is None or exponent != x:
-        return None
-    axes = list(reduced_axes(reduction))
-    rank = len(x.type.shape)
-    if (order or list(range(rank - len(axes)))) != restored_order(rank, axes):
-        return None
-    guarded = ir.BoolAttr.get(True)
-    return rw.create("graphc.softmax", [x], x.type, axes=reduction.attributes["axes"], guarded=guarded)
-
-
-@_rule("true_div")
-def quotient_to_softmax(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    return _softmax_of(rw, *op.operands) if _is_float(rw, op) else None
-
-
-@_rule("mul")
-def product_to_softmax(rw: Rewriter, op: ir.Operation) -> Any:
-    """exp(x) * (w / sum(exp(x), axes, keepdims)) -> w * softmax(x, axes)."""
-    if not _is_float(rw, op):
-        return None
-    for exp, other in (tuple(op.operands), tuple(op.operands)[::-1]):
-        quotient = rw.defining(other, "graphc.true_div")
-        if quotient is None or rw.operand_of(exp, "graphc.exp") is None:
-            continue
-        softmax = _softmax_of(rw, exp, quotient.operands[1])
-        if softmax is not None:
-            return rw.create("graphc.mul", [quotient.operands[0], softmax], op.results[0].type)
-    return None
+_rule("true_div", "mul")(share_of_sum)

@@ -30,16 +30,18 @@ class Stabilize(Pass):
     | `1 / (1 + exp(-x))`, `exp(x) / (1 + exp(x))` | `sigmoid(x)` | nan or lost digits when exp overflows |
     | `log(softmax(x))` | `log_softmax(x)` | -inf where softmax underflows |
     | `exp(x) / sum(exp(x))` | `softmax(x)` | nan when exp overflows |
-    | `exp(x) * (w / sum(exp(x)))` | `w * softmax(x)` | as above |
+    | `exp(x) * (w / sum(exp(x)))` | `softmax(x) * w` | as above; nan when all exp underflow |
+    | `exp(x) * (w / (exp(x) + exp(y)))` | `sigmoid(x - y) * w` | as above |
     | `log(sum(exp(x)))` | `m + log(sum(exp(x - m)))`, m the maximum | infinite when exp over- or underflows |
     | `log(c * exp(x) + d * exp(y))`, c, d > 0 | `logaddexp(x + log(c), y + log(d))` | as above |
     | `1 - erf(x)`, `1 - erfc(x)` | `erfc(x)`, `erf(x)` | 0 for x > 6; lost digits |
 
     In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and
     +inf and NaN come through. The softmax of a quotient is `guarded` in the same way, so that +inf makes NaN
-    only where it stands and 0 elsewhere, as the quotient has it. Sums that are shifted by a maximum
-    already are recognised and stay. Where the original is finite and accurate, results agree to a few
-    units in the last place.
+    only where it stands and 0 elsewhere, as the quotient has it. Exponential and sum are found as factors of
+    one product, with views, broadcasts, signs and other factors between, as derivatives by the chain rule
+    have them. Sums that are shifted by a maximum already are recognised and stay. Where the original is
+    finite and accurate, results agree to a few units in the last place.
 
     Source: PyTensor's `tensor/rewriting/math.py` (names `log1p`, `local_log_sum_exp`, `local_1msigmoid`,
     ...); M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exponentials over sums of them, wherever both stand in a product.
+
+The derivative of `log(sum(exp(x)))` by the chain rule is `g / sum(exp(x))`, spread over the axes of the sum,
+times `exp(x)`: 0 / 0 where all exponentials underflow, inf / inf where one overflows. The two factors may be
+far apart, with views, broadcasts, other factors and signs between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+from graphc.ir.algebra import kind, unary
+from graphc.ir.kinds import SUMS, fold_of, reduced_axes
+from graphc.ir.rewrite import Rewriter
+from graphc.ir.views import REPEATS, SAME_ELEMENTS, order_of, restored_order
+from graphc_dialects._mlir import ir
+
+# Each product is searched, so only near factors are found.
+_MOST_FACTORS, _LONGEST_PATH, _MOST_TERMS = 24, 8, 8
+
+
+class _Factor(NamedTuple):
+    """A factor of an operand of a product.
+
+    Attributes:
+        value: the factor, or a product of several.
+        power: 1 or -1.
+        order: which of its axes each axis of the product is, -1 for none.
+        path: the positions of the operands that lead to it.
+    """
+
+    value: ir.Value
+    power: int
+    order: list[int]
+    path: tuple[int, ...] = ()
+
+
+# What stands for an exponential over a sum of exponentials.
+_Share = Callable[[], ir.Value]
+
+
+def share_of_sum(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """exp(x) of one operand and 1 / sum(exp(x)) of the other -> softmax(x) in place of the first."""
+    if kind(rw, op.results[0]) != "f":
+        return None
+    rank = len(op.results[0].type.shape)
+    powers = (1, -1 if op.name == "graphc.true_div" else 1)
+    sides = [list(_factors(rw, v, p, rank)) for v, p in zip(op.operands, powers, strict=True)]
+    for above, below in ((0, 1), (1, 0)):
+        for divisor in sides[below]:
+            shares = _shares(rw, divisor, rank)
+            for exp in sides[above] if shares else ():
+                x = rw.operand_of(exp.value, "graphc.exp") if _is_in_place(exp, rank) else None
+                if x is not None and exp.power > 0 and x in shares:
+                    operands = list(op.operands)
+                    operands[above] = _with(rw, operands[above], exp.path, shares[x]())
+                    return _without(rw, op, operands, (below, *divisor.path))
+    return None
+
+
+def log_of_softmax(rw: Rewriter, op: ir.Operation) -> Any:
+    """log(softmax(x)) -> log_softmax(x)."""
+    inner = rw.defining(op.operands[0], "graphc.softmax")
+    if inner is None or kind(rw, op.results[0]) != "f":
+        return None
+    guarded = {"guarded": inner.attributes["guarded"]} if "guarded" in inner.attributes else {}
+    axes = inner.attributes["axes"]
+    return rw.create("graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=axes, **guarded)
+
+
+def _is_in_place(factor: _Factor, rank: int) -> bool:
+    return factor.order == list(range(rank))
+
+
+def _factors(rw: Rewriter, value: ir.Value, power: int, rank: int) -> Iterator[_Factor]:
+    """The factors of a value, products before what they are products of."""
+    left = [_Factor(value, power, list(range(rank)))]
+    for _ in range(_MOST_FACTORS):
+        if not left:
+            return
+        factor = left.pop()
+        yield factor
+        op = rw.defs.get(factor.value)
+        if op is not None and len(factor.path) < _LONGEST_PATH:
+            left += _inner(op, factor)
+
+
+def _inner(op: ir.Operation, factor: _Factor) -> Iterator[_Factor]:
+    """The factors that an operation multiplies, divides or spreads."""
+    moved, order = order_of(op), factor.order
+    if moved is not None:
+        order = [moved[axis] if axis >= 0 else -1 for axis in order]
+    elif op.name in REPEATS:
+        new = len(op.results[0].type.shape) - len(op.operands[0].type.shape)
+        order = [max(axis - new, -1) for axis in order]
+    powers = {0: 1} if moved is not None or op.name in REPEATS else _POWERS.get(op.name, {})
+    for i, power in powers.items():
+        yield _Factor(op.operands[i], power * factor.power, order, (*factor.path, i))
+
+
+# The operands that are factors of the result, and to which power.
+_POWERS = {
+    "graphc.mul": {0: 1, 1: 1},
+    "graphc.true_div": {0: 1, 1: -1},
+    "graphc.reciprocal": {0: -1},
+    "graphc.neg": {0: 1},
+    "graphc.second": {1: 1},
+}
+
+
+# -- sums ----------------------------------------------------------------------------------------------------
+
+
+def exp_sum(rw: Rewriter, value: ir.Value) -> tuple[ir.Value, ir.Operation] | None:
+    """(x, reduction) of `sum(exp(x))`, unless x is shifted by a maximum already."""
+    reduction = rw.defined_by(value, SUMS)
+    if reduction is None:
+        return None
+    x = rw.operand_of(reduction.operands[0], "graphc.exp")
+    return None if x is None or _is_shifted(rw, x) else (x, reduction)
+
+
+def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
+    """Whether x is `y - m` with m a maximum, possibly guarded by `switch` and moved by views."""
+    difference = rw.defining(x, "graphc.sub")
+    if difference is None:
+        return False
+    op = rw.defs.get(difference.operands[1])
+    while op is not None and (op.name in SAME_ELEMENTS or op.name in ("graphc.switch", "graphc.identity")):
+        op = rw.defs.get(op.operands[1 if op.name == "graphc.switch" else 0])
+    return fold_of(op) == "max"
+
+
+def _shares(rw: Rewriter, divisor: _Factor, rank: int) -> dict[Any, _Share]:
+    """What exp(x) is over a divisor that is a sum of exponentials, by x."""
+    if divisor.power > 0:  # what was 1 / (1 + exp(x))
+        negative = rw.operand_of(divisor.value, "graphc.sigmoid") if _is_in_place(divisor, rank) else None
+        x = None if negative is None else rw.operand_of(negative, "graphc.neg")
+        return {} if x is None else {x: lambda: unary(rw, "sigmoid", x)}
+    total = rw.defining(divisor.value, "graphc.add")
+    if total is not None and _is_in_place(divisor, rank):
+        return dict(_shares_of_terms(rw, total))
+    view, value, order = rw.defs.get(divisor.value), divisor.value, divisor.order
+    moved = order_of(view)
+    if view is not None and moved is not None:
+        value, order = view.operands[0], [moved[axis] if axis >= 0 else -1 for axis in order]
+    found = exp_sum(rw, value)
+    if found is None:
+        return {}
+    x, reduction = found
+    axes = list(reduced_axes(reduction))
+    if not axes or len(x.type.shape) != rank or order != restored_order(rank, axes):
+        return {}
+    options = {"axes": reduction.attributes["axes"], "guarded": ir.BoolAttr.get(True)}
+    return {x: lambda: rw.create("graphc.softmax", [x], x.type, **options)}
+
+
+def _shares_of_terms(rw: Rewriter, total: ir.Operation) -> Iterator[tuple[Any, _Share]]:
+    """Of `exp(x) + exp(y) + ...`, of which one may be 1."""
+    type_, terms = total.results[0].type, _terms(rw, total)
+    exponents = [rw.operand_of(term, "graphc.exp") for term in terms]
+    if any(x is None and rw.splat(term) != 1 for x, term in zip(exponents, terms, strict=True)):
+        return
+    for i, x in enumerate(exponents):
+        others = [*exponents[:i], *exponents[i + 1 :]]
+        if x is not None and all(y is None or y.type == type_ for y in (x, *(others if others[1:] else ()))):
+            yield x, partial(_sigmoid, rw, x, others)
+
+
+def _terms(rw: Rewriter, total: ir.Operation) -> list[ir.Value]:
+    """What a sum of sums adds, without what it adds after so many."""
+    left: list[ir.Value] = list(total.operands)
+    terms: list[ir.Value] = []
+    while left:
+        value = left.pop()
+        inner = rw.defining(value, "graphc.add") if len(left) + len(terms) < _MOST_TERMS else None
+        if inner is None:
+            terms.append(value)
+        else:
+            left += inner.operands
+    return terms
+
+
+def _sigmoid(rw: Rewriter, x: ir.Value, others: list[ir.Value | None]) -> ir.Value:
+    """`exp(x) / (exp(x) + exp(y) + ...)`; None stands for 0."""
+    given = [y for y in others if y is not None]
+    if not given:
+        return unary(rw, "sigmoid", x)
+    if len(given) < len(others):
+        given.append(rw.scalar_like(0, x))
+    rest = reduce(lambda y, z: rw.create("graphc.logaddexp", [y, z], y.type), given)
+    return unary(rw, "sigmoid", rw.create("graphc.sub", [x, rest], x.type))
+
+
+# -- products with another factor ----------------------------------------------------------------------------
+
+
+def _with(rw: Rewriter, value: ir.Value, path: tuple[int, ...], factor: ir.Value) -> ir.Value:
+    """The value with another factor of the same type at the end of a path."""
+    if not path:
+        return factor
+    op = rw.defs[value]
+    operands = list(op.operands)
+    operands[path[0]] = _with(rw, operands[path[0]], path[1:], factor)
+    return _again(rw, op, operands)
+
+
+def _again(rw: Rewriter, op: ir.Operation, operands: list[ir.Value]) -> ir.Value:
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    return rw.create(op.name, operands, op.results[0].type, **attributes)
+
+
+def _without(rw: Rewriter, op: ir.Operation, operands: list[ir.Value], path: tuple[int, ...]) -> ir.Value:
+    """An operation on other operands, with 1 for the factor at the end of a path."""
+    i, *rest = path
+    factor, type_ = operands[i], op.results[0].type
+    if rest:
+        inner = rw.defs[factor]
+        operands[i] = _without(rw, inner, list(inner.operands), tuple(rest))
+        return _again(rw, op, operands)
+    if len(operands) == 2 and op.name in ("graphc.mul", "graphc.true_div"):
+        other = operands[1 - i]
+        return other if other.type == type_ else rw.create("graphc.second", [factor, other], type_)
+    operands[i] = rw.create("graphc.second", [factor, rw.scalar_like(1, factor)], factor.type)
+    return _again(rw, op, operands)
