@@ -150,7 +150,9 @@ def pack(*tensors: TensorLike, keep_axes: Any = None) -> tuple[TensorVariable, l
     return pt.concatenate(flat, axis=front), shapes
 
 
-def unpack(packed_input: Any, packed_shapes: Sequence[Any], keep_axes: Any = None) -> list[TensorVariable]:
+def unpack(
+    packed_input: TensorLike, packed_shapes: Sequence[TensorLike], keep_axes: Any = None
+) -> list[TensorVariable]:
     """The arrays that `pack` joined.
 
     Args:
@@ -168,9 +170,12 @@ def unpack(packed_input: Any, packed_shapes: Sequence[Any], keep_axes: Any = Non
     result, start = [], pt.constant(np.int64(0))
     for shape in packed_shapes:
         if isinstance(shape, Variable) and shape.type.ndim == 1:
-            sizes: list[Any] = [shape[i] for i in range(get_vector_length(shape))]
+            sizes = [shape[i] for i in range(get_vector_length(shape))]
         else:
-            sizes = [as_size(s, "unpack") for s in (shape if isinstance(shape, Sequence) else [shape])]
+            given = np.atleast_1d(shape) if isinstance(shape, np.ndarray) else shape
+            sizes = [
+                as_size(s, "unpack") for s in (given if isinstance(given, Sequence | np.ndarray) else [given])
+            ]
         stop = start + product_of(sizes)
         part = x[(slice(None),) * front + (slice(start, stop),)]
         outer = sizes_of(x)
@@ -271,7 +276,7 @@ def get_vector_length(v: TensorLike) -> int:
     return length
 
 
-def get_scalar_constant_value(v: Any, *args: Any, **options: Any) -> np.ndarray:
+def get_scalar_constant_value(v: TensorLike, *args: object, **options: object) -> np.ndarray:
     """The value of a 0-d constant; see `get_underlying_scalar_constant_value`.
 
     Examples:

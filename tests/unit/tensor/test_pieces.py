@@ -69,6 +69,14 @@ def test_packing_keeps_axes_at_both_ends():
             pt.pack(a, b, keep_axes=axes)
 
 
+def test_unpacking_takes_vectors_of_numpy_as_sizes():
+    given = [np.array([2]), np.array([2, 2]), np.array(1)]
+    parts = graphc.function([], pt.unpack(pt.arange(7), given))()
+    wanted = [np.array([0, 1]), np.array([[2, 3], [4, 5]]), np.array([6])]
+    for x, y in zip(parts, wanted, strict=True):
+        np.testing.assert_array_equal(x, y, strict=True)
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     [

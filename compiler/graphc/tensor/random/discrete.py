@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
 from graphc.public import pt
@@ -263,7 +264,7 @@ def choice(
         size: shape of the draws; one draw by default.
         replace: whether something may be drawn twice.
         p: probabilities, which sum to 1.
-        options: keywords of all draws.
+        options: keywords of all draws; ``dtype`` is that of ``a`` by default.
 
     Raises:
         ValueError: ``p`` is no vector.
@@ -275,19 +276,23 @@ def choice(
     a = as_tensor_variable(a)
     count = as_size(a, "choice") if a.type.ndim == 0 else size_of(a, 0)
     shape = () if size is None else size
-    keep: dict[str, Any] = {**options, "return_next_rng": True}
+    rng, name, dtype = options.get("rng"), options.get("name"), options.get("dtype")
     if p is not None:
         p = as_tensor_variable(p)
         if p.type.ndim != 1:
             raise ValueError(f"the probabilities of choice must be a vector, got {p} of {p.type}")
         p = _as_long_as(p, count)
     if not replace:
-        following, found = ChoiceWithoutReplacement(p is not None)(count, p, shape, **keep)
+        op = ChoiceWithoutReplacement(p is not None)
+        following, found = op(count, p, shape, rng=rng, return_next_rng=True)
     elif p is None:
-        following, found = integers(0, count, shape, **keep)
+        following, found = RandomVariable("integers")(0, count, size=shape, rng=rng, return_next_rng=True)
     else:
-        following, found = RandomVariable("choice")(p, size=shape, **keep)
+        following, found = RandomVariable("choice")(p, size=shape, rng=rng, return_next_rng=True)
     draws = found if a.type.ndim == 0 else a[found]
+    # Positions are int64, as NumPy's are; what was asked for is the dtype of what they choose.
+    draws = draws if dtype is None else pt.cast(draws, parse_dtype(dtype))
+    draws.name = name
     return (following, draws) if options.get("return_next_rng") else draws
 
 
