@@ -33,7 +33,7 @@ class ArgumentReader:
         ]
         self._exact = [exact_type(item.variable.type) for item in inputs]
 
-    def are_exact(self, args: tuple[Any, ...]) -> bool:
+    def are_exact(self, args: tuple[object, ...]) -> bool:
         """Whether arguments by position are one array of the input's type for each input, and so need no
         check.
         """
@@ -87,7 +87,7 @@ class ArgumentReader:
             raise TypeError(f"{self._signature()} is missing {', '.join(self.describe(i) for i in missing)}")
         return values
 
-    def _filter(self, i: int, value: Any) -> Any:
+    def _filter(self, i: int, value: object) -> Any:
         item = self.inputs[i]
         try:
             found = item.variable.type.filter(

@@ -121,7 +121,7 @@ def density_entry(function: Function, x: np.ndarray, *fixed: np.ndarray) -> CEnt
     )
 
 
-def values_entry(function: Function, x: np.ndarray, *fixed: Any) -> CEntry:
+def values_entry(function: Function, x: np.ndarray, *fixed: object) -> CEntry:
     """The C function ``int64_t f(dim, count, const double *x, double *result, user)`` of one float64 result.
 
     Args, errors: as in `density_entry`; ``count`` is the number of elements of the result.

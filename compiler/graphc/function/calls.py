@@ -81,7 +81,7 @@ class Calls:
 
     # -- hand over -------------------------------------------------------------------------------------------
 
-    def _exact(self, values: list[Any], args: tuple[Any, ...]) -> list[Any] | None:
+    def _exact(self, values: Sequence[np.ndarray], args: tuple[object, ...]) -> list[Any] | None:
         """The values as machine code takes them; None if it has declined just these."""
         exact = [canonical(value) for value in values]
         if len(args) == len(exact) and all(new is old for new, old in zip(exact, args, strict=True)):
@@ -120,7 +120,7 @@ class Calls:
         assert results is not None
         return results
 
-    def _attempt(self, values: list[Any], buffers: Buffers | None, last: bool) -> list[Any] | None:
+    def _attempt(self, values: list[object], buffers: Buffers | None, last: bool) -> list[object] | None:
         """The results; None if the call has to run again."""
         lent = self._lent(values) if self._lends and buffers is None else []
         if self.targets and (lent or self._destroyed):
@@ -145,7 +145,7 @@ class Calls:
             return results
         return None
 
-    def _computed(self, values: list[Any], lent: Sequence[int]) -> list[Any]:
+    def _computed(self, values: list[object], lent: Sequence[int]) -> list[object]:
         """What the executor computes, as arrays that are nobody else's."""
         kept = values
         if self._destroyed or lent:
@@ -156,14 +156,14 @@ class Calls:
         found = self.runner.run(values, lent) if lent else self.runner.run(values)
         return own_results(found, kept, self.signature.form.borrowed)
 
-    def _lent(self, values: list[Any]) -> list[int]:
+    def _lent(self, values: list[object]) -> list[int]:
         """Positions of the values whose memory compiled code may use for results."""
         inputs = self.signature.inputs
         defaults = [(i, inputs[i].default) for i in self._donated]
         given = [i for i, default in defaults if default is None or values[i] is not default[0]]
         return given + [len(inputs) + k for k, cell in enumerate(self.cells) if is_owner(cell)]
 
-    def _own(self, i: int, values: list[Any]) -> Any:
+    def _own(self, i: int, values: list[object]) -> Any:
         """The value of an input that Python ops overwrite, or a copy if it is not the caller's alone."""
         inputs = self.signature.inputs
         value, default = values[i], inputs[i].default if i < len(inputs) else None

@@ -116,7 +116,7 @@ class Compiled(Executor):
     # -- calling ---------------------------------------------------------------------------------------------
 
     def install(
-        self, function: NativeCallable, fallback: Callable[..., Any], cells: Sequence[list[Any]]
+        self, function: NativeCallable, fallback: Callable[..., object], cells: Sequence[list[object]]
     ) -> bool:
         """Lets calls of a function go straight to machine code.
 
@@ -137,7 +137,7 @@ class Compiled(Executor):
         """As `Executor.call`, as fast as calls get."""
         signature = self.executable.manifest.signature
 
-        def convert(*values: Any) -> Any:
+        def convert(*values: object) -> list[np.ndarray]:
             pairs = zip(values, signature.inputs, strict=True)
             exact = [canonical(value, spec, f"input {i}") for i, (value, spec) in enumerate(pairs)]
             if all(new is old for new, old in zip(exact, values, strict=True)):

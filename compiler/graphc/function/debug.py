@@ -62,7 +62,7 @@ class DebugExecutor(Executor):
                 raise DebugModeError(self._explain(v, value, expected, before))
         return results
 
-    def _compare_inputs(self, before: Sequence[Any], after: Sequence[Any]) -> None:
+    def _compare_inputs(self, before: Sequence[object], after: Sequence[object]) -> None:
         for v, old, new in zip(self.fgraph.inputs, before, after, strict=True):
             if v in self.fgraph.destruction.destroyers:
                 continue
@@ -70,7 +70,7 @@ class DebugExecutor(Executor):
                 raise DebugModeError(f"compiled code changed the input {v}{describe(v.location)}")
 
     def _explain(
-        self, output: Variable, value: Any, expected: dict[Variable, Any], inputs: Sequence[Any]
+        self, output: Variable, value: object, expected: dict[Variable, object], inputs: Sequence[Any]
     ) -> str:
         """Find the first op that differs, by compiling the graph with every variable as an output."""
         # Of branches only what was chosen has a value.
@@ -98,7 +98,7 @@ def _op_text(node: Apply | None) -> str:
     return "an input" if node is None else f"{node}{describe(node.location)}"
 
 
-def _difference(got: Any, expected: Any) -> str:
+def _difference(got: object, expected: object) -> str:
     """Where two values differ most."""
     a, b = np.asarray(got), np.asarray(expected)
     if a.shape != b.shape or a.dtype != b.dtype or a.dtype.kind not in "biufc":

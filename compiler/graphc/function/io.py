@@ -42,8 +42,8 @@ class In:
         self,
         variable: Variable,
         name: str | None = None,
-        value: Any = None,
-        update: Any = None,
+        value: object = None,
+        update: object = None,
         mutable: bool | None = None,
         borrow: bool | None = None,
         strict: bool = False,
@@ -133,7 +133,7 @@ class OutputForm:
         is_single: the form is one variable. is_list: the form is a list of variables.
     """
 
-    def __init__(self, outputs: Any) -> None:
+    def __init__(self, outputs: object) -> None:
         self.variables: list[Variable] = []
         self.borrowed: list[bool] = []
         self._tree = None if outputs is None else self._flatten(outputs, "outputs")
@@ -170,7 +170,7 @@ class OutputForm:
             return list(values)
         return self._build(self._tree, values)
 
-    def _build(self, tree: Any, values: Sequence[Any]) -> Any:
+    def _build(self, tree: object, values: Sequence[object]) -> Any:
         if isinstance(tree, int):
             return values[tree]
         if isinstance(tree, dict):
@@ -208,7 +208,7 @@ class OutputForm:
         self._collect(self._tree, given, "", found)
         return found
 
-    def _collect(self, tree: Any, given: Any, path: str, found: list[Any]) -> None:
+    def _collect(self, tree: object, given: object, path: str, found: list[object]) -> None:
         if isinstance(tree, int):
             found[tree] = given
         elif given is None:

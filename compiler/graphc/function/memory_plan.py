@@ -165,7 +165,7 @@ def _sum(values: Iterator[Number]) -> Number:
     return None if None in listed else sum(value for value in listed if value is not None)
 
 
-def memory_plan(function: Function, values: Sequence[Any]) -> MemoryPlan:
+def memory_plan(function: Function, values: Sequence[np.ndarray]) -> MemoryPlan:
     """See `Function.memory_plan`."""
     _check_count(function, values)
     plan = MemoryPlan(function.report.name)

@@ -111,7 +111,7 @@ class _GuardedThunk(Thunk):
             self._check(given, warned)
         return asked
 
-    def _check(self, given: Sequence[Any], warned: list[bool] | None) -> None:
+    def _check(self, given: Sequence[object], warned: list[bool] | None) -> None:
         for position, register in enumerate(self._cells.output_registers):
             found = _first_bad(register[0], given)
             if found is None:
@@ -155,7 +155,7 @@ def _first_bad(value: Any, given: Sequence[Any]) -> tuple[tuple[int, ...], int] 
     return tuple(map(int, index)), int(bad.sum())
 
 
-def _is_inexact(value: Any) -> bool:
+def _is_inexact(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
 
 
@@ -167,7 +167,7 @@ def _named(number: Any) -> str:
     return "Inf" if number > 0 else "-Inf"
 
 
-def _shown(value: Any, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
+def _shown(value: object, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
     """An input of an op: its element where the output is bad, if it has one there, or its dtype and shape."""
     if not isinstance(value, np.ndarray):
         return type(value).__name__

@@ -13,7 +13,9 @@ from graphc.graph.basic import Variable
 from graphc.graph.tensor.type import TensorType
 
 
-def own_results(values: Sequence[Any], inputs: Sequence[Any], borrowed: Sequence[bool] = ()) -> list[Any]:
+def own_results(
+    values: Sequence[object], inputs: Sequence[object], borrowed: Sequence[bool] = ()
+) -> list[object]:
     """``values``, with arrays copied that are not their own: views, inputs, constants, and repeated ones.
 
     Args:
@@ -87,7 +89,7 @@ class Buffers:
             stored.append(result if array is None else array)
         return stored
 
-    def _check(self, i: int, array: Any) -> None:
+    def _check(self, i: int, array: object) -> None:
         wanted = self._outputs[i].type
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{self._name(i)} must be an array, got {type(array).__name__}")

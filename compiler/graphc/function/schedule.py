@@ -77,7 +77,7 @@ class Schedule(Executor):
     # Reference implementations return NaN and infinities as compiled code does, without warnings. The
     # decorator takes half the time of a with statement.
     @np.errstate(all="ignore")
-    def _run_quietly(self, values: Sequence[Any]) -> list[Any]:
+    def _run_quietly(self, values: Sequence[object]) -> list[int | np.ndarray] | list[np.ndarray]:
         return self._linker(values)
 
     def observed(self, observer: Observer) -> Schedule:

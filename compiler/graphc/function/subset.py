@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphc.function.types import Function
 
 
-def call_subset(f: Function, wanted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_subset(f: Function, wanted: object, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """A call that computes only some outputs, see `Function`.
 
     Args:
@@ -33,7 +33,7 @@ def call_subset(f: Function, wanted: Any, args: tuple[Any, ...], kwargs: dict[st
     if out is not None:
         flat = form.flatten(out)
         kwargs["out"] = [flat[i] for i in positions]
-    found: list[Any] = [None] * form.count
+    found: list[object] = [None] * form.count
     for i, value in zip(positions, subset_function(f, positions)(*args, **kwargs), strict=True):
         found[i] = value
     return form.build(found)
@@ -68,7 +68,7 @@ def _build(f: Function, positions: tuple[int, ...]) -> Function:
     return type(f)(signature, build_program(fgraph, signature, f.report.again()))
 
 
-def _positions(f: Function, wanted: Any) -> tuple[int, ...]:
+def _positions(f: Function, wanted: object) -> tuple[int, ...]:
     """Positions among the flattened outputs.
 
     Raises:
@@ -86,7 +86,7 @@ def _positions(f: Function, wanted: Any) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _find(f: Function, item: Any) -> list[int]:
+def _find(f: Function, item: object) -> list[int]:
     form, outputs = f.signature.form, f.outputs
     if hasattr(item, "__index__") and not isinstance(item, bool | Variable):
         item = int(item)

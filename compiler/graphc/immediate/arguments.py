@@ -5,7 +5,7 @@ of the key of the executable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from graphc.immediate.shape import Size
 from graphc.immediate.tensor import Tensor
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 # How Python numbers and sizes are taken.
@@ -52,10 +53,10 @@ class Split:
 
     def __init__(self) -> None:
         self.inputs: list[Any] = []
-        self.key: list[Any] = []
+        self.key: list[object] = []
         self.symbolic = False
         self.functions = False
-        self._fill: Iterator[Any] | None = None
+        self._fill: Iterator[object] | None = None
 
     def visit_call(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], policies: Mapping[Any, str], default: str
@@ -79,7 +80,7 @@ class Split:
             new_kwargs[name] = self.visit(x, policies.get(name, default))
         return new_args, new_kwargs
 
-    def fill(self, values: list[Variable]) -> Split:
+    def fill(self, values: Sequence[object]) -> Split:
         """A split that replaces the inputs by ``values``, in order."""
         other = Split()
         other._fill = iter(values)
@@ -112,7 +113,7 @@ class Split:
             return self._sequence(x, cls, policy)
         return self._other(x, cls, policy)
 
-    def _attribute(self, x: Any, identity: Any) -> Any:
+    def _attribute(self, x: TensorLike, identity: object) -> Any:
         self.key.append(identity)
         return x
 
@@ -136,7 +137,17 @@ class Split:
             return self._take(np.asarray(x))
         return self._attribute(x, (type(x), repr(x)))
 
-    def _sequence(self, x: Any, cls: type, policy: str) -> Any:
+    def _sequence(
+        self, x: Any, cls: type, policy: str
+    ) -> (
+        list[float]
+        | list[int]
+        | tuple[TensorVariable | int, ...]
+        | tuple[TensorVariable, ...]
+        | tuple[int | np.ndarray, ...]
+        | tuple[int, ...]
+        | tuple[np.ndarray, ...]
+    ):
         if policy == WEAK:
             if not _holds(x, Tensor | Variable):
                 return self._take(np.asarray(x))
@@ -176,7 +187,7 @@ def _holds(x: Any, cls: Any) -> bool:
     return isinstance(x, cls)
 
 
-def hashable(x: Any) -> Any:
+def hashable(x: object) -> Any:
     """An attribute as part of a key: equal exactly for values that mean the same.
 
     Raises:

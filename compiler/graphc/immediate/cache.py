@@ -46,10 +46,10 @@ class ExecutableCache:
         self.maxsize = maxsize
         self.lock = threading.RLock()
         renew_in_children(self)
-        self._entries: OrderedDict[Any, Executable] = OrderedDict()
+        self._entries: OrderedDict[object, Executable] = OrderedDict()
         self._past_hits = self._misses = self._evictions = 0
 
-    def find(self, key: Any) -> Executable | None:
+    def find(self, key: object) -> Executable | None:
         """The executable of a key, which counts as a use."""
         with self.lock:
             found = self._entries.get(key)
@@ -69,7 +69,7 @@ class ExecutableCache:
                 self._evict(key)
             return kept
 
-    def _evict(self, newest: Any) -> None:
+    def _evict(self, newest: object) -> None:
         while True:
             key = next(iter(self._entries))
             entry = self._entries[key]

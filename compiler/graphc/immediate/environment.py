@@ -209,7 +209,7 @@ class Environment(Indexing):
             found = self._kinds.setdefault((dtype, ndim), Kind(self, dtype, ndim))
         return found
 
-    def _as_operand(self, x: Tensor | np.ndarray) -> Tensor:
+    def _as_operand(self, x: Any) -> Tensor:
         if type(x) is not Tensor:
             return self.numpy_to_tensor(x, copy=self.lazy)
         if x._kind.env is not self:

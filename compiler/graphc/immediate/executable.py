@@ -16,6 +16,7 @@ from graphc.immediate.kinds import Kind
 from graphc_runtime.worker import renew_in_children
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.immediate.place import Held, Host, Run
 
 _serials = itertools.count()
@@ -69,7 +70,7 @@ class Executable:
     def __init__(
         self,
         name: str,
-        inputs: Sequence[Any],
+        inputs: Sequence[Variable],
         form: OutputForm,
         kinds: Sequence[Kind],
         *,
@@ -112,7 +113,7 @@ class Executable:
         found = self.run(*arrays)
         return [found] if self.is_single else found
 
-    def connect(self, table: dict[Any, Any], key: Any) -> None:
+    def connect(self, table: dict[object, object], key: object) -> None:
         """Let calls find this executable in a table, without a look at the cache."""
         table[key] = self
         self._places.append((table, key))

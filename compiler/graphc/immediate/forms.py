@@ -45,24 +45,24 @@ class Grid:
         )
 
 
-def _interpolate1d(env: Environment, function: Callable[..., Any]) -> Callable[..., Any]:
+def _interpolate1d(env: Environment, function: Callable[..., Any]) -> Callable[..., object]:
     def apply(x_hat: Any, *args: Any, **options: Any) -> Any:
         return function(*args, **options)(x_hat)
 
     wrapper = OpWrapper(env, "interpolate1d", apply)
 
     @functools.wraps(function)
-    def interpolate1d(*args: Any, **options: Any) -> Callable[[Any], Any]:
+    def interpolate1d(*args: object, **options: object) -> Callable[[Any], Any]:
         return lambda x_hat: wrapper(x_hat, *args, **options)
 
     return interpolate1d
 
 
-def _histogramdd(env: Environment, function: Callable[..., Any]) -> Callable[..., Any]:
+def _histogramdd(env: Environment, function: Callable[..., object]) -> Callable[..., object]:
     wrapper = OpWrapper(env, "histogramdd", function)
 
     @functools.wraps(function)
-    def histogramdd(sample: Any, *args: Any, **options: Any) -> Any:
+    def histogramdd(sample: object, *args: object, **options: object) -> Any:
         if isinstance(sample, Tensor) and sample.ndim == 2:
             sample = [sample[:, i] for i in range(sample.shape[1])]
         return wrapper(sample, *args, **options)
@@ -70,11 +70,11 @@ def _histogramdd(env: Environment, function: Callable[..., Any]) -> Callable[...
     return histogramdd
 
 
-def _unstack(env: Environment, function: Callable[..., Any]) -> Callable[..., Any]:
+def _unstack(env: Environment, function: Callable[..., object]) -> Callable[..., object]:
     wrapper = OpWrapper(env, "unstack", function)
 
     @functools.wraps(function)
-    def unstack(x: Any, axis: int = 0) -> Any:
+    def unstack(x: object, axis: int = 0) -> Any:
         if not isinstance(x, Tensor):
             return wrapper(x, axis)
         at = normalize_axis(axis, x.ndim, "unstack")

@@ -13,6 +13,7 @@ from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor, _bare
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import IndexLike
     from graphc.graph.tensor.variable import TensorVariable
 
 
@@ -41,14 +42,14 @@ class Indexing:
 
     _indexers: dict[str, OpWrapper]
 
-    def _indexer(self, name: str, function: Any) -> OpWrapper:
+    def _indexer(self, name: str, function: object) -> OpWrapper:
         wrappers = self.__dict__.setdefault("_indexers", {})
         found = wrappers.get(name)
         if found is None:
             found = wrappers[name] = OpWrapper(self, name, function)  # type: ignore[arg-type]
         return found
 
-    def _getitem(self, x: Tensor, index: Any) -> Tensor:
+    def _getitem(self, x: Tensor, index: IndexLike) -> Tensor:
         """``x[index]``; the result remembers x, for `set_subtensor`."""
         if type(index) is not int:
             index = without_masks(index, x)
@@ -70,7 +71,7 @@ class Indexing:
         """
         return self._replace("set_subtensor", _set, x, y, args, kwargs)
 
-    def inc_subtensor(self, x: Tensor, y: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def inc_subtensor(self, x: Tensor, y: object, *args: object, **kwargs: object) -> Tensor:
         """The tensor that x was indexed from, with that part increased by y."""
         return self._replace("inc_subtensor", _increase, x, y, args, kwargs)
 
@@ -86,7 +87,7 @@ class Indexing:
         """The tensor that x was indexed from, with what is larger than y in that part lowered to y."""
         return self._replace("min_subtensor", _lower, x, y, (), {})
 
-    def _replace(self, name: str, function: Any, x: Tensor, y: Any, args: Any, kwargs: Any) -> Tensor:
+    def _replace(self, name: str, function: object, x: Tensor, y: Any, args: Any, kwargs: Any) -> Tensor:
         if isinstance(x, Variable):
             return getattr(pt, name)(x, y, *args, **kwargs)
         view = getattr(x, "_view", None)
@@ -101,7 +102,7 @@ class Indexing:
         return self._indexer(name, function)(whole, index, y, **kwargs)
 
 
-def without_masks(index: Any, x: Tensor) -> Any:
+def without_masks(index: IndexLike, x: Tensor) -> Any:
     """An index of x whose masks are replaced by the positions that they select; lists become arrays.
 
     Raises:
@@ -113,13 +114,13 @@ def without_masks(index: Any, x: Tensor) -> Any:
     return tuple(items) if isinstance(index, tuple) or len(items) != 1 else items[0]
 
 
-def _array(item: Any) -> Any:
+def _array(item: object) -> Any:
     if isinstance(item, list):
         return np.asarray(item) if item else np.zeros(0, np.int64)
     return item
 
 
-def _is_mask(item: Any) -> bool:
+def _is_mask(item: object) -> bool:
     return isinstance(item, Tensor | np.ndarray) and str(item.dtype) == "bool" and item.ndim > 0
 
 
@@ -131,10 +132,10 @@ def _width(item: Any) -> int:
     return item.ndim if is_boolean else 1
 
 
-def _selected(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
+def _selected(items: list[object], shape: tuple[int, ...]) -> list[object]:
     """An index of an array of a shape with masks replaced."""
     widths = [_width(item) for item in items]
-    found: list[Any] = []
+    found: list[object] = []
     axis = 0
     for number, (item, width) in enumerate(zip(items, widths, strict=True)):
         if _is_mask(item):

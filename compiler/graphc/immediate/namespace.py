@@ -116,7 +116,7 @@ def _find(module: ModuleType, name: str) -> Any:
 
 
 def _refusal(env: Environment, name: str) -> Any:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
+    def refuse(*args: object, **kwargs: object) -> Any:
         """Symbolic inputs do not exist in immediate mode."""
         raise TypeError(
             f"{name}() makes a symbolic input, but in an immediate environment every tensor has a value: "

@@ -11,6 +11,7 @@ from graphc.graph.tensor.dispatch import Target, call_function, call_ufunc
 from graphc_runtime.cuda.array import DeviceArray, Interface
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike
     from graphc.immediate.tensor import Tensor
 
 # NumPy functions that answer in Python or print: these see the arrays.
@@ -37,7 +38,7 @@ class Protocols:
 
     # NumPy -------------------------------------------------------------------------------------------------
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         """A read-only view of the data, or a copy where one is asked for or another dtype needs it."""
         data = self._array()
         if copy or (dtype is not None and np.dtype(dtype) != data.dtype):
@@ -53,7 +54,7 @@ class Protocols:
         return call_ufunc(self._target(), ufunc, method, inputs, kwargs)
 
     def __array_function__(
-        self, func: Any, types: Any, args: Any, kwargs: dict[str, int]
+        self, func: Any, types: object, args: Any, kwargs: dict[str, int]
     ) -> Tensor | list[Tensor]:
         """Let ``np.concatenate([t, u])`` and the like run in the environment."""
         if func.__name__ in _ABOUT_ARRAYS:
@@ -69,7 +70,7 @@ class Protocols:
     def __dlpack__(
         self,
         *,
-        stream: Any = None,
+        stream: int | None = None,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
@@ -120,7 +121,7 @@ class Protocols:
         return memoryview(array)
 
 
-def _as_array(x: Any) -> Any:
+def _as_array(x: object) -> Any:
     if isinstance(x, list | tuple):
         return type(x)(map(_as_array, x))
     return np.asarray(x) if isinstance(x, Protocols) else x

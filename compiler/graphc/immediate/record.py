@@ -227,7 +227,9 @@ def build(
 
 def apply(executable: Executable, inputs: Sequence[Variable]) -> list[Variable]:
     """The results of an executable's graph on other inputs."""
-    memo = {old: old.type.filter_variable(new) for old, new in zip(executable.inputs, inputs, strict=True)}
+    memo: dict[Variable, Variable] = {
+        old: old.type.filter_variable(new) for old, new in zip(executable.inputs, inputs, strict=True)
+    }
     return rebuild(executable.outputs, memo, copy_nodes=False, strict=False)
 
 

@@ -31,7 +31,7 @@ class Size(int):
 def _with_integers(name: str) -> Any:
     compute = getattr(int, name)
 
-    def method(self: Size, *others: Any) -> Any:
+    def method(self: Size, *others: object) -> Any:
         result = compute(self, *others)
         return Size(result) if type(result) is int else result
 
@@ -71,7 +71,7 @@ class Shape(tuple):
 
     __str__ = __repr__
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return tuple, (tuple(map(int, self)),)
 
     def __getattr__(self, name: str) -> Any:
@@ -87,7 +87,7 @@ class Shape(tuple):
 
 
 def _delegated(name: str) -> Any:
-    def method(self: Shape, *args: Any) -> Any:
+    def method(self: Shape, *args: object) -> Any:
         return getattr(self.as_tensor(), name)(*args)
 
     return method

@@ -22,6 +22,7 @@ from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike
     from graphc.immediate.environment import Environment
 
 # These answer in Python, whatever arrays they are asked about.
@@ -68,7 +69,9 @@ class ArrayApi(Standard):
     def __dir__(self) -> list[str]:
         return ["__array_api_version__", "__array_namespace_info__", *names_of(self._module)]
 
-    def asarray(self, obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Any:
+    def asarray(
+        self, obj: object, /, *, dtype: DTypeLike | None = None, device: Any = None, copy: object = None
+    ) -> Any:
         """A tensor of another one, of an array of another library, or of nested lists of numbers.
 
         Args:
@@ -113,17 +116,17 @@ class ArrayApi(Standard):
             return self._env.cast(x, name)
         return self._env.numpy_to_tensor(x._array()) if copy else x
 
-    def unstack(self, x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    def unstack(self, x: object, /, *, axis: int = 0) -> tuple[object, ...]:
         """The slices along an axis."""
         return tuple(self._env.unstack(self._env.as_tensor(x), axis))
 
-    def where(self, condition: Any, x1: Any, x2: Any, /) -> Any:
+    def where(self, condition: object, x1: object, x2: object, /) -> Any:
         """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere; either may be a number."""
         x1, x2 = _like(x1, x2), _like(x2, x1)
         return self._env.where(condition, x1, x2)
 
 
-def _like(x: Any, other: Any) -> Any:
+def _like(x: object, other: object) -> Any:
     """A Python number as an array of the dtype that it gets beside another operand."""
     if not is_weak_scalar(x) or is_weak_scalar(other):
         return x

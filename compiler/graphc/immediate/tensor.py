@@ -50,7 +50,7 @@ class Tensor(Protocols):
     _host: np.ndarray
     _kind: Kind
     _token: Any
-    _view: tuple[Tensor, Any]
+    _view: tuple[Tensor, object]
     _name: str | None
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Tensor(Protocols):
         """Where the elements are."""
         return self._kind.env.target
 
-    def to_device(self, device: str, /, *, stream: Any = None) -> Tensor:
+    def to_device(self, device: str, /, *, stream: object = None) -> Tensor:
         """As `transfer`."""
         return self.transfer(device)
 
@@ -149,7 +149,7 @@ class Tensor(Protocols):
     def name(self, name: str | None) -> None:
         self._name = name
 
-    def eval(self, inputs_to_values: Any = None, **kwargs: Any) -> np.ndarray:
+    def eval(self, inputs_to_values: object = None, **kwargs: object) -> np.ndarray:
         """The value as a new NumPy array, as `graphc.Variable.eval` gives it."""
         return self._array().copy()
 
@@ -159,7 +159,7 @@ class Tensor(Protocols):
         """The value as a NumPy array, as shared variables give it; with ``borrow`` a read-only view."""
         return self.__array__() if borrow else self._array().copy()
 
-    def set_value(self, new_value: Any, borrow: bool = False) -> None:
+    def set_value(self, new_value: object, borrow: bool = False) -> None:
         """Let this handle stand for another value of the same dtype and number of dimensions.
 
         Raises:
@@ -231,10 +231,10 @@ class Tensor(Protocols):
     def __copy__(self) -> Tensor:
         return _bare(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
         return _bare(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _restored, (self._array(),)
 
     # Graphs ------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class Tensor(Protocols):
         """``x[index].set(y)``: x with the indexed part replaced."""
         return self._kind.env.set_subtensor(self, y, **kwargs)
 
-    def inc(self, y: Any, **kwargs: Any) -> Tensor:
+    def inc(self, y: object, **kwargs: object) -> Tensor:
         """``x[index].inc(y)``: x with the indexed part increased."""
         return self._kind.env.inc_subtensor(self, y, **kwargs)
 
@@ -340,7 +340,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _method(name: str) -> Callable[..., Any]:
+def _method(name: str) -> Callable[..., object]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return self._kind.env._method(name)(self, *args, **kwargs)
 

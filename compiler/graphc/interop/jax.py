@@ -105,14 +105,14 @@ class _Called:
         results: list[Variable] = differentiable(*given)
         return results
 
-    def _forward(self, *given: Any) -> list[Any]:
+    def _forward(self, *given: object) -> list[Any]:
         kinds = self._result_types(given)
         results: list[Variable] = jax.pure_callback(
             lambda *values: self._call(kinds, *values), kinds, *given, vmap_method="broadcast_all"
         )
         return results
 
-    def _backward(self, given: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
+    def _backward(self, given: Arrays, cotangents: Arrays) -> tuple[object, ...]:
         # JAX's cotangents of integers have the dtype float0; the graph does not read them.
         inner = [
             g if is_smooth(y) else np.zeros(np.shape(g), y.type.dtype)
@@ -156,7 +156,7 @@ def to_jax(function: Function) -> Callable[..., Any]:
             raise TypeError(f"JAX has no counterpart of {variable} of type {variable.type}")
     called = _Called(inputs, function.outputs, function.name or "function")
 
-    def apply(*arguments: Any) -> Any:
+    def apply(*arguments: object) -> Any:
         if len(arguments) != len(inputs):
             raise TypeError(f"{called.name} takes {len(inputs)} inputs, given {len(arguments)}")
         arrays = [jax.numpy.asarray(x) for x in arguments]

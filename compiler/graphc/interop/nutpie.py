@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class CompiledModel(compile_pymc.CompiledPyMCModel):
     """A model for ``nutpie.sample``; ``with_data(name=value)`` exchanges the values of ``pm.Data``."""
 
-    def with_data(self, **updates: Any) -> CompiledModel:
+    def with_data(self, **updates: object) -> CompiledModel:
         """The model with other data of the same ranks; nothing is compiled again."""
         data = dict(self.shared_data)
         for name, value in updates.items():
@@ -36,14 +36,14 @@ class CompiledModel(compile_pymc.CompiledPyMCModel):
                 raise ValueError(f"{name} has {data[name].ndim} axes, given an array of {new.ndim}")
             data[name] = new
         logp, expand = _entries(self.logp_func, self.expand_func, self._n_dim, data)
-        changes: dict[str, Any] = {
+        changes: dict[str, object] = {
             "shared_data": data,
             "compiled_logp_func": logp,
             "compiled_expand_func": expand,
         }
         return replace(self, **changes)
 
-    def _make_model(self, init_mean: Any) -> Any:
+    def _make_model(self, init_mean: object) -> Any:
         library = compile_pymc._lib
         logp, expand = self.compiled_logp_func, self.compiled_expand_func
         names, shapes = self.shape_info[0], self.shape_info[2]
@@ -54,7 +54,7 @@ class CompiledModel(compile_pymc.CompiledPyMCModel):
         )
         options = self._transform_adapt_args or {}
 
-        def make_adapter(*args: Any, **kwargs: Any) -> Any:
+        def make_adapter(*args: object, **kwargs: object) -> Any:
             from nutpie.transform_adapter import make_transform_adapter
 
             return make_transform_adapter(**options)(*args, **kwargs, logp_fn=None)

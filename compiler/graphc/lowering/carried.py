@@ -70,7 +70,7 @@ def _apart(values: Sequence[ir.Value]) -> list[ir.Value]:
     return parts
 
 
-def _together(parts: list[ir.Value], kinds: list[ir.Type]) -> list[Any]:
+def _together(parts: list[ir.Value], kinds: list[ir.Type]) -> list[ir.Value]:
     values, rest = [], iter(parts)
     for kind in kinds:
         if isinstance(kind, ir.ComplexType):

@@ -71,7 +71,7 @@ class _Extremes:
 def _find(extremes: _Extremes, block: ir.Block) -> tuple[_Extremes, ir.Operation, list[ir.Operation]] | None:
     """The generic that reads at the indices after the checks, and what it needs that stands between."""
     operations = [op.operation for op in block.operations]
-    late: set[Any] = set()
+    late: set[object] = set()
     early: list[Any] = []
     for op in operations[operations.index(extremes.op) + 1 :]:
         if op.name == "linalg.generic":

@@ -76,10 +76,10 @@ class _Size:
     def __init__(self, value: ir.Value) -> None:
         self.value = value
 
-    def __add__(self, other: Any) -> _Size:
+    def __add__(self, other: object) -> _Size:
         return _Size(build.index_op("addi", self.value, _value(other)))
 
-    def __mul__(self, other: Any) -> _Size:
+    def __mul__(self, other: object) -> _Size:
         return _Size(build.index_op("muli", self.value, _value(other)))
 
     __radd__, __rmul__ = __add__, __mul__

@@ -382,7 +382,7 @@ class LoopNest:
         return results
 
 
-def _axis_of(expression: Any) -> int | None:
+def _axis_of(expression: ir.Operation) -> int | None:
     return expression.position if isinstance(expression, ir.AffineDimExpr) else None
 
 

@@ -175,7 +175,7 @@ class _Recurrence:
 
     # -- rows in registers -----------------------------------------------------------------------------------
 
-    def in_registers(self, block: int, blocked: Any) -> ir.Value:
+    def in_registers(self, block: int, blocked: object) -> ir.Value:
         """Carries the row before as scalars.
 
         Args:

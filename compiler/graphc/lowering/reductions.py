@@ -43,14 +43,16 @@ class Reducer:
     needs_position: bool = False
 
 
-def _simple(initial: Callable[[np.dtype], Any], method: str) -> Reducer:
-    def combine(b: ScalarBuilder, value: Scalar, accumulators: list[Scalar], position: Any) -> list[Scalar]:
+def _simple(initial: Callable[[np.dtype], object], method: str) -> Reducer:
+    def combine(
+        b: ScalarBuilder, value: Scalar, accumulators: list[Scalar], position: object
+    ) -> list[Scalar]:
         return [getattr(b, method)(accumulators[0], value)]
 
     return Reducer(lambda dtype: [(dtype, initial(dtype))], combine)
 
 
-def _arg(initial: Callable[[np.dtype], Any], method: str) -> Reducer:
+def _arg(initial: Callable[[np.dtype], object], method: str) -> Reducer:
     """First position of the extreme; a NaN beats every number and the first NaN stays."""
 
     def combine(

@@ -103,6 +103,6 @@ class CastMixin:
             return self.op("arith.trunci", dtype, x)
         return self.op("arith.extsi" if x.dtype.kind == "i" else "arith.extui", dtype, x)
 
-    def reinterpret(self: Any, x: Scalar, dtype: np.dtype) -> Scalar:
+    def reinterpret(self: object, x: Scalar, dtype: np.dtype) -> Scalar:
         """The same bits read as another integer dtype of the same width."""
         return type(x)(x.value, np.dtype(dtype))

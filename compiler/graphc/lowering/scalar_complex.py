@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class ComplexMixin:
     """Complex scalars as pairs of real ones."""
 
-    def _part(self: Any, x: Scalar) -> np.dtype:
+    def _part(self: object, x: Scalar) -> np.dtype:
         return np.dtype(f"float{x.dtype.itemsize * 4}")
 
     def complex(self: Any, real: Scalar, imag: Scalar) -> Scalar:

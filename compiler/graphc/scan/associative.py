@@ -62,7 +62,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 class _Combine:
     """The user's function on lists of tensors whose rows lie along axis 0."""
 
-    def __init__(self, fn: Callable[[Any, Any], Any], structure: Structure, axes: list[int]) -> None:
+    def __init__(self, fn: Callable[[object, object], object], structure: Structure, axes: list[int]) -> None:
         self._fn, self._structure, self._axes = fn, structure, axes
 
     def __call__(self, a: list[Any], b: list[Any]) -> list[Any]:
@@ -97,7 +97,7 @@ def _tree_scan(combine: _Combine, xs: list[Any]) -> list[Any]:
     return [_interleave(e, o, n) for e, o in zip(even, odd, strict=True)]
 
 
-def _join(*parts: Any) -> Any:
+def _join(*parts: object) -> Any:
     return pt.concatenate(list(parts))
 
 

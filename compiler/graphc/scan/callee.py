@@ -20,7 +20,7 @@ class Callee:
         TypeError: it cannot be called.
     """
 
-    def __init__(self, fn: Callable[..., Any], what: str) -> None:
+    def __init__(self, fn: Callable[..., object], what: str) -> None:
         if not callable(fn):
             raise TypeError(
                 f"{what} needs a function that builds one iteration, got {fn!r:.80} of type "

@@ -62,7 +62,7 @@ def _steps(op: Scan, n_steps: TensorVariable) -> Variable:
     return v if v.type.dtype == "int64" else v.astype("int64")
 
 
-def _rows(op: Any, role: Any, value: Any, row: TensorType) -> Variable:
+def _rows(op: Any, role: Any, value: Variable, row: TensorType) -> Variable:
     """A stack of rows of a type."""
     v = as_tensor_variable(value)
     fits = v.type.dtype == row.dtype and v.type.ndim == row.ndim + 1

@@ -57,12 +57,12 @@ def map(
 
 
 def reduce(
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     sequences: TensorVariable,
     outputs_info: TensorVariable,
     non_sequences: TensorVariable | None = None,
     go_backwards: bool = False,
-    mode: Any = None,
+    mode: object = None,
     name: str | None = None,
     return_updates: bool = True,
 ) -> TensorVariable:
@@ -129,7 +129,7 @@ def foldr(
 def cumulative(
     fn: Callable[..., Any],
     sequences: Any,
-    outputs_info: Any = None,
+    outputs_info: object = None,
     non_sequences: Any = None,
     go_backwards: bool = False,
     name: str | None = None,

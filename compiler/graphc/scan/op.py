@@ -156,7 +156,7 @@ class Scan(Op):
             and same_graph([], self.hidden_constants, [], other.hidden_constants)
         )
 
-    def _form(self) -> tuple[Any, ...]:
+    def _form(self) -> tuple[object, ...]:
         options = (self.reverse, self.truncate_gradient, self.checkpoint_every, self.unroll, self.progress)
         return (*self.spec.form(), *options)
 
@@ -202,7 +202,7 @@ class Scan(Op):
 
     # -- running ---------------------------------------------------------------------------------------------
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         for cell, value in zip(output_storage, self.run(inputs), strict=True):
             cell[0] = value
 
@@ -266,7 +266,7 @@ class Scan(Op):
         hidden = ("inner_inputs", "inner_outputs", "compiled_graph", "body_obstacle")
         return {key: value for key, value in self.__dict__.items() if key not in hidden}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self.inner_inputs = self.fgraph.inputs
         self.inner_outputs = self.fgraph.outputs

@@ -48,7 +48,7 @@ def parse(value: Any, callee: Callee) -> Returned:
 
 
 class _Parser:
-    def __init__(self, value: Any, callee: Callee) -> None:
+    def __init__(self, value: object, callee: Callee) -> None:
         self.result = Returned()
         self._value, self._callee = value, callee
         self._seen: set[str] = set()
@@ -76,7 +76,7 @@ class _Parser:
             raise self._error(f"has {kind} twice")
         self._seen.add(kind)
 
-    def _updates(self, updates: dict[Any, Any]) -> None:
+    def _updates(self, updates: dict[object, object]) -> None:
         for target in updates:
             if not isinstance(target, SharedVariable):
                 raise self._error(f"updates {target!r}, which is no shared variable")

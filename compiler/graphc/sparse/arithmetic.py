@@ -65,7 +65,7 @@ def transpose(x: Variable) -> Variable:
     return Regular(_transposed)(CSM(other)(data, indices, indptr, swapped), x)
 
 
-def _transposed(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+def _transposed(g: Variable, sources: Sequence[Variable], parameter: object) -> list[object]:
     return [transpose(g)]
 
 
@@ -133,7 +133,7 @@ def dot(x: Variable, y: TensorLike) -> Variable:
     return structured_dot(x, y)
 
 
-def true_dot(x: Any, y: Any) -> Variable:
+def true_dot(x: TensorLike, y: TensorLike) -> Variable:
     """The product of two sparse matrices, sparse; SciPy computes it.
 
     Args:
@@ -175,7 +175,7 @@ def sampling_dot(x: Any, y: Any, p: Any) -> Any:
     return with_data(p, sampled * data)
 
 
-def usmm(alpha: Any, x: Any, y: Any, z: Any) -> Any:
+def usmm(alpha: object, x: TensorLike, y: TensorLike, z: TensorLike) -> Any:
     """``alpha * dot(x, y) + z``, dense, of matrices of which x or y is sparse.
 
     Examples:
@@ -208,7 +208,7 @@ def neg(x: Variable) -> Any:
     return Regular(_negative)(structured(lambda v: -v, x), x)
 
 
-def _negative(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+def _negative(g: Variable, sources: Sequence[Variable], parameter: object) -> list[object]:
     return [neg(g)]
 
 
@@ -231,7 +231,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return Regular(_cast_back)(structured(lambda v: pt.cast(v, dtype), x), x)
 
 
-def _cast_back(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+def _cast_back(g: Variable, sources: Sequence[Variable], parameter: object) -> list[object]:
     (x,) = sources
     kinds = g.type.numpy_dtype.kind, x.type.numpy_dtype.kind
     if kinds == ("c", "f"):

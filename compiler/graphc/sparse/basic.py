@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 Rule = Callable[[Any, Sequence[Any], Any], list[Any]]
 
 
-def is_sparse(x: Any) -> bool:
+def is_sparse(x: object) -> bool:
     """Whether this is a sparse variable or a matrix of SciPy."""
     return isinstance(x, SparseVariable) or (hasattr(x, "tocsr") and hasattr(x, "format"))
 
 
-def as_sparse_variable(x: Any, name: str | None = None) -> Any:
+def as_sparse_variable(x: Any, name: str | None = None) -> SparseVariable:
     """A sparse variable from itself or from a matrix of SciPy.
 
     Raises:
@@ -112,7 +112,7 @@ class ConvertFormat(Op):
     def make_node(self, x: Any) -> Apply:
         return Apply(self, [x], [x.type.clone(format=self.format).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = node.outputs[0].type.filter(inputs[0])
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
@@ -142,7 +142,7 @@ class CSMProperties(Op):
         kinds[2] = ("int32", (None if rows is None else rows + 1,))
         return Apply(self, [x], [TensorType(dtype, shape).make_variable() for dtype, shape in kinds])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         for which, cell in enumerate(output_storage):
             cell[0] = array_of(inputs[0], which)
 
@@ -189,7 +189,7 @@ class CSM(Op):
         output = SparseTensorType(self.format, data.type.dtype, known).make_variable()
         return Apply(self, [data, *parts, sizes], [output])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = put_together(self.format, *inputs)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -221,13 +221,13 @@ class Regular(Op):
     __props__ = ("rule", "parameter")
     view_map = {0: [0]}
 
-    def __init__(self, rule: Rule, parameter: Any = None) -> None:
+    def __init__(self, rule: Rule, parameter: object = None) -> None:
         self.rule, self.parameter = rule, parameter
 
     def make_node(self, value: Any, *sources: Any) -> Apply:
         return Apply(self, [value, *sources], [value.type.make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = inputs[0]
 
     def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
@@ -255,7 +255,7 @@ def static_shape(sizes: Any) -> tuple[int | None, ...]:
     return (None, None) if entries is None else tuple(known_size(x) for x in entries)
 
 
-def csm_properties(x: Any) -> tuple[Variable, Variable, Variable, Variable]:
+def csm_properties(x: TensorLike) -> tuple[Variable, Variable, Variable, Variable]:
     """Values, indices, indptr and shape of a sparse matrix, as tensors.
 
     Examples:
@@ -306,7 +306,7 @@ def csm_indices(x: Variable) -> Variable:
     return csm_properties(x)[1]
 
 
-def csm_indptr(x: Any) -> Any:
+def csm_indptr(x: TensorLike) -> Any:
     """Where the rows of a CSR matrix, or the columns of a CSC matrix, begin in its values.
 
     Examples:

@@ -13,6 +13,8 @@ from graphc.sparse.basic import as_dense, as_sparse_variable, is_sparse
 from graphc.sparse.type import SparseTensorType
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from graphc_runtime.thunk import Register
 
 _COMPARISONS = {
@@ -42,7 +44,7 @@ class Compare(Op):
         known = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
         return Apply(self, [x, y], [SparseTensorType(x.type.format, "bool", known).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         x, y = inputs
         if x.shape != y.shape:
             raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")

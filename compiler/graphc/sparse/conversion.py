@@ -25,7 +25,9 @@ from graphc.sparse.basic import (
 from graphc.sparse.type import SparseTensorType
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.sparse.type import SparseVariable
     from graphc_runtime.thunk import Register
 
 
@@ -55,7 +57,7 @@ class SparseFromDense(Op):
         x = pt.shape_padleft(x, 2 - x.type.ndim) if x.type.ndim < 2 else x
         return Apply(self, [x], [SparseTensorType(self.format, x.type.dtype, x.type.shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = matrix_of(self.format, inputs[0])
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
@@ -67,7 +69,7 @@ class SparseFromDense(Op):
         return [None if t is None else self(t)]
 
 
-def csr_from_dense(x: Any) -> Any:
+def csr_from_dense(x: TensorLike) -> SparseVariable:
     """A matrix of compressed rows from a tensor of at most 2 dimensions.
 
     Examples:
@@ -77,7 +79,7 @@ def csr_from_dense(x: Any) -> Any:
     return SparseFromDense("csr")(x)
 
 
-def csc_from_dense(x: Any) -> Any:
+def csc_from_dense(x: TensorLike) -> SparseVariable:
     """A matrix of compressed columns from a tensor of at most 2 dimensions.
 
     Examples:
@@ -120,7 +122,7 @@ class NotZero(Op):
         outputs = [TensorType(dtype, (None,)).make_variable() for dtype in ("int64", "int32", "int32")]
         return Apply(self, [as_tensor_variable(x) for x in inputs], outputs)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         data, indices, indptr = inputs
         places = np.flatnonzero(data)
         output_storage[0][0] = places.astype(np.int64)
@@ -131,7 +133,7 @@ class NotZero(Op):
         return [[False] * 3 for _ in node.inputs]
 
 
-def remove0(x: Any) -> Any:
+def remove0(x: TensorLike) -> SparseVariable:
     """A sparse matrix without the values that are zero.
 
     Examples:
@@ -145,7 +147,7 @@ def remove0(x: Any) -> Any:
     return Regular(same_places)(CSM(x.type.format)(data[places], indices, indptr, sizes), x)
 
 
-def square_diagonal(diagonal: Any) -> Any:
+def square_diagonal(diagonal: object) -> Any:
     """A square matrix of compressed columns with a vector on its diagonal.
 
     Examples:

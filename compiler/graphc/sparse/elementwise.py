@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.public import pt
 from graphc.sparse.arithmetic import structured
 from graphc.sparse.basic import as_sparse_variable
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 # Functions that are 0 at 0, by the name of `graphc.tensor`: those of the matrix.
 _OF_ZERO = (
@@ -50,7 +53,7 @@ def _two(name: str) -> Callable[[Any, Any], Any]:
     return function
 
 
-def conj(x: Any) -> Any:
+def conj(x: TensorLike) -> Any:
     """The complex conjugate; of real numbers the matrix itself.
 
     Examples:
@@ -62,7 +65,7 @@ def conj(x: Any) -> Any:
     return structured(pt.conj, x) if x.type.numpy_dtype.kind == "c" else x
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[..., object]] = {
     **{name: _one(name, name) for name in _OF_ZERO},
     **{f"structured_{name}": _one(name, f"structured_{name}") for name in _OF_VALUES},
     **{f"structured_{name}": _two(function) for name, function in _OF_TWO.items()},

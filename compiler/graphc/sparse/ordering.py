@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.sparse.basic import (
     Regular,
@@ -13,8 +13,11 @@ from graphc.sparse.basic import (
 from graphc.sparse.conversion import remove0
 from graphc.sparse.structure import gathered
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
-def ensure_sorted_indices(x: Any) -> Any:
+
+def ensure_sorted_indices(x: TensorLike) -> Any:
     """A sparse matrix with sorted indices in each row (or column, if compressed by columns).
 
     Examples:
@@ -26,7 +29,7 @@ def ensure_sorted_indices(x: Any) -> Any:
     return Regular(same_places)(gathered("same", [x], x.type.shape), x)
 
 
-def clean(x: Any) -> Any:
+def clean(x: TensorLike) -> Any:
     """A sparse matrix without zeros among its values, and with sorted indices.
 
     Examples:

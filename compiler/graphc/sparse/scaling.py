@@ -17,6 +17,7 @@ from graphc.sparse.basic import (
 )
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 
@@ -69,7 +70,7 @@ def row_scale(x: Variable, s: TensorVariable) -> Variable:
     return mul(x, pt.dimshuffle(s, (0, "x")))
 
 
-def add_s_s_data(x: Any, y: Any) -> Any:
+def add_s_s_data(x: TensorLike, y: TensorLike) -> Any:
     """The sum of two sparse matrices of one format that have their values at the same places.
 
     Examples:
@@ -84,7 +85,7 @@ def add_s_s_data(x: Any, y: Any) -> Any:
     return with_data(x, csm_data(x) + csm_data(y))
 
 
-def structured_add_s_v(x: Any, v: Any) -> Any:
+def structured_add_s_v(x: TensorLike, v: TensorLike) -> Any:
     """A vector added to each row of a sparse matrix, where that has values.
 
     Examples:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ops.axes import normalize_axis
 from graphc.public import pt
@@ -40,7 +40,7 @@ def sp_sum(x: Variable, axis: int | None = None, sparse_grad: bool = True) -> Te
     return total if sparse_grad else Regular(_of_all, kept)(total, x)
 
 
-def _of_all(g: Any, sources: Sequence[Any], kept: int | None) -> list[Any]:
+def _of_all(g: Variable, sources: Sequence[Variable], kept: int | None) -> list[object]:
     """Every element has the cotangent of the sum that it is part of; ``kept`` is the axis of the sums."""
     (x,) = sources
     along = g if kept is None else pt.dimshuffle(g, (0, "x") if kept == 0 else ("x", 0))
@@ -64,7 +64,7 @@ def diag(x: Variable) -> TensorVariable:
     return Regular(_on_diagonal)(found, x)
 
 
-def _on_diagonal(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+def _on_diagonal(g: Variable, sources: Sequence[Variable], parameter: object) -> list[object]:
     (x,) = sources
     sizes = [size_along(x, 0), size_along(x, 1)]
     starts = pt.minimum(pt.arange(sizes[x.type.format == "csc"] + 1), g.shape[0])

@@ -93,52 +93,52 @@ class SparseVariable(Variable):
     def __getitem__(self, index: Any) -> Any:
         return sparse.get_item(self, index)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: TensorLike) -> Any:
         return sparse.lt(self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: TensorLike) -> Any:
         return sparse.le(self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: TensorLike) -> Any:
         return sparse.gt(self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: TensorLike) -> Any:
         return sparse.ge(self, other)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: TensorLike) -> Any:
         return sparse.add(self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: TensorLike) -> Any:
         return sparse.add(other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: TensorLike) -> Any:
         return sparse.sub(self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: TensorLike) -> Any:
         return sparse.sub(other, self)
 
     def __neg__(self) -> Any:
         return sparse.neg(self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: TensorLike) -> Any:
         return sparse.mul(self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: TensorLike) -> Any:
         return sparse.mul(other, self)
 
     def __matmul__(self, other: TensorLike) -> TensorVariable:
         return sparse.dot(self, other)
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: TensorLike) -> Any:
         return sparse.dot(other, self)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: TensorLike) -> Any:
         return sparse.dot(self, other)
 
-    def __dot__(self, other: Any) -> Any:
+    def __dot__(self, other: TensorLike) -> Any:
         return sparse.dot(self, other)
 
-    def __rdot__(self, other: Any) -> Any:
+    def __rdot__(self, other: TensorLike) -> Any:
         return sparse.dot(other, self)
 
 
@@ -166,7 +166,7 @@ def _on_values(function: str) -> Any:
 
 
 def _on_dense(name: str) -> Any:
-    def method(self: SparseVariable, *args: Any, **kwargs: Any) -> Any:
+    def method(self: SparseVariable, *args: object, **kwargs: object) -> Any:
         warnings.warn(
             f"{self} is converted to dense for {name.strip('_')}, which takes the memory of all elements; "
             "use toarray() to say so, or a function of graphc.sparse that works on the values",
@@ -229,7 +229,11 @@ class SparseTensorType(Type):
     ndim = 2
 
     def __init__(
-        self, format: str, dtype: Any, shape: Iterable[int | None] | None = None, name: str | None = None
+        self,
+        format: str,
+        dtype: DTypeLike,
+        shape: Iterable[int | None] | None = None,
+        name: str | None = None,
     ) -> None:
         if format not in INPUT_FORMATS:
             raise ValueError(
@@ -244,7 +248,7 @@ class SparseTensorType(Type):
             raise ValueError(f"a sparse matrix has two sizes, got {self.shape}")
 
     def clone(
-        self, format: Any = None, dtype: DTypeLike | None = None, shape: Any = None, **kwargs: Any
+        self, format: Any = None, dtype: DTypeLike | None = None, shape: Any = None, **kwargs: object
     ) -> Type:
         """The type with another format, dtype or shape."""
         return SparseTensorType(
@@ -310,11 +314,11 @@ class SparseTensorType(Type):
         made: Variable = getattr(sparse, f"{self.format}_from_dense")(var)
         return made if self == made.type or self.is_super(made.type) else None
 
-    def values_eq(self, a: Any, b: Any) -> bool:
+    def values_eq(self, a: object, b: object) -> bool:
         """Whether two matrices have the same values at the same places."""
         return self._same(a, b, np.array_equal)
 
-    def values_eq_approx(self, a: Any, b: Any) -> bool:
+    def values_eq_approx(self, a: TensorLike, b: TensorLike) -> bool:
         """Whether two matrices have nearly the same values at the same places."""
         return self._same(a, b, lambda x, y: np.allclose(x, y, equal_nan=True))
 

@@ -35,7 +35,7 @@ def matrix(format: str, name: str | None = None, dtype: Any = None, shape: Any =
     return SparseTensorType(format, dtype or config.floatX, shape)(name)
 
 
-def csr_matrix(name: str | None = None, dtype: Any = None, shape: Any = None) -> Variable:
+def csr_matrix(name: str | None = None, dtype: DTypeLike | None = None, shape: object = None) -> Variable:
     """An input variable: a matrix of compressed rows; arguments as `matrix`.
 
     Examples:
@@ -48,7 +48,7 @@ def csr_matrix(name: str | None = None, dtype: Any = None, shape: Any = None) ->
     return matrix("csr", name, dtype, shape)
 
 
-def csc_matrix(name: str | None = None, dtype: DTypeLike | None = None, shape: Any = None) -> Variable:
+def csc_matrix(name: str | None = None, dtype: DTypeLike | None = None, shape: object = None) -> Variable:
     """An input variable: a matrix of compressed columns; arguments as `matrix`.
 
     Examples:

@@ -276,7 +276,7 @@ def get_vector_length(v: TensorLike) -> int:
     return length
 
 
-def get_scalar_constant_value(v: TensorLike, *args: object, **options: object) -> np.ndarray:
+def get_scalar_constant_value(v: Any, *args: object, **options: object) -> np.ndarray:
     """The value of a 0-d constant; see `get_underlying_scalar_constant_value`.
 
     Examples:

@@ -65,11 +65,11 @@ def _call(code: Shipped, *arrays: Any) -> Any:
     return code(*arrays)
 
 
-def _is_dask_array(value: Any) -> bool:
+def _is_dask_array(value: object) -> bool:
     return type(value).__module__.startswith("dask.array") and hasattr(value, "map_blocks")
 
 
-def _blocks(fn: Any, shipped: Shipped, x: Any) -> Any:
+def _blocks(fn: object, shipped: Shipped, x: Any) -> Any:
     """A Dask array of results."""
     import dask
 

@@ -13,14 +13,14 @@ from graphc_runtime.distributed.shipping import Shipped, reseed, set_values
 
 
 def sample_chains(
-    step: Callable[..., Any],
+    step: Callable[..., object],
     n: int,
-    *inputs: Any,
+    *inputs: object,
     draws: int = 1,
     discard: int = 0,
     seed: int | Sequence[int] | np.random.SeedSequence | None = None,
-    start: Sequence[Mapping[str, Any]] | None = None,
-    on: Any = None,
+    start: Sequence[Mapping[str, object]] | None = None,
+    on: object = None,
     progress: bool | Progress = False,
 ) -> Any:
     """Runs chains, each with values and random streams of its own.
@@ -83,8 +83,8 @@ def _chain(
     seed: np.random.SeedSequence,
     draws: int,
     discard: int,
-    start: Mapping[str, Any],
-    *inputs: Any,
+    start: Mapping[str, object],
+    *inputs: object,
 ) -> Any:
     step = code.instance()
     set_values(step, start)

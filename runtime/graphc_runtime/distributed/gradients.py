@@ -13,10 +13,10 @@ from graphc_runtime.distributed.shipping import Shipped
 
 
 def value_and_grad(
-    fn: Callable[..., Any],
-    partitions: Iterable[Any],
+    fn: Callable[..., object],
+    partitions: Iterable[object],
     *,
-    on: Any = None,
+    on: object = None,
     fan_in: int = 8,
     progress: bool | Progress = False,
 ) -> SumOverPartitions:
@@ -73,7 +73,7 @@ class SumOverPartitions:
     """
 
     def __init__(
-        self, engine: Engine, shipped: Shipped, placed: list[Any], fan_in: int, progress: bool | Progress
+        self, engine: Engine, shipped: Shipped, placed: list[object], fan_in: int, progress: bool | Progress
     ) -> None:
         self._engine, self._code, self._placed = engine, engine.put(shipped), placed
         self._fan_in, self._progress, self._name = fan_in, progress, shipped.name

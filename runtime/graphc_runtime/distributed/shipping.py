@@ -17,7 +17,7 @@ from graphc_runtime.loaded import LoadedFunction
 
 # Functions that a process keeps for further tasks.
 _KEPT = 16
-_LOADED: OrderedDict[bytes, Any] = OrderedDict()
+_LOADED: OrderedDict[bytes, object] = OrderedDict()
 _LOCK = threading.Lock()
 
 
@@ -29,7 +29,7 @@ class Shared(Protocol):
     def get_value(self) -> Any:
         """A copy of its value."""
 
-    def set_value(self, value: Any) -> None:
+    def set_value(self, value: object) -> None:
         """Takes a copy of a value."""
 
 
@@ -44,7 +44,7 @@ class Shipped:
         donates: whether calls overwrite arguments.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self._data = pickle.dumps(function, protocol=pickle.HIGHEST_PROTOCOL)
         self._digest = hashlib.sha256(self._data).digest()
         self.name = str(getattr(function, "__name__", None) or getattr(function, "name", None) or "function")
@@ -91,12 +91,12 @@ class Shipped:
             return function
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> Any:
     """What a function may overwrite; arrays that an engine hands out are those of other tasks, too."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def set_values(function: Any, values: Mapping[str, Any]) -> None:
+def set_values(function: object, values: Mapping[str, object]) -> None:
     """Sets shared variables, or states of an artifact, by name.
 
     Raises:
@@ -112,7 +112,7 @@ def set_values(function: Any, values: Mapping[str, Any]) -> None:
         known[name].set_value(value)
 
 
-def reseed(function: Any, seed: np.random.SeedSequence) -> int:
+def reseed(function: object, seed: np.random.SeedSequence) -> int:
     """Gives each generator that a function keeps a stream of its own.
 
     Args:
@@ -134,7 +134,7 @@ def reseed(function: Any, seed: np.random.SeedSequence) -> int:
     return len(found)
 
 
-def _shared_of(function: Any) -> Sequence[Shared]:
+def _shared_of(function: object) -> Sequence[Shared]:
     shared: Sequence[Shared] = function.get_shared() if hasattr(function, "get_shared") else ()
     return shared
 

@@ -61,6 +61,6 @@ def make_quick(function: Function, has_updates: bool) -> None:
     function.__class__ = QuickFunction
 
 
-def _direct(native: Direct, shared: list[list[Any]]) -> Direct:
+def _direct(native: Direct, shared: list[list[object]]) -> Direct:
     """The call of a function without PyTensor's storage of inputs and outputs."""
     return (lambda *args: native(*args, *[cell[0] for cell in shared])) if shared else native

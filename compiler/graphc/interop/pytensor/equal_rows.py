@@ -31,7 +31,7 @@ _STEPS = 4
 _OF_SIZES, _LITERAL = (Elementwise, Subtensor, DimShuffle, BroadcastTo, MakeVector), 16
 
 
-def element(x: Any, batch: int) -> Any:
+def element(x: object, batch: int) -> Any:
     """One element of a batch with this many axes, if all are equal; else the batch."""
     found = x
     for _ in range(batch):

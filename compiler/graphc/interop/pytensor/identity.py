@@ -67,7 +67,7 @@ class Unidentified(Exception):
     """A part of a graph, or of what rewrites it, that has no identity beyond this process."""
 
 
-def key_of(fgraph: FunctionGraph, mode: Mode, parts: Iterable[Any]) -> str | None:
+def key_of(fgraph: FunctionGraph, mode: Mode, parts: Iterable[object]) -> str | None:
     """Hexadecimal SHA-256 key of a graph that has not been rewritten.
 
     Args:
@@ -282,7 +282,7 @@ def _named(value: Variable) -> str:
     return f"{module}.{name}"
 
 
-def _query(described: _Description, query: Any) -> str:
+def _query(described: _Description, query: object) -> str:
     """Which rewrites of the database are applied."""
     if not isinstance(query, RewriteDatabaseQuery) or query.extra_rewrites:
         raise Unidentified(query)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from graphc.interop.pytensor.convert import Result
 
 
-def _index(op: Op, node: Apply, skipped: int, c: Converter) -> tuple[Any, ...]:
+def _index(op: Op, node: Apply, skipped: int, c: Converter) -> tuple[object, ...]:
     """The index of an op: integers, slices, masks and arrays of positions.
 
     Args:

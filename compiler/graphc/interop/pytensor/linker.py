@@ -70,11 +70,11 @@ class GraphcLinker(JITLinker):
             store(found.key, compiled)
         return compiled
 
-    def create_thunk_inputs(self, storage_map: dict[Any, list[Any]]) -> list[list[Any]]:
+    def create_thunk_inputs(self, storage_map: dict[object, list[object]]) -> list[list[Any]]:
         """The cells that hold the values of inputs and shared variables."""
         return [storage_map[variable] for variable in self.fgraph.inputs]
 
-    def jit_compile(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def jit_compile(self, fn: Callable[..., object]) -> Callable[..., Any]:
         """Nothing is left to do."""
         return fn
 
@@ -102,7 +102,7 @@ def _value(kind: Type, result: Any, outputs: list[Any]) -> Callable[[list[Any]],
     return (lambda values: values[i][()]) if isinstance(kind, ScalarType) else itemgetter(i)
 
 
-def _remade(compiled: Function, made: list[Callable[[list[Any]], Any]]) -> Callable[..., Any]:
+def _remade(compiled: Function, made: list[Callable[[list[object]], object]]) -> Callable[..., Any]:
     def call(*values: Any) -> list[Any]:
         results = compiled(*values)
         return [get(results) for get in made]

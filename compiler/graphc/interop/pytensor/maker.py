@@ -77,7 +77,7 @@ class CachingMaker(FunctionMaker):
     def fgraph(self, graph: FunctionGraph) -> None:
         self.__dict__["fgraph"] = graph
 
-    def __init__(self, *args: Any, **keywords: Any) -> None:
+    def __init__(self, *args: object, **keywords: object) -> None:
         with new_objects_only():
             super().__init__(*args, **keywords)
 
@@ -119,7 +119,7 @@ class CachingMaker(FunctionMaker):
         additional_outputs: Sequence[np.ndarray],
         fgraph: FunctionGraph,
         mode: Mode,
-        profile: Any,
+        profile: object,
     ) -> None:
         """As PyTensor's, but a graph that the disk cache knows stays as it is for now."""
 

@@ -40,7 +40,7 @@ class GraphcOp(Op):
         inputs: Sequence[Converted],
         outputs: Sequence[Converted],
         name: str,
-        function: Callable[..., Any] | None = None,
+        function: Callable[..., object] | None = None,
     ) -> None:
         for variable in (*inputs, *outputs):
             if not isinstance(variable.type, graphc.tensor.TensorType):
@@ -74,7 +74,9 @@ class GraphcOp(Op):
             given.append(cast(variable, kind.dtype))
         return Apply(self, given, [_type_of(output)() for output in self.outputs])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(
+        self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[list[object]]
+    ) -> None:
         for storage, result in zip(output_storage, self.function(*inputs), strict=True):
             storage[0] = result
 
@@ -129,7 +131,7 @@ def to_pytensor(function: Function) -> Callable[..., Any]:
     inputs = [item.variable for item in function.inputs]
     count = len(function.outputs)
 
-    def flat(*values: Any) -> list[Any]:
+    def flat(*values: object) -> list[object]:
         results = function(*values)
         return [results] if count == 1 and not isinstance(results, (list, tuple)) else list(results)
 

@@ -52,7 +52,7 @@ class _Loop:
         self.writes: dict[str, list[Variable]] = {kind: [] for kind in ("state", "output", "untraced")}
         self.finish: list[tuple[str, Finish]] = []
 
-    def sequence(self, name: str, row: Variable, rows: Any) -> None:
+    def sequence(self, name: str, row: Variable, rows: object) -> None:
         self.sequences.append(Rows(name))
         self.reads["sequence"].append(self.c.new_input(row))
         self.outer["sequence"].append(rows)
@@ -155,7 +155,7 @@ def _add_mitmots(loop: _Loop) -> None:
         loop.finish.append((f"mitmot{i}", _with_rest(buffer, extra)))
 
 
-def _add_written_once(loop: _Loop, name: str, row: Variable, buffer: Any) -> None:
+def _add_written_once(loop: _Loop, name: str, row: Variable, buffer: object) -> None:
     loop.outputs.append(Output(name))
     loop.writes["output"].append(row)
     loop.finish.append((name, _with_rest(buffer, 0)))
@@ -171,7 +171,7 @@ def _add_states(
     name: str,
     reads: Sequence[dict[int, Variable]],
     rows: Sequence[Variable],
-    outer: Callable[[Sequence[Any]], Sequence[Any]],
+    outer: Callable[[Sequence[object]], Sequence[object]],
 ) -> None:
     """States of one kind.
 
@@ -230,7 +230,7 @@ def _add_untraced(loop: _Loop) -> None:
         loop.finish.append((f"untraced{i}", _unchanged))
 
 
-def _unchanged(rows: Any) -> Any:
+def _unchanged(rows: object) -> Any:
     return rows
 
 

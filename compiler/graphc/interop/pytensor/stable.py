@@ -53,7 +53,7 @@ def product(factors: list[Any]) -> Any:
     return _ratio([(factor, 1) for factor in factors])
 
 
-def quotient(x: Any, y: Any) -> Any:
+def quotient(x: object, y: object) -> Any:
     """``x / y`` of tensors of one dtype."""
     found = _masked(x)
     if found is None:
@@ -62,7 +62,7 @@ def quotient(x: Any, y: Any) -> Any:
     return _switch(condition, quotient(kept, y), first)
 
 
-def negative(x: Any) -> Any:
+def negative(x: object) -> Any:
     """``-x``."""
     found = _masked(x)
     if found is None:

@@ -80,7 +80,7 @@ class StoredFunction(NativeCallable):
             raise AttributeError(name)
         return getattr(self.made, name)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return self.made.__reduce__()
 
 

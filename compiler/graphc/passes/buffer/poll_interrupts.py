@@ -161,7 +161,7 @@ def _first_write(module: ir.Module, function: ir.Operation) -> int | None:
     return min(found, default=None)
 
 
-def _writers(value: ir.Value, seen: set[Any]) -> list[ir.Operation]:
+def _writers(value: ir.Value, seen: set[object]) -> list[ir.Operation]:
     """The operations that may write to a buffer: all that use it or a view of it, but for reads."""
     found: list[ir.Operation] = []
     if value in seen:

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
 from graphc.ir.walk import LOOPS, split_after, symbol_of, walk_for
 from graphc.library.helpers import CONTEXT, Allocation
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 _MOST_BYTES = 2.0**60
 _ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
@@ -64,7 +67,7 @@ class ArenaAllocation(Pass):
         self._redeclare(ir, module, with_context)
         self.count("allocations", replaced)
 
-    def _replace(self, ir: Any, call: ir.Operation, context: ir.Value) -> None:
+    def _replace(self, ir: ModuleType, call: ir.Operation, context: ir.Value) -> None:
         with ir.InsertionPoint(call), call.location:
             new = ir.Operation.create(
                 "llvm.call",
@@ -90,11 +93,11 @@ class ArenaAllocation(Pass):
 
         _return_if(ir, call, _EQUAL, minus_one)
 
-    def _return_on_status(self, ir: Any, call: ir.Operation) -> None:
+    def _return_on_status(self, ir: ModuleType, call: ir.Operation) -> None:
         """`if (status) return status;` after a poll."""
         _return_if(ir, call, _NOT_EQUAL, lambda: call.result)
 
-    def _redeclare(self, ir: Any, module: ir.Module, calls: dict[str, ir.Operation]) -> None:
+    def _redeclare(self, ir: ModuleType, module: ir.Module, calls: dict[str, ir.Operation]) -> None:
         """Gives the declarations of what takes the context that argument."""
         for op in [op.operation for op in module.body.operations]:
             name = symbol_of(op)
@@ -105,7 +108,7 @@ class ArenaAllocation(Pass):
                 kind = ir.Type.parse(f"!llvm.func<{result} ({operands})>")
                 op.attributes["function_type"] = ir.TypeAttr.get(kind)
 
-    def _declare(self, ir: Any, module: ir.Module) -> None:
+    def _declare(self, ir: ModuleType, module: ir.Module) -> None:
         helper = Allocation()
         text = (
             f"llvm.func @{helper.symbol}(!llvm.ptr, i64) -> (!llvm.ptr {{llvm.noalias}}) "
@@ -114,7 +117,7 @@ class ArenaAllocation(Pass):
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
 
-def _return_if(ir: Any, call: ir.Operation, predicate: int, status: Callable[[], Any]) -> None:
+def _return_if(ir: ModuleType, call: ir.Operation, predicate: int, status: Callable[[], object]) -> None:
     """Ends a kernel after a call whose result is equal, or not equal, to zero."""
     block = call.block
     if not _returns_status(ir, block.owner):
@@ -139,7 +142,7 @@ def _return_if(ir: Any, call: ir.Operation, predicate: int, status: Callable[[],
         )
 
 
-def _pass_context(ir: Any, call: ir.Operation, context: ir.Value) -> ir.Operation:
+def _pass_context(ir: ModuleType, call: ir.Operation, context: ir.Value) -> ir.Operation:
     """Calls a function with the context before its other arguments; returns the new call."""
     operands = [context, *call.operands]
     with ir.InsertionPoint(call), call.location:
@@ -159,7 +162,7 @@ def _pass_context(ir: Any, call: ir.Operation, context: ir.Value) -> ir.Operatio
     return new
 
 
-def _checked_bytes(ir: Any, size: ir.Value) -> ir.Value:
+def _checked_bytes(ir: ModuleType, size: ir.Value) -> ir.Value:
     """The bytes, or -1 if they are a product that overflows; computed once more in floats, which do not."""
     if getattr(size.owner, "name", "") not in ("llvm.ptrtoint", "llvm.add", "llvm.mul"):
         return size
@@ -180,11 +183,11 @@ class _Types(NamedTuple):
     real: Any
 
 
-def _number(ir: Any, type_: ir.Type, value: ir.Attribute) -> ir.Value:
+def _number(ir: ModuleType, type_: ir.Type, value: ir.Attribute) -> ir.Value:
     return ir.Operation.create("llvm.mlir.constant", [type_], attributes={"value": value}).result
 
 
-def _as_float(ir: Any, value: ir.Value, types: _Types) -> ir.Value | None:
+def _as_float(ir: ModuleType, value: ir.Value, types: _Types) -> ir.Value | None:
     """A number of bytes or elements as a float, through the operations that multiply sizes; None if it is
     known when compiling.
     """
@@ -212,7 +215,7 @@ def _as_float(ir: Any, value: ir.Value, types: _Types) -> ir.Value | None:
     return ir.Operation.create("llvm.sitofp", [types.real], [value]).result
 
 
-def _returns_status(ir: Any, function: ir.Operation) -> bool:
+def _returns_status(ir: ModuleType, function: ir.Operation) -> bool:
     return "-> i64" in str(function.attributes["function_type"]) or "i64 (" in str(
         function.attributes["function_type"]
     )

@@ -79,7 +79,7 @@ class _Group:
 class _Division:
     """The functions of one module."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: ir.Module) -> None:
         self._module = module
         named = [op.operation for op in module.body.operations if "sym_name" in op.operation.attributes]
         self._symbols = {symbol_of(op): op for op in named}

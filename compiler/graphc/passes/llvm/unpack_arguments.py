@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphc.ir.build import constant_value
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import LOOPS, signature_of, symbol_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 # Positions in a descriptor, as `llvm.extractvalue` takes them: the pointer to the elements, and the offset.
 # After those, (3, i) is size i and (4, i) stride i.
@@ -111,7 +114,7 @@ class _Rewrite:
         self._positions: dict[_Position, ir.Attribute] = {}
         # In the functions with calls: the descriptors of buffers, and what was read of them.
         self._descriptors: dict[ir.Value, ir.Value] = {}
-        self._read: dict[tuple[Any, _Position], ir.Value] = {}
+        self._read: dict[tuple[object, _Position], ir.Value] = {}
         self._words: dict[ir.Value, ir.Value] = {}
 
     def define(self, function: ir.Operation) -> list[_Parts]:
@@ -247,7 +250,7 @@ class _Rewrite:
         return _Buffer(struct, rank, strides, is_plain)
 
 
-def _cast(ir: Any, value: ir.Value, kind: ir.Type) -> ir.Value:
+def _cast(ir: ModuleType, value: ir.Value, kind: ir.Type) -> ir.Value:
     return ir.Operation.create("builtin.unrealized_conversion_cast", [kind], [value]).result
 
 

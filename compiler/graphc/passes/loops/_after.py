@@ -154,7 +154,7 @@ class After:
     def work(self, value: ir.Value, stop: frozenset[ir.Value]) -> list[ir.Operation]:
         """The operations that computing a value's stack moves after the loop (not those that stay too)."""
         found: list[Any] = []
-        seen: set[Any] = set()
+        seen: set[object] = set()
         pending = [value]
         while pending:
             x = pending.pop()

@@ -79,7 +79,7 @@ def needed_in_loop(view: ScanView, without: frozenset[ir.Operation] = frozenset(
     """The operations that states (without those of some `scan_carry`), the stop condition or checks need."""
     operations = [op.operation for op in view.block.operations]
     needed: set[Any] = set()
-    wanted: set[Any] = set()
+    wanted: set[object] = set()
     for op in reversed(operations):
         is_output = op.name in DECLARATIONS and not is_state(op)
         is_root = not (is_output or is_removable(op) or len(op.results)) and op not in without

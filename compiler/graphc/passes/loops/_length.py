@@ -123,7 +123,7 @@ def _x(e: Evaluator) -> Range:
 def _leaves(value: ir.Value) -> set[ir.Value | tuple[ir.Value, int]]:
     """Keys of what is not constant in sums, products and extremes."""
     found: set[Any] = set()
-    seen: set[Any] = set()
+    seen: set[object] = set()
     pending = [value]
     while pending and len(found) <= _MAX_LEAVES:
         top = pending.pop()

@@ -108,7 +108,7 @@ def _add_end(needs: _Needs, consumer: Consumer, length: Length, head: int) -> bo
     return True
 
 
-def _values(*items: Any) -> list[Any]:
+def _values(*items: object) -> list[object]:
     return [item for item in items if not isinstance(item, int)]
 
 
@@ -128,7 +128,7 @@ def _fewer(needs: _Needs, steps: ir.Value, length: Length) -> ir.Value | int:
     return smaller(steps, count)
 
 
-def _set_steps(view: ScanView, fewer: Any, everybody: list[Consumer]) -> None:
+def _set_steps(view: ScanView, fewer: object, everybody: list[Consumer]) -> None:
     """Changes the number of iterations; with `reverse`, the first iteration stays the one it was."""
     shift = subtract(view.steps, fewer)
     view.op.operands[0] = as_value(fewer)
@@ -154,7 +154,7 @@ def _parts(value: ir.Value) -> set[Any]:
     """Structures of all that an index value is computed from."""
     found: set[Any] = set()
 
-    def visit(structure: Any) -> None:
+    def visit(structure: object) -> None:
         found.add(structure)
         if isinstance(structure, tuple) and isinstance(structure[0], str):
             for part in structure[1:]:

@@ -78,7 +78,7 @@ def batcher_of(
     view: ScanView,
     first: ir.Value | None = None,
     rows: ir.Value | None = None,
-    known: dict[Any, Callable[[], Any]] | None = None,
+    known: dict[object, Callable[[], object]] | None = None,
 ) -> Batcher:
     """A batcher for the iterations `first .. first + rows - 1` (index values; by default all of them).
 

@@ -227,7 +227,7 @@ class Summation:
                 stack = self._b.fit(stack, axis, size)
         return stack
 
-    def _moved_axes(self, op: ir.Operation, sizes: list[Any]) -> Any:
+    def _moved_axes(self, op: ir.Operation, sizes: list[ir.Value]) -> Any:
         order = axes_order(op)
         source = op.operands[0]
         axes = range(len(source.type.shape))
@@ -244,7 +244,7 @@ class Summation:
         x, y = self._fit(x, sizes[:1], 1), self._fit(y, sizes[1:], 1)
         return self._product(x, y, (True, False))
 
-    def _matmul(self, op: ir.Operation, sizes: list[Any]) -> Any:
+    def _matmul(self, op: ir.Operation, sizes: list[ir.Value]) -> Any:
         """Time and the summed axis become one axis: the sum of products is one product."""
         left, right = (self._after.batch(x) for x in op.operands)
         flags = flags_of(op)
@@ -269,7 +269,7 @@ class Summation:
         y = b.fit(y, rank - 2, dim_of(x, rank - 2)) if y.type.shape[-2] != 1 else y
         return self._product(self._merged(x), self._merged(y), (True, False))
 
-    def _merged(self, x: Any) -> Any:
+    def _merged(self, x: ir.Value) -> Any:
         """Axes (..., time, k, m) as (..., time * k, m)."""
         shape, rank = list(x.type.shape), len(x.type.shape)
         if shape[-2] == 1:

@@ -71,7 +71,7 @@ def _is_same_rank_cast(op: ir.Operation) -> bool:
     return isinstance(old, ir.RankedTensorType) and isinstance(new, ir.RankedTensorType)
 
 
-def _slice_for_take(take: Any) -> Any:
+def _slice_for_take(take: ir.Operation) -> Any:
     """The slice that takes one row at a constant position, with the check of its bounds; or None."""
     x, indices = take.operands
     rank = len(indices.type.shape)
@@ -100,7 +100,7 @@ def _slice_for_take(take: Any) -> Any:
     return new
 
 
-def _check_bounds(given: int, start: Any, size: Any) -> None:
+def _check_bounds(given: int, start: object, size: ir.Value) -> None:
     low, high = (as_value(0), as_value(start)) if given < 0 else (as_value(start), size)
     inside = build.compare_index(_NOT_ABOVE if given < 0 else _BELOW, low, high)
     message = "index {given} is out of bounds for axis 0 of size {expected}"

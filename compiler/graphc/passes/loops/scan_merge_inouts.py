@@ -65,7 +65,7 @@ class ScanMergeInouts(Pass):
             self.count("traces merged", merged)
 
     def _merge_states(self, view: Any, numbering: Numbering) -> None:
-        groups: dict[int, list[Any]] = {}
+        groups: dict[int, list[object]] = {}
         for name, carry in view.carries().items():
             groups.setdefault(numbering.group(name), []).append(carry)
         for carries in groups.values():
@@ -78,7 +78,7 @@ class ScanMergeInouts(Pass):
                 self.count("states merged")
 
     def _merge_outputs(self, view: Any, numbering: Numbering) -> None:
-        groups: dict[int, list[Any]] = {}
+        groups: dict[int, list[object]] = {}
         for collect in view.collects().values():
             groups.setdefault(numbering[collect.operands[0]], []).append(collect)
         for collects in groups.values():

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.scan_view import ScanView, scans
@@ -51,7 +51,7 @@ class ScanPushOutNonSeq(Pass):
 
     def _hoist(self, view: ScanView, totality: Totality) -> None:
         invariant = self._invariant(view, totality)
-        wanted: set[Any] = set()
+        wanted: set[object] = set()
         moved = []
         for op in reversed(invariant):
             if not any(op.name in names for names in _FREE) or any(result in wanted for result in op.results):

@@ -95,7 +95,7 @@ class _Plan:
         self._fixed: set[ir.Value] = set()
         self._stackable: set[ir.Value] = set()
         self._heavy: set[ir.Value] = set()
-        self.moved: set[Any] = set()
+        self.moved: set[object] = set()
         for op in self.operations:
             if len(op.results) == 1:
                 self._visit(op)

@@ -62,7 +62,7 @@ class Pass:
         """
         hints = typing.get_type_hints(cls)
         known = {item.name for item in fields(cls) if item.init}
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for word in text.split():
             key, equals, value = word.partition("=")
             name = key.replace("-", "_")

@@ -9,8 +9,6 @@ place is refused instead of silently doing nothing or harm. Operations of dialec
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.diagnostics import fail
 from graphc.passes.manager.base import STAGES, Pass, Stage
 from graphc.passes.manager.entry import check_entry
@@ -50,7 +48,7 @@ def illegal_operation(module: ir.Module, stages: tuple[Stage, ...]) -> ir.Operat
     verdicts: dict[str, bool] = {}
     found: list[ir.Operation] = []
 
-    def visit(op: ir.Operation) -> Any:
+    def visit(op: ir.Operation) -> ir.Operation:
         name = op.name
         if name not in verdicts:
             verdicts[name] = any(is_legal(name, stage) for stage in stages)

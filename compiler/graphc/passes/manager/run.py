@@ -57,7 +57,7 @@ def run_pipeline(
     instrument: Instrument | None = None,
     check_legality: bool = False,
     verify_each: bool = False,
-    managers: dict[str, Any] | None = None,
+    managers: dict[str, object] | None = None,
 ) -> PipelineReport:
     """Runs passes on a module in place.
 

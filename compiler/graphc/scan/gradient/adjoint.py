@@ -282,7 +282,7 @@ class Adjoint:
         return result
 
 
-def untraced_gradient(op: Any, name: str) -> Variable:
+def untraced_gradient(op: object, name: str) -> Variable:
     """The placeholder for derivatives that would pass through an untraced state."""
     return null_type(
         f"the untraced state '{name}' of {op} keeps only its last value, so no gradient passes through "

@@ -240,7 +240,7 @@ def _classify(term: Rows | Block, window: int, oldest_write: int, reverse: bool)
 
 
 def _split(
-    dense: Variable, window: int, oldest_write: int, reverse: bool, found: dict[str, list[Any]]
+    dense: Variable, window: int, oldest_write: int, reverse: bool, found: dict[str, list[object]]
 ) -> None:
     """Cut an array of all rows into what each iteration adds and what lies before and after."""
     young = window - oldest_write

@@ -88,5 +88,5 @@ def _cotangents(traced: Any, given: Mapping[str, Variable], wanted: set[str]) ->
     return result
 
 
-def _as_given(g: Any, is_row: bool) -> Variable | None:
+def _as_given(g: Variable | None, is_row: bool) -> Variable | None:
     return g[0] if g is not None and is_row and isinstance(g.type, TensorType) else g

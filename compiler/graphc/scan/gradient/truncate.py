@@ -42,7 +42,7 @@ def truncated(op: Scan, taken: TensorVariable) -> tuple[Variable, Variable | Non
     return n_steps, taken - n_steps
 
 
-def initial_rows(window: Any, skipped: Any) -> Variable:
+def initial_rows(window: Any, skipped: object) -> Variable:
     """The cotangent of the initial rows of a loop from that of the rows before the last iterations.
 
     Args:

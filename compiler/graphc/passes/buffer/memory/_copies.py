@@ -63,7 +63,7 @@ def _parts(loop: ir.Operation) -> list[ir.Operation] | None:
     found: list[Any] = []
     fits = True
 
-    def visit(op: ir.Operation) -> Any:
+    def visit(op: ir.Operation) -> ir.Operation:
         nonlocal fits
         fits = len(found) <= _MOST_OPERATIONS and (op.name in _AROUND or op.name in _COORDINATES)
         found.append(op)
@@ -78,7 +78,7 @@ def _trips(loop: ir.Operation) -> ir.Value | None:
     return high if constant_value(low) == 0 and constant_value(step) == 1 else None
 
 
-def _shape(memref: ir.Value) -> list[Any]:
+def _shape(memref: ir.Value) -> list[object]:
     return [size_of(memref, axis) for axis in range(memref.type.rank)]
 
 

@@ -28,12 +28,12 @@ _STEPS = ("scf.", "func.call", "memref.copy", "memref.store", "linalg.")
 
 def record_function(
     function: ir.Operation, lifetimes: Lifetimes, workspaces: list[Workspace]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The record of a function, or of a region in it, made before its buffers get their places."""
     return _Record(lifetimes).of(function.attributes["sym_name"].value, workspaces)
 
 
-def attach(module: ir.Module, records: list[dict[str, Any]]) -> None:
+def attach(module: ir.Module, records: list[dict[str, object]]) -> None:
     """Stores the records of all functions in the module's attribute `graphc.memory`."""
     module.operation.attributes[MEMORY] = plain.write(records)
 
@@ -95,7 +95,7 @@ class _Record:
             "buffers": buffers,
         }
 
-    def _buffer(self, op: ir.Operation, stored: list[ir.Value]) -> dict[str, Any]:
+    def _buffer(self, op: ir.Operation, stored: list[ir.Value]) -> dict[str, object]:
         kind = op.results[0].type
         dynamic = iter(op.operands)
         shape = [size if size >= 0 else [self._expressions.number(next(dynamic))] for size in kind.shape]

@@ -29,7 +29,7 @@ class Lifting:
     def __init__(self) -> None:
         self.lifted = self.operations = 0
 
-    def lift(self, rw: Rewriter, op: Any) -> Any:
+    def lift(self, rw: Rewriter, op: ir.Operation) -> Any:
         """The slice of a result as the result of slices, None where it stays."""
         source = rw.defs.get(op.operands[0])
         if source is None or rule_of(source) is None:

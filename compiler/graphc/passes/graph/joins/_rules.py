@@ -123,7 +123,7 @@ class JoinRules:
 
     # -- readers of joins ------------------------------------------------------------------------------------
 
-    def slice_of_join(self, rw: Rewriter, op: ir.Operation) -> Any:
+    def slice_of_join(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Within one operand."""
         value = op.operands[0]
         while rw.defined_by(value, SAME_ARRAY):
@@ -186,7 +186,7 @@ class JoinRules:
         sums = [reduce("sum", x, axes, loose_kind, rw.create) for x in parts]
         return join(rw, sums, kept.index(axis), kind)
 
-    def useless_broadcast(self, rw: Rewriter, op: ir.Operation) -> Any:
+    def useless_broadcast(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """To the sizes that the operand has, as assignments to slices ask for."""
         x, *targets = op.operands
         if len(x.type.shape) != len(targets):

@@ -28,7 +28,7 @@ class _Stream:
 
     operand: Any
     value: Any
-    views: list[Any] = field(default_factory=list)
+    views: list[object] = field(default_factory=list)
     eligible: bool = False
 
 
@@ -47,7 +47,7 @@ class JoinWriter:
         self._placed: set[ir.Value] = set()
         self.counts: dict[str, int] = {}
 
-    def write(self, rw: Rewriter, op: ir.Operation) -> Any:
+    def write(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """The tensor of a `write_join` that replaces a join, or None."""
         axis = axis_of(op)
         streams = [self._stream(op, x, axis) for x in op.operands]
@@ -79,7 +79,7 @@ class JoinWriter:
         contiguous = all(size == 1 for size in list(join.results[0].type.shape)[:axis])
         stream = _Stream(operand, operand)
         value = operand
-        views: list[Any] = []
+        views: list[object] = []
         while _defining(value) in RENAMES and value.owner.operation.block == join.block:
             view = value.owner.operation
             if view.name in RESHAPES and not contiguous:
@@ -92,7 +92,7 @@ class JoinWriter:
             stream.value, stream.views, stream.eligible = value, views, True
         return stream
 
-    def _emit(self, rw: Rewriter, op: Any, axis: int, streams: list[_Stream]) -> ir.Value:
+    def _emit(self, rw: Rewriter, op: ir.Operation, axis: int, streams: list[_Stream]) -> ir.Value:
         kind = self._kind(op, axis, streams)
         sizes = [size_of(rw, streams[0].operand, dim) for dim in range(len(kind.shape))]
         parts = [size_of(rw, stream.operand, axis) for stream in streams]
@@ -178,7 +178,7 @@ def _defining(value: ir.Value) -> str:
     return "" if isinstance(owner, ir.Block) else owner.name
 
 
-def _location_of(value: ir.Value, otherwise: Any) -> ir.Location:
+def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
     owner = value.owner
     return otherwise.location if isinstance(owner, ir.Block) else owner.location
 

@@ -137,7 +137,7 @@ def _sign_and_logarithm(rw: Rewriter, determinant: ir.Value) -> tuple[ir.Value, 
 
 
 @_rule("log")
-def log_of_determinant(rw: Rewriter, op: Any) -> Any:
+def log_of_determinant(rw: Rewriter, op: ir.Operation) -> Any:
     """log(det(A)) of real matrices, log(abs(det(A)))."""
     x = op.operands[0]
     inner = rw.operand_of(x, "graphc.abs")
@@ -264,7 +264,7 @@ class _Shared:
         made.append((block, factors))
         return factors
 
-    def system_with_shared_factors(self, rw: Rewriter, op: Any) -> Any:
+    def system_with_shared_factors(self, rw: Rewriter, op: ir.Operation) -> Any:
         """solve(A, b) where the factors of A serve others, too."""
         a, b = op.operands
         general = integer(op, "assume") == _GENERAL

@@ -77,7 +77,7 @@ def _fold_operand_transpose(rewriter: Rewriter, op: ir.Operation) -> ir.Value | 
     return matrix_product(left, right, flags, op.results[0].type, rewriter.create)
 
 
-def _fold_result_transpose(rewriter: Rewriter, op: ir.Operation) -> Any:
+def _fold_result_transpose(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     """transpose(matmul(a, b)) -> matmul(b, a) with both flags toggled and swapped; also through a neg."""
     value = op.operands[0]
     rank = len(value.type.shape)
@@ -127,7 +127,7 @@ def _outer_product(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     return rewriter.create("graphc.mul", [a, b], op.results[0].type)
 
 
-def _inner_product(rewriter: Rewriter, op: ir.Operation) -> Any:
+def _inner_product(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     """One row times one column: sum(a * b) over the last axis."""
     result = op.results[0].type
     if list(result.shape[-2:]) != [1, 1] or str(result.element_type) in ("f16", "i1"):

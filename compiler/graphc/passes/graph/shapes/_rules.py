@@ -16,7 +16,7 @@ _rule = registrar(RULES)
 
 
 @_rule("tensor.dim")
-def resolved_dim(rw: Rewriter, op: Any) -> Any:
+def resolved_dim(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     axis = rw.constant(op.operands[1])
     value = op.operands[0]
     if axis is None or not 0 <= axis < len(value.type.shape):
@@ -32,7 +32,7 @@ def resolved_dim(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("tensor.extract")
-def extract_of_from_elements(rw: Rewriter, op: Any) -> Any:
+def extract_of_from_elements(rw: Rewriter, op: ir.Operation) -> Any:
     tensor, *indices = op.operands
     made = rw.defining(tensor, "tensor.from_elements")
     if made is None:
@@ -93,7 +93,7 @@ def index_cast_of_arithmetic(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule("arith.index_cast")
-def index_cast_of_index_cast(rw: Rewriter, op: ir.Operation) -> Any:
+def index_cast_of_index_cast(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """index -> i64 -> index; i64 -> index -> i64 is the same on the 64-bit targets there are."""
     inner = rw.defining(op.operands[0], "arith.index_cast")
     if inner is None or inner.operands[0].type != op.results[0].type:
@@ -115,7 +115,7 @@ def _least(rw: Rewriter, value: ir.Value, depth: int = 4) -> int | None:
 
 
 @_rule("arith.maxsi", "arith.minsi")
-def decided_extreme(rw: Rewriter, op: ir.Operation) -> Any:
+def decided_extreme(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """`max(size, 0)` and `min(size + 1, 1)`, which are left of NumPy's rules for slices."""
     if not isinstance(op.results[0].type, ir.IndexType):
         return None
@@ -129,7 +129,7 @@ def decided_extreme(rw: Rewriter, op: ir.Operation) -> Any:
 
 
 @_rule(*RESIZES)
-def useless_resize(rw: Rewriter, op: ir.Operation) -> Any:
+def useless_resize(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = op.operands[0]
     rank = len(op.results[0].type.shape)
     if len(x.type.shape) != rank:
@@ -157,7 +157,7 @@ def useless_dimshuffle(rw: Rewriter, op: ir.Operation) -> Any:
 
 
 @_rule(*TAKES_PART)
-def useless_slice(rw: Rewriter, op: Any) -> Any:
+def useless_slice(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x, bounds = op.operands[0], bounds_of(op)
     if any(rw.constant(bound.offset) != 0 for bound in bounds):
         return None

@@ -17,12 +17,12 @@ RULES: RuleTable = {}
 _rule = registrar(RULES)
 
 
-def _constant_like(rw: Rewriter, number: np.generic, op: ir.Operation) -> Any:
+def _constant_like(rw: Rewriter, number: np.generic, op: ir.Operation) -> ir.Value:
     return rw.scalar_like(number, op.results[0])
 
 
 @_rule("neg")
-def neg_of(rw: Rewriter, op: Any) -> Any:
+def neg_of(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """-(x * c) -> x * -c."""
     inner = rw.defining(op.operands[0], "graphc.mul")
     found = None if inner is None or kind(rw, op.results[0]) not in "if" else split_constant(rw, inner)
@@ -34,7 +34,7 @@ def neg_of(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("mul", "true_div")
-def signs_of_factors(rw: Rewriter, op: Any) -> Any:
+def signs_of_factors(rw: Rewriter, op: ir.Operation) -> Any:
     """(-x) * c -> x * -c; the same for quotients."""
     if kind(rw, op.results[0]) not in "if":
         return None
@@ -50,7 +50,7 @@ def signs_of_factors(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("add")
-def gather_added_constants(rw: Rewriter, op: Any) -> Any:
+def gather_added_constants(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """(x + c) + d -> x + (c + d)."""
     outer = split_constant(rw, op)
     inner_op = None if outer is None else rw.defining(outer[0], "graphc.add")
@@ -78,7 +78,7 @@ def _as_factor(rw: Rewriter, op: ir.Operation | None) -> tuple[Any, Any, bool] |
 
 
 @_rule("mul", "true_div")
-def gather_factors(rw: Rewriter, op: Any) -> Any:
+def gather_factors(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Two multiplications or divisions by constants in a row become one.
 
     The combined constant must be normal, so that neither (x * 1e200) * 1e200 nor x * 1e-200 * 1e-200 loses
@@ -100,7 +100,7 @@ def gather_factors(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("true_div")
-def div_by_power_of_two(rw: Rewriter, op: Any) -> Any:
+def div_by_power_of_two(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x, y = op.operands
     number = unit_splat(rw, y) if kind(rw, x) == "f" else None
     if number is None or not is_normal(number) or abs(np.frexp(number)[0]) != 0.5:

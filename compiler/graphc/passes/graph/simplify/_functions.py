@@ -46,7 +46,7 @@ _FLOAT_POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
 
 
 @_rule("pow")
-def pow_constant(rw: Rewriter, op: Any) -> Any:
+def pow_constant(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x, y = op.operands
     numbers = kind(rw, x)
     if numbers not in "iuf":
@@ -79,7 +79,7 @@ def exp_of_log(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return guarded(rw, x, 0 if plain else -1, value)
 
 
-def _square_of_length(rw: Rewriter, x: Any, type_: ir.Type) -> Any:
+def _square_of_length(rw: Rewriter, x: ir.Value, type_: ir.Type) -> Any:
     """The square of abs(x) of a complex x without its root: infinite where a part is, even if one is NaN."""
     parts = [
         rw.create("graphc.sqr", [rw.create(f"graphc.{part}", [x], type_)], type_) for part in ("real", "imag")
@@ -91,7 +91,7 @@ def _square_of_length(rw: Rewriter, x: Any, type_: ir.Type) -> Any:
 
 
 @_rule("sqr", "sqrt")
-def square_and_root(rw: Rewriter, op: ir.Operation) -> Any:
+def square_and_root(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     inner = rw.defs.get(op.operands[0])
     if inner is None:
         return None
@@ -107,7 +107,7 @@ def square_and_root(rw: Rewriter, op: ir.Operation) -> Any:
 
 
 @_rule("abs")
-def abs_of(rw: Rewriter, op: Any) -> Any:
+def abs_of(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = op.operands[0]
     if x.type != op.results[0].type:
         return None
@@ -124,7 +124,7 @@ def abs_of(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule(*_ROUNDINGS)
-def round_of_rounded(rw: Rewriter, op: ir.Operation) -> Any:
+def round_of_rounded(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = op.operands[0]
     if x.type != op.results[0].type:
         return None

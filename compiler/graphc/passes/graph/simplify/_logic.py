@@ -31,7 +31,7 @@ def compare_self(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule("logical_not", "invert")
-def not_of(rw: Rewriter, op: Any) -> Any:
+def not_of(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """not not x; ~~x; not (a == b) and, for integers, not (a < b)."""
     inner = rw.defs.get(op.operands[0])
     if inner is None:
@@ -47,7 +47,7 @@ def not_of(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("maximum", "minimum", "and", "or", "logical_and", "logical_or")
-def idempotent(rw: Rewriter, op: ir.Operation) -> Any:
+def idempotent(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """f(x, x) -> x; f(f(x, y), y) -> f(x, y)."""
     x, y = op.operands
     if x.type.element_type != op.results[0].type.element_type:
@@ -75,7 +75,7 @@ def gather_bounds(rw: Rewriter, op: ir.Operation) -> Any:
 
 
 @_rule("and", "or", "logical_and", "logical_or")
-def logic_with_constant(rw: Rewriter, op: ir.Operation) -> Any:
+def logic_with_constant(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Booleans: x and true, x or false -> x; x and false -> false; x or true -> true."""
     if kind(rw, op.results[0]) != "b" or kind(rw, op.operands[0]) != "b":
         return None

@@ -29,7 +29,7 @@ def _is_float(rw: Rewriter, op: ir.Operation) -> bool:
 _rule("log")(log_of_softmax)
 
 
-def _weighted_exp(rw: Rewriter, value: Any) -> Any:
+def _weighted_exp(rw: Rewriter, value: ir.Value) -> Any:
     """x + log(c) of exp(x) or c * exp(x), c a positive number."""
     x = rw.operand_of(value, "graphc.exp")
     if x is not None:

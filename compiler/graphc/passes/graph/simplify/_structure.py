@@ -22,7 +22,7 @@ def _i64s(values: list[int]) -> ir.Attribute:
     return ir.DenseI64ArrayAttr.get(values)
 
 
-def _flags(op: ir.Operation) -> dict[str, Any]:
+def _flags(op: ir.Operation) -> dict[str, object]:
     """The attributes of a reduction besides its axes."""
     attributes = op.attributes
     return {"allow_empty": attributes["allow_empty"]} if "allow_empty" in attributes else {}
@@ -42,7 +42,7 @@ def reduce_trivial(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule(*FOLDS)
-def reduce_of_reduce(rw: Rewriter, op: ir.Operation) -> Any:
+def reduce_of_reduce(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     inner = rw.defining(op.operands[0], op.name)
     if inner is None or _flags(inner) != _flags(op):
         return None
@@ -69,7 +69,7 @@ def reduce_of_permutation(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule(*SUMS)
-def sum_of_neg(rw: Rewriter, op: ir.Operation) -> Any:
+def sum_of_neg(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = rw.operand_of(op.operands[0], "graphc.neg")
     if x is None:
         return None
@@ -79,7 +79,7 @@ def sum_of_neg(rw: Rewriter, op: ir.Operation) -> Any:
 
 
 @_rule(*SUMS)
-def sum_of_scaled(rw: Rewriter, op: Any) -> Any:
+def sum_of_scaled(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """sum(x * c) -> sum(x) * c, where sum(x) cannot overflow unless the result does."""
     product = rw.defining(op.operands[0], "graphc.mul")
     if product is None or kind(rw, op.results[0]) not in "iuf":

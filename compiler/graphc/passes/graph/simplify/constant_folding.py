@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class ConstantFolding(Pass):
             rewriter.run()
             self.count("folded", sum(rewriter.counts.values()))
 
-    def _fold(self, rewriter: Any, op: Any) -> Any:
+    def _fold(self, rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
         if not op.name.startswith("graphc.") or op.name in TAKES_ROW or not len(op.results):
             return None
         values = []

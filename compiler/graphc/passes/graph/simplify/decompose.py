@@ -72,7 +72,7 @@ class _Normaliser:
     def binary(self, name: str, a: ir.Value, b: ir.Value) -> ir.Value:
         return self._rw.create(f"graphc.{name}", [a, b], a.type)
 
-    def unary(self, name: str, value: Any) -> Any:
+    def unary(self, name: str, value: ir.Value) -> ir.Value:
         return self._rw.create(f"graphc.{name}", [value], value.type)
 
     def finish(self, value: ir.Value) -> ir.Value:
