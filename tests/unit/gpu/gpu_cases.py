@@ -26,6 +26,8 @@ class Case:
         shapes: of the inputs, for each run.
         kernels: how many kernels there are.
         registers: a bound on those of a thread.
+        functions: how many functions kernels call.
+        frame: bytes of the stack that calls of these take in a kernel, for results in memory.
     """
 
     inputs: Sequence[tuple[str, int]]
@@ -33,6 +35,8 @@ class Case:
     shapes: Sequence[Sequence[tuple[int, ...]]]
     kernels: int = 1
     registers: int = 64
+    functions: int = 0
+    frame: int = 0
 
     def graph(self) -> tuple[Variables, list[TensorVariable]]:
         """Inputs and outputs."""
@@ -105,6 +109,35 @@ CASES: dict[str, Case] = {
         lambda x: pt.erf(x) + pt.log1p(pt.abs(x)) + pt.expm1(x),
         _vectors(*_SIZES),
         registers=128,
+    ),
+    "trigonometric functions": Case(
+        [("float64", 1)],
+        lambda x: pt.sin(x) * pt.cos(x) + pt.arctan(x) + 1,
+        _vectors(3, 131),
+        functions=4,
+        frame=16,
+    ),
+    "powers": Case(
+        [("float64", 1), ("float64", 1)],
+        lambda x, y: pt.pow(pt.abs(x) + 0.1, y) * 2 - pt.sqrt(pt.abs(y)),
+        [[(3,)] * 2, [(131,)] * 2],
+        functions=2,
+        frame=16,
+    ),
+    "error functions": Case(
+        [("float64", 1)], lambda x: pt.erf(x) * 0.5 + pt.erfc(x), _vectors(3, 131), registers=128
+    ),
+    "gammaln": Case(
+        [("float64", 1)],
+        lambda x: pt.gammaln(pt.abs(x) + 1) - pt.log1p(pt.abs(x)),
+        _vectors(3, 131),
+    ),
+    "functions of complex numbers": Case(
+        [("complex128", 1)],
+        lambda x: pt.exp(x) * pt.sqrt(x) + pt.log(x),
+        _vectors(3, 131),
+        functions=4,
+        frame=16,
     ),
     "broadcast row": Case(
         [("float32", 2), ("float32", 1)], lambda x, v: x * v, [[(5, 3), (3,)], [(3, 200), (200,)]]
