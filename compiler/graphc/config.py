@@ -17,7 +17,7 @@ MODES = ("fast_run", "fast_compile", "interpret", "cuda", "reference", "debug", 
 
 
 def _one_of(*choices: str) -> Callable[[Any], str]:
-    def parse(value: Any) -> str:
+    def parse(value: object) -> str:
         if value not in choices:
             raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")
         return str(value)
@@ -25,7 +25,7 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
     return parse
 
 
-def _mode(value: Any) -> str:
+def _mode(value: object) -> str:
     text = str(value)
     return _one_of(*MODES)(text.lower())
 
@@ -37,7 +37,7 @@ def _positive_int(value: Any) -> int:
     return number
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     text = str(value).lower()
     return _one_of("0", "1", "false", "true")(text) in ("1", "true")
 
@@ -51,7 +51,7 @@ def _default_reproducer_dir() -> str:
 
 
 def _setting(
-    default: Any, parse: Callable[[Any], Any], doc: str, apply: Callable[[Any], None] | None = None
+    default: object, parse: Callable[[object], object], doc: str, apply: Callable[[Any], None] | None = None
 ) -> Any:
     kwargs = {"default_factory": default} if callable(default) else {"default": default}
     return field(**kwargs, metadata={"parse": parse, "doc": doc, "apply": apply})
@@ -136,7 +136,7 @@ class Config:
         "fail when memory next to a workspace was written",
     )
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         for setting in fields(self):
             if setting.name == name:
                 try:
@@ -151,7 +151,7 @@ class Config:
         raise AttributeError(f"there is no setting {name!r}; the settings are {known}")
 
     @contextmanager
-    def change_flags(self, mapping: Mapping[str, Any] | None = None, **kwargs: Any) -> Iterator[Config]:
+    def change_flags(self, mapping: Mapping[str, object] | None = None, **kwargs: object) -> Iterator[Config]:
         """Change settings inside a ``with`` block or a decorated function, and restore them after it.
 
         Args:

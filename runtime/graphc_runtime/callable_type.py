@@ -138,7 +138,7 @@ def uninstall(instance: Any) -> None:
         instance._native_self = None
 
 
-def suspend(instance: Any) -> int | None:
+def suspend(instance: object) -> int | None:
     """Make calls of ``instance`` go to ``__call__`` until `resume`; calls that have begun go on.
 
     Returns:
@@ -153,7 +153,7 @@ def suspend(instance: Any) -> int | None:
     return address
 
 
-def resume(instance: Any, address: int | None) -> None:
+def resume(instance: object, address: int | None) -> None:
     """Undo `suspend`."""
     if address is not None:
         ctypes.c_void_p.from_address(id(instance) + ADDRESS_OFFSET).value = address

@@ -223,7 +223,7 @@ class Container:
         return ArtifactError(f"{self._name}: {message}")
 
 
-def _blob(item: Any, first: int) -> Blob | None:
+def _blob(item: object, first: int) -> Blob | None:
     if not isinstance(item, Mapping):
         return None
     offset, size, digest = (item.get(key) for key in ("offset", "size", "sha256"))

@@ -45,10 +45,10 @@ class Executable(ABC):
         """
         return cls(Artifact.from_bytes(data))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self).from_bytes, (self.artifact.to_bytes(),)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """Itself: code does not change."""
         return self
 
@@ -122,7 +122,7 @@ class Executable(ABC):
         return self.kernel_call(self.manifest.signature).arrays(inputs, cells)
 
     def _python_call(
-        self, cells: Sequence[list[Any]], fallback: Callable[..., Any] | None, on_error: OnError
+        self, cells: Sequence[list[object]], fallback: Callable[..., object] | None, on_error: OnError
     ) -> Callable[..., Any]:
         expected = len(self.manifest.signature.cells)
         if len(cells) != expected or not all(type(cell) is list and len(cell) == 1 for cell in cells):

@@ -22,13 +22,13 @@ def build_form(form: Any, values: Sequence[Any]) -> Any:
     return tuple(items) if kind == "tuple" else items
 
 
-def flatten_form(form: Any, given: Any, count: int, name: str) -> list[Any]:
+def flatten_form(form: object, given: object, count: int, name: str) -> list[object]:
     """The reverse: one item for each output. Lists and tuples stand for each other.
 
     Raises:
         TypeError: `given` has another form.
     """
-    found: list[Any] = [None] * count
+    found: list[object] = [None] * count
     _collect(form, given, found, f"{name}(out=)")
     if any(item is None for item in found):
         raise TypeError(f"{name}(out=) needs an array for each of {count} results")

@@ -24,7 +24,7 @@ def _pcg64_words(state: dict[str, Any]) -> list[int]:
     return [*_wide(inner["state"]), *_wide(inner["inc"])]
 
 
-def _pcg64_state(words: list[int]) -> dict[str, Any]:
+def _pcg64_state(words: list[int]) -> dict[str, object]:
     return {"state": {"state": words[0] << 64 | words[1], "inc": words[2] << 64 | words[3]}}
 
 
@@ -34,7 +34,7 @@ def _philox_words(state: dict[str, Any]) -> list[int]:
     return [int(word) for word in words]
 
 
-def _philox_state(words: list[int]) -> dict[str, Any]:
+def _philox_state(words: list[int]) -> dict[str, object]:
     numbers = np.array(words, np.uint64)
     return {
         "state": {"counter": numbers[:4], "key": numbers[4:6]},
@@ -50,7 +50,7 @@ LENGTHS = {"PCG64": 6, "Philox": 13}
 _NAMES = {length: name for name, length in LENGTHS.items()}
 
 
-def bit_generator_name(generator: Any) -> str:
+def bit_generator_name(generator: object) -> str:
     """The name of the bit generator of a ``numpy.random.Generator``, or of one itself.
 
     Raises:

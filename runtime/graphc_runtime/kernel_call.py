@@ -121,7 +121,7 @@ class KernelCall:
         finally:
             run.release()
 
-    def _outs(self, keywords: dict[str, Any]) -> list[Any] | None:
+    def _outs(self, keywords: dict[str, object]) -> list[Any] | None:
         count = len(self._signature.outputs)
         unknown = sorted(set(keywords) - ({"out"} if count else set()))
         if unknown:

@@ -14,7 +14,7 @@ _KINDS = "biufc"
 _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
-def is_canonical(value: Any, spec: ArraySpec) -> bool:
+def is_canonical(value: np.ndarray, spec: ArraySpec) -> bool:
     """Whether kernels can take the value as it is."""
     return (
         type(value) is np.ndarray
@@ -64,7 +64,7 @@ def canonical(value: Any, spec: ArraySpec, name: str) -> np.ndarray:
     return plain
 
 
-def _as_array(value: Any, name: str) -> np.ndarray:
+def _as_array(value: np.ndarray, name: str) -> np.ndarray:
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
@@ -90,7 +90,7 @@ def _cast(array: np.ndarray, wanted: np.dtype[Any], name: str, *, weak: bool) ->
     return result
 
 
-def check_out(out: Any, spec: ArraySpec, shape: tuple[int, ...], name: str) -> None:
+def check_out(out: object, spec: ArraySpec, shape: tuple[int, ...], name: str) -> None:
     """Checks an array given as `out=`.
 
     Raises:

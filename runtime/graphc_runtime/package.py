@@ -212,7 +212,7 @@ def _errors_of(name: str) -> Iterator[None]:
         ) from None
 
 
-def _function(raw: Any) -> FunctionRecord:
+def _function(raw: object) -> FunctionRecord:
     item = dict(_dict(raw))
     signature = _dict(item.pop("signature"))
     updates = [update["value"] for update in signature["updates"]]
@@ -248,7 +248,7 @@ def _check_signature(signature: Signature) -> None:
         raise ArtifactError("needs_shapes is no truth value")
 
 
-def _cell(raw: Any) -> tuple[str, Any]:
+def _cell(raw: object) -> tuple[str, Any]:
     kind, what = _list(raw)
     if kind not in ("state", "constant"):
         raise ArtifactError(f"a cell of kind {kind!r}")
@@ -289,7 +289,7 @@ def _fits(value: Stored, spec: Any) -> bool:
     return same and getattr(spec, "dtype", value.dtype) == value.dtype
 
 
-def _check_form(form: Any, count: int) -> None:
+def _check_form(form: object, count: int) -> None:
     if form is None or (type(form) is int and 0 <= form < count):
         return
     kind, *parts = _list(form)
@@ -303,7 +303,7 @@ def _check_form(form: Any, count: int) -> None:
         _check_form(part, count)
 
 
-def _by_name(raw: Any, read: Callable[[Any], _Item]) -> dict[str, _Item]:
+def _by_name(raw: object, read: Callable[[object], _Item]) -> dict[str, _Item]:
     return {_name(key): read(item) for key, item in _dict(raw).items()}
 
 
@@ -336,13 +336,13 @@ def _count(raw: int) -> int:
     return raw
 
 
-def _list(raw: Any) -> Sequence[Any]:
+def _list(raw: object) -> Sequence[Any]:
     if not isinstance(raw, list):
         raise ArtifactError(f"expected a list, found {raw!r:.100}")
     return raw
 
 
-def _dict(raw: Any) -> Mapping[Any, Any]:
+def _dict(raw: object) -> Mapping[Any, Any]:
     if not isinstance(raw, dict):
         raise ArtifactError(f"expected an object, found {raw!r:.100}")
     return raw

@@ -11,7 +11,7 @@ import dataclasses
 import threading
 import types
 from collections.abc import Callable
-from typing import Any, TypeVar, dataclass_transform
+from typing import TypeVar, dataclass_transform
 
 T = TypeVar("T")
 _LOCK = threading.RLock()
@@ -57,7 +57,7 @@ def record(*, frozen: bool = False, eq: bool = True, repr: bool = True) -> Calla
                 type.__setattr__(cls, "__init__", vars(twin)["__init__"])
                 type.__delattr__(cls, "__setstate__")
 
-        def initialise(self: Any, *arguments: object, **named: object) -> None:
+        def initialise(self: object, *arguments: object, **named: object) -> None:
             make()
             type(self).__init__(self, *arguments, **named)
 

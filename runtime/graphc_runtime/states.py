@@ -40,7 +40,7 @@ class States(MutableMapping[str, np.ndarray]):
         # Values of functions for a device are there.
         return np.array(self._cells[self._number(name)][0])
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         self.update({name: value})
 
     def update(self, *args: Any, **keywords: Any) -> None:

@@ -85,7 +85,7 @@ class FunctionThunk(Thunk):
 
 
 def value_thunk(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     input_registers: Sequence[Register],
     output_register: Register,
     output_computed: Flag,

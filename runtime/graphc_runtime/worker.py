@@ -206,7 +206,7 @@ def apart(function: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Gi
                 worker.dismiss()
 
 
-def renew_in_children(owner: Any) -> None:
+def renew_in_children(owner: object) -> None:
     """Gives ``owner.lock`` anew in children of a fork, where the thread that holds it may be missing.
 
     Args:

@@ -68,7 +68,7 @@ def passes_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _lines(cls: Any) -> list[str]:
+def _lines(cls: object) -> list[str]:
     """The table of a pass's rules of one line."""
     rows = list(described(getattr(cls, "lines", ())))
     return ["", "| before | after | for |", "|---|---|---|", *rows] if rows else []

@@ -340,12 +340,12 @@ def _kind_of(dtype: str) -> str:
     return _letter(np.dtype(dtype).kind)
 
 
-def _class_gradient(cls: Any) -> str:
+def _class_gradient(cls: object) -> str:
     absent = getattr(cls, "absent", {})
     return f"no: {cell(absent['pullback'])}" if "pullback" in absent else "yes"
 
 
-def _class_code(cls: Any) -> str:
+def _class_code(cls: object) -> str:
     absent = getattr(cls, "absent", {})
     return f"Python: {cell(absent['emit'])}" if "emit" in absent else "machine code"
 

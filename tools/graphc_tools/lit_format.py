@@ -103,7 +103,7 @@ def run_command(command: Command) -> tuple[bool, str]:
 class InProcessTest(ShTest):
     """lit's shell test, except that common RUN lines do not start processes."""
 
-    def execute(self, test: Any, lit_config: Any) -> Any:
+    def execute(self, test: object, lit_config: object) -> Any:
         """Runs one test file."""
         commands = None if os.environ.get("GRAPHC_LIT_SUBPROCESS") else self._commands(test)
         if commands is None:

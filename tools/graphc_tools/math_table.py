@@ -67,7 +67,7 @@ def _kernels(name: str, dtype: str) -> Iterator[Callable[..., Any] | None]:
     yield _NUMPY[name]
 
 
-def _speed(kernel: Callable[..., Any] | None, name: str, dtype: str) -> tuple[float, ...]:
+def _speed(kernel: Callable[..., object] | None, name: str, dtype: str) -> tuple[float, ...]:
     if kernel is None:
         return 0.0, 0.0
     low, high = (-1, 1) if name in _UNIT else _DOMAINS.get(name, (-5, 5))
@@ -77,7 +77,7 @@ def _speed(kernel: Callable[..., Any] | None, name: str, dtype: str) -> tuple[fl
     return tuple(seconds / size * 1e9 for seconds, size in zip(times, SIZES, strict=True))
 
 
-def _best(kernel: Callable[..., Any], x: np.ndarray) -> float:
+def _best(kernel: Callable[..., object], x: np.ndarray) -> float:
     out = np.empty_like(x)
     best, end = float("inf"), time.perf_counter() + 0.05
     while time.perf_counter() < end:
@@ -87,7 +87,7 @@ def _best(kernel: Callable[..., Any], x: np.ndarray) -> float:
     return best
 
 
-def _error(kernel: Callable[..., Any] | None, name: str, dtype: str) -> float:
+def _error(kernel: Callable[..., object] | None, name: str, dtype: str) -> float:
     """Largest error in units in the last place over random encodings and numbers of several scales."""
     if kernel is None or (_NUMPY[name] is None and not isinstance(kernel, Kernel)):
         return 0.0

@@ -82,22 +82,22 @@ def targets() -> list[Target]:
     def exp_tail(r: Any) -> Any:
         return (mp.expm1(r) - r) / r**2 if r else mpf("0.5")
 
-    def cosh_tail(z: Any) -> Any:
+    def cosh_tail(z: object) -> Any:
         return (mp.cosh(mp.sqrt(z)) - 1) / z if z else mpf("0.5")
 
-    def sinh_tail(z: Any) -> Any:
+    def sinh_tail(z: object) -> Any:
         return (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else mpf(1) / 6
 
-    def atanh_tail(z: Any) -> Any:
+    def atanh_tail(z: object) -> Any:
         return (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z if z else mpf(2) / 3
 
-    def atan_tail(z: Any) -> Any:
+    def atan_tail(z: object) -> Any:
         return (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else -mpf(1) / 3
 
-    def asin_tail(z: Any) -> Any:
+    def asin_tail(z: object) -> Any:
         return (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else mpf(1) / 6
 
-    def erf_tail(a: Any) -> Any:
+    def erf_tail(a: object) -> Any:
         return (-mp.log(mp.erfc(a)) / a - 2 / mp.sqrt(mp.pi)) / a
 
     half_ln2, edge = 0.34658, 0.1716

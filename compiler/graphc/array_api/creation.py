@@ -55,7 +55,7 @@ def arange(
 
 
 def asarray(
-    obj: Any, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: Any = None
+    obj: Any, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: object = None
 ) -> TensorVariable:
     """A variable, or a constant of array-likes."""
     check_device(device)

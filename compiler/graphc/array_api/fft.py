@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _along_axis(name: str) -> Any:
-    def transform(x: TensorLike, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+    def transform(x: TensorLike, /, *, n: object = None, axis: int = -1, norm: str = "backward") -> Any:
         return getattr(transforms, name)(x, n, axis, norm)
 
     transform.__name__ = transform.__qualname__ = name

@@ -123,7 +123,7 @@ def matrix_power(x: TensorLike, n: int, /) -> TensorVariable:
     return linalg.matrix_power(x, n)
 
 
-def matrix_rank(x: TensorLike, /, *, rtol: Any = None) -> Variable:
+def matrix_rank(x: TensorLike, /, *, rtol: object = None) -> Variable:
     """Numbers of singular values above a limit relative to the largest."""
     return linalg.matrix_rank(x, rtol=rtol)
 

@@ -81,7 +81,7 @@ def check_device(device: str | None) -> None:
         )
 
 
-def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: Any = True, device: Any = None) -> Any:
+def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: object = True, device: Any = None) -> Any:
     """The elements converted to a dtype; variables do not change, so ``copy`` has no effect."""
     check_device(device)
     return pt.cast(x, np.dtype(dtype).name)
@@ -157,7 +157,7 @@ def isdtype(dtype: DTypeLike, kind: Any) -> Any:
 class _Info(NamedTuple):
     """What ``__array_namespace_info__`` returns."""
 
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> dict[str, object]:
         """What depends on the library: masks and sizes that depend on data are compiled, too, for any number
         of dimensions.
         """
@@ -171,7 +171,7 @@ class _Info(NamedTuple):
         """All devices."""
         return ["cpu"]
 
-    def default_dtypes(self, *, device: str | None = None) -> dict[str, Any]:
+    def default_dtypes(self, *, device: str | None = None) -> dict[str, object]:
         """Dtypes of arrays that name none."""
         check_device(device)
         real = np.dtype(pt.constant(1.0).dtype)
@@ -182,7 +182,7 @@ class _Info(NamedTuple):
             "indexing": int64,
         }
 
-    def dtypes(self, *, device: str | None = None, kind: Any = None) -> dict[str, Any]:
+    def dtypes(self, *, device: str | None = None, kind: object = None) -> dict[str, object]:
         """All dtypes, or those of a kind, by name."""
         check_device(device)
         wanted = ("bool", "numeric") if kind is None else kind

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -85,7 +84,7 @@ def function_ir(
     interface: Interface,
     signature: Signature,
     messages: Sequence[str],
-    memory: Sequence[dict[str, Any]],
+    memory: Sequence[dict[str, object]],
     used: int,
     doc: str = "",
 ) -> str:

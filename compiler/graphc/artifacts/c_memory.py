@@ -12,7 +12,6 @@ is kept between calls. The context has four words more:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphc.library.memory.arena import CONTEXT, HEADER, SIZE, allocate, define_arena, release, words
 from graphc.library.memory.packing import pack, size_of
@@ -118,7 +117,7 @@ define void @graphc_share_short(ptr %body, ptr %frame, i64 %count, i64 %cost) no
 """
 
 
-def c_memory_ir(memory: Sequence[dict[str, Any]]) -> str:
+def c_memory_ir(memory: Sequence[dict[str, object]]) -> str:
     """The functions by which kernels get memory.
 
     Args:

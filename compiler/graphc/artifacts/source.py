@@ -150,7 +150,7 @@ def _is_same(target: Any, cell: Any) -> bool:
     return isinstance(cell, SharedVariable) and cell.container is target.container
 
 
-def _obstacle(function: Any, executable: Compiled | None) -> str | None:
+def _obstacle(function: object, executable: Compiled | None) -> str | None:
     """Why a function has no kernel of its own; None if it has."""
     if not isinstance(function, Function):
         return f"it must be a compiled graphc.function, got {type(function).__name__}"

@@ -81,7 +81,7 @@ class Worker:
         """Whether it takes no more calls."""
         return self._connection.closed
 
-    def call(self, function: str, arguments: Sequence[Any], seconds: float = 0) -> Any:
+    def call(self, function: str, arguments: Sequence[object], seconds: float = 0) -> Any:
         """What a function returns in the worker.
 
         Args:
@@ -146,7 +146,7 @@ _ALL: weakref.WeakSet[Worker] = weakref.WeakSet()
 _IDLE: list[Worker] = []
 
 
-def call(function: str, *arguments: Any, seconds: float = 0) -> Any:
+def call(function: str, *arguments: object, seconds: float = 0) -> Any:
     """What a function returns in a worker; arguments and exceptions as in `Worker.call`.
 
     Raises:
@@ -212,7 +212,7 @@ def serve(descriptor: int) -> None:
             return
 
 
-def _answer(name: str, arguments: tuple[Any, ...]) -> bytes:
+def _answer(name: str, arguments: tuple[object, ...]) -> bytes:
     """The pickled answer to a call."""
     module, _, function = name.partition(":")
     try:

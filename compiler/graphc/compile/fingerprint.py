@@ -20,7 +20,7 @@ from graphc.graph.function_graph import FunctionGraph
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-def fingerprint(fgraph: FunctionGraph, *parts: Any) -> str | None:
+def fingerprint(fgraph: FunctionGraph, *parts: object) -> str | None:
     """Hexadecimal SHA-256 key of a graph.
 
     Args:

@@ -71,7 +71,7 @@ class JaxFunction(Op):
             outputs.append(TensorType(np.dtype(one.dtype).name, shape).make_variable())
         return Apply(self, variables, outputs)
 
-    def _result_types(self, variables: Sequence[Variable], size: int) -> list[Any]:
+    def _result_types(self, variables: Sequence[Variable], size: int) -> list[object]:
         jax = _jax()
         shapes = [tuple(size if n is None else n for n in x.type.shape) for x in variables]
         with _exact():
@@ -92,7 +92,7 @@ class JaxFunction(Op):
     def _compiled(self) -> Any:
         return _jax().jit(self.function)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         with _exact():
             values = _listed(self._compiled(*inputs))
             for cell, value, y in zip(output_storage, values, node.outputs, strict=True):
@@ -152,7 +152,7 @@ class _Vjp(_Transformed):
         count, wanted, reached = self.options
         inputs, given = list(values[:count]), values[count:]
 
-        def partial(*chosen: Any) -> Any:
+        def partial(*chosen: object) -> Any:
             for i, x in zip(wanted, chosen, strict=True):
                 inputs[i] = x
             outputs = _listed(self.function(*inputs))
@@ -216,7 +216,7 @@ def wrap_jax(function: Function) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         tree = _jax().tree_util
         leaves, structure = tree.tree_flatten((args, kwargs))
         flat = _Flat(function, structure)

@@ -73,7 +73,7 @@ class PythonFunction(Op):
         assert self.otypes is not None
         return Apply(self, variables, [as_type(t).make_variable() for t in self.otypes])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         values = self.function(*inputs)
         if type(values) is np.ndarray and len(node.outputs) == 1:
             # The usual case, without the cost of the others.
@@ -95,7 +95,7 @@ class PythonFunction(Op):
         for i, (cell, value, output) in enumerate(zip(output_storage, values, node.outputs, strict=True)):
             cell[0] = self._converted(value, output.type, i)
 
-    def _converted(self, value: Any, wanted: Any, i: int) -> Any:
+    def _converted(self, value: object, wanted: object, i: int) -> Any:
         """Python numbers and lists as arrays; arrays must have the declared dtype and rank."""
         if not isinstance(wanted, TensorType):
             return value

@@ -162,7 +162,7 @@ class Trace:
         return _TracedThunk(step, thunk, cells, self)
 
     def timed(
-        self, step: Any, run: Callable[[], Any], outputs: Callable[[Any], list[Any]], native: bool
+        self, step: object, run: Callable[[], object], outputs: Callable[[object], list[object]], native: bool
     ) -> Any:
         """Runs a thunk and records it.
 
@@ -226,7 +226,7 @@ class Trace:
     def __str__(self) -> str:
         return table(self)
 
-    def to_chrome(self) -> dict[str, Any]:
+    def to_chrome(self) -> dict[str, object]:
         """The trace in the format of ``chrome://tracing`` and https://ui.perfetto.dev, as plain data."""
         return chrome(self)
 
@@ -253,7 +253,7 @@ class _TracedThunk(Thunk):
     def __call__(self) -> Any:
         return self._trace.timed(self._step, self._inner, self._outputs, self._native)
 
-    def _outputs(self, asked: Any) -> list[Any]:
+    def _outputs(self, asked: object) -> list[object]:
         return [] if asked else [register[0] for register in self._cells.output_registers]
 
 

@@ -29,6 +29,8 @@ from graphc_runtime.callable_type import NativeCallable, enable
 from graphc_runtime.machine_code import MachineCode
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from graphc.function.explorer.page import Page
     from graphc.function.memory_plan import MemoryPlan
     from graphc.function.roofline import Roofline
@@ -152,7 +154,7 @@ class Function(NativeCallable):
         self.calls.machine = function
         return True
 
-    def _call_python(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_python(self, *args: object, **kwargs: object) -> Any:
         if self._pending is not None:
             self._settle(self._pending)
         calls, form, buffers = self.calls, self.signature.form, None
@@ -169,7 +171,9 @@ class Function(NativeCallable):
             return form.build(self._flat(*args, **kwargs))
         return form.build(calls(args, kwargs, buffers))
 
-    def _call_flat(self, *args: Any, out: list[Any] | None = None, **kwargs: Any) -> list[Any]:
+    def _call_flat(
+        self, *args: object, out: list[object] | None = None, **kwargs: object
+    ) -> list[np.ndarray]:
         """As `_call_python`, with flat lists of buffers and results."""
         form = OutputForm.plain(self.signature.form.count)
         buffers = None if out is None else Buffers(out, form, self.outputs, self.report.name)
@@ -268,7 +272,7 @@ class Function(NativeCallable):
             for name, text in segment.ir_stages()
         }
 
-    def memory_plan(self, *args: Any) -> MemoryPlan:
+    def memory_plan(self, *args: object) -> MemoryPlan:
         """Where intermediate values are kept: every buffer, its lifetime, its bytes and its place.
 
         Args:
@@ -357,7 +361,7 @@ class Function(NativeCallable):
         swap: dict[SharedVariable, SharedVariable] | None = None,
         delete_updates: bool = False,
         name: str | None = None,
-        profile: Any = None,
+        profile: object = None,
     ) -> Function:
         """The same function with changes; it shares its code where that is the same.
 
@@ -373,7 +377,7 @@ class Function(NativeCallable):
     def __copy__(self) -> Function:
         return self.copy(name=self.name)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         signature = replace(self.signature, trust_input=self.trust_input)
         return Function, (signature, self.program)
 

@@ -122,12 +122,12 @@ class Variable:
         """The owner in a list, or an empty list for a root."""
         return [] if self.owner is None else [self.owner]
 
-    def dprint(self, **kwargs: Any) -> Any:
+    def dprint(self, **kwargs: object) -> Any:
         """Print the graph below this variable; arguments as in `graphc.dprint`."""
         return printing.debugprint(self, **kwargs)
 
     def eval(
-        self, inputs_to_values: dict[TensorVariable, float | np.ndarray] | None = None, **kwargs: Any
+        self, inputs_to_values: dict[TensorVariable, float | np.ndarray] | None = None, **kwargs: object
     ) -> Any:
         """Compile and run the graph that computes this variable.
 
@@ -283,7 +283,7 @@ class Apply:
         """The inputs, as a new list."""
         return list(self.inputs)
 
-    def dprint(self, **kwargs: Any) -> str:
+    def dprint(self, **kwargs: object) -> str:
         """Print the graph below this node; arguments as in `graphc.dprint`."""
         return printing.debugprint(self, **kwargs)
 

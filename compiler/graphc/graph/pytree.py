@@ -86,11 +86,11 @@ _LEAF = Structure(None)
 
 def flatten(tree: object) -> tuple[list[Any], Structure]:
     """The leaves in order, and the form; entries of dicts are ordered by their keys."""
-    leaves: list[Any] = []
+    leaves: list[object] = []
     return leaves, _flatten(tree, leaves)
 
 
-def _flatten(tree: object, leaves: list[Any]) -> Structure:
+def _flatten(tree: object, leaves: list[object]) -> Structure:
     if tree is None:
         return Structure(type(None))
     if isinstance(tree, dict):

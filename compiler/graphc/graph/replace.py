@@ -350,7 +350,7 @@ def clone_get_equiv(
     outputs: Sequence[Variable],
     copy_inputs: bool = True,
     copy_orphans: bool = False,
-    memo: dict[Any, Any] | None = None,
+    memo: dict[object, object] | None = None,
 ) -> dict[Variable | Apply, Variable | Apply]:
     """Copy a graph and return which variable and node became which.
 

@@ -95,7 +95,7 @@ class Type:
         """Whether writing to one value could change the other."""
         return a is b
 
-    def get_shape_info(self, obj: Any) -> Any:
+    def get_shape_info(self, obj: object) -> Any:
         """What `get_size` needs to know about a value, for memory profiles."""
         return None
 

@@ -266,7 +266,7 @@ class Environment(Indexing):
         self._log.append(Event(executable.name, inputs, seconds, sum(r.nbytes for r in results), count))
         return results
 
-    def _operate(self, name: str, x: Tensor, other: Any, reflected: bool = False) -> Tensor:
+    def _operate(self, name: str, x: Tensor, other: object, reflected: bool = False) -> Tensor:
         """An operator of a tensor; the executable is put in the table of its kind where that serves again."""
         wrapper = getattr(self, name)
         try:
@@ -285,7 +285,7 @@ class Environment(Indexing):
             if self._place.may_connect and not (self.lazy or self._recorders.count or self._log is not None):
                 executable.connect(table, key)
 
-    def operation(self, name: str, /, *inputs: Tensor, **attributes: Any) -> Operation:
+    def operation(self, name: str, /, *inputs: Tensor, **attributes: object) -> Operation:
         """A function with its attributes, to be called with inputs by position.
 
         Args:
@@ -335,7 +335,7 @@ class Environment(Indexing):
         """
         return Tape(self, persistent, watch_all)
 
-    def trace(self, *args: Any, **kwargs: Any) -> Any:
+    def trace(self, *args: object, **kwargs: object) -> Any:
         """What ran since the environment was made, or since ``env.trace().clear()``; needs
         ``full_tracing=True``.
 

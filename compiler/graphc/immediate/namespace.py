@@ -153,7 +153,7 @@ def _batched(env: Environment, name: str, transform: Any) -> Any:
         wrapper = OpWrapper(env, name, call)
 
         @functools.wraps(func)
-        def batched(*args: Any) -> Any:
+        def batched(*args: object) -> Any:
             return wrapper(func, *args)
 
         return batched

@@ -87,7 +87,7 @@ class OpFactory:
         except NoVariables as found:
             return found.value, None
 
-    def _remember_ones(self, key: Any) -> None:
+    def _remember_ones(self, key: object) -> None:
         if len(self._by_ones) > 4 * self.env._cache.maxsize:
             self._by_ones.clear()
         self._by_ones.add(key)
@@ -155,7 +155,7 @@ class OpFactory:
         return self.env._run(executable, operands)
 
 
-def _dtype_alone(value: Any) -> str | None:
+def _dtype_alone(value: object) -> str | None:
     return config.floatX if type(value) is float else None
 
 
@@ -275,7 +275,7 @@ class Operation:
         """Name of the function."""
         return self.wrapper.name
 
-    def _check_attribute(self, name: str, value: Any) -> None:
+    def _check_attribute(self, name: str, value: object) -> None:
         if isinstance(value, Tensor | Variable | np.ndarray):
             raise TypeError(
                 f"the attribute {name} of the operation {self.name} is {_described(value)}, but attributes "
@@ -314,5 +314,5 @@ class Operation:
         return f"<operation {self.name}{listed} of {self.wrapper.env!r}>"
 
 
-def _described(x: Any) -> str:
+def _described(x: object) -> str:
     return f"{x!r:.60} of type {type(x).__name__}"

@@ -51,7 +51,7 @@ class Generator:
         words = self.state.eval()
         return words if return_internal_type else generator_of(words)
 
-    def set_value(self, new_value: Any, borrow: bool = False) -> None:
+    def set_value(self, new_value: object, borrow: bool = False) -> None:
         """Go on from the state of another generator."""
         self.state = Generator.of(self.env, new_value).state
 
@@ -143,7 +143,7 @@ class RandomNamespace(Namespace):
         setattr(self, name, value)
         return value
 
-    def shared_rng(self, value: Any = None, *, seed: Any = None, name: str | None = None) -> Generator:
+    def shared_rng(self, value: object = None, *, seed: object = None, name: str | None = None) -> Generator:
         """A generator, from a ``numpy.random.Generator`` or a seed."""
         if value is not None and seed is not None:
             raise ValueError("give a generator or a seed, not both")

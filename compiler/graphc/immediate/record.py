@@ -128,7 +128,7 @@ class Recording:
             self._made[token] = len(self.steps)
         self.steps.append(Step(executable, tuple(inputs), outputs, capture()))
 
-    def knows(self, token: Any) -> bool:
+    def knows(self, token: object) -> bool:
         """Whether a value was used or made while recording."""
         return token in self._made or token in self.leaves
 
@@ -176,7 +176,7 @@ class Recording:
         build(steps, memo)
         return RecordedGraph(variables, [memo[t] for t in wanted], values)
 
-    def _outputs(self, outputs: Sequence[Tensor] | Tensor | None) -> list[Any]:
+    def _outputs(self, outputs: Sequence[Tensor] | Tensor | None) -> list[object]:
         if outputs is None:
             used = {t for step in self.steps for t in step.inputs if not isinstance(t, np.ndarray)}
             return [t for step in self.steps for t in step.outputs if t not in used]

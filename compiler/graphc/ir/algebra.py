@@ -72,7 +72,7 @@ def unary(rewriter: Rewriter, name: str, value: Any) -> ir.Value:
     return rewriter.create(f"graphc.{name}", [value], value.type)
 
 
-def guarded(rewriter: Rewriter, x: Any, bound: float, value: Any) -> ir.Value:
+def guarded(rewriter: Rewriter, x: ir.Value, bound: float, value: ir.Value) -> ir.Value:
     """`value where x >= bound else nan`."""
     condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))
     inside = rewriter.create("graphc.ge", [x, rewriter.scalar_like(bound, x)], condition)

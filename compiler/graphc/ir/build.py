@@ -73,7 +73,7 @@ def check_again(made: ir.Operation, operands: Sequence[ir.Value]) -> None:
     )
 
 
-def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> Any:
+def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
     return create("arith.select", [a.type], [condition, a, b]).result
 
 

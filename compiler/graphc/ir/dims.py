@@ -131,7 +131,7 @@ class DimKeys:
                 factors.append(key)
         return number, tuple(sorted(factors, key=hash))
 
-    def _everywhere(self, derive: Callable[..., Any], *arguments: ir.Value | list[int]) -> Any:
+    def _everywhere(self, derive: Callable[..., object], *arguments: ir.Value | list[int]) -> Any:
         """Derives without assumptions: what is remembered of a value outlasts the region that asked first."""
         if not self._leader:
             return derive(*arguments)

@@ -22,7 +22,7 @@ _KIND_OF = {kind: name for name, kind in KINDS.items()}
 
 
 def declare_helper(
-    op: Any, helper: Helper, types: Sequence[ir.Type | str], results: Sequence[ir.Type]
+    op: ir.Module | ir.Operation, helper: Helper, types: Sequence[ir.Type | str], results: Sequence[ir.Type]
 ) -> None:
     """Declares a function in the module around an operation, if it is not yet.
 

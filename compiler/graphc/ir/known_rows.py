@@ -112,7 +112,7 @@ def is_free_row(stack: ir.Value) -> bool:
     return known[0] == "value" or (known[0] == "splat" and is_static) or is_made
 
 
-def known_result(op: ir.Operation, known: dict[Any, Known]) -> Known:
+def known_result(op: ir.Operation, known: dict[object, Known]) -> Known:
     """What is known of an operation's result if that much is known of its operands."""
     name = op.name
     if name in CONSTANTS:
@@ -135,7 +135,7 @@ def known_result(op: ir.Operation, known: dict[Any, Known]) -> Known:
     return splat(result.reshape(())[()])
 
 
-def literal(number: np.generic, type_: ir.Type) -> Any:
+def literal(number: np.generic, type_: ir.Type) -> ir.Value:
     """A splat constant of a type with static shape."""
     array = np.full(list(type_.shape), number, element_dtype(type_.element_type))
     name, attribute = constant_attribute(array, type_)

@@ -164,7 +164,7 @@ class Rewriter:
 
     def unused(self) -> list[ir.Operation]:
         """The operations that `erase_unused` would erase, in order."""
-        found: set[Any] = set()
+        found: set[object] = set()
         for op in reversed(self._operations):
             users = (use.owner.operation for result in op.results for use in result.uses)
             if is_removable(op) and all(user in found for user in users):
@@ -198,7 +198,7 @@ class Rewriter:
 
     # -- reading ---------------------------------------------------------------------------------------------
 
-    def defining(self, value: ir.Value, name: str) -> Any:
+    def defining(self, value: ir.Value, name: str) -> ir.Operation | None:
         """The defining operation if its name is `name`, else None."""
         op = self.defs.get(value)
         return op if op is not None and op.name == name else None
@@ -293,7 +293,7 @@ class Rewriter:
         name, attribute = constant_attribute(full, type_)
         return self.create(name, [], type_, value=attribute)
 
-    def scalar_like(self, number: float | np.generic, like: ir.Value) -> Any:
+    def scalar_like(self, number: float | np.generic, like: ir.Value) -> ir.Value:
         """A constant of the rank and element type of `like`, of size 1 along each axis."""
         type_ = like.type
         return self.literal(number, tensor_type([1] * len(type_.shape), type_.element_type))

@@ -7,7 +7,7 @@ Nobody knows yet where a tensor is going to lie: pointers are asked for with `gr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ir import build
 from graphc.ir.helpers import declare_helper
@@ -39,7 +39,7 @@ def _address(buffer: ir.Value, access: str) -> ir.Value:
     return build.create("graphc.address", [pointer], [buffer], access=ir.StringAttr.get(access)).result
 
 
-def number(index: ir.Value) -> Any:
+def number(index: ir.Value) -> ir.Value:
     """An index as an i64."""
     return build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [index]).result
 
@@ -54,7 +54,7 @@ def product(sizes: list[ir.Value]) -> ir.Value:
 
 def call(
     op: ir.Operation, helper: Helper, arguments: list[ir.Value], results: list[ir.Type] | None = None
-) -> Any:
+) -> ir.Operation:
     """Calls a function of the module of an operation, which is declared there if it is not yet."""
     declare_helper(op, helper, [x.type for x in arguments], results or [])
     callee = ir.FlatSymbolRefAttr.get(helper.symbol)

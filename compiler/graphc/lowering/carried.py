@@ -27,7 +27,7 @@ def carry(
     *,
     start: ir.Value | None = None,
     step: ir.Value | None = None,
-) -> list[Any]:
+) -> list[ir.Value]:
     """An `scf.for` around a body; returns the values after it."""
     kinds = [value.type for value in values]
     nest, block = loop(stop, _apart(values), start=start, step=step)

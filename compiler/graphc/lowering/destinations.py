@@ -126,7 +126,7 @@ class Destinations:
         """Whether what is computed now is what is wanted in its destination."""
         return value not in self._passed_on
 
-    def begin_part(self, value: Any, part: Destination) -> None:
+    def begin_part(self, value: ir.Value, part: Destination) -> None:
         """Makes the memref for a value that is put into a part now."""
         self._note_early(value)
         self._open[value] = part, part.memref(static_shape(value))
@@ -155,7 +155,7 @@ class Destinations:
                 return op
         return None
 
-    def start(self, value: ir.Value, tensor_type: ir.Type, sizes: Sequence[ir.Value]) -> Any:
+    def start(self, value: ir.Value, tensor_type: ir.Type, sizes: Sequence[ir.Value]) -> ir.Value:
         """The tensor, without contents, that the computation of a value starts from."""
         lent = self._context.lent(value)
         if lent is not None:
@@ -226,7 +226,7 @@ class Destinations:
             for op in self._context.fused_with(owner.operation)
         )
 
-    def buffer(self, value: ir.Value) -> Any:
+    def buffer(self, value: ir.Value) -> ir.Value | None:
         """Contiguous memory where a value is wanted that something else than a loop computes, or None.
 
         The asker promises to fill it, and to define the value as what is read from there.

@@ -196,7 +196,7 @@ class GenericBuilder:
                 if self._inputs[position] == tensor:
                     arguments[position].replace_all_uses_with(arguments[number])
 
-    def _create(self, tensors: list[ir.Value], axes: list[tuple[int, ...] | None]) -> Any:
+    def _create(self, tensors: list[ir.Value], axes: list[tuple[int, ...] | None]) -> ir.Operation:
         removed = next((a for a in axes if a is not None), ())
         maps = list(self._maps)
         for target in axes:
@@ -282,7 +282,7 @@ class GenericBuilder:
         return self.scalar.const(array.flat[0], dtype_of(value.type.element_type))
 
     def _dimshuffle(self, op: ir.Operation, coordinates: Coordinates) -> Scalar:
-        source: list[Any] = [ZERO] * len(static_shape(op.operands[0]))
+        source: list[object] = [ZERO] * len(static_shape(op.operands[0]))
         for position, axis in enumerate(axes_order(op)):
             if axis >= 0:
                 source[axis] = coordinates[position]

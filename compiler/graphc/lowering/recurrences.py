@@ -164,7 +164,7 @@ class _Recurrence:
             return s
         return build.index_op("subi", build.index_op("subi", self.steps, self._one), s)
 
-    def target(self, s: ir.Value) -> Any:
+    def target(self, s: ir.Value) -> ir.Value:
         """The row of the result that step `s` makes."""
         row = self.source(s)
         return build.index_op("addi", row, self._one) if self._kept and not self._reverse else row

@@ -167,7 +167,7 @@ class Blocks:
             self._lines.append(f"{label}:\n")
             self.names = self._met(edges)
 
-    def either(self, label: str, values: Sequence[tuple[str, Any]]) -> Any:
+    def either(self, label: str, values: Sequence[tuple[str, object]]) -> Any:
         """Begins a block; the value, or tuple of values, is that of the block from which control comes."""
         blocks = {block for block, _ in self._edges.get(label, ())}
         self.start(label)

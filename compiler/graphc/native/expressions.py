@@ -273,7 +273,7 @@ class Expressions(Pointers):
         return self._extreme("Gt", node, values, max)
 
     def _extreme(
-        self, comparison: str, node: ast.Call, values: tuple[Operand, ...], fold: Callable[..., Any]
+        self, comparison: str, node: ast.Call, values: tuple[Operand, ...], fold: Callable[..., object]
     ) -> Any:
         known = [x.value for x in values if isinstance(x, Static)]
         if len(known) == len(values):

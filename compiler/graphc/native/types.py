@@ -136,7 +136,7 @@ class Static:
 _NATURAL: dict[type, Type] = {bool: BOOL, int: I64, float: F64, complex: Type("c128")}
 
 
-def natural_type(value: Any) -> Type | None:
+def natural_type(value: object) -> Type | None:
     """The type of a number of Python's; None for anything else."""
     return _NATURAL.get(type(value))
 

@@ -69,7 +69,7 @@ def scipy_function(name: str) -> Callable[..., np.ndarray]:
 
 
 def register_scipy(
-    name: str, doc: str, grad: tuple[Any, ...], scalar: Any = None, dtypes: Any = real_floats
+    name: str, doc: str, grad: tuple[object, ...], scalar: Any = None, dtypes: object = real_floats
 ) -> Elementwise:
     """A row whose reference is SciPy's function of that name.
 

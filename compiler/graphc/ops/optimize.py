@@ -152,7 +152,7 @@ class Solver(Op):
         return [self.inner_x, *self.inner_args]
 
     @property
-    def equations(self) -> Any:
+    def equations(self) -> TensorVariable:
         """What is zero at the solution: the equations, or the gradient of the objective."""
         if self._equations is None:
             value = self.inner_outputs[0]

@@ -297,7 +297,7 @@ class ScanArgs:
 
 
 def _by_name(names: Iterable[tuple[str, int]], variables: Iterable[Variable]) -> dict[str, tuple[Any, ...]]:
-    found: dict[str, tuple[Any, ...]] = {}
+    found: dict[str, tuple[object, ...]] = {}
     for (name, _), v in zip(names, variables, strict=True):
         found[name] = (*found.get(name, ()), v)
     return found

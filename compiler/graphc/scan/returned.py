@@ -29,7 +29,7 @@ class Returned:
     condition: Variable | None = None
 
 
-def parse(value: Any, callee: Callee) -> Returned:
+def parse(value: object, callee: Callee) -> Returned:
     """Tells outputs, updates and condition apart.
 
     Accepted are an output or a list of outputs, a dict of updates (or a list of pairs that begin with shared

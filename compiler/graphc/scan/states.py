@@ -124,7 +124,7 @@ def _one_row(initial: TensorVariable) -> TensorVariable:
     return initial.dimshuffle("x", *range(initial.type.ndim))
 
 
-def _rows(initial: Any, window: int, label: str) -> Variable:
+def _rows(initial: Variable, window: int, label: str) -> Variable:
     given = initial.type
     if given.ndim == 0:
         raise TypeError(
@@ -213,7 +213,7 @@ def _agreed(state: StatePart | UntracedPart, callee: Callee, may_convert: bool) 
     return TensorType(dtype, shape)
 
 
-def _rank_hint(old: TensorType, new: Any) -> str:
+def _rank_hint(old: TensorType, new: TensorType) -> str:
     if not isinstance(new, TensorType):
         return "return a tensor"
     if new.ndim > old.ndim:
@@ -221,7 +221,7 @@ def _rank_hint(old: TensorType, new: Any) -> str:
     return "return a value of the initial shape, or start from one of fewer dimensions"
 
 
-def _keeps_values(initial: Any, row: TensorType) -> bool:
+def _keeps_values(initial: Variable, row: TensorType) -> bool:
     if not isinstance(initial, Constant):
         return False
     data = initial.data
@@ -233,7 +233,7 @@ def _keeps_values(initial: Any, row: TensorType) -> bool:
         return bool(np.array_equal(back.astype(data.dtype), data, equal_nan=data.dtype.kind in "fc"))
 
 
-def _error(state: StatePart | UntracedPart, callee: Any, fix: str) -> TypeError:
+def _error(state: StatePart | UntracedPart, callee: object, fix: str) -> TypeError:
     return TypeError(
         f"{state.label} starts as {state.row}, but {callee} returns {state.next.type} for it"
         f"{describe(state.next.location)}. {fix}"

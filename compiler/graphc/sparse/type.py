@@ -77,7 +77,7 @@ class SparseVariable(Variable):
     def ones_like(self) -> Any:
         return sparse.sp_ones_like(self)
 
-    def astype(self, dtype: DTypeLike) -> Any:
+    def astype(self, dtype: DTypeLike) -> SparseVariable:
         return sparse.cast(self, dtype)
 
     def copy(self, name: str | None = None) -> Any:

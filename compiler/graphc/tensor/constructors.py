@@ -97,7 +97,7 @@ def _constructor(kind: str, prefix: str) -> Constructor:
     return make
 
 
-def _plural(make: Constructor, single: str, name: str) -> Callable[..., Any]:
+def _plural(make: Constructor, single: str, name: str) -> Callable[..., object]:
     def make_all(*names: Any, **kwargs: Any) -> TensorVariable | list[TensorVariable]:
         if len(names) == 1:
             (only,) = names

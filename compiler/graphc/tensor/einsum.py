@@ -270,7 +270,7 @@ def _with_sizes_of(a: _Term, b: _Term, summed: list[str]) -> _Term:
     """b with the sizes that a has along the indices summed over: one axis made of several would only show
     that the products of their sizes agree.
     """
-    expected: list[Any] = [None] * len(b.labels)
+    expected: list[object] = [None] * len(b.labels)
     for label in summed if len(summed) > 1 else ():
         i, j = a.labels.index(label), b.labels.index(label)
         if None in (a.value.type.shape[i], b.value.type.shape[j]):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def apply_along_axis(
-    func1d: Callable[..., TensorVariable], axis: int, arr: TensorLike, *args: TensorLike, **kwargs: Any
+    func1d: Callable[..., TensorVariable], axis: int, arr: TensorLike, *args: TensorLike, **kwargs: object
 ) -> TensorVariable:
     """A function of vectors for each vector along an axis; axes of its result take the place of the axis.
 
@@ -71,7 +71,7 @@ def piecewise(
     condlist: Sequence[TensorLike],
     funclist: Sequence[TensorLike],
     *args: TensorLike,
-    **kw: Any,
+    **kw: object,
 ) -> TensorVariable:
     """A function that is given by pieces; all of them are computed everywhere.
 

@@ -32,7 +32,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def pad(array: TensorLike, pad_width: Any, mode: str = "constant", **options: Any) -> TensorVariable:
+def pad(array: TensorLike, pad_width: object, mode: str = "constant", **options: object) -> TensorVariable:
     """The array with more elements at both ends of each axis.
 
     Args:

@@ -51,7 +51,7 @@ def _is_truth_value(item: Any) -> bool:
     return _is_mask(item) and item.type.ndim == 0
 
 
-def with_mask_axes(x: Any, index: IndexLike) -> tuple[tuple[int | str, ...], Any]:
+def with_mask_axes(x: Variable, index: IndexLike) -> tuple[tuple[int | str, ...], Any]:
     """Give each truth value in an index an axis of size 1 to select from.
 
     Args:
@@ -81,7 +81,7 @@ def with_mask_axes(x: Any, index: IndexLike) -> tuple[tuple[int | str, ...], Any
     return (*order, *range(axis, x.type.ndim)), tuple(given)
 
 
-def _items(x: Variable, index: Any) -> tuple[list[Any], list[TensorVariable | None]]:
+def _items(x: Variable, index: IndexLike) -> tuple[list[Any], list[TensorVariable | None]]:
     """The index with masks replaced by arrays, and full slices for the ellipsis and missing dimensions; and
     the sizes that masks demand.
     """
@@ -95,7 +95,7 @@ def _items(x: Variable, index: Any) -> tuple[list[Any], list[TensorVariable | No
     if not any(item is Ellipsis for item in given):
         given.append(Ellipsis)
         widths.append(0)
-    items: list[Any] = []
+    items: list[object] = []
     sizes: list[TensorVariable | None] = [None] * ndim
     axis = 0
     for item, width in zip(given, widths, strict=True):
@@ -205,7 +205,7 @@ def _arrays_place(items: list[TensorVariable | slice | None]) -> int:
     return sum(not isinstance(item, Variable) for item in items[: advanced[0]])
 
 
-def parse_index(x: Any, index: Any) -> ParsedIndex:
+def parse_index(x: Variable, index: IndexLike) -> ParsedIndex:
     """Read an index of x.
 
     Raises:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -206,7 +206,7 @@ def _with_sizes_of(a: TensorVariable, b: TensorVariable, of_a: list[int], of_b: 
     """b with the sizes of the axes of a that its axes are summed with: joined into one axis, they would only
     show that the products of these sizes agree.
     """
-    expected: list[Any] = [None] * b.type.ndim
+    expected: list[object] = [None] * b.type.ndim
     for i, j in zip(of_a, of_b, strict=True):
         if None in (a.type.shape[i], b.type.shape[j]):
             expected[j] = size_of(a, i)

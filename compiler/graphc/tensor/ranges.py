@@ -83,7 +83,7 @@ def linspace(
 def logspace(
     start: TensorLike,
     stop: TensorLike,
-    num: Any = 50,
+    num: object = 50,
     endpoint: bool = True,
     base: Any = 10.0,
     dtype: Any = None,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
@@ -82,7 +82,7 @@ def _by_transforms(x: TensorVariable, f: TensorVariable, windows: list[Window], 
         full = pt.fft.ifft2(pt.fft.fft2(x, s=sizes) * pt.fft.fft2(f, s=sizes))
     else:
         full = pt.fft.irfft2(pt.fft.rfft2(x, s=sizes) * pt.fft.rfft2(f, s=sizes), s=sizes)
-    index: list[Any] = [slice(None)] * (x.type.ndim - 2)
+    index: list[object] = [slice(None)] * (x.type.ndim - 2)
     for w in windows:
         begin = folded(w.reach - 1 - w.low)
         index.append(slice(begin, folded(begin + w.count)))

@@ -21,6 +21,8 @@ from graphc.public import function
 from graphc.transforms.op_from_graph_derivatives import pullback, pushforward, same_overrides
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from graphc_runtime.thunk import Register
 
 Override = Callable[..., Any] | Sequence[Callable[..., Any] | None] | None
@@ -154,7 +156,7 @@ class OpFromGraph(Op):
         replace = dict(zip(self.inner_inputs, inputs, strict=True))
         return clone_replace(self.inner_outputs, replace, rebuild_strict=False)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         if "function" not in self._derived:
             options = {"mode": "reference", "on_unused_input": "ignore", **self.kwargs}
             inner, outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
@@ -198,7 +200,7 @@ class OpFromGraph(Op):
             return False
         return same_overrides(self, other)
 
-    def _options(self) -> tuple[Any, ...]:
+    def _options(self) -> tuple[object, ...]:
         shared = [id(v) for v in self.shared_inputs]
         return self.is_inline, self.kwargs, self._given_pattern, shared
 
@@ -243,7 +245,7 @@ def expand(outputs: Sequence[Variable], memo: dict[Variable, Variable] | None = 
     return [memo.get(y, y) for y in outputs]
 
 
-def _check(inputs: Sequence[Variable], outputs: Sequence[Variable], kwargs: dict[str, Any]) -> None:
+def _check(inputs: Sequence[Variable], outputs: Sequence[Variable], kwargs: dict[str, object]) -> None:
     for what, variables in (("inputs", inputs), ("outputs", outputs)):
         if not isinstance(variables, list):
             raise TypeError(

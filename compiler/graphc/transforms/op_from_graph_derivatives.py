@@ -79,7 +79,7 @@ def pushforward(
 
 
 def _overridden(
-    op: Any, override: Any, arguments: tuple[list, ...], derived: Any, count: int, what: str
+    op: object, override: Any, arguments: tuple[list, ...], derived: Any, count: int, what: str
 ) -> Terms:
     """The terms that an override gives."""
     if isinstance(override, list | tuple):

@@ -49,7 +49,7 @@ class Engine(ABC):
             partition: a tuple of arrays or of handles; or a function that gives arrays.
         """
 
-    def watch(self, handles: Sequence[Any], shown: bool | Progress, name: str) -> None:
+    def watch(self, handles: Sequence[object], shown: bool | Progress, name: str) -> None:
         """Waits for tasks.
 
         Args:
@@ -175,11 +175,11 @@ class _Ray(Engine):
         return self.submit(_packed, *partition)
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> Any:
     return value
 
 
-def _packed(*arrays: Any) -> tuple[Any, ...]:
+def _packed(*arrays: object) -> tuple[object, ...]:
     return arrays
 
 
@@ -187,7 +187,7 @@ def _run(call: Call, *args: Any) -> Any:
     return call(*args)
 
 
-def engine_of(on: Any) -> Engine:
+def engine_of(on: object) -> Engine:
     """The engine that an argument ``on`` means.
 
     Raises:

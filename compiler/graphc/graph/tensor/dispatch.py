@@ -179,7 +179,7 @@ def _as_operand(target: Target, x: Any) -> Any:
 
 def _with_options(
     target: Target,
-    function: Callable[..., Any],
+    function: Callable[..., object],
     name: str,
     called: str,
     inputs: Sequence[TensorLike],
@@ -271,7 +271,7 @@ def _translated(
 # Symbolic variables -----------------------------------------------------------------------------------------
 
 
-def _find(name: str) -> Callable[..., Any] | None:
+def _find(name: str) -> Callable[..., object] | None:
     found: Any = pt
     for part in name.split("."):
         found = getattr(found, part, None)

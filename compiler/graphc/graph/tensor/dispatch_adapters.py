@@ -59,7 +59,7 @@ UFUNCS: dict[str, Callable[..., TensorVariable | tuple[TensorVariable, ...]]] = 
 # Questions about types --------------------------------------------------------------------------------------
 
 
-def _dtype_of(x: Any) -> Any:
+def _dtype_of(x: object) -> Any:
     return np.dtype(x.dtype) if hasattr(x, "dtype") and not isinstance(x, type) else x
 
 

@@ -275,7 +275,7 @@ class TensorType(Type):
     def __getstate__(self) -> tuple[object, ...]:
         return (self.dtype, self.shape, self.name)
 
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
+    def __setstate__(self, state: tuple[object, ...]) -> None:
         # Hashes of strings differ between processes, so everything derived is made anew.
         self.__init__(*state)  # type: ignore[misc]
 

@@ -101,7 +101,9 @@ class Converter:
                     self._apply(node)
         return [self[output] for output in outputs]
 
-    def inner(self, inputs: Sequence[Variable], outputs: Sequence[Variable], values: Iterable[Any]) -> Values:
+    def inner(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], values: Iterable[object]
+    ) -> Values:
         """The outputs of an inner graph, for the given values of its inputs."""
         converter = Converter(self)
         converter.bind(inputs, values)

@@ -34,7 +34,7 @@ def _index(op: Op, node: Apply, skipped: int, c: Converter) -> tuple[object, ...
     return tuple(_entry(entry, c) for entry in entries) or (Ellipsis,)
 
 
-def _entry(entry: Any, c: Converter) -> Any:
+def _entry(entry: object, c: Converter) -> Any:
     if isinstance(entry, slice):
         return slice(_entry(entry.start, c), _entry(entry.stop, c), _entry(entry.step, c))
     if not isinstance(entry, Variable):

@@ -103,7 +103,7 @@ def _value(kind: Type, result: Any, outputs: list[Any]) -> Callable[[list[Any]],
 
 
 def _remade(compiled: Function, made: list[Callable[[list[object]], object]]) -> Callable[..., Any]:
-    def call(*values: Any) -> list[Any]:
+    def call(*values: object) -> list[object]:
         results = compiled(*values)
         return [get(results) for get in made]
 

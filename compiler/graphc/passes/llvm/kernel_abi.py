@@ -145,7 +145,7 @@ class _Function:
     def _create(self, name: str, results: list[ir.Type], operands: list[ir.Value], **attributes: Any) -> Any:
         return self._ir.Operation.create(name, results=results, operands=operands, attributes=attributes)
 
-    def _constant(self, value: int) -> Any:
+    def _constant(self, value: int) -> ir.Value:
         return self._create(
             "arith.constant", [self._i64], [], value=self._ir.IntegerAttr.get(self._i64, value)
         ).result

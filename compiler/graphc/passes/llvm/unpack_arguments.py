@@ -155,7 +155,7 @@ class _Rewrite:
     def call(self, call: ir.Operation, plan: Sequence[_Parts]) -> None:
         """Rewrites a call."""
         ir = self._ir
-        operands: list[Any] = []
+        operands: list[object] = []
         with call.location:
             for value, parts in zip(call.operands, plan, strict=True):
                 if parts is None:

@@ -170,7 +170,9 @@ def cond(x: TensorLike, p: Any = None) -> TensorVariable:
     return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
 
 
-def matrix_rank(A: TensorLike, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> TensorVariable:
+def matrix_rank(
+    A: TensorLike, tol: object = None, hermitian: bool = False, rtol: Any = None
+) -> TensorVariable:
     """Number of singular values that are larger than a limit, int64.
 
     Args:

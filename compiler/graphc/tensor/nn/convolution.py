@@ -130,7 +130,7 @@ def _with_channels(what: str, x: TensorVariable, f: TensorVariable, groups: int)
     return x
 
 
-def _padded(x: Any, windows: Sequence[Window], lows: list[int | None]) -> TensorVariable:
+def _padded(x: object, windows: Sequence[Window], lows: list[int | None]) -> TensorVariable:
     widths: list[tuple[int | TensorVariable, int | TensorVariable]] = [(0, 0), (0, 0)]
     for w, low in zip(windows, lows, strict=True):
         widths.append((w.low, 0) if low is None else (0, 0))

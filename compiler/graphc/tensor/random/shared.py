@@ -37,7 +37,7 @@ class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
         state = self.container[0]
         return state.copy() if return_internal_type else generator_of(state)
 
-    def set_value(self, new_value: object = None, borrow: bool = False, *, seed: Any = _NOT_GIVEN) -> None:
+    def set_value(self, new_value: object = None, borrow: bool = False, *, seed: object = _NOT_GIVEN) -> None:
         """Goes on from another state.
 
         Args:

@@ -192,7 +192,7 @@ class _Accesses:
                 return False
         return self._note(target, frozenset({(0, ())}), writes=True)
 
-    def _matrix(self, pointer: Any) -> tuple[Any, Any | None] | None:
+    def _matrix(self, pointer: ir.Value) -> tuple[Any, Any | None] | None:
         """The memref that a pointer points into, and the offset that depends on the iteration."""
         offset = None
         op = pointer.owner

@@ -260,7 +260,7 @@ class _Outlining:
         self._branch.erase()
         made.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
 
-    def _return(self, values: list[Any]) -> None:
+    def _return(self, values: list[ir.Value]) -> None:
         kind = self._result()
         if len(values) > 1 and kind is not None:
             whole = ir.Operation.create("llvm.mlir.poison", [kind]).result

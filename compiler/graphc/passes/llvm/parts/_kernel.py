@@ -149,7 +149,7 @@ def _is_glue(function: ir.Operation) -> bool:
     which makes it two hundred times as fast and costs such code nothing that could be measured.
     """
     calls = computing = 0
-    seen: list[Any] = []
+    seen: list[object] = []
     for block in function.regions[0].blocks:
         seen.append(block)
         if any(after in seen for after in block.successors):
