@@ -40,21 +40,22 @@ _flag = ctypes.c_int64(0)
 symbols.register("graphc_turn", ctypes.addressof(_flag), _flag)
 
 
-def attempts(*, in_python: bool = False) -> Iterator[bool]:
+def attempts(*, once: bool = False) -> Iterator[bool]:
     """Attempts of a call; all but the first have the turn. They tell whether they are the last one.
 
     Args:
-        in_python: Python code runs in it, which may do more than to compute: the first attempt has the turn,
-            too, and there is a second one only if that took so long that others no longer waited.
+        once: it should not start anew, as Python code runs in it, which may do more than to compute, or as it
+            overwrites what it reads: the first attempt has the turn, too, and there is a second one only if
+            that took so long that others no longer waited.
     """
     start, seconds = time.monotonic(), 0.0
-    if not in_python:
+    if not once:
         yield False
         seconds = time.monotonic() - start
     for number in range(2, ATTEMPTS + 1):
         mine = _begin(10 * seconds + 1)
         try:
-            yield number == (3 if in_python else ATTEMPTS)
+            yield number == (3 if once else ATTEMPTS)
         finally:
             _end(mine)
         seconds = time.monotonic() - start

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc_runtime.commit import attempts, commit, snapshot, wait_for_turn
+from graphc_runtime.commit import attempts, commit, snapshot
 from graphc_runtime.kernel import Kernel, Shape
 from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical, check_out, is_canonical
@@ -57,12 +57,9 @@ class KernelCall:
             if not fine or not all(map(is_canonical, args, inputs)):
                 return self._fallback(*args, **keywords)
         outs = self._outs(keywords)
-        for last in attempts():
+        for last in attempts(once=self._reuse and len(self._signature.updates) > 0):
             cells = self._owned_cells() if self._reuse else []
             lent = range(len(inputs)) if self._reuse and outs is None else ()
-            if lent:
-                # It cannot start anew.
-                wait_for_turn()
             read = snapshot(self._cells)
             found = self._call(self.arrays(args, read), outs, {*lent, *cells}, bool(cells), read, last)
             if found is not _CHANGED:

@@ -179,5 +179,5 @@ def test_index_arithmetic_wraps():
 
 def test_mutants_reach_passes():
     """Most mutants are refused by the parser or verifiers; enough are not."""
-    answers = [run(mutant(seed), SECONDS)[0] for seed in range(10_000, 10_040)]
-    assert (len(corpus()) > 200 and answers.count(0) > 5) or FUZZING
+    answers = [run(mutant(seed), SECONDS)[0] for seed in range(10_000, 10_080)]
+    assert (len(corpus()) > 200 and answers.count(0) > 10) or FUZZING

@@ -22,7 +22,7 @@ from graphc.function.call_form import Signature, container
 from graphc.function.compiled import Compiled
 from graphc.function.program import Program
 from graphc.function.results import Buffers, canonical, own_results
-from graphc_runtime.commit import attempts, commit, has_turn, snapshot, wait_for_turn
+from graphc_runtime.commit import attempts, commit, has_turn, snapshot
 from graphc_runtime.kernel_call import is_owner
 
 
@@ -111,21 +111,21 @@ class Calls:
         Python ops once, as they may have effects of their own.
         """
         if not self.targets:
-            return self._attempt(list(given), buffers, last=True) or []
+            return self._attempt(list(given), buffers, last=True, lends=True) or []
+        lends = self._lends and buffers is None and len(self._lent(given)) > 0
         results = None
-        for last in attempts(in_python=not self._lends):
-            results = self._attempt(list(given), buffers, last)
+        for last in attempts(once=not self._lends or lends or len(self._destroyed) > 0):
+            results = self._attempt(list(given), buffers, last, lends)
             if results is not None:
                 break
         assert results is not None
         return results
 
-    def _attempt(self, values: list[object], buffers: Buffers | None, last: bool) -> list[object] | None:
-        """The results; None if the call has to run again."""
-        lent = self._lent(values) if self._lends and buffers is None else []
-        if self.targets and (lent or self._destroyed):
-            # It cannot start anew.
-            wait_for_turn()
+    def _attempt(
+        self, values: list[object], buffers: Buffers | None, last: bool, lends: bool
+    ) -> list[object] | None:
+        """The results; None if the call has to run again. What overwrites values of cells has the turn."""
+        lent = self._lent(values) if lends and self._lends and buffers is None else []
         read = snapshot(self.cells)
         values += read
         computed = self._computed(values, lent)

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from graphc.ir.build import declare
+from graphc.ir.diagnostics import fail
 from graphc.ir.walk import symbol_of
 from graphc.library.helpers import KINDS, Helper
 from graphc_dialects._mlir import ir
@@ -43,10 +44,17 @@ def declare_helper(
 
 
 def declared(module: ir.Module) -> dict[str, Helper]:
-    """By name, what a module declares of these."""
+    """By name, what a module declares of these.
+
+    Raises:
+        PassError: an attribute is not one that `attribute_of` makes; a diagnostic says so.
+    """
     found = {}
     for op in module.body.operations:
-        helper = helper_of(op.operation)
+        try:
+            helper = helper_of(op.operation)
+        except ValueError as error:
+            fail(op.operation, str(error))
         if helper is not None:
             found[symbol_of(op.operation)] = helper
     return found

@@ -11,6 +11,9 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.function import calls
+from graphc_runtime import commit, kernel_call
+from graphc_runtime.commit import snapshot
 
 THREADS = 8
 
@@ -227,3 +230,28 @@ def test_machine_code_waits_for_a_slow_update(donated):
         stop.set()
         thread.join()
     assert count.get_value() == 5000 + len(quick)
+
+
+def test_a_call_that_overwrites_what_it_reads_has_the_turn(monkeypatch):
+    """It cannot start anew when another thread has stored a value after it read the old one."""
+    count, x = graphc.shared(0.0, "count"), pt.dvector("x")
+    slow = graphc.wrap_py(lambda value: value, [pt.dscalar], [pt.dscalar])
+    f = graphc.function([], [], updates={count: slow(count) + 1000})
+    g = graphc.function([graphc.In(x, mutable=True)], x + 1, updates={count: count + 1})
+    threads = []
+
+    def read(cells):
+        values = snapshot(cells)
+        if not threads:
+            threads.append(threading.Thread(target=f))
+            threads[0].start()
+            threads[0].join(0.2)
+        return values
+
+    for module in (calls, kernel_call):
+        monkeypatch.setattr(module, "snapshot", read)
+    # Machine code leaves its work to Python, as if another call had the turn.
+    monkeypatch.setattr(commit._flag, "value", 1)
+    g(np.ones(3))
+    threads[0].join()
+    assert count.get_value() == 1001

@@ -10,6 +10,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.constants import complex_literal, element_dtype
 from graphc.ir.diagnostics import fail
+from graphc.ir.lifetimes import VIEWS
 from graphc.ir.walk import functions, walk
 from graphc.lowering.scan_buffers import allocate
 from graphc.passes.gpu._kernel import Kernel
@@ -39,6 +40,8 @@ class GpuConstants(Pass):
         }
         for function in functions(module):
             for op in [op for op in walk(function) if op.name == "memref.get_global"]:
+                if _erase_unused(op):
+                    continue  # what became a kernel before needs no array for it
                 self._write(op, values[ir.FlatSymbolRefAttr(op.attributes["name"]).value])
                 self.count("kernels")
         for op in values.values():
@@ -85,3 +88,14 @@ def _number(kind: ir.Type, value: complex) -> ir.Value:
         else ir.FloatAttr.get(kind, float(value.real))
     )
     return build.create("arith.constant", [kind], [], value=attribute).result
+
+
+def _erase_unused(op: ir.Operation) -> bool:
+    """Erases an array, or a view of one, that nothing uses but views which nothing uses."""
+    for use in list(op.results[0].uses):
+        if use.owner.operation.name in VIEWS:
+            _erase_unused(use.owner.operation)
+    if next(iter(op.results[0].uses), None) is not None:
+        return False
+    op.erase()
+    return True

@@ -17,8 +17,9 @@ from graphc_dialects._mlir import ir
 
 @dataclass
 class GpuFactor(Pass):
-    """Makes kernels of calls for Cholesky factors, linear systems, inverses and determinants of float32 and
-    float64.
+    """Makes kernels of calls for factors, systems, inverses and determinants of float32 and float64.
+
+    The factors are Cholesky's; systems are general or triangular.
 
     Where no side is longer than 32, one warp has a matrix, in shared memory; otherwise a block of up to 256
     threads, in memory of the device. Sizes say which of the two kernels is launched. A factor is made column
