@@ -110,8 +110,8 @@ pytest: $(VENV)/.test
 
 # The other ways into compiled functions, which machines with another Python layout use. What is left out looks at
 # compiled code, not at calls, or has a process for each way.
-TIER_TESTS := tests/unit/function $(addprefix --ignore=tests/unit/function/test_,fastmath.py interrupts.py \
-  memory_plan.py wrap_jax.py) --deselect=tests/unit/function/test_robustness_memory.py::test_a_hundred_functions_leave_little
+TIER_TESTS := tests/unit/function $(addprefix --ignore=tests/unit/function/test_,compile_progress.py fastmath.py \
+  interrupts.py memory_plan.py mistakes.py notebook.py profile.py roofline.py wrap_jax.py) --deselect=tests/unit/function/test_robustness_memory.py::test_a_hundred_functions_leave_little
 tiers: $(VENV)/.test
 	GRAPHC_CALL_TIER=buffer $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)
 	GRAPHC_CALL_TIER=python $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)
