@@ -71,12 +71,14 @@ class DeviceCall:
             count = len(signature.inputs)
             raise TypeError(f"{self.__name__}() takes {count} arguments ({names}), given {len(args)}")
         outs = self._outs(out)
-        inputs = [
-            as_device(driver, value, spec, f"input {i} ({spec.name})" if spec.name else f"input {i}")
-            for i, (value, spec) in enumerate(zip(args, signature.inputs, strict=True))
-        ]
-        own = [array is not value for array, value in zip(inputs, args, strict=True)]
         for last in attempts():
+            # Anew in each attempt, as one may compute its results in the memory of its copies.
+            inputs = [
+                as_device(driver, value, spec, f"input {i} ({spec.name})" if spec.name else f"input {i}")
+                for i, (value, spec) in enumerate(zip(args, signature.inputs, strict=True))
+            ]
+            # Memory of other libraries has an owner.
+            own = [a is not value and a.memory.owner is None for a, value in zip(inputs, args, strict=True)]
             results = self._attempt(inputs, own, last)
             if results is not None:
                 break

@@ -95,6 +95,22 @@ def axpy(times=3, **options) -> DeviceExecutable:
     return executable(steps.program(), signature, size_of_axis(0), **options)
 
 
+def in_place(**options) -> DeviceExecutable:
+    """Adds half a shared variable to x, in the memory of x, and half of that to the shared variable."""
+    steps = Steps(4)
+    x, old, out, new = range(4)
+    two, threads = steps.number(2), steps.number(32)
+    half = steps.number(0.5)
+    steps.launch("axpy", (two,), (threads,), (half, old, out), types=("float32", "", ""))
+    steps.steps.append(sc.Copy(old, new))
+    steps.launch("axpy", (two,), (threads,), (half, out, new), types=("float32", "", ""))
+    spec = ArraySpec("float32", (None,), "x")
+    signature = Signature((spec,), (spec,), (spec,), (Update(0, spec),), donated=((x, 0),))
+    shapes = Steps(2)
+    sizes = shapes.new(sc.Dim, 0, 0), shapes.new(sc.Dim, 1, 0)
+    return executable(steps.program(), signature, shapes.program(*sizes), **options)
+
+
 def repeated(**options) -> DeviceExecutable:
     """Adds x to y as often as the first element of n says, and as often as a loop runs that doubles."""
     steps = Steps(4)

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphc_runtime import commit
 from graphc_runtime.artifact import Artifact
+from graphc_runtime.cuda import call
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import DeviceArray, from_dlpack, from_interface, upload
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError
@@ -194,6 +196,45 @@ def test_a_shared_variable_that_several_threads_update():
     for thread in threads:
         thread.join()
     np.testing.assert_array_equal(np.asarray(cell[0]), np.full(8, 20 * 0.5, np.float32))
+
+
+def test_a_call_that_starts_anew_takes_its_inputs_anew(monkeypatch):
+    """What the first attempt computed in the memory of its copy is no input of the second."""
+    made = programs.in_place()
+    x, cell = normal(8), [np.zeros(8, np.float32)]
+    f = made.bind([cell])
+    reads = []
+
+    def read(cells):
+        values = commit.snapshot(cells)
+        reads.append(values)
+        if len(reads) == 1:  # another thread stores a value meanwhile
+            cell[0] = np.full(8, 4, np.float32)
+        return values
+
+    monkeypatch.setattr(call, "snapshot", read)
+    found = f(x)
+    assert len(reads) == 2
+    np.testing.assert_array_equal(found.get(), x + 2)
+    np.testing.assert_allclose(cell[0].get(), 4 + (x + 2) / 2, rtol=1e-6)
+
+
+def test_arrays_of_others_are_not_overwritten():
+    made = programs.in_place()
+    x, cell = normal(8), [np.full(8, 2, np.float32)]
+    f, driver = made.bind([cell]), made.driver
+    array = upload(driver, x, driver.main_stream)
+    for value in (x, array, Foreign(array)):
+        cell[0] = np.full(8, 2, np.float32)
+        np.testing.assert_array_equal(f(value).get(), x + 1)
+    np.testing.assert_array_equal(array.get(), x)
+
+
+class Foreign:
+    """An array of another library, in the memory of ours."""
+
+    def __init__(self, array):
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
 
 
 def test_out_of_memory_says_sizes_and_leaves_the_device_usable():
