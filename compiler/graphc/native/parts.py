@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Parts: functions that many compiled functions call, compiled apart from them and kept on the disk.
+"""Parts: functions that many compiled functions call, compiled apart from them and kept.
 
 The entry of a form of call, the code of a factorization or a Fourier transform and that of matrix products
-are the same in all functions that need them, and take longer to compile than the function itself. An object
-is joined from the function's own code and its parts (`graphc_runtime.elf.join`).
+are the same in all functions that need them, and take longer to compile than the function itself. A process
+keeps those that it has seen last, and the disk cache all of them. An object is joined from the function's own
+code and its parts (`graphc_runtime.elf.join`).
 """
 
 from __future__ import annotations
@@ -64,18 +65,23 @@ class Definitions:
         return "\n".join([*self._functions, *sorted(self._declarations), ""]) if self._functions else ""
 
 
+# Objects of parts that this process has made or read, by their keys; the one used longest ago comes first.
+_MADE: dict[str, bytes] = {}
+_MADE_BYTES = 4 << 20
+
+
 @record(frozen=True)
 class PartStore:
-    """Objects of parts in the disk cache.
+    """Objects of parts: in this process, and in the disk cache if there is one.
 
     Attributes:
-        cache: where they are.
         toolchain: identifies compiler and machine.
+        cache: where they are kept for other processes.
         renew: compile all parts anew, whatever is there.
     """
 
-    cache: DiskCache
     toolchain: str
+    cache: DiskCache | None = None
     renew: bool = False
 
     def get(self, part: Part, opt_level: int) -> bytes | None:
@@ -83,20 +89,52 @@ class PartStore:
         if self.renew:
             return None
         key = self._key(part, opt_level)
-        code = self.cache.get(key)
-        if code is not None and not code.startswith(b"\x7fELF"):
+        code = _MADE.get(key)
+        if code is not None:
+            _keep(key, code)
+            return code
+        code = None if self.cache is None else self.cache.get(key)
+        if code is None:
+            return None
+        if self.cache is not None and not code.startswith(b"\x7fELF"):
             self.cache.discard(key)
             return None
+        _keep(key, code)
         return code
 
     def put(self, part: Part, opt_level: int, code: bytes) -> None:
         """Keeps an object."""
-        self.cache.put(self._key(part, opt_level), code)
+        key = self._key(part, opt_level)
+        _keep(key, code)
+        if self.cache is not None:
+            self.cache.put(key, code)
 
     def _key(self, part: Part, opt_level: int) -> str:
         level = min(opt_level, part.level)
         what = f"{self.toolchain};{level};{part.finished};{sorted(part.exports)};{part.text}"
         return hashlib.sha256(what.encode()).hexdigest()
+
+
+def _keep(key: str, code: bytes) -> None:
+    """Keeps an object in this process, and drops those that were used longest ago where there are too many.
+
+    Without a lock, which a fork could leave locked: each step is atomic, and what two threads drop is made
+    again.
+    """
+    _MADE.pop(key, None)
+    _MADE[key] = code
+    kept = [*_MADE.items()]
+    size = sum(len(code) for _, code in kept)
+    for oldest, code in kept[:-1]:
+        if size <= _MADE_BYTES:
+            return
+        size -= len(code)
+        _MADE.pop(oldest, None)
+
+
+def forget_parts() -> None:
+    """Drops what this process keeps, so that parts are read or made again."""
+    _MADE.clear()
 
 
 def used_ir(symbols: Iterable[str]) -> str:

@@ -31,7 +31,8 @@ def test_entries_of_many_results_are_not_optimised(monkeypatch):
     levels = []
 
     def note(text, *rest, **keywords):
-        levels.append(keywords["level"])
+        if "define ptr @graphc_entry(" in text:
+            levels.append(keywords["level"])
         return Part(text, *rest, **keywords)
 
     monkeypatch.setattr(build, "Part", note)
@@ -43,7 +44,7 @@ def test_entries_of_many_results_are_not_optimised(monkeypatch):
         np.testing.assert_array_equal(f([1.0, 2.0])[2], [3.0, 4.0])
         with pytest.raises(TypeError, match="x"):
             f([[1.0]])
-    assert levels[1::2] == [1, 0]
+    assert levels == [1, 0]
 
 
 def test_long_kernels_load_their_arguments():

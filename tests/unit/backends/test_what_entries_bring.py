@@ -7,6 +7,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu import build
+from graphc.backends.cpu.entries.calls import helpers_ir
 from graphc.backends.cpu.entries.entry import entry_ir
 from graphc.native.parts import Part
 from graphc_runtime.manifest import ArraySpec, Signature
@@ -54,4 +55,26 @@ def test_buffers_of_unknown_sizes_in_a_loop_bring_it(texts: list[str]) -> None:
 def test_views_are_released_where_there_are_some(tier: str) -> None:
     array = ArraySpec("float64", (None,))
     text = entry_ir(Signature((array,), outputs=(array,)), (tier,), interruptible=False)
-    assert ("@graphc_close(" in text) == (tier == "buffer")
+    assert ("call void @graphc_close(" in text) == (tier == "buffer")
+    assert ("define void @graphc_close(" in helpers_ir((tier,))) == (tier == "buffer")
+
+
+def test_what_entries_call_is_a_part_of_its_own(texts: list[str]) -> None:
+    """The same for all functions: it is made once, and with little effort."""
+    x, y = pt.dvector("x"), pt.dmatrix("y")
+    with graphc.config.change_flags(cache_dir=""):
+        graphc.function([x], x + 1)
+        graphc.function([y, x], [y * x, y.sum()])
+    entries = [text for text in texts if "define ptr @graphc_entry" in text]
+    assert len(set(entries)) == 2
+    assert all(text.count("\ndefine ") == 2 for text in entries)  # itself, and what CPython calls
+    helpers = [text for text in texts if "define void @graphc_raise(" in text]
+    assert len(helpers) == 2
+    assert len(set(helpers)) == 1
+
+
+@pytest.mark.parametrize(("inputs", "in_place"), [(1, True), (3, True), (4, False)])
+def test_few_arrays_are_compared_in_place(inputs: int, in_place: bool) -> None:
+    array = ArraySpec("float64", (None,))
+    text = entry_ir(Signature((array,) * inputs, outputs=(array,)))
+    assert ("call i1 @graphc_overlap(" in text) != in_place

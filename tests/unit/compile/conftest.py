@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from graphc.config import config
+from graphc.native.parts import forget_parts
 
 
 @pytest.fixture
@@ -17,6 +18,7 @@ def cache_dir(tmp_path, monkeypatch):
     """An empty cache, used by this process and those that the test starts."""
     monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(config, "cache_dir", str(tmp_path))
+    forget_parts()
     return tmp_path
 
 

@@ -12,7 +12,8 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu import object as codegen
-from graphc.native.parts import Part
+from graphc.native import parts
+from graphc.native.parts import Part, PartStore, forget_parts
 from graphc_runtime.cache import MAGIC
 
 COMPILE = """
@@ -124,12 +125,14 @@ def decomposed(offset, mode=None):
 
 def test_parts_are_compiled_once(cache_dir, compiled_modules):
     value = np.array([[[4.0, 2.0], [2.0, 5.0]]])
-    for offset, n_modules in ((1.0, 5), (2.0, 1)):
+    for offset, n_modules in ((1.0, 6), (2.0, 1)):
         compiled_modules.clear()
         factor, product = decomposed(offset)(value)
         np.testing.assert_allclose(factor - offset, np.linalg.cholesky(value), rtol=1e-14)
         np.testing.assert_allclose(product, value @ value, rtol=1e-14)
-        assert len(compiled_modules) == n_modules  # kernel, entry, memory, factorization, product
+        assert (
+            len(compiled_modules) == n_modules
+        )  # kernel, entry, what it calls, memory, factorization, product
     kernel = compiled_modules[0]
     assert "@main(" in kernel and "call i64 @graphc_kernel.cholesky" in kernel
     # Kernels are compiled for each level, entries are the same at all.
@@ -145,8 +148,9 @@ def test_parts_are_compiled_once(cache_dir, compiled_modules):
 def test_a_damaged_part_is_compiled_again(cache_dir, compiled_modules, damage):
     decomposed(1.0)
     parts = [path for path in cache_dir.rglob("*.bin") if is_part(path)]
-    assert len(parts) == 4
+    assert len(parts) == 5
     damage(parts[0])
+    forget_parts()
     compiled_modules.clear()
     decomposed(2.0)(np.eye(2)[None])
     assert len(compiled_modules) == 2
@@ -166,6 +170,7 @@ def test_forged_parts_are_compiled_again(cache_dir, change):
     for path in cache_dir.rglob("*.bin"):
         if is_part(path):
             change(path)
+    forget_parts()
     f = decomposed(2.0)
     np.testing.assert_allclose(f(np.eye(2)[None])[0][0], np.eye(2) + 2)
     assert f.report.cache == ["miss"]
@@ -184,11 +189,26 @@ def test_an_entry_of_another_form_of_call_is_not_used(cache_dir):
     np.testing.assert_allclose(f(VALUE), WANT, rtol=1e-14)
 
 
-def test_without_a_cache_nothing_is_kept(cache_dir, compiled_modules, monkeypatch):
+def test_without_a_cache_nothing_is_written(cache_dir, compiled_modules, monkeypatch):
     monkeypatch.setattr(graphc.config, "cache_dir", "")
     for offset in (1.0, 2.0):
         decomposed(offset)
-    assert len(compiled_modules) == 10 and not list(cache_dir.rglob("*.bin"))
+    assert len(compiled_modules) == 7 and not list(cache_dir.rglob("*.bin"))
+
+
+def test_a_process_keeps_the_parts_that_it_used_last(monkeypatch):
+    monkeypatch.setattr(parts, "_MADE_BYTES", 10)
+    store, (first, second, third) = PartStore(""), (Part(f"@x = global i8 {i}") for i in range(3))
+    forget_parts()
+    for part in (first, second):
+        store.put(part, 3, b"four")
+    assert store.get(first, 3) == b"four"
+    store.put(third, 3, b"four")
+    assert [store.get(part, 3) for part in (first, second, third)] == [b"four", None, b"four"]
+    assert store.get(first, 1) is None and PartStore("other").get(first, 3) is None
+    assert PartStore("", renew=True).get(first, 3) is None
+    forget_parts()
+    assert store.get(first, 3) is None
 
 
 def test_large_constants_of_other_data_share_an_entry(cache_dir):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.backends.cpu.entries import entry
+from graphc.backends.cpu.entries.calls import helpers_ir
 from graphc.backends.cpu.object import Machine, compile_to_object, this_machine
 from graphc.library.helpers import Poll
 from graphc.library.interrupts import poll_ir
@@ -75,12 +76,13 @@ def build_artifact(
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
     memory_text = _memory_ir(memory, keep_bytes, poison, arena) + poll_ir(polling or [], flush)
-    parts = [Part(memory_text, MEMORY_EXPORTS, finished=True, level=1), *parts]
+    parts = [Part(memory_text, MEMORY_EXPORTS, finished=True, level=0), *parts]
     if entries:
         text = entry.entry_ir(signature, entries, interruptible=bool(polling))
         # Straight code that is written as it runs: with LLVM's passes no call was measured to be faster.
         level = 1 if len(text) < LARGE_ENTRY else 0
-        parts = [Part(text, entry.EXPORTS, finished=True, level=level), *parts]
+        helpers = Part(helpers_ir(entries), finished=True, level=0)
+        parts = [Part(text, entry.EXPORTS, finished=True, level=level), helpers, *parts]
     code = compile_to_object(
         kernel_ir,
         exports=KERNEL_EXPORTS,

@@ -69,7 +69,6 @@ def generate(
     """
     made_for = machine or this_machine()
     wrapped = wrap(lowered, signature, options, made_for)
-    compiler = toolchain() if machine is None else f"{toolchain()};{machine}"
     stages, kept = log.stages, [*lowered.donated.kept]
     return build_artifact(
         wrapped.text,
@@ -78,7 +77,7 @@ def generate(
         inlined=wrapped.inlined,
         polling=polls(lowered.helpers),
         parts=wrapped.parts,
-        store=_parts_on_disk(resources, compiler),
+        store=_part_store(resources, machine),
         sites=lowered.sites,
         opt_level=OPT_LEVEL[options.mode],
         tiers=tiers,
@@ -141,7 +140,10 @@ def wrap(
     )
 
 
-def _parts_on_disk(resources: Resources, compiler: str) -> PartStore | None:
+def _part_store(resources: Resources, machine: Machine | None) -> PartStore:
+    """Where objects of parts are: without a disk cache, in this process alone."""
+    target = "" if machine is None else f";{machine}"
     if not resources.cache_dir:
-        return None
-    return PartStore(disk_cache(resources.cache_dir, resources.cache_size_mb), compiler, resources.renew)
+        return PartStore(target)
+    cache = disk_cache(resources.cache_dir, resources.cache_size_mb)
+    return PartStore(f"{toolchain()}{target}", cache, resources.renew)

@@ -9,7 +9,8 @@ Text, and not in the kernel language: it is one check after the other, which one
 
 from __future__ import annotations
 
-from graphc.backends.cpu.entries.calls import CLOSE, COMMON
+from graphc.backends.cpu.entries.apart import require_apart
+from graphc.backends.cpu.entries.calls import DECLARED
 from graphc.backends.cpu.entries.donation import COPY, Lender
 from graphc.backends.cpu.entries.runs import MANY_EQUAL, Readers, runs, sizes_of
 from graphc.backends.cpu.entries.tiers import ITEM_SIZE, BufferTier, StructTier, Tier
@@ -28,7 +29,7 @@ def entry_ir(
     *,
     interruptible: bool = False,
 ) -> str:
-    """IR text of the entries, and declarations of the kernels they call.
+    """IR text of the entries, and declarations of the kernels and helpers (`helpers_ir`) they call.
 
     Args:
         signature: arguments and results of the function.
@@ -36,7 +37,7 @@ def entry_ir(
             `graphc_entry_buffer`.
         interruptible: whether the kernel polls for signals (see `graphc.library.interrupts`).
     """
-    text = [COMMON, CLOSE] if "buffer" in tiers else [COMMON]
+    text = [DECLARED]
     if signature.donated:
         text.append(COPY)
     for name in tiers:
@@ -250,11 +251,7 @@ class _Entry:
         w, first = self.w, len(self.s.arguments)
         for i, value in enumerate(outs):
             self.array(first + i, value, list(self.sizes[i]), writeable=True)
-        self.measure(first + len(outs))
-        overlap = w.let(
-            f"call i1 @graphc_overlap(ptr %data, ptr %bytes, i64 {first}, i64 {first + len(outs)})"
-        )
-        w.require(w.let(f"xor i1 {overlap}, true"), "bail")
+        require_apart(w, first, first + len(outs), self.bytes_of, self.measure)
         for i, value in enumerate(outs):
             w.line(f"  call void @Py_IncRef(ptr {value})")
             w.store("ptr", value, "%owned", 8 * i)
