@@ -14,8 +14,6 @@ from graphc.graph.thunks import perform_thunk
 from graphc.graph.type import Type, as_type
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from graphc_runtime.thunk import Flag, Register, Thunk
 
 
@@ -100,7 +98,7 @@ class Op:
             return [chosen] if return_list else chosen
         return outputs[0] if len(outputs) == 1 and not return_list else list(outputs)
 
-    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         """Compute the outputs in Python.
 
         Args:

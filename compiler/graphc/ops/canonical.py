@@ -111,7 +111,7 @@ class Logm(_Principal):
         """A block of the logarithm of [[a, direction], [0, a]]."""
         top = pt.concatenate([a, direction], axis=-1)
         bottom = pt.concatenate([pt.zeros_like(direction), a], axis=-1)
-        whole: Variable = self(pt.concatenate([top, bottom], axis=-2))
+        whole: TensorVariable = self(pt.concatenate([top, bottom], axis=-2))
         n = pt.shape(a)[-1]
         return whole[..., :n, n:]
 

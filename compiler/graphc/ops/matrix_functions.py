@@ -121,6 +121,6 @@ def _derivative(a: Variable, direction: Variable) -> TensorVariable:
     """Of the exponential at a: a block of the exponential of [[a, direction], [0, a]]."""
     zero = pt.zeros_like(direction)
     top = pt.concatenate([a, direction], axis=-1)
-    whole: Variable = Expm()(pt.concatenate([top, pt.concatenate([zero, a], axis=-1)], axis=-2))
+    whole: TensorVariable = Expm()(pt.concatenate([top, pt.concatenate([zero, a], axis=-1)], axis=-2))
     n = pt.shape(a)[-1]
     return whole[..., :n, n:]

@@ -236,12 +236,12 @@ class LoopBuilder:
         """All rows of a state, the initial ones too."""
         return node.outputs[self.states.index(part)]
 
-    def steps_of(self, node: Apply, part: StatePart) -> TensorVariable:
+    def steps_of(self, node: Apply, part: StatePart) -> Variable:
         """Rows of a state that the iterations computed."""
         window, trace = -part.taps[0], self.trace(node, part)
         return trace[:-window] if _reverses(node) else trace[window:]
 
-    def last(self, node: Apply, part: StatePart) -> TensorVariable:
+    def last(self, node: Apply, part: StatePart) -> Variable:
         """The newest row; the initial one where no iteration has run."""
         return self.trace(node, part)[0 if _reverses(node) else -1]
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 from graphc.sparse.arithmetic import (
     add,
@@ -72,7 +72,7 @@ csr_fmatrix, csc_fmatrix = (SparseTensorType(format, "float32") for format in FO
 globals().update(FUNCTIONS)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> NoReturn:
     raise AttributeError(f"graphc.sparse has no {name!r}")
 
 

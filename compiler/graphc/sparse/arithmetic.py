@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,17 +39,19 @@ from graphc.sparse.conversion import SparseFromDense
 from graphc.sparse.type import SparseTensorType
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
+    from graphc.sparse.type import SparseVariable
     from graphc_runtime.thunk import Register
 
 
-def with_data(x: Variable, data: TensorVariable) -> Variable:
+def with_data(x: Variable, data: TensorVariable) -> SparseVariable:
     """The sparse matrix with other values at the same places."""
     return CSM(x.type.format)(data, *csm_properties(x)[1:])
 
 
-def transpose(x: Variable) -> Variable:
+def transpose(x: SparseLike) -> SparseVariable:
     """The transpose; compressed rows become compressed columns.
 
     Examples:
@@ -65,14 +67,14 @@ def transpose(x: Variable) -> Variable:
     return Regular(_transposed)(CSM(other)(data, indices, indptr, swapped), x)
 
 
-def _transposed(g: Variable, sources: Sequence[Variable], parameter: object) -> list[object]:
+def _transposed(g: Variable, sources: Variables, parameter: object) -> Maybe:
     return [transpose(g)]
 
 
 # -- products ------------------------------------------------------------------------------------------------
 
 
-def structured_dot(x: Any, y: Any) -> Variable:
+def structured_dot(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
     """The product of a sparse matrix and a dense matrix or vector, or of a dense and a sparse one.
 
     Args:
@@ -109,7 +111,7 @@ def structured_dot(x: Any, y: Any) -> Variable:
     )
     dense = pt.dimshuffle(dense, (0, "x")) if y.type.ndim == 1 else dense
     data, indices, indptr, _ = csm_properties(x)
-    out: Any = CsrProduct(x.type.format == "csc")(data, indices, indptr, dense, size_along(x, 0))
+    out: TensorVariable = CsrProduct(x.type.format == "csc")(data, indices, indptr, dense, size_along(x, 0))
     return pt.dimshuffle(out, (0,)) if y.type.ndim == 1 else out
 
 
@@ -120,7 +122,7 @@ def _dense_times_sparse(x: Variable, y: Variable) -> TensorVariable:
     return pt.transpose(out)
 
 
-def dot(x: Variable, y: TensorLike) -> Variable:
+def dot(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
     """Matrix product where at least one operand is sparse; of two sparse ones, sparse.
 
     Examples:
@@ -133,7 +135,7 @@ def dot(x: Variable, y: TensorLike) -> Variable:
     return structured_dot(x, y)
 
 
-def true_dot(x: TensorLike, y: TensorLike) -> Variable:
+def true_dot(x: MatrixLike, y: MatrixLike) -> SparseVariable:
     """The product of two sparse matrices, sparse; SciPy computes it.
 
     Args:
@@ -152,7 +154,7 @@ def true_dot(x: TensorLike, y: TensorLike) -> Variable:
     return SparseSparse("dot")(x, y)
 
 
-def sampling_dot(x: Any, y: Any, p: Any) -> Any:
+def sampling_dot(x: TensorLike, y: TensorLike, p: SparseLike) -> SparseVariable:
     """The elements of ``dot(x, y.T)`` where a sparse matrix has values, times those values.
 
     Args:
@@ -175,7 +177,7 @@ def sampling_dot(x: Any, y: Any, p: Any) -> Any:
     return with_data(p, sampled * data)
 
 
-def usmm(alpha: object, x: TensorLike, y: TensorLike, z: TensorLike) -> Any:
+def usmm(alpha: TensorLike, x: MatrixLike, y: MatrixLike, z: TensorLike) -> TensorVariable:
     """``alpha * dot(x, y) + z``, dense, of matrices of which x or y is sparse.
 
     Examples:
@@ -190,13 +192,13 @@ def usmm(alpha: object, x: TensorLike, y: TensorLike, z: TensorLike) -> Any:
 # -- elementwise ---------------------------------------------------------------------------------------------
 
 
-def structured(function: Callable[[Any], Any], x: Variable) -> Variable:
+def structured(function: Callable[[TensorVariable], TensorVariable], x: SparseLike) -> SparseVariable:
     """A function of the values; what has no value stays without."""
     x = as_sparse_variable(x)
     return with_data(x, function(csm_data(x)))
 
 
-def neg(x: Variable) -> Any:
+def neg(x: SparseLike) -> SparseVariable:
     """The negative.
 
     Examples:
@@ -208,11 +210,11 @@ def neg(x: Variable) -> Any:
     return Regular(_negative)(structured(lambda v: -v, x), x)
 
 
-def _negative(g: Variable, sources: Sequence[Variable], parameter: object) -> list[object]:
+def _negative(g: Variable, sources: Variables, parameter: object) -> Maybe:
     return [neg(g)]
 
 
-def cast(x: Any, dtype: Any) -> Any:
+def cast(x: SparseLike, dtype: DTypeLike) -> SparseVariable:
     """The values in another dtype. Of complex numbers the real part is taken, with a warning, as in SciPy.
 
     Examples:
@@ -231,7 +233,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return Regular(_cast_back)(structured(lambda v: pt.cast(v, dtype), x), x)
 
 
-def _cast_back(g: Variable, sources: Sequence[Variable], parameter: object) -> list[object]:
+def _cast_back(g: Variable, sources: Variables, parameter: object) -> Maybe:
     (x,) = sources
     kinds = g.type.numpy_dtype.kind, x.type.numpy_dtype.kind
     if kinds == ("c", "f"):
@@ -239,7 +241,7 @@ def _cast_back(g: Variable, sources: Sequence[Variable], parameter: object) -> l
     return [g if kinds[1] not in "fc" else cast(g, x.type.dtype)]
 
 
-def _two(x: Variable, y: TensorLike, what: str) -> tuple[Variable, Variable]:
+def _two(x: MatrixLike, y: MatrixLike, what: str) -> tuple[SparseOrTensor, SparseOrTensor]:
     x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
     if not is_sparse(x) and not is_sparse(y):
         raise TypeError(f"{what} takes a sparse matrix, got {x} of type {x.type} and {y} of type {y.type}")
@@ -249,7 +251,7 @@ def _two(x: Variable, y: TensorLike, what: str) -> tuple[Variable, Variable]:
     return x, y
 
 
-def add(x: Variable, y: Variable) -> Variable:
+def add(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
     """The sum: sparse of two sparse matrices, else dense.
 
     Examples:
@@ -265,7 +267,7 @@ def add(x: Variable, y: Variable) -> Variable:
     return (as_dense(x) if is_sparse(x) else x) + (as_dense(y) if is_sparse(y) else y)
 
 
-def sub(x: Variable, y: Variable) -> Variable:
+def sub(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
     """The difference; as `add`.
 
     Examples:
@@ -278,7 +280,7 @@ def sub(x: Variable, y: Variable) -> Variable:
     return add(x, neg(y) if is_sparse(y) else -y)
 
 
-def mul(x: Variable, y: TensorLike) -> Any:
+def mul(x: MatrixLike, y: MatrixLike) -> SparseVariable:
     """The product of elements, sparse.
 
     Args:
@@ -292,23 +294,28 @@ def mul(x: Variable, y: TensorLike) -> Any:
                [300.,   0.]])
     """
     x, y = _two(x, y, "mul")
-    if is_sparse(x) and is_sparse(y):
-        if same_pattern(x, y):
-            return Regular(_factors)(with_data(x, csm_data(x) * csm_data(y)), x, y)
-        return SparseSparse("mul")(x, y)
-    if is_sparse(y):
-        x, y = y, x
+    if not is_sparse(x):
+        return _scaled(y, x)
+    if not is_sparse(y):
+        return _scaled(x, y)
+    if same_pattern(x, y):
+        return Regular(_factors)(with_data(x, csm_data(x) * csm_data(y)), x, y)
+    return SparseSparse("mul")(x, y)
+
+
+def _scaled(x: Variable, y: TensorVariable) -> SparseVariable:
+    """The product of the elements of a sparse matrix and of a tensor."""
     if y.type.ndim > 2:
         raise TypeError(f"a sparse matrix is multiplied by at most 2 dimensions, got {y} of type {y.type}")
     return with_data(x, csm_data(x) * along_axes(y, x))
 
 
-def _factors(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+def _factors(g: Variable, sources: Variables, parameter: object) -> list[Variable | None]:
     x, y = sources
     return [in_format(mul(g, y), x.type.format), in_format(mul(g, x), y.type.format)]
 
 
-def along_axes(y: Variable, x: Variable) -> TensorVariable:
+def along_axes(y: TensorVariable, x: Variable) -> TensorVariable:
     """The elements of a tensor at the places of the values of a sparse matrix."""
     if all(y.type.broadcastable):
         return pt.dimshuffle(y, ())
@@ -335,16 +342,17 @@ class SparseSparse(Op):
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    def make_node(self, x: Any, y: Any) -> Apply:
+    def make_node(self, x: SparseLike, y: SparseLike) -> Apply:
         x, y = as_sparse_variable(x), as_sparse_variable(y)
         dtype = np.result_type(x.type.numpy_dtype, y.type.numpy_dtype).name
+        shape: tuple[int | None, ...]
         if self.kind == "dot":
             shape = (x.type.shape[0], y.type.shape[1])
         else:
             shape = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
         return Apply(self, [x, y], [SparseTensorType(x.type.format, dtype, shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Matrix], output_storage: Sequence[Register]) -> None:
         x, y = inputs
         if self.kind != "dot" and x.shape != y.shape:
             raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")

@@ -23,20 +23,29 @@ from graphc.public import pt
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from typing_extensions import TypeIs
+
+    from graphc.graph.tensor.like import SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
+    from graphc.sparse.type import Parts
     from graphc_runtime.thunk import Register
 
 # Cotangents of sparse matrices: of the value's cotangent, the matrices, and a parameter.
-Rule = Callable[[Any, Sequence[Any], Any], list[Any]]
+Rule = Callable[[Variable, Variables, Any], Maybe]
 
 
-def is_sparse(x: object) -> bool:
+def is_matrix(x: object) -> TypeIs[Matrix]:
+    """Whether this is a matrix of SciPy."""
+    return hasattr(x, "tocsr") and hasattr(x, "format")
+
+
+def is_sparse(x: object) -> TypeIs[SparseVariable | Matrix]:
     """Whether this is a sparse variable or a matrix of SciPy."""
-    return isinstance(x, SparseVariable) or (hasattr(x, "tocsr") and hasattr(x, "format"))
+    return isinstance(x, SparseVariable) or is_matrix(x)
 
 
-def as_sparse_variable(x: Any, name: str | None = None) -> SparseVariable:
+def as_sparse_variable(x: object, name: str | None = None) -> SparseVariable:
     """A sparse variable from itself or from a matrix of SciPy.
 
     Raises:
@@ -50,7 +59,7 @@ def as_sparse_variable(x: Any, name: str | None = None) -> SparseVariable:
     """
     if isinstance(x, SparseVariable):
         return x if x.type.format in FORMATS else ConvertFormat("csr")(x)
-    if not is_sparse(x):
+    if not is_matrix(x):
         raise TypeError(f"expected a sparse variable or a sparse matrix of SciPy, got {x!r:.80}")
     x = x if x.format in ("csr", "csc") else x.tocsr()
     result = SparseConstant(SparseTensorType(x.format, x.dtype, x.shape), x.copy(), name)
@@ -61,7 +70,7 @@ def as_sparse_variable(x: Any, name: str | None = None) -> SparseVariable:
 as_sparse = as_sparse_variable
 
 
-def as_sparse_or_tensor_variable(x: TensorLike, name: str | None = None) -> Variable:
+def as_sparse_or_tensor_variable(x: MatrixLike, name: str | None = None) -> SparseOrTensor:
     """A sparse variable where the value is sparse, else a tensor variable.
 
     Examples:
@@ -71,7 +80,7 @@ def as_sparse_or_tensor_variable(x: TensorLike, name: str | None = None) -> Vari
     return as_sparse_variable(x, name) if is_sparse(x) else as_tensor_variable(x, name)
 
 
-def array_of(x: Any, which: int) -> np.ndarray:
+def array_of(x: Matrix, which: int) -> np.ndarray:
     """Values, indices, indptr, or shape of a matrix of SciPy, itself where it has the form that they need.
 
     Raises:
@@ -89,7 +98,9 @@ def array_of(x: Any, which: int) -> np.ndarray:
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
-def put_together(format: str, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+def put_together(
+    format: str, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Sequence[int] | np.ndarray
+) -> Matrix:
     """A matrix of SciPy of its arrays."""
     import scipy.sparse
 
@@ -109,22 +120,22 @@ class ConvertFormat(Op):
     def __init__(self, format: str) -> None:
         self.format = format
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: SparseVariable) -> Apply:
         return Apply(self, [x], [x.type.clone(format=self.format).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Matrix], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = node.outputs[0].type.filter(inputs[0])
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         g = cotangents[0]
-        return [None if g is None else ConvertFormat(typed(Any, inputs[0]).type.format)(g)]
+        return [None if g is None else ConvertFormat(inputs[0].type.format)(g)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         t = tangents[0]
         return [None if t is None else self(t)]
 
 
-def in_format(x: Any, format: str) -> Any:
+def in_format(x: Variable, format: str) -> Variable:
     """A sparse matrix in a format."""
     return x if x.type.format == format else ConvertFormat(format)(x)
 
@@ -134,7 +145,7 @@ class CSMProperties(Op):
 
     __props__ = ()
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: SparseLike) -> Apply:
         x = as_sparse_variable(x)
         kinds = [(x.type.dtype, (None,)), ("int32", (None,)), ("int32", (None,)), ("int64", (2,))]
         sizes = dict(zip(("csr", "csc"), x.type.shape, strict=True))
@@ -142,7 +153,7 @@ class CSMProperties(Op):
         kinds[2] = ("int32", (None if rows is None else rows + 1,))
         return Apply(self, [x], [TensorType(dtype, shape).make_variable() for dtype, shape in kinds])
 
-    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Matrix], output_storage: Sequence[Register]) -> None:
         for which, cell in enumerate(output_storage):
             cell[0] = array_of(inputs[0], which)
 
@@ -152,7 +163,7 @@ class CSMProperties(Op):
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         if cotangents[0] is None:
             return [None]
-        format = typed(Any, inputs[0]).type.format
+        format = inputs[0].type.format
         return [CSM(format)(cotangents[0], *outputs[1:])]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
@@ -178,7 +189,7 @@ class CSM(Op):
     def __init__(self, format: str) -> None:
         self.format = format
 
-    def make_node(self, data: Any, indices: Any, indptr: Any, shape: Any) -> Apply:
+    def make_node(self, data: TensorLike, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> Apply:
         data = as_tensor_variable(data)
         parts = [pt.cast(as_tensor_variable(x), "int32") for x in (indices, indptr)]
         sizes = pt.cast(as_tensor_variable(shape), "int64")
@@ -224,7 +235,7 @@ class Regular(Op):
     def __init__(self, rule: Rule, parameter: object = None) -> None:
         self.rule, self.parameter = rule, parameter
 
-    def make_node(self, value: Any, *sources: Any) -> Apply:
+    def make_node(self, value: Variable, *sources: Variable) -> Apply:
         return Apply(self, [value, *sources], [value.type.make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
@@ -247,7 +258,7 @@ class Regular(Op):
         return f"Regular{{{self.rule.__name__}}}"
 
 
-def static_shape(sizes: Any) -> tuple[int | None, ...]:
+def static_shape(sizes: Variable) -> tuple[int | None, ...]:
     """What is known of a vector of two sizes."""
     if sizes.owner is not None and isinstance(sizes.owner.op, CSMProperties):
         return tuple(sizes.owner.inputs[0].type.shape)
@@ -255,7 +266,7 @@ def static_shape(sizes: Any) -> tuple[int | None, ...]:
     return (None, None) if entries is None else tuple(known_size(x) for x in entries)
 
 
-def csm_properties(x: TensorLike) -> tuple[Variable, Variable, Variable, Variable]:
+def csm_properties(x: SparseLike) -> Parts:
     """Values, indices, indptr and shape of a sparse matrix, as tensors.
 
     Examples:
@@ -268,8 +279,7 @@ def csm_properties(x: TensorLike) -> tuple[Variable, Variable, Variable, Variabl
     if x.owner is not None and isinstance(x.owner.op, Regular):
         return csm_properties(x.owner.inputs[0])
     if x.owner is not None and isinstance(x.owner.op, CSM):
-        data, indices, indptr, shape = x.owner.inputs
-        return data, indices, indptr, shape
+        return typed("Parts", tuple(x.owner.inputs))
     if isinstance(x, SparseConstant):
         value = x.data
         return (
@@ -284,7 +294,7 @@ def csm_properties(x: TensorLike) -> tuple[Variable, Variable, Variable, Variabl
     return x.parts
 
 
-def csm_data(x: Variable) -> Variable:
+def csm_data(x: SparseLike) -> TensorVariable:
     """The values of a sparse matrix, a vector.
 
     Examples:
@@ -295,7 +305,7 @@ def csm_data(x: Variable) -> Variable:
     return csm_properties(x)[0]
 
 
-def csm_indices(x: Variable) -> Variable:
+def csm_indices(x: SparseLike) -> TensorVariable:
     """The columns of the values of a CSR matrix, the rows of those of a CSC matrix.
 
     Examples:
@@ -306,7 +316,7 @@ def csm_indices(x: Variable) -> Variable:
     return csm_properties(x)[1]
 
 
-def csm_indptr(x: TensorLike) -> Any:
+def csm_indptr(x: SparseLike) -> TensorVariable:
     """Where the rows of a CSR matrix, or the columns of a CSC matrix, begin in its values.
 
     Examples:
@@ -317,7 +327,7 @@ def csm_indptr(x: TensorLike) -> Any:
     return csm_properties(x)[2]
 
 
-def shape(x: Variable) -> Any:
+def shape(x: SparseLike) -> TensorVariable:
     """The shape of a sparse matrix, a vector of two int64.
 
     Examples:
@@ -341,14 +351,14 @@ def majors(x: Variable) -> TensorVariable:
     return pt.searchsorted(pt.cast(indptr, "int64"), at, side="right") - 1
 
 
-def positions(x: Variable) -> tuple[TensorVariable, TensorVariable]:
+def positions(x: SparseLike) -> tuple[TensorVariable, TensorVariable]:
     """Row and column of each value, vectors of int64."""
     x = as_sparse_variable(x)
     minor = pt.cast(csm_indices(x), "int64")
     return (majors(x), minor) if x.type.format == "csr" else (minor, majors(x))
 
 
-def values_at(x: Any, pattern: Any) -> Any:
+def values_at(x: Variable, pattern: Variable) -> TensorVariable:
     """The elements of a sparse matrix, or of a dense one, at the places of another sparse matrix."""
     if is_sparse(x):
         if same_pattern(x, pattern):
@@ -365,7 +375,7 @@ def same_pattern(x: Variable, y: Variable) -> bool:
     return x.type.format == y.type.format and all(m is n for m, n in zip(a[1:3], b[1:3], strict=True))
 
 
-def as_dense(x: Variable) -> TensorVariable:
+def as_dense(x: SparseLike) -> TensorVariable:
     """A sparse matrix as a tensor, whose gradients have values where the matrix has them."""
     x = as_sparse_variable(x)
     rows, columns = positions(x)
@@ -375,6 +385,6 @@ def as_dense(x: Variable) -> TensorVariable:
     return pt.reshape(filled, sizes)
 
 
-def same_places(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+def same_places(g: Variable, sources: Variables, parameter: object) -> list[Variable | None]:
     """Rule of functions that only rearrange the values of a matrix: the cotangent itself."""
     return [in_format(g, x.type.format) for x in sources]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply
 from graphc.graph.op import Op
@@ -13,8 +13,7 @@ from graphc.sparse.basic import as_dense, as_sparse_variable, is_sparse
 from graphc.sparse.type import SparseTensorType
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
     from graphc_runtime.thunk import Register
 
 _COMPARISONS = {
@@ -39,12 +38,12 @@ class Compare(Op):
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    def make_node(self, x: Any, y: Any) -> Apply:
+    def make_node(self, x: SparseLike, y: SparseLike) -> Apply:
         x, y = as_sparse_variable(x), as_sparse_variable(y)
         known = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
         return Apply(self, [x, y], [SparseTensorType(x.type.format, "bool", known).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Matrix], output_storage: Sequence[Register]) -> None:
         x, y = inputs
         if x.shape != y.shape:
             raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")
@@ -55,8 +54,8 @@ class Compare(Op):
         return [[False], [False]]
 
 
-def _comparison(kind: str, words: str) -> Callable[[Any, Any], Any]:
-    def function(x: Any, y: Any) -> Any:
+def _comparison(kind: str, words: str) -> Callable[[MatrixLike, MatrixLike], SparseOrTensor]:
+    def function(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
         if is_sparse(x) and is_sparse(y):
             return Compare(kind)(x, y)
         x, y = (as_dense(v) if is_sparse(v) else v for v in (x, y))

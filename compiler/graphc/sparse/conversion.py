@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,11 +27,12 @@ from graphc.sparse.type import SparseTensorType
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.sparse.like import Matrix, SparseLike
     from graphc.sparse.type import SparseVariable
     from graphc_runtime.thunk import Register
 
 
-def matrix_of(format: str, array: np.ndarray) -> Any:
+def matrix_of(format: str, array: np.ndarray) -> Matrix:
     """SciPy's matrix of a dense one."""
     import scipy.sparse
 
@@ -50,7 +51,7 @@ class SparseFromDense(Op):
     def __init__(self, format: str) -> None:
         self.format = format
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         if x.type.ndim > 2:
             raise TypeError(f"a sparse matrix has at most 2 dimensions, got {x} of type {x.type}")
@@ -89,7 +90,7 @@ def csc_from_dense(x: TensorLike) -> SparseVariable:
     return SparseFromDense("csc")(x)
 
 
-def dense_from_sparse(x: Variable, structured: bool = True) -> TensorVariable:
+def dense_from_sparse(x: SparseLike, structured: bool = True) -> TensorVariable:
     """A sparse matrix as a tensor.
 
     Args:
@@ -106,7 +107,7 @@ def dense_from_sparse(x: Variable, structured: bool = True) -> TensorVariable:
     return as_dense(x) if structured else Regular(_from_dense)(as_dense(x), x)
 
 
-def _from_dense(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+def _from_dense(g: Variable, sources: Variables, parameter: object) -> Maybe:
     return [SparseFromDense(x.type.format)(g) for x in sources]
 
 
@@ -118,7 +119,7 @@ class NotZero(Op):
 
     __props__ = ()
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         outputs = [TensorType(dtype, (None,)).make_variable() for dtype in ("int64", "int32", "int32")]
         return Apply(self, [as_tensor_variable(x) for x in inputs], outputs)
 
@@ -133,7 +134,7 @@ class NotZero(Op):
         return [[False] * 3 for _ in node.inputs]
 
 
-def remove0(x: TensorLike) -> SparseVariable:
+def remove0(x: SparseLike) -> SparseVariable:
     """A sparse matrix without the values that are zero.
 
     Examples:
@@ -147,7 +148,7 @@ def remove0(x: TensorLike) -> SparseVariable:
     return Regular(same_places)(CSM(x.type.format)(data[places], indices, indptr, sizes), x)
 
 
-def square_diagonal(diagonal: object) -> Any:
+def square_diagonal(diagonal: TensorLike) -> SparseVariable:
     """A square matrix of compressed columns with a vector on its diagonal.
 
     Examples:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.public import pt
 from graphc.sparse.arithmetic import structured
@@ -12,6 +12,8 @@ from graphc.sparse.basic import as_sparse_variable
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.sparse.like import SparseLike
+    from graphc.sparse.type import SparseVariable
 
 # Functions that are 0 at 0, by the name of `graphc.tensor`: those of the matrix.
 _OF_ZERO = (
@@ -23,8 +25,8 @@ _OF_VALUES = ("exp", "log", "sigmoid")
 _OF_TWO = {"pow": "pow", "minimum": "minimum", "maximum": "maximum", "add": "add"}
 
 
-def _one(name: str, public: str) -> Callable[[Any], Any]:
-    def function(x: Any) -> Any:
+def _one(name: str, public: str) -> Callable[[SparseLike], SparseVariable]:
+    def function(x: SparseLike) -> SparseVariable:
         return structured(getattr(pt, name), x)
 
     function.__name__ = function.__qualname__ = public
@@ -38,8 +40,8 @@ def _one(name: str, public: str) -> Callable[[Any], Any]:
     return function
 
 
-def _two(name: str) -> Callable[[Any, Any], Any]:
-    def function(x: Any, y: Any) -> Any:
+def _two(name: str) -> Callable[[SparseLike, TensorLike], SparseVariable]:
+    def function(x: SparseLike, y: TensorLike) -> SparseVariable:
         return structured(lambda values: getattr(pt, name)(values, y), x)
 
     function.__name__ = function.__qualname__ = f"structured_{name}"
@@ -53,7 +55,7 @@ def _two(name: str) -> Callable[[Any, Any], Any]:
     return function
 
 
-def conj(x: TensorLike) -> Any:
+def conj(x: SparseLike) -> SparseVariable:
     """The complex conjugate; of real numbers the matrix itself.
 
     Examples:

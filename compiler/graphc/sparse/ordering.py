@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.sparse.basic import (
     Regular,
@@ -14,10 +14,11 @@ from graphc.sparse.conversion import remove0
 from graphc.sparse.structure import gathered
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.sparse.like import SparseLike
+    from graphc.sparse.type import SparseVariable
 
 
-def ensure_sorted_indices(x: TensorLike) -> Any:
+def ensure_sorted_indices(x: SparseLike) -> SparseVariable:
     """A sparse matrix with sorted indices in each row (or column, if compressed by columns).
 
     Examples:
@@ -29,7 +30,7 @@ def ensure_sorted_indices(x: TensorLike) -> Any:
     return Regular(same_places)(gathered("same", [x], x.type.shape), x)
 
 
-def clean(x: TensorLike) -> Any:
+def clean(x: SparseLike) -> SparseVariable:
     """A sparse matrix without zeros among its values, and with sorted indices.
 
     Examples:

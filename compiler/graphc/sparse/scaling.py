@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.public import pt
 from graphc.sparse.arithmetic import along_axes, mul, structured, with_data
@@ -18,10 +17,11 @@ from graphc.sparse.basic import (
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.sparse.like import MatrixLike, SparseLike
+    from graphc.sparse.type import SparseVariable
 
 
-def sp_ones_like(x: Any) -> Any:
+def sp_ones_like(x: SparseLike) -> SparseVariable:
     """Ones at the places of the values.
 
     Examples:
@@ -33,7 +33,7 @@ def sp_ones_like(x: Any) -> Any:
     return structured(pt.ones_like, x)
 
 
-def sp_zeros_like(x: Variable) -> Variable:
+def sp_zeros_like(x: SparseLike) -> SparseVariable:
     """A sparse matrix of the same shape without values.
 
     Examples:
@@ -46,7 +46,7 @@ def sp_zeros_like(x: Variable) -> Variable:
     return CSM(x.type.format)(pt.zeros(0, dtype=x.type.dtype), indices[:0], pt.zeros_like(indptr), sizes)
 
 
-def col_scale(x: Any, s: Any) -> Any:
+def col_scale(x: SparseLike, s: MatrixLike) -> SparseVariable:
     """The columns of a sparse matrix times the elements of a vector.
 
     Examples:
@@ -58,7 +58,7 @@ def col_scale(x: Any, s: Any) -> Any:
     return mul(x, s)
 
 
-def row_scale(x: Variable, s: TensorVariable) -> Variable:
+def row_scale(x: SparseLike, s: TensorLike) -> SparseVariable:
     """The rows of a sparse matrix times the elements of a vector.
 
     Examples:
@@ -70,7 +70,7 @@ def row_scale(x: Variable, s: TensorVariable) -> Variable:
     return mul(x, pt.dimshuffle(s, (0, "x")))
 
 
-def add_s_s_data(x: TensorLike, y: TensorLike) -> Any:
+def add_s_s_data(x: SparseLike, y: SparseLike) -> SparseVariable:
     """The sum of two sparse matrices of one format that have their values at the same places.
 
     Examples:
@@ -85,7 +85,7 @@ def add_s_s_data(x: TensorLike, y: TensorLike) -> Any:
     return with_data(x, csm_data(x) + csm_data(y))
 
 
-def structured_add_s_v(x: TensorLike, v: TensorLike) -> Any:
+def structured_add_s_v(x: SparseLike, v: TensorLike) -> SparseVariable:
     """A vector added to each row of a sparse matrix, where that has values.
 
     Examples:

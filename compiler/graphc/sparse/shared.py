@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.shared import SharedVariable
 from graphc.sparse.type import FORMATS, SparseTensorType, SparseVariable
+
+if TYPE_CHECKING:
+    from graphc.sparse.like import Matrix
 
 
 class SparseTensorSharedVariable(SparseVariable, SharedVariable):
@@ -14,7 +17,7 @@ class SparseTensorSharedVariable(SparseVariable, SharedVariable):
 
 
 def share_matrix(
-    value: Any, name: str | None = None, strict: bool = False, allow_downcast: bool | None = None
+    value: Matrix, name: str | None = None, strict: bool = False, allow_downcast: bool | None = None
 ) -> SparseTensorSharedVariable:
     """A shared variable with a sparse matrix of SciPy as its value; its shape may change.
 

@@ -7,7 +7,7 @@ instead of values (`Places`); the values are taken by compiled code, which is wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,18 +33,25 @@ from graphc.sparse.conversion import csr_from_dense
 from graphc.sparse.type import FORMATS
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike
+    from types import ModuleType
+
+    from graphc.graph.basic import Maybe, Variable, Variables
+    from graphc.graph.tensor.like import DTypeLike, IndexLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
+    from graphc.sparse.type import SparseVariable
     from graphc_runtime.thunk import Register
 
 
-def _part(matrices: list[Any], index: list[Any], given: Any) -> Any:
+def _part(matrices: list[Matrix], index: list[np.ndarray], given: Iterable[tuple[bool, ...]]) -> Matrix:
     """A slice of rows and one of columns; ``given`` says which of start, stop and step there are."""
     left = iter(index)
-    return matrices[0][tuple(slice(*[int(next(left)) if has else None for has in axis]) for axis in given)]
+    rows, columns = (slice(*[int(next(left)) if has else None for has in axis]) for axis in given)
+    return matrices[0][rows, columns]
 
 
 # What `Places` can do, on SciPy's matrices of positions: (matrices, index arrays, parameter) -> matrix.
-_KINDS: dict[str, Callable[[list[Any], list[Any], Any], Any]] = {
+_KINDS: dict[str, Callable[[list[Matrix], list[np.ndarray], Any], Matrix]] = {
     "rows": lambda matrices, index, _: matrices[0][index[0]],
     "part": _part,
     "hstack": lambda matrices, index, _: _scipy().hstack(matrices),
@@ -54,13 +61,13 @@ _KINDS: dict[str, Callable[[list[Any], list[Any], Any], Any]] = {
 }
 
 
-def _scipy() -> Any:
+def _scipy() -> ModuleType:
     import scipy.sparse
 
     return scipy.sparse
 
 
-def _of_positions(formats: Sequence[str], arrays: Sequence[Any]) -> list[Any]:
+def _of_positions(formats: Sequence[str], arrays: Sequence[np.ndarray]) -> list[Matrix]:
     """Matrices whose values count from 1 on; arrays are indices, indptr and shape of each."""
     matrices, count = [], 0
     for k, format in enumerate(formats):
@@ -86,15 +93,15 @@ class Places(Op):
 
     __props__ = ("kind", "formats", "format", "parameter")
 
-    def __init__(self, kind: str, formats: tuple[str, ...], format: str, parameter: Any = None) -> None:
+    def __init__(self, kind: str, formats: tuple[str, ...], format: str, parameter: Hashable = None) -> None:
         self.kind, self.formats, self.format, self.parameter = kind, formats, format, parameter
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         kinds = [("int64", (None,)), ("int32", (None,)), ("int32", (None,)), ("int64", (2,))]
         outputs = [TensorType(dtype, sizes).make_variable() for dtype, sizes in kinds]
         return Apply(self, [as_tensor_variable(x) for x in inputs], outputs)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         count = 3 * len(self.formats)
         matrices = _of_positions(self.formats, inputs[:count])
         found = _KINDS[self.kind](matrices, list(inputs[count:]), self.parameter).asformat(self.format)
@@ -109,12 +116,12 @@ class Places(Op):
 
 def gathered(
     kind: str,
-    matrices: Sequence[Any],
+    matrices: Sequence[SparseVariable],
     known: Sequence[int | None],
-    index: Sequence[Any] = (),
+    index: Sequence[TensorVariable] = (),
     format: str | None = None,
-    parameter: Any = None,
-) -> Any:
+    parameter: Hashable = None,
+) -> SparseVariable:
     """A sparse variable that `Places` describes.
 
     Args:
@@ -141,7 +148,7 @@ def gathered(
 # -- indexing ------------------------------------------------------------------------------------------------
 
 
-def get_item_list(x: Any, index: Any) -> Any:
+def get_item_list(x: SparseLike, index: TensorLike) -> SparseVariable:
     """Rows of a sparse matrix by a vector of integers, as ``x[index]``.
 
     Examples:
@@ -160,7 +167,7 @@ def get_item_list(x: Any, index: Any) -> Any:
     return Regular(_rows_added)(made, x, rows)
 
 
-def _selection(format: str, values: Any, at: Any, size: Any) -> Any:
+def _selection(format: str, values: Variable, at: Variable, size: Variable) -> SparseVariable:
     """A sparse matrix with one value in each row (csr) or column (csc), at given positions.
 
     Args:
@@ -175,13 +182,13 @@ def _selection(format: str, values: Any, at: Any, size: Any) -> Any:
     return CSM(format)(values, at, pt.arange(count + 1), sizes)
 
 
-def _rows_added(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+def _rows_added(g: Variable, sources: Variables, parameter: object) -> Maybe:
     x, rows = sources
     ones = pt.ones(rows.shape, dtype=g.type.dtype)
     return [in_format(true_dot(_selection("csc", ones, rows, size_along(x, 0)), g), x.type.format), None]
 
 
-def _elements_added(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+def _elements_added(g: Variable, sources: Variables, parameter: object) -> Maybe:
     x, *at = sources
     values = pt.flatten(g)
     rows = _selection("csc", values, at[0], size_along(x, 0))
@@ -189,7 +196,7 @@ def _elements_added(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]
     return [in_format(true_dot(rows, columns), x.type.format), None, None]
 
 
-def get_item_2d(x: Any, index: Any) -> Any:
+def get_item_2d(x: SparseLike, index: IndexLike) -> SparseVariable:
     """A part of a sparse matrix by a slice (or integer, which keeps its axis) for one or both axes.
 
     Examples:
@@ -201,7 +208,7 @@ def get_item_2d(x: Any, index: Any) -> Any:
     entries = list(index) if isinstance(index, tuple | list) else [index]
     if len(entries) > 2:
         raise IndexError(f"a sparse matrix has 2 axes, got {len(entries)} indices")
-    bounds: list[Any] = []
+    bounds: list[TensorVariable] = []
     given: list[tuple[bool, ...]] = []
     known: list[int | None] = []
     for axis, entry in enumerate([*entries, *[slice(None)] * (2 - len(entries))]):
@@ -216,14 +223,14 @@ def get_item_2d(x: Any, index: Any) -> Any:
     return gathered("part", [x], known, bounds, parameter=tuple(given))
 
 
-def _length(size: int | None, ends: Sequence[Any]) -> int | None:
+def _length(size: int | None, ends: Sequence[TensorLike | None]) -> int | None:
     """The static number of elements of a slice with integers as its ends."""
     if size is None or not all(end is None or isinstance(end, int | np.integer) for end in ends):
         return None
     return len(range(*slice(*ends).indices(size)))
 
 
-def _scalar(x: Any) -> Any:
+def _scalar(x: IndexLike) -> TensorVariable:
     x = as_tensor_variable(x)
     if x.type.ndim or x.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"an index of a sparse matrix must be an integer, got {x} of type {x.type}")
@@ -242,11 +249,11 @@ class Positions(Op):
     def __init__(self, format: str) -> None:
         self.format = format
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         variables = [as_tensor_variable(x) for x in inputs]
         return Apply(self, variables, [TensorType("int64", variables[-1].type.shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         (matrix,) = _of_positions([self.format], inputs[:3])
         rows, columns = inputs[3:]
         if rows.shape != columns.shape:
@@ -258,7 +265,7 @@ class Positions(Op):
         return [[False] for _ in node.inputs]
 
 
-def get_item_2lists(x: Any, ind1: Any, ind2: Any) -> Any:
+def get_item_2lists(x: SparseLike, ind1: TensorLike, ind2: TensorLike) -> TensorVariable:
     """Elements of a sparse matrix by two vectors of integers, a dense vector: ``x[ind1, ind2]``.
 
     Examples:
@@ -276,7 +283,7 @@ def get_item_2lists(x: Any, ind1: Any, ind2: Any) -> Any:
     return Regular(_elements_added)(pt.concatenate([nothing, csm_data(x)])[places], x, *at)
 
 
-def get_item_scalar(x: Any, index: Any) -> Any:
+def get_item_scalar(x: SparseLike, index: tuple[TensorLike, TensorLike]) -> TensorVariable:
     """One element of a sparse matrix, a 0-d tensor: ``x[row, column]``.
 
     Examples:
@@ -288,7 +295,7 @@ def get_item_scalar(x: Any, index: Any) -> Any:
     return get_item_2lists(x, _scalar(row), _scalar(column))
 
 
-def get_item(x: Any, index: Any) -> Any:
+def get_item(x: SparseLike, index: IndexLike) -> SparseOrTensor:
     """``x[index]``: an element, elements, rows, or a part of a sparse matrix.
 
     Examples:
@@ -297,36 +304,40 @@ def get_item(x: Any, index: Any) -> Any:
         2.0
     """
     entries = index if isinstance(index, tuple) else (index,)
-    ranks = [None if isinstance(entry, slice) else as_tensor_variable(entry).type.ndim for entry in entries]
+    given = [None if isinstance(entry, slice) else as_tensor_variable(entry) for entry in entries]
+    ranks = [None if entry is None else entry.type.ndim for entry in given]
+    at = [entry for entry in given if entry is not None]
     if ranks == [0, 0]:
-        return get_item_scalar(x, entries)
+        return get_item_scalar(x, (at[0], at[1]))
     if ranks == [1, 1]:
-        return get_item_2lists(x, *entries)
+        return get_item_2lists(x, *at)
     if ranks == [1]:
-        return get_item_list(x, entries[0])
+        return get_item_list(x, at[0])
     return get_item_2d(x, entries)
 
 
 # -- stacking ------------------------------------------------------------------------------------------------
 
 
-def _stacked(blocks: Any, axis: int, format: str | None, dtype: Any, what: str) -> Any:
+def _stacked(
+    blocks: Iterable[SparseLike], axis: int, format: str | None, dtype: DTypeLike | None, what: str
+) -> SparseVariable:
     matrices = [as_sparse_variable(x) for x in blocks]
     if not matrices:
         raise ValueError(f"{what} takes at least one sparse matrix")
     matrices = [x.astype(dtype) for x in matrices] if dtype else matrices
-    other = {x.type.shape[1 - axis] for x in matrices} - {None}
+    other = {n for x in matrices if (n := x.type.shape[1 - axis]) is not None}
     if len(other) > 1:
         raise ValueError(f"{what}: sizes {', '.join(map(str, sorted(other)))} of axis {1 - axis} differ")
-    along = [x.type.shape[axis] for x in matrices]
+    along = [n for x in matrices if (n := x.type.shape[axis]) is not None]
     known: list[int | None] = [None, None]
-    known[axis] = None if None in along else sum(along)
+    known[axis] = sum(along) if len(along) == len(matrices) else None
     known[1 - axis] = next(iter(other), None)
     made = gathered(what, matrices, known, format=format or "csc")
     return Regular(_blocks, (axis,))(made, *matrices)
 
 
-def _blocks(g: Any, sources: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
+def _blocks(g: Variable, sources: Variables, axes: tuple[int, ...]) -> Maybe:
     """The part of a cotangent that belongs to each of some matrices, which follow each other along axes."""
     parts, start = [], [pt.constant(np.int64(0))] * 2
     for x in sources:
@@ -337,7 +348,9 @@ def _blocks(g: Any, sources: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
     return parts
 
 
-def hstack(blocks: Any, format: str | None = None, dtype: DTypeLike | None = None) -> Any:
+def hstack(
+    blocks: Iterable[SparseLike], format: str | None = None, dtype: DTypeLike | None = None
+) -> SparseVariable:
     """Sparse matrices next to each other.
 
     Args:
@@ -353,7 +366,9 @@ def hstack(blocks: Any, format: str | None = None, dtype: DTypeLike | None = Non
     return _stacked(blocks, 1, format, dtype, "hstack")
 
 
-def vstack(blocks: Any, format: str | None = None, dtype: DTypeLike | None = None) -> Any:
+def vstack(
+    blocks: Iterable[SparseLike], format: str | None = None, dtype: DTypeLike | None = None
+) -> SparseVariable:
     """Sparse matrices one below the other; arguments as `hstack`.
 
     Examples:
@@ -365,7 +380,7 @@ def vstack(blocks: Any, format: str | None = None, dtype: DTypeLike | None = Non
     return _stacked(blocks, 0, format, dtype, "vstack")
 
 
-def block_diag(*matrices: Any, format: str = "csc") -> Any:
+def block_diag(*matrices: MatrixLike, format: str = "csc") -> SparseVariable:
     """A sparse matrix with matrices (sparse or dense) along its diagonal.
 
     Examples:
@@ -376,8 +391,7 @@ def block_diag(*matrices: Any, format: str = "csc") -> Any:
     """
     if not matrices:
         raise ValueError("block_diag takes at least one matrix")
-    blocks = [x if is_sparse(x) else csr_from_dense(x) for x in matrices]
-    blocks = [as_sparse_variable(x) for x in blocks]
+    blocks = [as_sparse_variable(x if is_sparse(x) else csr_from_dense(x)) for x in matrices]
     columns = list(zip(*(x.type.shape for x in blocks), strict=True))
     known = [None if None in sizes else sum(sizes) for sizes in columns]
     return Regular(_blocks, (0, 1))(gathered("block_diag", blocks, known, format=format), *blocks)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.ops.axes import normalize_axis
@@ -12,11 +11,12 @@ from graphc.sparse.basic import CSM, Regular, as_sparse_variable, csm_data, posi
 from graphc.sparse.conversion import SparseFromDense
 
 if TYPE_CHECKING:
-    from graphc.graph.basic import Variable
+    from graphc.graph.basic import Maybe, Variable, Variables
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.sparse.like import SparseLike
 
 
-def sp_sum(x: Variable, axis: int | None = None, sparse_grad: bool = True) -> TensorVariable:
+def sp_sum(x: SparseLike, axis: int | None = None, sparse_grad: bool = True) -> TensorVariable:
     """Sums of a sparse matrix: of all elements, or along an axis, a vector.
 
     Args:
@@ -40,14 +40,14 @@ def sp_sum(x: Variable, axis: int | None = None, sparse_grad: bool = True) -> Te
     return total if sparse_grad else Regular(_of_all, kept)(total, x)
 
 
-def _of_all(g: Variable, sources: Sequence[Variable], kept: int | None) -> list[object]:
+def _of_all(g: Variable, sources: Variables, kept: int | None) -> Maybe:
     """Every element has the cotangent of the sum that it is part of; ``kept`` is the axis of the sums."""
     (x,) = sources
     along = g if kept is None else pt.dimshuffle(g, (0, "x") if kept == 0 else ("x", 0))
     return [SparseFromDense(x.type.format)(pt.alloc(along, size_along(x, 0), size_along(x, 1)))]
 
 
-def diag(x: Variable) -> TensorVariable:
+def diag(x: SparseLike) -> TensorVariable:
     """The main diagonal of a sparse matrix, a vector. Its gradient has values on the whole diagonal.
 
     Examples:
@@ -64,7 +64,7 @@ def diag(x: Variable) -> TensorVariable:
     return Regular(_on_diagonal)(found, x)
 
 
-def _on_diagonal(g: Variable, sources: Sequence[Variable], parameter: object) -> list[object]:
+def _on_diagonal(g: Variable, sources: Variables, parameter: object) -> Maybe:
     (x,) = sources
     sizes = [size_along(x, 0), size_along(x, 1)]
     starts = pt.minimum(pt.arange(sizes[x.type.format == "csc"] + 1), g.shape[0])

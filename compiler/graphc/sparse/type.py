@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +15,14 @@ from graphc.graph.type import Type
 from graphc.public import sparse
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    import numpy.typing as npt
+
+    from graphc.graph.tensor.like import DTypeLike, IndexLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.sparse.like import Matrix, MatrixLike, SparseOrTensor
+
+    # Values, indices, indptr and shape.
+    Parts = tuple[TensorVariable, TensorVariable, TensorVariable, TensorVariable]
 
 FORMATS = ("csr", "csc")
 # What inputs may have besides: operations convert them to compressed rows.
@@ -32,11 +38,14 @@ class SparseVariable(Variable):
         (True, 'csr', 2)
     """
 
+    if TYPE_CHECKING:
+        type: SparseTensorType
+
     # NumPy arrays leave operators to this class.
     __array_priority__ = 100
     __array_ufunc__ = None
     # Its arrays as tensors, once somebody asked for them.
-    parts: Any = None
+    parts: Parts | None = None
 
     @property
     def dtype(self) -> str:
@@ -51,18 +60,18 @@ class SparseVariable(Variable):
         return 2
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> TensorVariable:
         return sparse.shape(self)
 
     @property
-    def T(self) -> Variable:
+    def T(self) -> SparseVariable:
         return sparse.transpose(self)
 
     @property
-    def data(self) -> Any:
+    def data(self) -> TensorVariable | Matrix:
         return sparse.csm_data(self)
 
-    def transpose(self) -> Any:
+    def transpose(self) -> SparseVariable:
         return self.T
 
     def toarray(self) -> TensorVariable:
@@ -71,74 +80,74 @@ class SparseVariable(Variable):
     def sum(self, axis: int | None = None) -> TensorVariable:
         return sparse.sp_sum(self, axis)
 
-    def zeros_like(self) -> Any:
+    def zeros_like(self) -> SparseVariable:
         return sparse.sp_zeros_like(self)
 
-    def ones_like(self) -> Any:
+    def ones_like(self) -> SparseVariable:
         return sparse.sp_ones_like(self)
 
     def astype(self, dtype: DTypeLike) -> SparseVariable:
         return sparse.cast(self, dtype)
 
-    def copy(self, name: str | None = None) -> Any:
-        copied = sparse.structured_add(self, 0)
+    def copy(self, name: str | None = None) -> SparseVariable:
+        copied: SparseVariable = sparse.structured_add(self, 0)
         copied.name = name
         return copied
 
     @property
-    def size(self) -> Any:
+    def size(self) -> TensorVariable:
         """How many values are stored, as of SciPy's matrices."""
         return sparse.csm_data(self).shape[0]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: IndexLike) -> SparseOrTensor:
         return sparse.get_item(self, index)
 
-    def __lt__(self, other: TensorLike) -> Any:
+    def __lt__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.lt(self, other)
 
-    def __le__(self, other: TensorLike) -> Any:
+    def __le__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.le(self, other)
 
-    def __gt__(self, other: TensorLike) -> Any:
+    def __gt__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.gt(self, other)
 
-    def __ge__(self, other: TensorLike) -> Any:
+    def __ge__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.ge(self, other)
 
-    def __add__(self, other: TensorLike) -> Any:
+    def __add__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.add(self, other)
 
-    def __radd__(self, other: TensorLike) -> Any:
+    def __radd__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.add(other, self)
 
-    def __sub__(self, other: TensorLike) -> Any:
+    def __sub__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.sub(self, other)
 
-    def __rsub__(self, other: TensorLike) -> Any:
+    def __rsub__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.sub(other, self)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> SparseVariable:
         return sparse.neg(self)
 
-    def __mul__(self, other: TensorLike) -> Any:
+    def __mul__(self, other: MatrixLike) -> SparseVariable:
         return sparse.mul(self, other)
 
-    def __rmul__(self, other: TensorLike) -> Any:
+    def __rmul__(self, other: MatrixLike) -> SparseVariable:
         return sparse.mul(other, self)
 
-    def __matmul__(self, other: TensorLike) -> TensorVariable:
+    def __matmul__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.dot(self, other)
 
-    def __rmatmul__(self, other: TensorLike) -> Any:
+    def __rmatmul__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.dot(other, self)
 
-    def dot(self, other: TensorLike) -> Any:
+    def dot(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.dot(self, other)
 
-    def __dot__(self, other: TensorLike) -> Any:
+    def __dot__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.dot(self, other)
 
-    def __rdot__(self, other: TensorLike) -> Any:
+    def __rdot__(self, other: MatrixLike) -> SparseOrTensor:
         return sparse.dot(other, self)
 
 
@@ -158,15 +167,15 @@ _ON_DENSE = (
 ).split()
 
 
-def _on_values(function: str) -> Any:
-    def method(self: SparseVariable) -> Any:
+def _on_values(function: str) -> Callable[[SparseVariable], SparseVariable]:
+    def method(self: SparseVariable) -> SparseVariable:
         return getattr(sparse, function)(self)
 
     return method
 
 
-def _on_dense(name: str) -> Any:
-    def method(self: SparseVariable, *args: object, **kwargs: object) -> Any:
+def _on_dense(name: str) -> Callable[..., Variable | Sequence[Variable]]:
+    def method(self: SparseVariable, *args: object, **kwargs: object) -> Variable | Sequence[Variable]:
         warnings.warn(
             f"{self} is converted to dense for {name.strip('_')}, which takes the memory of all elements; "
             "use toarray() to say so, or a function of graphc.sparse that works on the values",
@@ -228,6 +237,11 @@ class SparseTensorType(Type):
     is_taken_apart = True
     ndim = 2
 
+    if TYPE_CHECKING:
+
+        def make_variable(self, name: str | None = None) -> SparseVariable: ...
+        def __call__(self, name: str | None = None) -> SparseVariable: ...
+
     def __init__(
         self,
         format: str,
@@ -248,14 +262,18 @@ class SparseTensorType(Type):
             raise ValueError(f"a sparse matrix has two sizes, got {self.shape}")
 
     def clone(
-        self, format: Any = None, dtype: DTypeLike | None = None, shape: Any = None, **kwargs: object
-    ) -> Type:
+        self,
+        format: str | None = None,
+        dtype: DTypeLike | None = None,
+        shape: Iterable[int | None] | None = None,
+        **kwargs: object,
+    ) -> SparseTensorType:
         """The type with another format, dtype or shape."""
         return SparseTensorType(
             format or self.format, dtype or self.dtype, self.shape if shape is None else shape
         )
 
-    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> Matrix:
         """A SciPy matrix of this format and dtype, with sorted columns and no duplicates.
 
         Args:
@@ -295,7 +313,7 @@ class SparseTensorType(Type):
             value.sum_duplicates()
         return value
 
-    def _from_dense(self, value: Any) -> Any:
+    def _from_dense(self, value: npt.ArrayLike) -> Matrix:
         """The matrix of an array, which SciPy makes."""
         import scipy.sparse
 
@@ -314,15 +332,15 @@ class SparseTensorType(Type):
         made: Variable = getattr(sparse, f"{self.format}_from_dense")(var)
         return made if self == made.type or self.is_super(made.type) else None
 
-    def values_eq(self, a: object, b: object) -> bool:
+    def values_eq(self, a: Matrix, b: Matrix) -> bool:
         """Whether two matrices have the same values at the same places."""
         return self._same(a, b, np.array_equal)
 
-    def values_eq_approx(self, a: TensorLike, b: TensorLike) -> bool:
+    def values_eq_approx(self, a: Matrix, b: Matrix) -> bool:
         """Whether two matrices have nearly the same values at the same places."""
         return self._same(a, b, lambda x, y: np.allclose(x, y, equal_nan=True))
 
-    def _same(self, a: Any, b: Any, values: Any) -> bool:
+    def _same(self, a: Matrix, b: Matrix, values: Callable[[np.ndarray, np.ndarray], bool]) -> bool:
         return (
             a.shape == b.shape
             and a.format == b.format

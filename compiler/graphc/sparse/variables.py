@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from graphc.config import config
-from graphc.graph.basic import Variable
 from graphc.sparse.basic import CSM
 from graphc.sparse.type import SparseTensorType
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.sparse.type import SparseVariable
 
 
-def matrix(format: str, name: str | None = None, dtype: Any = None, shape: Any = None) -> Any:
+def matrix(
+    format: str,
+    name: str | None = None,
+    dtype: DTypeLike | None = None,
+    shape: Iterable[int | None] | None = None,
+) -> SparseVariable:
     """An input variable: a sparse matrix.
 
     Args:
@@ -35,7 +40,9 @@ def matrix(format: str, name: str | None = None, dtype: Any = None, shape: Any =
     return SparseTensorType(format, dtype or config.floatX, shape)(name)
 
 
-def csr_matrix(name: str | None = None, dtype: DTypeLike | None = None, shape: object = None) -> Variable:
+def csr_matrix(
+    name: str | None = None, dtype: DTypeLike | None = None, shape: Iterable[int | None] | None = None
+) -> SparseVariable:
     """An input variable: a matrix of compressed rows; arguments as `matrix`.
 
     Examples:
@@ -48,7 +55,9 @@ def csr_matrix(name: str | None = None, dtype: DTypeLike | None = None, shape: o
     return matrix("csr", name, dtype, shape)
 
 
-def csc_matrix(name: str | None = None, dtype: DTypeLike | None = None, shape: object = None) -> Variable:
+def csc_matrix(
+    name: str | None = None, dtype: DTypeLike | None = None, shape: Iterable[int | None] | None = None
+) -> SparseVariable:
     """An input variable: a matrix of compressed columns; arguments as `matrix`.
 
     Examples:
@@ -61,7 +70,7 @@ def csc_matrix(name: str | None = None, dtype: DTypeLike | None = None, shape: o
     return matrix("csc", name, dtype, shape)
 
 
-def CSR(data: TensorVariable, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> Variable:
+def CSR(data: TensorLike, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> SparseVariable:
     """The matrix of compressed rows with these values, columns, starts of rows, and shape.
 
     Examples:
@@ -72,7 +81,7 @@ def CSR(data: TensorVariable, indices: TensorLike, indptr: TensorLike, shape: Si
     return CSM("csr")(data, indices, indptr, shape)
 
 
-def CSC(data: TensorVariable, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> Variable:
+def CSC(data: TensorLike, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> SparseVariable:
     """The matrix of compressed columns with these values, rows, starts of columns, and shape.
 
     Examples:

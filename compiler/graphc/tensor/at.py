@@ -14,9 +14,8 @@ from graphc.public import pt
 from graphc.tensor.indexing import TakeLens, inc_subtensor, lenses_below, set_subtensor
 
 if TYPE_CHECKING:
-    from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import IndexLike, TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.graph.tensor.variable import TensorOperators, TensorVariable
 
 __all__ = ["At", "max_subtensor", "min_subtensor", "mul_subtensor"]
 
@@ -101,7 +100,7 @@ class At:
         array([0., 5., 0.])
     """
 
-    def __init__(self, x: Variable, index: IndexLike = None) -> None:
+    def __init__(self, x: TensorOperators, index: IndexLike = None) -> None:
         self._x = x
         self._index = index
 

@@ -15,6 +15,7 @@ from graphc.graph.tensor.convert import (
     as_tensor_variable,
     get_underlying_scalar_constant_value,
 )
+from graphc.graph.tensor.variable import TensorVariable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of, vector_entries
 from graphc.public import pt
@@ -22,7 +23,6 @@ from graphc.raise_op import Assert
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "atleast_Nd",
@@ -169,7 +169,7 @@ def unpack(
     front, _ = _kept(keep_axes, x.type.ndim)
     result, start = [], pt.constant(np.int64(0))
     for shape in packed_shapes:
-        if isinstance(shape, Variable) and shape.type.ndim == 1:
+        if isinstance(shape, TensorVariable) and shape.type.ndim == 1:
             sizes = [shape[i] for i in range(get_vector_length(shape))]
         else:
             given = np.atleast_1d(shape) if isinstance(shape, np.ndarray) else shape

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pytensor.graph.basic import Apply
@@ -18,7 +18,7 @@ from graphc.interop.pytensor.stable import negative, product, quotient, summed, 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.basic import Variable
     from graphc.interop.pytensor.convert import Result
 
 # Scalar ops of PyTensor and the functions of the same meaning.
@@ -107,18 +107,18 @@ def _promoted(name: str, inputs: Values, dtype: str) -> Values:
     ]
 
 
-def _clip(inputs: Values, dtype: str) -> Any:
+def _clip(inputs: Values, dtype: str) -> Variable:
     """NaN bounds let values through, and the lower bound wins, as in PyTensor's code."""
     x, low, high = (pt.cast(value, dtype) for value in inputs)
     return pt.switch(pt.lt(x, low), low, pt.switch(pt.gt(x, high), high, x))
 
 
-def _times_but_zeros(inputs: Values, dtype: str) -> Any:
+def _times_but_zeros(inputs: Values, dtype: str) -> Variable:
     x, y = (pt.cast(value, dtype) for value in inputs)
     return pt.switch(pt.eq(x, 0), y, pt.switch(pt.eq(y, 0), x, x * y))
 
 
-def _difference(inputs: Values, dtype: str) -> Any:
+def _difference(inputs: Values, dtype: str) -> Variable:
     x, y = (pt.cast(value, dtype) for value in inputs)
     return total([(x, 1), (y, -1)])
 
@@ -161,7 +161,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if name in ("Add", "Mul"):
         kept = accumulated if accumulated.startswith("complex") else dtype
 
-        def reduced(v: TensorLike) -> Any:
+        def reduced(v: Variable) -> Variable:
             return (pt.sum if name == "Add" else pt.prod)(v, axis=axis, dtype=kept, acc_dtype=accumulated)
 
         axes = tuple(i % x.type.ndim for i in axis) if x.type.ndim else ()

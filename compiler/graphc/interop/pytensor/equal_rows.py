@@ -7,7 +7,7 @@ PyTensor's batches of ops that take sizes have a row of sizes for each element, 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from graphc.ops.subtensor import Subtensor
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
+    from graphc_runtime.thunk import Register
 
 # Deeper expressions are not looked into.
 _DEPTH = 16
@@ -31,32 +32,33 @@ _STEPS = 4
 _OF_SIZES, _LITERAL = (Elementwise, Subtensor, DimShuffle, BroadcastTo, MakeVector), 16
 
 
-def element(x: object, batch: int) -> Any:
+def element(x: Variable, batch: int) -> Variable:
     """One element of a batch with this many axes, if all are equal; else the batch."""
     found = x
     for _ in range(batch):
-        found = equal_row(found)
-        if found is None:
+        row = equal_row(found)
+        if row is None:
             return x
+        found = row
     return found
 
 
-def equal_row(x: Any, depth: int = _DEPTH) -> Any:
+def equal_row(x: Variable, depth: int = _DEPTH) -> Variable | None:
     """One row of a variable whose rows, along its first axis, all are equal; None if that is not known.
 
     Rows of constants are constants, so that sizes which are computed from them are known.
     """
     if isinstance(x, Constant):
         return pt.constant(x.data[0]) if x.data.size and (x.data == x.data[:1]).all() else None
-    found = _computed(x, depth) if x.owner is not None and depth else None
+    found = _computed(x, x.owner, depth) if x.owner is not None and depth else None
     if found is None and x.type.shape[0] == 1:
         found = pt.dimshuffle(x, list(range(1, x.type.ndim)))
-    return None if found is None else _known(found)
+    return None if found is None else settled(found)
 
 
-def _computed(x: Any, depth: int) -> Any:
+def _computed(x: Variable, node: Apply, depth: int) -> Variable | None:
     """The row by what computes the variable."""
-    node, found = x.owner, None
+    found: Variable | None = None
     if isinstance(node.op, BroadcastTo):
         found = _of_broadcast(node, depth - 1)
     elif isinstance(node.op, Subtensor) and node.op.idx_list[0] == FULL:
@@ -67,26 +69,21 @@ def _computed(x: Any, depth: int) -> Any:
         order = [axis if axis == "x" else int(axis) - 1 for axis in node.op.new_order[1:]]
         found = None if row is None else pt.dimshuffle(row, order)
     elif isinstance(node.op, Elementwise):
-        rows = [equal_row(v, depth - 1) for v in node.inputs]
-        if all(row is not None for row in rows):
+        rows = [row for v in node.inputs if (row := equal_row(v, depth - 1)) is not None]
+        if len(rows) == len(node.inputs):
             found = node.op.apply(rows, x.type.numpy_dtype).outputs[0]
     elif isinstance(node.op, SpecifyShape):
         found = equal_row(node.inputs[0], depth - 1)
     return found
 
 
-def _of_broadcast(node: Apply, depth: int) -> Any:
-    x: Any = node.inputs[0]
-    sizes = node.inputs[2:]
+def _of_broadcast(node: Apply, depth: int) -> Variable | None:
+    x, sizes = node.inputs[0], node.inputs[2:]
     row = equal_row(x, depth) if x.type.ndim > len(sizes) else x
     return None if row is None else BroadcastTo()(row, *sizes)
 
 
-def _known(x: Any) -> Any:
-    return settled(x)
-
-
-def settled(x: Variable, depth: int = _STEPS) -> Any:
+def settled(x: Variable, depth: int = _STEPS) -> Variable:
     """A variable that is computed from constants and static sizes as a constant; others as they are."""
     node = x.owner
     if node is None or not depth:
@@ -99,8 +96,9 @@ def settled(x: Variable, depth: int = _STEPS) -> Any:
     if not isinstance(node.op, _OF_SIZES) or None in x.type.shape or math.prod(x.type.shape) > _LITERAL:
         return x
     inputs = [settled(v, depth - 1) for v in node.inputs]
-    if not all(isinstance(v, Constant) for v in inputs):
+    values = [v.data for v in inputs if isinstance(v, Constant)]
+    if len(values) < len(inputs):
         return x
-    cell: list[Variable | None] = [None]
-    node.op.perform(node, [v.data for v in inputs], [cell])
+    cell: Register = [None]
+    node.op.perform(node, values, [cell])
     return pt.constant(np.asarray(cell[0], x.type.numpy_dtype))

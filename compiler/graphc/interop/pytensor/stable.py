@@ -17,9 +17,9 @@ All differ from NumPy where an infinity or a NaN cancels; PyTensor's rewrites do
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -32,16 +32,15 @@ from graphc.ops.reshape import BroadcastTo
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
 
 # Longer sums and products are taken as they stand.
 _MOST_TERMS, _MOST_FACTORS = 8, 24
 
-Term = tuple[Any, int]  # a variable, and 1 or -1: added or subtracted, multiplied or divided by
+# A variable, and 1 or -1: added or subtracted, multiplied or divided by.
+Term: TypeAlias = "tuple[Variable, int]"
 
 
-def product(factors: list[Any]) -> Any:
+def product(factors: list[Variable]) -> Variable:
     """The product of tensors of one dtype."""
     for i, factor in enumerate(factors):
         if len(factors) > 1 and _number(factor) == 1 and all(n == 1 for n in factor.type.shape):
@@ -53,7 +52,7 @@ def product(factors: list[Any]) -> Any:
     return _ratio([(factor, 1) for factor in factors])
 
 
-def quotient(x: object, y: object) -> Any:
+def quotient(x: Variable, y: Variable) -> Variable:
     """``x / y`` of tensors of one dtype."""
     found = _masked(x)
     if found is None:
@@ -62,7 +61,7 @@ def quotient(x: object, y: object) -> Any:
     return _switch(condition, quotient(kept, y), first)
 
 
-def negative(x: object) -> Any:
+def negative(x: Variable) -> Variable:
     """``-x``."""
     found = _masked(x)
     if found is None:
@@ -71,7 +70,7 @@ def negative(x: object) -> Any:
     return _switch(condition, pt.neg(kept), first)
 
 
-def total(terms: list[Term]) -> Any:
+def total(terms: list[Term]) -> Variable:
     """The sum of tensors of one dtype, some of them negated."""
     plain = _sum(terms)
     if plain.type.numpy_dtype.kind != "f":
@@ -83,7 +82,7 @@ def total(terms: list[Term]) -> Any:
     return _in_shape_of(plain, _sum(kept) if kept else _constant(0, plain))
 
 
-def summed(x: TensorVariable, axes: tuple[int, ...], reduce_sum: Callable[[Any], Any]) -> Any:
+def summed(x: Variable, axes: tuple[int, ...], reduce_sum: Callable[[Variable], Variable]) -> Variable:
     """The sum of a tensor of floats along axes.
 
     Args:
@@ -105,7 +104,7 @@ def summed(x: TensorVariable, axes: tuple[int, ...], reduce_sum: Callable[[Any],
     return _quotient([(total, 1), *common])
 
 
-def _outside(v: Any, power: int, axes: tuple[int, ...]) -> Any:
+def _outside(v: Variable, power: int, axes: tuple[int, ...]) -> Variable | None:
     """A factor of all terms of a sum as one of the sum, None if it stays inside."""
     if power > 0 and not _is_mask(v):
         return None
@@ -113,9 +112,10 @@ def _outside(v: Any, power: int, axes: tuple[int, ...]) -> Any:
         return pt.dimshuffle(v, [axis for axis in range(v.type.ndim) if axis not in axes])
     if power < 0 or axes != tuple(range(len(axes))):
         return None
+    row: Variable | None = v
     for _ in axes:
-        v = None if v is None else equal_row(v)
-    return v
+        row = None if row is None else equal_row(row)
+    return row
 
 
 def _is_mask(v: Variable) -> bool:
@@ -127,7 +127,7 @@ def _is_mask(v: Variable) -> bool:
     return False
 
 
-def _ratio(factors: list[Term]) -> Any:
+def _ratio(factors: list[Term]) -> Variable:
     plain = _quotient(factors)
     if plain.type.numpy_dtype.kind != "f":
         return plain
@@ -155,23 +155,23 @@ def _distributed(factors: list[Term]) -> list[Term] | None:
     return None
 
 
-def _constant(number: float, like: Any) -> Any:
+def _constant(number: float, like: Variable) -> Variable:
     return pt.constant(np.full([1] * like.type.ndim, number, like.type.dtype))
 
 
-def _in_shape_of(plain: Any, made: Any) -> Any:
+def _in_shape_of(plain: Variable, made: Variable) -> Variable:
     made = pt.cast(made, plain.type.dtype)
     if made.type.shape == plain.type.shape:
         return made
     return pt.broadcast_to(made, [plain.shape[axis] for axis in range(plain.type.ndim)])
 
 
-def _switch(condition: TensorLike, kept: Any, first: bool) -> Any:
+def _switch(condition: Variable, kept: Variable, first: bool) -> Variable:
     zero = pt.constant(np.zeros((), kept.type.dtype))
     return pt.switch(condition, kept, zero) if first else pt.switch(condition, zero, kept)
 
 
-def _masked(v: Any) -> tuple[Any, Any, bool] | None:
+def _masked(v: Variable) -> tuple[Variable, Variable, bool] | None:
     """Condition and value of a switch between a value and 0, and whether the value comes first."""
     node = v.owner
     if node is None:
@@ -190,20 +190,20 @@ def _masked(v: Any) -> tuple[Any, Any, bool] | None:
     return (condition, y, False) if _number(x) == 0 else None
 
 
-def _number(v: Any) -> Any:
+def _number(v: Variable) -> np.generic | None:
     """The number that all elements of a variable are known to be, else None."""
-    while v.owner is not None:
-        op = v.owner.op
+    while (node := v.owner) is not None:
+        op = node.op
         if isinstance(op, Elementwise) and op.name == "second":
-            v = v.owner.inputs[1]
+            v = node.inputs[1]
         elif isinstance(op, (DimShuffle, BroadcastTo)) or (isinstance(op, Elementwise) and op.name == "cast"):
-            v = v.owner.inputs[0]
+            v = node.inputs[0]
         else:
             return None
     return v.data.flat[0] if isinstance(v, Constant) and v.data.size == 1 else None
 
 
-def _before_broadcast(v: Variable) -> Any:
+def _before_broadcast(v: Variable) -> Variable:
     while v.owner is not None and isinstance(v.owner.op, BroadcastTo):
         if v.owner.inputs[0].type.ndim != v.type.ndim:
             break
@@ -211,7 +211,7 @@ def _before_broadcast(v: Variable) -> Any:
     return v
 
 
-def _float_node(v: Variable) -> tuple[str, Any]:
+def _float_node(v: Variable) -> tuple[str, Sequence[Variable]]:
     """The name of the operation that computes a float, and what it reads; "" for all but elementwise ones."""
     node = v.owner
     if node is None or not isinstance(node.op, Elementwise) or v.type.numpy_dtype.kind != "f":
@@ -219,7 +219,7 @@ def _float_node(v: Variable) -> tuple[str, Any]:
     return node.op.name, node.inputs
 
 
-def _parts(v: Any, sign: int) -> list[Term]:
+def _parts(v: Variable, sign: int) -> list[Term]:
     """The terms of a variable that is a sum itself, as far as they matter: what they broadcast to is lost."""
     v = _before_broadcast(v)
     name, inputs = _float_node(v)
@@ -230,7 +230,7 @@ def _parts(v: Any, sign: int) -> list[Term]:
     return [*_parts(inputs[0], sign), *_parts(inputs[1], sign if name == "add" else -sign)]
 
 
-def _factors(v: TensorVariable, power: int) -> list[Term]:
+def _factors(v: Variable, power: int) -> list[Term]:
     """The factors of a variable that is a product or a quotient itself, in the same way."""
     v = _before_broadcast(v)
     name, inputs = _float_node(v)
@@ -243,7 +243,7 @@ def _factors(v: TensorVariable, power: int) -> list[Term]:
     return [*_factors(inputs[0], power), *_factors(inputs[1], power if name == "mul" else -power)]
 
 
-def _same(v: Variable, w: Any) -> bool:
+def _same(v: Variable, w: Variable) -> bool:
     """Whether two variables have one value: they are cast and given axes for each use."""
     if v is w:
         return True
@@ -269,16 +269,17 @@ def _cancelled(terms: list[Term]) -> list[Term]:
 
 def _with_one_number(terms: list[Term]) -> list[Term]:
     """The terms of a sum; numbers of both signs are one number."""
-    is_number = [_number(v) is not None and bool(np.isfinite(_number(v))) for v, _ in terms]
-    numbers = [term for term, known in zip(terms, is_number, strict=True) if known]
-    values = [sign * float(_number(v)) for v, sign in numbers]
+    found = [_number(v) for v, _ in terms]
+    numbers = {i: number for i, number in enumerate(found) if number is not None and np.isfinite(number)}
+    values = [terms[i][1] * float(number) for i, number in numbers.items()]
     if len(values) < 2 or min(values) >= 0 or max(values) <= 0:
         return terms
-    rest = [term for term, known in zip(terms, is_number, strict=True) if not known]
-    return [*rest, (_constant(sum(values), numbers[0][0]), 1)] if sum(values) else rest
+    rest = [term for i, term in enumerate(terms) if i not in numbers]
+    like = terms[min(numbers)][0]
+    return [*rest, (_constant(sum(values), like), 1)] if sum(values) else rest
 
 
-def _sum(terms: list[Term]) -> Any:
+def _sum(terms: list[Term]) -> Variable:
     positive = [v for v, sign in terms if sign > 0]
     negative = [v for v, sign in terms if sign < 0]
     if not positive:
@@ -286,7 +287,7 @@ def _sum(terms: list[Term]) -> Any:
     return reduce(pt.sub, negative, reduce(pt.add, positive))
 
 
-def _quotient(factors: list[Term]) -> Any:
+def _quotient(factors: list[Term]) -> Variable:
     above = [v for v, power in factors if power > 0]
     below = [v for v, power in factors if power < 0]
     if not below:
