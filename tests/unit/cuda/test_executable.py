@@ -201,7 +201,7 @@ def test_a_shared_variable_that_several_threads_update():
 def test_a_call_that_starts_anew_takes_its_inputs_anew(monkeypatch):
     """What the first attempt computed in the memory of its copy is no input of the second."""
     made = programs.in_place()
-    x, cell = normal(8), [np.zeros(8, np.float32)]
+    x, cell = normal(8), [np.full(8, 3, np.float32)]
     f = made.bind([cell])
     reads = []
 
