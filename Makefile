@@ -92,7 +92,12 @@ demo: $(VENV)/.demo
 	$(BIN)/python docs/examples/logistic_regression.py $(DEMO_ARGS)
 	$(BIN)/python docs/examples/sunspots.py $(DEMO_ARGS)
 
-test: lint types lit pytest tiers bridge conformance-quick
+test: static lint lit pytest tiers bridge conformance-quick
+
+# What uses one core each, or waits for packages, side by side.
+.PHONY: static
+static: $(VENV)/.test
+	$(MAKE) --jobs 2 types $(BRIDGE)/.bridge
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
@@ -110,8 +115,9 @@ pytest: $(VENV)/.test
 
 # The other ways into compiled functions, which machines with another Python layout use. What is left out looks at
 # compiled code, not at calls, or has a process for each way.
-TIER_TESTS := tests/unit/function $(addprefix --ignore=tests/unit/function/test_,compile_progress.py fastmath.py \
-  interrupts.py memory_plan.py mistakes.py notebook.py profile.py roofline.py wrap_jax.py) --deselect=tests/unit/function/test_robustness_memory.py::test_a_hundred_functions_leave_little
+TIER_TESTS := tests/unit/function $(addprefix --ignore=tests/unit/function/test_,c_entry.py compile_progress.py constants.py fastmath.py \
+  flush_denormals.py interrupts.py memory_plan.py mistakes.py notebook.py profile.py robustness_processes.py roofline.py \
+  schedule.py trace.py wrap_jax.py) --deselect=tests/unit/function/test_robustness_memory.py::test_a_hundred_functions_leave_little
 tiers: $(VENV)/.test
 	GRAPHC_CALL_TIER=buffer $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)
 	GRAPHC_CALL_TIER=python $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)

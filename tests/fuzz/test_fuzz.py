@@ -14,7 +14,7 @@ import os
 import pytest
 from campaign import Campaign, first_seed
 
-COUNT, BATCH = int(os.environ.get("FUZZ_GRAPHS", "250")), 25
+COUNT, BATCH = int(os.environ.get("FUZZ_GRAPHS", "120")), 20
 FIRST = first_seed() if os.environ.get("FUZZ_SEEDS") == "commit" else 953230758000
 
 

@@ -9,6 +9,11 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 FUZZING = EXAMPLES > 0
 
 
+def some(seeds: range, daily: int) -> range:
+    """The seeds of a test: the first ``daily`` in ordinary runs, all in `make fuzz-inputs`."""
+    return seeds if FUZZING else seeds[:daily]
+
+
 def examples(daily: int, factor: int = 1) -> int:
     """The number of generated inputs of a test that compiles for each of them.
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,13 @@ def complex_numbers(shape, dtype):
     return z.astype(np.result_type(dtype, "complex64"))
 
 
+@lru_cache(maxsize=1)
+def definition(n):
+    """The matrix of the inverse transform, without its scale."""
+    angle = 8 * np.arctan(np.longdouble(1)) * np.arange(n) / n
+    return (np.cos(angle) + 1j * np.sin(angle))[np.outer(np.arange(n), np.arange(n)) % n]
+
+
 def exact(kind, x, n):
     """The transform in extended precision, by its definition."""
     if kind == "irfft":
@@ -34,9 +43,7 @@ def exact(kind, x, n):
         if n % 2 == 0:
             full.imag[..., n // 2] = 0
         return exact("ifft", full, n).real
-    k = np.outer(np.arange(n), np.arange(n)) % n
-    angle = 8 * np.arctan(np.longdouble(1)) * k / n
-    matrix = np.cos(angle) + (1 if kind == "ifft" else -1) * 1j * np.sin(angle)
+    matrix = definition(n) if kind == "ifft" else definition(n).conj()
     out = x.astype(np.clongdouble) @ matrix
     if kind == "rfft":
         out = out[..., : n // 2 + 1]
