@@ -16,9 +16,8 @@ from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.backends.target import CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
-from graphc.library.products.define import define_products
+from graphc.library.products.define import product_parts
 from graphc.library.scalars.registry import define_scalars
-from graphc.native.parts import Part
 from graphc.ops.elementwise import OPS, ROWS
 
 INDEX = pt.constant(np.array([0, 2, -1]))
@@ -122,7 +121,6 @@ def test_llvmlite_takes_it(name, mode):
     text = lowered.llvm_ir + kernel_wrappers(
         [x.type.shape for x in inputs], [y.type.shape for y in outputs], has_shapes=lowered.has_shapes
     )
-    products = define_products(lowered.helpers, this_machine().features).text()
     inlined = define_scalars(lowered.helpers)
-    parts = [Part(products, finished=True)]
+    parts = product_parts(lowered.helpers, this_machine().features)
     assert len(compile_to_object(text, inlined_text=inlined, parts=parts, opt_level=0)) > 1000

@@ -125,14 +125,14 @@ def decomposed(offset, mode=None):
 
 def test_parts_are_compiled_once(cache_dir, compiled_modules):
     value = np.array([[[4.0, 2.0], [2.0, 5.0]]])
-    for offset, n_modules in ((1.0, 6), (2.0, 1)):
+    for offset, n_modules in ((1.0, 7), (2.0, 1)):
         compiled_modules.clear()
         factor, product = decomposed(offset)(value)
         np.testing.assert_allclose(factor - offset, np.linalg.cholesky(value), rtol=1e-14)
         np.testing.assert_allclose(product, value @ value, rtol=1e-14)
         assert (
             len(compiled_modules) == n_modules
-        )  # kernel, entry, what it calls, memory, factorization, product
+        )  # kernel, entry, what it calls, memory, factorization, product, large ones
     kernel = compiled_modules[0]
     assert "@main(" in kernel and "call i64 @graphc_kernel.cholesky" in kernel
     # Kernels are compiled for each level, entries are the same at all.
@@ -148,7 +148,7 @@ def test_parts_are_compiled_once(cache_dir, compiled_modules):
 def test_a_damaged_part_is_compiled_again(cache_dir, compiled_modules, damage):
     decomposed(1.0)
     parts = [path for path in cache_dir.rglob("*.bin") if is_part(path)]
-    assert len(parts) == 5
+    assert len(parts) == 6
     damage(parts[0])
     forget_parts()
     compiled_modules.clear()
@@ -193,7 +193,7 @@ def test_without_a_cache_nothing_is_written(cache_dir, compiled_modules, monkeyp
     monkeypatch.setattr(graphc.config, "cache_dir", "")
     for offset in (1.0, 2.0):
         decomposed(offset)
-    assert len(compiled_modules) == 7 and not list(cache_dir.rglob("*.bin"))
+    assert len(compiled_modules) == 8 and not list(cache_dir.rglob("*.bin"))
 
 
 def test_a_process_keeps_the_parts_that_it_used_last(monkeypatch):

@@ -12,8 +12,7 @@ import pytest
 
 from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.library.helpers import BlockProduct, Gemm, ScalarCall
-from graphc.library.products.define import define_products
-from graphc.native.parts import Part
+from graphc.library.products.define import product_parts
 from graphc_runtime import symbols
 from graphc_runtime.loader import LoadedObject, load_object
 
@@ -38,9 +37,8 @@ define i64 @graphc_run({arguments}, i64 %add) {{
 
 @cache
 def loaded(helper: Gemm | BlockProduct, kinds: tuple[str, ...], features: str) -> LoadedObject:
-    part = Part(define_products([helper], features).text(), finished=True)
     text = declared(helper.symbol, list(kinds))
-    return load_object(compile_to_object(text, parts=[part]), symbols.resolve)
+    return load_object(compile_to_object(text, parts=product_parts([helper], features)), symbols.resolve)
 
 
 def gemm(letter, flags, sizes, matrices, strides, add, features=None):
@@ -234,15 +232,36 @@ def test_blocks(letter, width, flags):
                 np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
 
 
+def texts(helpers, features):
+    return "".join(part.text for part in product_parts(helpers, features))
+
+
 def test_only_what_is_declared():
-    assert define_products([ScalarCall("zeta", 2, False)], "+avx2").text() == ""
+    assert not product_parts([ScalarCall("zeta", 2, False)], "+avx2")
     double, single = Gemm("d", packs=True), Gemm("s", packs=True)
-    products = define_products([double], "+avx,+avx2").text()
+    products = texts([double], "+avx,+avx2")
     assert "define" in products
     assert "@blas_dgemm" in products and "sgemm" not in products and "<4 x double>" in products
-    assert "<8 x double>" in define_products([double], "+avx,+avx512f").text()
-    both = define_products([double, single], "").text()
+    assert "<8 x double>" in texts([double], "+avx,+avx512f")
+    both = texts([double, single], "")
     assert "@blas_dgemm" in both and "@blas_sgemm" in both
     # The code for a transposed second operand is left out where no call has one.
     assert "gemm.packed" in products
-    assert "gemm.packed" not in define_products([Gemm("d", packs=False)], "+avx").text()
+    assert "gemm.packed" not in texts([Gemm("d", packs=False)], "+avx")
+
+
+def test_products_of_known_sizes_are_parts_of_their_own():
+    """Another function has the same general product, whatever sizes its own loops have."""
+    first, second = (BlockProduct("d", (1, size, size), (False, True)) for size in (8, 16))
+    general = product_parts([Gemm("d", packs=True)], "+avx2")
+    assert [part.level for part in general] == [3, 0]  # large ones need no good code around BLAS
+    for block in (first, second):
+        assert product_parts([Gemm("d", packs=True), block], "+avx2")[:2] == general
+    assert len(product_parts([first, second], "+avx2")) == 2
+
+
+def test_a_transposed_operand_is_read_in_squares():
+    """Element by element it would be 256 numbers, and as many instructions that put them into vectors."""
+    text = texts([BlockProduct("d", (1, 16, 16), (False, True))], "+avx,+avx2")
+    assert text.count("load double") == 4 * 16  # those of the first operand, for each piece of the result
+    assert text.count("load <4 x double>") == 4 * (16 + 1)

@@ -18,9 +18,8 @@ from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.helpers import declared
-from graphc.library.products.define import define_products
+from graphc.library.products.define import product_parts
 from graphc.lowering.unit_axes import unit_dimshuffle
-from graphc.native.parts import Part
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_dialects.dialect import new_context
@@ -105,8 +104,8 @@ def compiled(text: str):
         helpers = declared(module).values()
         llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
     llvm_ir = llvm_ir.replace("define internal i64 @main", "define i64 @graphc_run")
-    products = define_products(helpers, this_machine().features).text()
-    code = load_object(compile_to_object(llvm_ir, parts=[Part(products, finished=True)]), symbols.resolve)
+    parts = product_parts(helpers, this_machine().features)
+    code = load_object(compile_to_object(llvm_ir, parts=parts), symbols.resolve)
 
     def run(*arrays: np.ndarray) -> None:
         arguments = [0]

@@ -17,11 +17,11 @@ from graphc.library.define import kernel_parts
 from graphc.library.helpers import Allocation, Arena
 from graphc.library.interrupts import polls, tick_ir
 from graphc.library.memory.access import places_ir
-from graphc.library.products.define import define_products
+from graphc.library.products.define import product_parts
 from graphc.library.profile import EXPORTS, profile_ir
 from graphc.library.random.define import define_random
 from graphc.library.scalars.registry import define_scalars
-from graphc.native.parts import Part, PartStore, Piece
+from graphc.native.parts import Definitions, Part, PartStore, Piece
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.manifest import Signature
@@ -124,10 +124,11 @@ def wrap(
     )
     text = with_scope(text)
     parts = kernel_parts(lowered.helpers)
-    finished = define_products(lowered.helpers, machine.features)
-    define_random(lowered.helpers, finished)
-    if finished.text():
-        parts.append(Part(finished.text(), finished=True))
+    parts += product_parts(lowered.helpers, machine.features)
+    draws = Definitions()
+    define_random(lowered.helpers, draws)
+    if draws.text():
+        parts.append(Part(draws.text(), finished=True))
     measuring = profile_ir(lowered.helpers, machine.triple)
     if measuring:
         parts.append(Part(measuring, EXPORTS, finished=True, level=1))

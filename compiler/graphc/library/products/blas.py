@@ -59,7 +59,7 @@ _KINDS = {"s": "f32", "d": "f64", "c": "c64", "z": "c128"}
 _T, _N = 84, 78  # letters
 
 
-def product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, accumulate, time, tile):
+def product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, accumulate):
     """The product, with BLAS or, with one row or column or strides that BLAS does not accept, without."""
     fa, fb = ta != 0, tb != 0
     fit_a, odd_a = stride(fa, m, k, lda)
@@ -74,12 +74,13 @@ def product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, accumulate, time, tile):
                 x, matrix = choose(swaps, b, a), choose(swaps, a, b)
                 lx, lm = choose(swaps, ldb, lda), choose(swaps, lda, ldb)
                 fx, fm = choose(swaps, not fb, fa), choose(swaps, not fa, fb)
-                one_row(x, choose(fx, lx, 1), matrix, lm, fm, c, k, m * n, accumulate, tile)
+                one_row(x, choose(fx, lx, 1), matrix, lm, fm, c, k, m * n, accumulate)
                 return
         elif odd | (work <= choose(n < 2, SMALL_WORK, 0)):
             strided(ta, fb, m, n, k, a, lda, b, ldb, c, ldc, accumulate)
             return
-    large(fa, fb, accumulate, a, b, c, m, n, k, fit_a, fit_b, fit_c, time)
+    code = variable("graphc_?gemm.large", "u8")
+    invoke(code, fa, fb, accumulate, a, b, c, m, n, k, fit_a, fit_b, fit_c)
 
 
 @inlined
@@ -108,12 +109,13 @@ def strided(ta, fb, m, n, k, a, lda, b, ldb, c, ldc, accumulate):
 
 
 @inlined
-def one_row(x, step, matrix, ld, transposed, c, k, n, accumulate, tile):
+def one_row(x, step, matrix, ld, transposed, c, k, n, accumulate):
     """A vector times a matrix; with the help of threads that look for work if that is large."""
     if (step != 1) & transposed:
         gemm(0, n, 1, k, matrix, ld, x, step, c, 1, accumulate)
     elif k * n >= SHARED_BYTES // (type_of(c).bits // 8):
-        shared_row(x, step, matrix, ld, transposed, c, k, n, accumulate, tile)
+        code = variable("graphc_?row.shared", "u8")
+        invoke(code, x, step, matrix, ld, transposed, c, k, n, accumulate)
     else:
         row(x, step, matrix, ld, transposed, c, k, n, accumulate)
 
@@ -207,21 +209,55 @@ def do_blocks(given, first, past):
 
 
 @cache
-def define_blas(letter: str, tile: int) -> tuple[str, frozenset[str]]:
-    """The definition of `graphc_<letter>gemm`, or `graphc_<s,d>gemm.any`, and what it calls.
+def define_blas(letter: str) -> str:
+    """The definition of `graphc_<letter>gemm`, or `graphc_<s,d>gemm.any`.
+
+    Args:
+        letter: s, d, c or z.
+    """
+    t, kinds = _translator(letter)
+    names = "ta tb m n k a lda b ldb c ldc accumulate".split()
+    is_real = letter in "sd"
+    symbol = f"graphc_{letter}gemm.any" if is_real else f"graphc_{letter}gemm"
+    t.define(product, symbol, _formal(names, kinds), "internal " if is_real else "")
+    return t.definitions() + "".join(f"declare void @{line}\n" for line in _large_functions(letter))
+
+
+def define_large(letter: str, tile: int) -> tuple[str, frozenset[str]]:
+    """What products call where a call more takes no time to speak of: `graphc_<letter>gemm.large`, and
+    `graphc_<s,d>row.shared` for one row of the result.
 
     Args:
         letter: s, d, c or z.
         tile: elements of a row of the result that the functions for rows do at a time, or a multiple: threads
             share them without changing a single sum.
     """
-    t = Translator(letter, prefix=f"graphc_{letter}gemm", apart=False)
-    kind = Type(_KINDS[letter], True)
-    numbers = {"a": kind, "b": kind, "c": kind, "accumulate": BOOL}
-    names = "ta tb m n k a lda b ldb c ldc accumulate".split()
-    formal = [Value(f"%{name}", numbers.get(name, I64)) for name in names]
-    is_real = letter in "sd"
-    symbol = f"graphc_{letter}gemm.any" if is_real else f"graphc_{letter}gemm"
-    statics = [Static(_PICOSECONDS[letter]), Static(tile)]
-    t.define(product, symbol, [*formal, *statics], "internal " if is_real else "")
+    t, kinds = _translator(letter)
+    names = "fa fb accumulate a b c m n k fit_a fit_b fit_c".split()
+    statics = [Static(_PICOSECONDS[letter])]
+    t.define(large, f"graphc_{letter}gemm.large", [*_formal(names, kinds), *statics])
+    if letter in "sd":
+        names = "x step matrix ld transposed c k n accumulate".split()
+        t.define(shared_row, f"graphc_{letter}row.shared", [*_formal(names, kinds), Static(tile)])
     return t.definitions(), frozenset(t.declarations)
+
+
+def _large_functions(letter: str) -> list[str]:
+    """What `define_large` defines, as it is declared."""
+    numbers = "ptr, ptr, ptr, i64, i64, i64, i64, i64, i64"
+    found = [f"graphc_{letter}gemm.large(i1, i1, i1, {numbers})"]
+    if letter in "sd":
+        found.append(f"graphc_{letter}row.shared(ptr, i64, ptr, i64, i1, ptr, i64, i64, i1)")
+    return found
+
+
+def _translator(letter: str) -> tuple[Translator, dict[str, Type]]:
+    """A translator, and the types of parameters that are no sizes."""
+    kind = Type(_KINDS[letter], True)
+    kinds = dict.fromkeys(("a", "b", "c", "x", "matrix"), kind)
+    kinds |= dict.fromkeys(("fa", "fb", "transposed", "accumulate"), BOOL)
+    return Translator(letter, prefix=f"graphc_{letter}gemm", apart=False), kinds
+
+
+def _formal(names: list[str], kinds: dict[str, Type]) -> list[Value]:
+    return [Value(f"%{name}", kinds.get(name, I64)) for name in names]

@@ -66,25 +66,44 @@ class _Block:
         ways = max(1, _SUMS // len(start))
         sums = [start, *[["zeroinitializer"] * len(start)] * (ways - 1)]
         a, b = "%a", "%b"
+        pieces: list[str] = []
         for p in range(self._k):
-            a, b, *sums[p % ways] = self._next([a, b, *sums[p % ways]])
+            pieces = pieces[1:] or self._square(p)
+            a, b, *sums[p % ways] = self._next([a, b, *sums[p % ways]], *pieces[:1])
         used = sums[: max(1, min(ways, self._k))]
         return [self._w.add_all(values, self._lanes) for values in zip(*used, strict=True)]
 
-    def _next(self, values: list[str]) -> list[str]:
-        """One p; carries the addresses of its elements of a and b, and the sums."""
+    def _square(self, p: int) -> list[str]:
+        """Pieces of a transposed b from p on: transposing a square of registers takes fewer instructions than
+        collecting the elements of each piece. None where b has no square there.
+        """
+        w, lanes = self._w, self._lanes
+        if not self._transposed[1] or lanes == 1 or p + lanes > self._k:
+            return []
+        rows = [w.element("%b", offset) for offset in self._b_columns]
+        return w.transposed([w.read(w.element(row, p), lanes) for row in rows])
+
+    def _next(self, values: list[str], piece: str = "") -> list[str]:
+        """One p; carries the addresses of its elements of a and b, and the sums. The piece of b is read if it
+        is not given.
+        """
         w, (transpose_a, transpose_b) = self._w, self._transposed
         a, b, *sums = values
-        if transpose_b:
-            piece = w.gather([w.element(b, offset) for offset in self._b_columns])
-        else:
-            piece = w.read(w.element(b, self._column), self._lanes)
+        piece = piece or self._piece(b)
         new = []
         for row, offset, total in zip(self._rows, self._a_rows, sums, strict=True):
             factor = w.broadcast(w.element(a, row if transpose_a else offset), self._lanes)
             new.append(w.multiply_add(factor, piece, total, self._lanes))
         following_a = w.element(a, "%lda" if transpose_a else 1)
-        return [following_a, w.element(b, 1 if transpose_b else "%ldb"), *new]
+        following_b = w.element(b, 1 if transpose_b else "%ldb")
+        return [following_a, following_b, *new]
+
+    def _piece(self, b: str) -> str:
+        """A row of the second operand, in part."""
+        w = self._w
+        if self._transposed[1]:
+            return w.gather([w.element(b, offset) for offset in self._b_columns])
+        return w.read(w.element(b, self._column), self._lanes)
 
     def _multiple(self, stride: str, number: int) -> str:
         return self._w.let(f"mul i64 {stride}, {number}") if number else "0"

@@ -7,57 +7,87 @@ from collections.abc import Iterable
 from functools import cache
 
 from graphc.library.helpers import BlockProduct, Gemm, Helper, of_kind
-from graphc.library.products.blas import define_blas
+from graphc.library.products.blas import define_blas, define_large
 from graphc.library.products.blocks import block_product
 from graphc.library.products.rows import SUMS, dot_products, row_product
 from graphc.library.products.small import small_gemm, small_product, square, transposition
-from graphc.native.parts import Definitions
+from graphc.native.parts import Definitions, Part
 from graphc.native.vector_ir import VectorWriter, register_bytes
 
 _VECTOR = "i64 %k, i64 %n, ptr noalias readonly %x, "
 _MATRIX = "ptr noalias readonly %b, i64 %ldb, ptr noalias %y, i1 %accumulate"
 _ROW, _DOTS = f"{_VECTOR}i64 %incx, {_MATRIX}", f"{_VECTOR}{_MATRIX}"
+_TYPES = ("i64, i64, ptr, i64, ptr, i64, ptr, i1", "i64, i64, ptr, ptr, i64, ptr, i1")
+_ZEROS = "@graphc_zeros = internal constant [512 x i8] zeroinitializer, align 64\n"
 _BLOCK_PARAMETERS = (
     "ptr noalias readonly %a, i64 %lda, ptr noalias readonly %b, i64 %ldb, ptr noalias %c, i64 %ldc, "
     "i1 %accumulate"
 )
 
 
-def define_products(helpers: Iterable[Helper], features: str) -> Definitions:
-    """The products among what a kernel declares.
+def product_parts(helpers: Iterable[Helper], features: str) -> list[Part]:
+    """The products among what a kernel declares, in their final form: to optimise them costs several times
+    the time to make machine code of them.
+
+    Each product of known sizes is a part of its own, and so are all others of a type: many functions have the
+    one or the other.
 
     Args:
         helpers: what the kernel declares.
         features: of the target, as LLVM writes them.
-
-    Returns:
-        Definitions in their final form: to optimise them costs several times the time to make machine code of
-        them.
     """
-    helpers = [*helpers]
-    gemms, blocks = of_kind(helpers, Gemm), of_kind(helpers, BlockProduct)
+    helpers, register = [*helpers], register_bytes(features)
+    found = []
+    for gemm in of_kind(helpers, Gemm):
+        tile = SUMS * register // (4 if gemm.letter == "s" else 8)
+        found.append(Part(_general(gemm.letter, register, gemm.packs), finished=True))
+        found.append(Part(_large(gemm.letter, tile), finished=True, level=0))
+    found += [Part(_block(block, register), finished=True) for block in of_kind(helpers, BlockProduct)]
+    return found
+
+
+@cache
+def _general(letter: str, register: int, transposes: bool) -> str:
+    """`graphc_<letter>gemm`, for any sizes."""
     made = Definitions()
-    if not gemms and not blocks:
-        return made
-    register = register_bytes(features)
-    made.add("@graphc_zeros = internal constant [512 x i8] zeroinitializer, align 64\n")
-    for gemm in gemms:
-        letter = gemm.letter
-        made.add(*define_blas(letter, SUMS * register // (4 if letter == "s" else 8)))
-        if letter in "sd":
-            made.add(*_real_functions(letter, register, gemm.packs))
-    for block in blocks:
-        w = block_product(block.letter, register, block.sizes, block.transposed)
-        made.add(_function("void", block.symbol, _BLOCK_PARAMETERS, w), w.declarations)
-    return made
+    made.add(_ZEROS)
+    made.add(define_blas(letter))
+    if letter in "sd":
+        made.add(*_real_functions(letter, register, transposes))
+    return made.text()
+
+
+@cache
+def _large(letter: str, tile: int) -> str:
+    """What that calls for large matrices."""
+    made = Definitions()
+    text, declarations = define_large(letter, tile)
+    if letter in "sd":
+        rows = {
+            f"declare void @graphc_{letter}row({_TYPES[0]})",
+            f"declare void @graphc_{letter}dots({_TYPES[1]})",
+        }
+        declarations |= rows
+    made.add(text, declarations)
+    return made.text()
+
+
+@cache
+def _block(block: BlockProduct, register: int) -> str:
+    """A product of known sizes."""
+    made = Definitions()
+    made.add(_ZEROS)
+    w = block_product(block.letter, register, block.sizes, block.transposed)
+    made.add(_function("void", block.symbol, _BLOCK_PARAMETERS, w), w.declarations)
+    return made.text()
 
 
 @cache
 def _real_functions(letter: str, register: int, transposes: bool) -> tuple[str, frozenset[str]]:
     """Definitions of `graphc_?row`, `graphc_?dots` and `graphc_?gemm`, and the declarations they need."""
     row, dots = row_product(letter, register), dot_products(letter, register)
-    text = _function("internal void", f"graphc_{letter}row", _ROW, row)
-    text += _function("internal void", f"graphc_{letter}dots", _DOTS, dots)
+    text = _function("void", f"graphc_{letter}row", _ROW, row)
+    text += _function("void", f"graphc_{letter}dots", _DOTS, dots)
     writers = [row, dots, small_product(letter, register)]
     if transposes:
         writers.append(transposition(letter, register))
