@@ -6,7 +6,7 @@ of the key of the executable.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from graphc.immediate.shape import Size
 from graphc.immediate.tensor import Tensor
 
 if TYPE_CHECKING:
+    from types import UnionType
+
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -39,6 +41,12 @@ class Weak:
         self.value = value
 
 
+# What an operation is run on.
+Operand: TypeAlias = Tensor | Weak
+# What stands where a tensor does.
+Given: TypeAlias = "Tensor | TensorLike"
+
+
 class Split:
     """One call's arguments.
 
@@ -52,7 +60,7 @@ class Split:
     __slots__ = ("_fill", "functions", "inputs", "key", "symbolic")
 
     def __init__(self) -> None:
-        self.inputs: list[Any] = []
+        self.inputs: list[Operand | np.ndarray] = []
         self.key: list[object] = []
         self.symbolic = False
         self.functions = False
@@ -181,13 +189,13 @@ class Split:
         return self._attribute(x, hashable(x))
 
 
-def _holds(x: Any, cls: Any) -> bool:
+def _holds(x: object, cls: type | UnionType) -> bool:
     if isinstance(x, list | tuple):
         return any(_holds(item, cls) for item in x)
     return isinstance(x, cls)
 
 
-def hashable(x: object) -> Any:
+def hashable(x: object) -> tuple[object, ...]:
     """An attribute as part of a key: equal exactly for values that mean the same.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from graphc.immediate.executable import Executable
 from graphc_runtime.worker import renew_in_children
@@ -61,7 +61,7 @@ class ExecutableCache:
                 self._entries.move_to_end(key)
             return found
 
-    def add(self, key: Any, executable: Executable) -> Executable:
+    def add(self, key: object, executable: Executable) -> Executable:
         """Keep an executable; returns the one that is kept, if another thread was faster."""
         with self.lock:
             kept = self._entries.setdefault(key, executable)

@@ -7,7 +7,8 @@ import functools
 import gc
 import itertools
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from graphc.errors import AsTensorError
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.variable import TensorOperators
-from graphc.immediate.arguments import STATIC, Split, Weak
+from graphc.immediate.arguments import STATIC, Given, Operand, Split, Weak
 from graphc.immediate.cache import CacheInfo, ExecutableCache
 from graphc.immediate.events import Event, EventLog
-from graphc.immediate.executable import Executable
+from graphc.immediate.executable import Executable, Key
 from graphc.immediate.indexing import Indexing
 from graphc.immediate.kinds import POSITIONS, Kind
 from graphc.immediate.lazy import Queue
@@ -29,12 +30,15 @@ from graphc.immediate.place import PLACES, Held
 from graphc.immediate.present import current as current
 from graphc.immediate.present import entered, shared_by
 from graphc.immediate.random import Generator
-from graphc.immediate.record import RecordedGraph, Recorders, Recording
+from graphc.immediate.record import RecordedGraph, Recorders, Recording, Tensors
 from graphc.immediate.standard import ArrayApi
 from graphc.immediate.tape import Tape
 from graphc.immediate.tensor import Tensor, as_held, make_tensor, refuse_mixing
 from graphc.immediate.tracing import lift
 from graphc_runtime.cuda.array import DeviceArray
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike
 
 _numbers = itertools.count(1)
 
@@ -74,7 +78,7 @@ class Environment(Indexing):
         queue_size: int = 256,
         record: bool = False,
         mode: str | None = None,
-        seed: Any = None,
+        seed: int | Sequence[int] | None = None,
         name: str | None = None,
     ) -> None:
         target = target or "cpu"  # as Theano's device ""
@@ -88,7 +92,7 @@ class Environment(Indexing):
         self._cache = ExecutableCache(cache_size)
         self._factory = OpFactory(self)
         self._kinds: dict[tuple[str, int], Kind] = {}
-        self._methods: dict[str, Any] = {}
+        self._methods: dict[str, OpWrapper] = {}
         self._seeds = np.random.SeedSequence(seed)
         self._queue = Queue(self, queue_size)
         self._log = EventLog() if full_tracing else None
@@ -123,21 +127,21 @@ class Environment(Indexing):
             return None
         return found if callable(found) else None
 
-    def _method(self, name: str) -> Any:
+    def _method(self, name: str) -> OpWrapper:
         """A method of tensors as a function, the tensor first."""
         found = self._methods.get(name)
         if found is None:
             value = vars(TensorOperators)[name]
             function: Any = value.fget if isinstance(value, property) else value
             mirror = None if name.startswith("__") else self._find(name)
-            same = mirror is not None and getattr(function, "__code__", None) is _METHOD_CODE
-            found = mirror if same else OpWrapper(self, f"Tensor.{name}", function)
+            same = getattr(function, "__code__", None) is _METHOD_CODE
+            found = mirror if mirror is not None and same else OpWrapper(self, f"Tensor.{name}", function)
             self._methods[name] = found
         return found
 
     # Values ------------------------------------------------------------------------------------------------
 
-    def numpy_to_tensor(self, array: Any, copy: bool = True) -> Tensor:
+    def numpy_to_tensor(self, array: Given | DeviceArray, copy: bool = True) -> Tensor:
         """A tensor of a NumPy array.
 
         Args:
@@ -157,7 +161,7 @@ class Environment(Indexing):
         return make_tensor(data, self._kind(data.dtype.name, data.ndim))
 
     def as_tensor(
-        self, x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None
+        self, x: Given, name: str | None = None, ndim: int | None = None, dtype: DTypeLike | None = None
     ) -> Tensor:
         """``x`` as a tensor; arguments as in ``graphc.tensor.as_tensor``."""
         if type(x) is Tensor and ndim is None and dtype is None:
@@ -183,11 +187,13 @@ class Environment(Indexing):
             found = self._methods["as_tensor"] = OpWrapper(self, "as_tensor", graphc.tensor.as_tensor)
         return found
 
-    def constant(self, x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
+    def constant(
+        self, x: Given, name: str | None = None, ndim: int | None = None, dtype: DTypeLike | None = None
+    ) -> Tensor:
         """``x`` as a tensor; arguments as in ``graphc.tensor.constant``."""
         return self.as_tensor(x.eval() if isinstance(x, Tensor) else x, name, ndim, dtype)
 
-    def shared(self, value: Any, name: str | None = None, borrow: bool = False, **kwargs: Any) -> Tensor:
+    def shared(self, value: Given, name: str | None = None, borrow: bool = False, **kwargs: object) -> Tensor:
         """A tensor with ``get_value`` and ``set_value``, in the place of a shared variable."""
         result = self.numpy_to_tensor(value, copy=not borrow)
         result.name = name
@@ -197,7 +203,7 @@ class Environment(Indexing):
         """A tensor that shares the memory of an array of another library, which must not change."""
         return self.numpy_to_tensor(np.from_dlpack(x), copy=False)
 
-    def get_underlying_scalar_constant_value(self, x: Any) -> np.ndarray:
+    def get_underlying_scalar_constant_value(self, x: Given) -> np.ndarray:
         """The value of a scalar; every tensor has one."""
         if isinstance(x, Tensor) and x.size == 1:
             return x.__array__().reshape(())
@@ -209,7 +215,7 @@ class Environment(Indexing):
             found = self._kinds.setdefault((dtype, ndim), Kind(self, dtype, ndim))
         return found
 
-    def _as_operand(self, x: Any) -> Tensor:
+    def _as_operand(self, x: Given) -> Tensor:
         if type(x) is not Tensor:
             return self.numpy_to_tensor(x, copy=self.lazy)
         if x._kind.env is not self:
@@ -223,10 +229,8 @@ class Environment(Indexing):
     def _lift(self, x: Tensor) -> Variable:
         return lift(x)
 
-    def _ones(self, operands: list[Tensor]) -> list[Any]:
-        """For each operand, which dimensions have size 1, as far as that is known; None for Python
-        numbers.
-        """
+    def _ones(self, operands: Sequence[Operand]) -> list[tuple[bool, ...] | None]:
+        """For each operand, which dimensions are known to have size 1; None for Python numbers."""
         return [None if isinstance(x, Weak) else self._queue.ones(x) for x in operands]
 
     def _stream_generator(self) -> Generator:
@@ -237,7 +241,7 @@ class Environment(Indexing):
 
     # Running -----------------------------------------------------------------------------------------------
 
-    def _run(self, executable: Executable, operands: list[Any]) -> Any:
+    def _run(self, executable: Executable, operands: Sequence[Operand]) -> Any:
         """Run an executable on tensors and Python numbers."""
         if self.lazy:
             tensors = self._queue.add(executable, operands)
@@ -280,7 +284,7 @@ class Environment(Indexing):
             self._connect(executable, x._kind.tables[POSITIONS[name]], key)
         return result
 
-    def _connect(self, executable: Executable, table: dict[Any, Any], key: Any) -> None:
+    def _connect(self, executable: Executable, table: dict[Key, Executable], key: Key) -> None:
         with self._cache.lock:
             if self._place.may_connect and not (self.lazy or self._recorders.count or self._log is not None):
                 executable.connect(table, key)
@@ -313,7 +317,7 @@ class Environment(Indexing):
         """Record what this thread runs: ``with env.record() as r: ...``, then ``r.graph([y])``."""
         return Recording(self)
 
-    def graph(self, outputs: Any = None, inputs: Any = None) -> RecordedGraph:
+    def graph(self, outputs: Tensors | Tensor | None = None, inputs: Tensors | None = None) -> RecordedGraph:
         """What ran as a graph, which `graphc.function` compiles; arguments as in `Recording.graph`.
 
         It is that of the recording that is going on, or of the last one.
@@ -330,9 +334,7 @@ class Environment(Indexing):
         return recording.graph(outputs, inputs)
 
     def tape(self, persistent: bool = False, watch_all: bool = True) -> Tape:
-        """Record for gradients: ``with env.tape() as t: y = ...``, then ``t.gradient(y, [x])``; see
-        `Tape`.
-        """
+        """Record for gradients: ``with env.tape() as t: y = ...``, ``t.gradient(y, [x])``; see `Tape`."""
         return Tape(self, persistent, watch_all)
 
     def trace(self, *args: object, **kwargs: object) -> Any:
@@ -385,7 +387,7 @@ class Environment(Indexing):
         entered.set((self, entered.get()))
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         found = entered.get()
         entered.set(found[1] if found is not None else None)
 
@@ -394,6 +396,4 @@ class Environment(Indexing):
 
 
 _METHOD_CODE = vars(TensorOperators)["exp"].__code__
-
-
 shared_by(lambda: Environment(name="default"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from graphc.immediate.place import Held, Host, Run
 
 _serials = itertools.count()
+Key = TypeVar("Key")
 
 
 class _Compiling:
@@ -40,7 +41,7 @@ class Executable:
         name: name of the operation.
         inputs, outputs: the graph.
         form: the form in which the operation returns its results.
-        kinds: the kinds of the results. kind: that of the first.
+        kinds: the kinds of the results. kind: that of the first, where there is one.
         weaks: for each input, the dtype of a Python number in its place; None for tensors. weak: that of the
             second input.
         place: where arrays are, and how functions for that are compiled.
@@ -83,14 +84,15 @@ class Executable:
         self.form = form
         self.is_single = form.is_single
         self.kinds = list(kinds)
-        self.kind = self.kinds[0] if self.kinds else None
+        if self.kinds:
+            self.kind = self.kinds[0]
         self.weaks = list(weaks) or [None] * len(self.inputs)
         self.weak = self.weaks[1] if len(self.weaks) > 1 else None
         self.place = place
-        self.run: Any = self._compile_and_run
+        self.run: Callable[..., Any] = self._compile_and_run
         self.serial = next(_serials)
         self.hits = self.seen = 0
-        self._places: list[tuple[dict[Any, Any], Any]] = []
+        self._places: list[tuple[dict[Any, Executable], object]] = []
 
     def compile(self) -> Run:
         """What `run` is from then on."""
@@ -98,7 +100,7 @@ class Executable:
         if self.run == self._compile_and_run:
             with _compiling.lock:
                 if self.run == self._compile_and_run:
-                    outputs: Any = self.outputs[0] if self.is_single else self.outputs
+                    outputs = self.outputs[0] if self.is_single else self.outputs
                     made = function(
                         self.inputs, outputs, mode=self.place.mode, name=self.name, on_unused_input="ignore"
                     )
@@ -113,7 +115,7 @@ class Executable:
         found = self.run(*arrays)
         return [found] if self.is_single else found
 
-    def connect(self, table: dict[object, object], key: object) -> None:
+    def connect(self, table: dict[Key, Executable], key: Key) -> None:
         """Let calls find this executable in a table, without a look at the cache."""
         table[key] = self
         self._places.append((table, key))

@@ -16,7 +16,10 @@ from graphc.immediate.tensor import Tensor
 from graphc.ops.axes import normalize_axis
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.immediate.environment import Environment
+
+    Interpolator = Callable[[TensorVariable], TensorVariable]
 
 
 class Grid:
@@ -29,13 +32,13 @@ class Grid:
     """
 
     def __init__(self, env: Environment, name: str, grid: Any) -> None:
-        def make(*parts: Any) -> Any:
+        def make(*parts: object) -> Any:
             slices = tuple(slice(*parts[i : i + 3]) for i in range(1, len(parts), 3))
             return grid[slices if parts[0] else slices[0]]
 
         self._wrapper = OpWrapper(env, name, make)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Any:
         slices = key if isinstance(key, tuple) else (key,)
         for s in slices:
             if not isinstance(s, slice):
@@ -45,14 +48,14 @@ class Grid:
         )
 
 
-def _interpolate1d(env: Environment, function: Callable[..., Any]) -> Callable[..., object]:
-    def apply(x_hat: Any, *args: Any, **options: Any) -> Any:
+def _interpolate1d(env: Environment, function: Callable[..., Interpolator]) -> Callable[..., object]:
+    def apply(x_hat: TensorVariable, *args: object, **options: object) -> TensorVariable:
         return function(*args, **options)(x_hat)
 
     wrapper = OpWrapper(env, "interpolate1d", apply)
 
     @functools.wraps(function)
-    def interpolate1d(*args: object, **options: object) -> Callable[[Any], Any]:
+    def interpolate1d(*args: object, **options: object) -> Callable[[object], Tensor]:
         return lambda x_hat: wrapper(x_hat, *args, **options)
 
     return interpolate1d
@@ -62,7 +65,7 @@ def _histogramdd(env: Environment, function: Callable[..., object]) -> Callable[
     wrapper = OpWrapper(env, "histogramdd", function)
 
     @functools.wraps(function)
-    def histogramdd(sample: object, *args: object, **options: object) -> Any:
+    def histogramdd(sample: object, *args: object, **options: object) -> object:
         if isinstance(sample, Tensor) and sample.ndim == 2:
             sample = [sample[:, i] for i in range(sample.shape[1])]
         return wrapper(sample, *args, **options)
@@ -74,7 +77,7 @@ def _unstack(env: Environment, function: Callable[..., object]) -> Callable[...,
     wrapper = OpWrapper(env, "unstack", function)
 
     @functools.wraps(function)
-    def unstack(x: object, axis: int = 0) -> Any:
+    def unstack(x: object, axis: int = 0) -> tuple[Tensor, ...]:
         if not isinstance(x, Tensor):
             return wrapper(x, axis)
         at = normalize_axis(axis, x.ndim, "unstack")

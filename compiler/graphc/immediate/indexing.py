@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +14,15 @@ from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor, _bare
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import IndexLike
+    from graphc.graph.tensor.like import IndexLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 
-def _set(x: TensorVariable, index: Any, y: TensorVariable, **kwargs: Any) -> Variable:
+def _set(x: TensorVariable, index: IndexLike, y: TensorLike, **kwargs: bool) -> Variable:
     return pt.set_subtensor(x[index], y, **kwargs)
 
 
-def _increase(x: TensorVariable, index: Any, y: TensorVariable, **kwargs: Any) -> Variable:
+def _increase(x: TensorVariable, index: IndexLike, y: TensorLike, **kwargs: bool) -> Variable:
     return pt.inc_subtensor(x[index], y, **kwargs)
 
 
@@ -42,7 +43,7 @@ class Indexing:
 
     _indexers: dict[str, OpWrapper]
 
-    def _indexer(self, name: str, function: object) -> OpWrapper:
+    def _indexer(self, name: str, function: Callable[..., Any]) -> OpWrapper:
         wrappers = self.__dict__.setdefault("_indexers", {})
         found = wrappers.get(name)
         if found is None:
@@ -58,12 +59,12 @@ class Indexing:
             result._view = (_bare(x) if hasattr(x, "_view") else x, index)
         return result
 
-    def getitem(self, x: Any, index: Any) -> Any:
+    def getitem(self, x: Any, index: IndexLike) -> Tensor | Variable:
         """``x[index]``."""
         env: Any = self
         return x[index] if isinstance(x, Tensor | Variable) else env.as_tensor(x)[index]
 
-    def set_subtensor(self, x: Tensor, y: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def set_subtensor(self, x: Tensor, y: object, *args: object, **kwargs: object) -> Tensor:
         """The tensor that x was indexed from, with that part set to y; as ``graphc.tensor.set_subtensor``.
 
         Raises:
@@ -75,19 +76,27 @@ class Indexing:
         """The tensor that x was indexed from, with that part increased by y."""
         return self._replace("inc_subtensor", _increase, x, y, args, kwargs)
 
-    def mul_subtensor(self, x: Any, y: Any) -> Any:
+    def mul_subtensor(self, x: Tensor, y: object) -> Tensor:
         """The tensor that x was indexed from, with that part multiplied by y."""
         return self._replace("mul_subtensor", _multiply, x, y, (), {})
 
-    def max_subtensor(self, x: Any, y: Any) -> Tensor:
+    def max_subtensor(self, x: Tensor, y: object) -> Tensor:
         """The tensor that x was indexed from, with what is smaller than y in that part raised to y."""
         return self._replace("max_subtensor", _raise, x, y, (), {})
 
-    def min_subtensor(self, x: Any, y: Any) -> Any:
+    def min_subtensor(self, x: Tensor, y: object) -> Tensor:
         """The tensor that x was indexed from, with what is larger than y in that part lowered to y."""
         return self._replace("min_subtensor", _lower, x, y, (), {})
 
-    def _replace(self, name: str, function: object, x: Tensor, y: Any, args: Any, kwargs: Any) -> Tensor:
+    def _replace(
+        self,
+        name: str,
+        function: Callable[..., Variable],
+        x: Tensor,
+        y: Any,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+    ) -> Tensor:
         if isinstance(x, Variable):
             return getattr(pt, name)(x, y, *args, **kwargs)
         view = getattr(x, "_view", None)

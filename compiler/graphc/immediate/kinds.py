@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc.graph.tensor.type import TensorType
 
 if TYPE_CHECKING:
+    from builtins import type as Type
+
     from graphc.immediate.environment import Environment
+    from graphc.immediate.executable import Executable
 
 # Operators of two operands, by the names of their functions. A kind has a table for each.
 OPERATORS = (
@@ -56,7 +59,7 @@ class Kind:
         self.dtype = dtype
         self.ndim = ndim
         self.numpy_dtype = np.dtype(dtype)
-        self.tables: list[dict[Any, Any]] = [{} for _ in OPERATORS]
+        self.tables: list[dict[Kind | Type, Executable]] = [{} for _ in OPERATORS]
 
     def type(self, ones: tuple[bool, ...] | None = None) -> TensorType:
         """The type of a symbolic variable in the place of a tensor.

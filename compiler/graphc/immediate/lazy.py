@@ -16,16 +16,22 @@ from graphc.graph.location import SourceLocation, capture, describe
 from graphc.immediate.arguments import Weak
 from graphc.immediate.executable import Executable
 from graphc.immediate.kinds import Kind
-from graphc.immediate.record import apply
+from graphc.immediate.record import Token, apply
 from graphc.immediate.tensor import Tensor, _new, as_held
 from graphc_runtime.worker import renew_in_children
 
 if TYPE_CHECKING:
+    from graphc.immediate.arguments import Operand
     from graphc.immediate.environment import Environment
     from graphc.immediate.place import Held
 
+    # Kind and dimensions of size 1 of an array; the dtype of a Python number.
+    Place = tuple[Kind | np.dtype, tuple[bool, ...]]
+    # A value, or why there is none.
+    Found = Held | Exception
 
-class Pending:
+
+class Pending(Token):
     """The token of a tensor that is, or was, queued.
 
     Attributes:
@@ -34,7 +40,7 @@ class Pending:
         error: why it could not be computed.
     """
 
-    __slots__ = ("__weakref__", "error", "number", "ones")
+    __slots__ = ("error", "number", "ones")
 
     def __init__(self, number: int, ones: tuple[bool, ...]) -> None:
         self.number: int | None = number
@@ -84,7 +90,7 @@ class Queue:
         self._steps: list[Queued] = []
         self._codes: list[tuple[int, ...]] = []
         self._arrays: list[Held] = []
-        self._places: list[Any] = []
+        self._places: list[Place] = []
         self._by_id: dict[int, int] = {}
         self._count = 0
 
@@ -106,7 +112,7 @@ class Queue:
             token: Pending = x._token
             return token.ones
 
-    def add(self, executable: Executable, operands: Sequence[Any]) -> list[Tensor]:
+    def add(self, executable: Executable, operands: Sequence[Operand]) -> list[Tensor]:
         """Queue an operation; returns its results, which have no data yet."""
         with self.lock:
             inputs = tuple(
@@ -127,7 +133,7 @@ class Queue:
                 self._flush(_cut(self._steps))
             return tensors
 
-    def _number(self, x: Tensor, dtype: np.dtype | None) -> int:
+    def _number(self, x: Operand, dtype: np.dtype | None) -> int:
         if isinstance(x, Weak):
             return self._add_array(self.env._place.number(np.asarray(x.value, dtype)), None)
         if not hasattr(x, "_data"):
@@ -186,12 +192,16 @@ class Queue:
             self.__dict__.update(queued)
             raise
         if rest:
-            kinds = {step.first + i: kind for step in steps for i, kind in enumerate(step.executable.kinds)}
+            kinds: dict[int, Kind | np.dtype] = {
+                step.first + i: kind for step in steps for i, kind in enumerate(step.executable.kinds)
+            }
             for i, (kind, _) in enumerate(places):
                 values[-i - 1], kinds[-i - 1] = arrays[i], kind
             self._queue_again(rest, values, kinds)
 
-    def _queue_again(self, steps: list[Queued], values: dict[int, Held], kinds: dict[int, Kind]) -> None:
+    def _queue_again(
+        self, steps: list[Queued], values: dict[int, Any], kinds: dict[int, Kind | np.dtype]
+    ) -> None:
         """Queue steps of the former queue as if they had just been added.
 
         Args:
@@ -223,10 +233,10 @@ class Queue:
         self,
         steps: list[Queued],
         arrays: list[Held],
-        places: list[Any],
+        places: list[Place],
         codes: list[tuple[int, ...]],
         read: frozenset[int],
-    ) -> dict[int, Held]:
+    ) -> dict[int, Found]:
         """Run what was queued.
 
         Args:
@@ -255,9 +265,9 @@ class Queue:
             values = dict(zip(alive, results, strict=True))
         return {number: _settle(tensor, values[number]) for number, tensor in alive.items()}
 
-    def _fused(self, steps: list[Queued], wanted: list[int], places: list[Any]) -> Executable:
+    def _fused(self, steps: list[Queued], wanted: list[int], places: list[Place]) -> Executable:
         """The executable of the whole queue."""
-        inputs: list[Any] = []
+        inputs: list[Variable] = []
         values: dict[int, Variable] = {}
         for i, (kind, ones) in enumerate(places):
             kind = kind if isinstance(kind, Kind) else self.env._kind(kind.name, len(ones))
@@ -296,7 +306,7 @@ def _needed(steps: list[Queued], alive: dict[int, Tensor | None]) -> list[Queued
     return found[::-1]
 
 
-def _settle(tensor: Tensor | None, value: Held) -> Held:
+def _settle(tensor: Tensor | None, value: Found) -> Found:
     """Gives a tensor, if somebody holds it, its array or its error; returns that."""
     if isinstance(value, Exception):
         if tensor is not None:
@@ -309,16 +319,20 @@ def _settle(tensor: Tensor | None, value: Held) -> Held:
     return data
 
 
-def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[Held]) -> dict[int, Any]:
+def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[Held]) -> dict[int, Found]:
     """Run a queue whose function failed: a size of 1 that only turned out to broadcast, or an error, which
     then belongs to the results of one operation. Returns arrays or errors by number.
     """
-    values: dict[int, Any] = {-i - 1: array for i, array in enumerate(arrays)}
+    values: dict[int, Found] = {-i - 1: array for i, array in enumerate(arrays)}
     for step in steps:
         given = [values[number] for number in step.inputs]
         failed = next((x for x in given if isinstance(x, Exception)), None)
         try:
-            results: Sequence[Any] = [failed] * len(step.tensors) if failed else _run(env, step, given)
+            results: Sequence[Found] = (
+                _run(env, step, [x for x in given if not isinstance(x, Exception)])
+                if failed is None
+                else [failed] * len(step.tensors)
+            )
         except Exception as error:
             error.add_note(
                 f"in {step.executable.name}{describe(step.location).replace('made at', 'queued at')}"

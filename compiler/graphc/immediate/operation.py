@@ -25,11 +25,12 @@ from graphc.immediate.tracing import NoVariables, active_trace, lift, trace_call
 if TYPE_CHECKING:
     from graphc.graph.tensor.type import TensorType
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.immediate.arguments import Operand
     from graphc.immediate.environment import Environment
     from graphc.immediate.kinds import Kind
 
-
-Ones = tuple[Any, ...]
+    # For each input which of its dimensions have size 1, None for numbers.
+    Ones = Sequence[tuple[bool, ...] | None]
 
 
 class OpFactory:
@@ -50,9 +51,11 @@ class OpFactory:
 
     def __init__(self, env: Environment) -> None:
         self.env = env
-        self._by_ones: set[Any] = set()
+        self._by_ones: set[tuple[object, ...]] = set()
 
-    def call(self, wrapper: OpWrapper, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    def call(
+        self, wrapper: OpWrapper, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Executable | None]:
         """Run a call.
 
         Returns:
@@ -71,7 +74,8 @@ class OpFactory:
             by_ones = env.lazy or wrapper.depends_on_ones or key in self._by_ones
             if wrapper.depends_on_ones:
                 for x in operands:
-                    x._held()
+                    if isinstance(x, Tensor):
+                        x._held()
             ones = env._ones(operands) if by_ones else None
             executable = self._find(wrapper, args, kwargs, split, operands, key, ones)
             try:
@@ -87,20 +91,20 @@ class OpFactory:
         except NoVariables as found:
             return found.value, None
 
-    def _remember_ones(self, key: object) -> None:
+    def _remember_ones(self, key: tuple[object, ...]) -> None:
         if len(self._by_ones) > 4 * self.env._cache.maxsize:
             self._by_ones.clear()
         self._by_ones.add(key)
 
-    def _operands(self, split: Split) -> list[Any]:
+    def _operands(self, split: Split) -> list[Operand]:
         """The inputs as tensors of this environment, and Python numbers that meet them."""
         env = self.env
-        operands: list[Any] = [x if isinstance(x, Weak) else env._as_operand(x) for x in split.inputs]
-        if operands and all(isinstance(x, Weak) for x in operands):
-            marks = iter(operands)
+        operands: list[Operand] = [x if isinstance(x, Weak) else env._as_operand(x) for x in split.inputs]
+        marks = [x for x in operands if isinstance(x, Weak)]
+        if operands and len(marks) == len(operands):
             # Numbers among themselves have the dtypes of constants.
-            split.inputs = [np.asarray(x.value, _dtype_alone(x.value)) for x in marks]
-            operands = [env._as_operand(x) for x in split.inputs]
+            numbers = [np.asarray(x.value, _dtype_alone(x.value)) for x in marks]
+            split.inputs, operands = [*numbers], [env._as_operand(x) for x in numbers]
         return operands
 
     def _find(
@@ -109,9 +113,9 @@ class OpFactory:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         split: Split,
-        operands: list[Any],
-        key: Any,
-        ones: Sequence[Any] | None,
+        operands: Sequence[Operand],
+        key: tuple[object, ...],
+        ones: Ones | None,
     ) -> Executable:
         full = key if ones is None else (*key, tuple(ones))
         found = self.env._cache.find(full)
@@ -131,10 +135,10 @@ class OpFactory:
         self,
         wrapper: OpWrapper,
         args: tuple[Any, ...],
-        kwargs: dict[str, Tensor | bool],
+        kwargs: dict[str, Any],
         split: Split,
-        operands: list[Tensor],
-    ) -> Tensor:
+        operands: Sequence[Operand],
+    ) -> Any:
         """A call with functions among its arguments. These are traced each time, since what they read may
         have changed; the executable is found by the graph.
         """
@@ -159,12 +163,12 @@ def _dtype_alone(value: object) -> str | None:
     return config.floatX if type(value) is float else None
 
 
-def _kinds(operands: list[Any]) -> tuple[Kind | None, ...]:
+def _kinds(operands: Sequence[Operand]) -> tuple[Kind | None, ...]:
     return tuple([None if isinstance(x, Weak) else x._kind for x in operands])
 
 
-def _types(operands: list[Any], ones: Sequence[Any] | None) -> list[TensorType | None]:
-    places = [None] * len(operands) if ones is None else ones
+def _types(operands: Sequence[Operand], ones: Ones | None) -> list[TensorType | None]:
+    places: Ones = [None] * len(operands) if ones is None else ones
     return [
         None if isinstance(x, Weak) else x._kind.type(each) for x, each in zip(operands, places, strict=True)
     ]
@@ -196,7 +200,7 @@ class OpWrapper:
         env: Environment,
         name: str,
         function: Callable[..., Any],
-        signature: Callable[..., Any] | None = None,
+        signature: Callable[..., object] | None = None,
     ) -> None:
         self.env = env
         self.name = name
@@ -206,7 +210,7 @@ class OpWrapper:
         self.__doc__ = getattr(self.__wrapped__, "__doc__", None)
         self._policies, self._default = policies_of(name, function)
         self.depends_on_ones = self.__name__ in DEPENDS_ON_ONES
-        self._table: dict[Any, Executable] = {}
+        self._table: dict[Kind | tuple[Kind, Kind], Executable] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function computes, as tensors."""
@@ -223,7 +227,7 @@ class OpWrapper:
             except Exception:
                 return self.env._factory.call(self, args, kwargs)[0]
             found.hits += 1
-            return make_tensor(data, found.kind)  # type: ignore[arg-type]
+            return make_tensor(data, found.kind)
         result, executable = self.env._factory.call(self, args, kwargs)
         if executable is not None and executable.is_single:
             self.env._connect(executable, self._table, key)

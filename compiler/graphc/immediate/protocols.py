@@ -74,7 +74,7 @@ class Protocols:
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> Any:
+    ) -> object:
         """A capsule of the data. Consumers that know DLPack 1.0 get a read-only view, older ones a copy.
 
         Older ones that ask for no copy get the data themselves: they have no way to hear that these must not

@@ -9,8 +9,8 @@ without a generator come from a stream of the environment.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -22,7 +22,13 @@ from graphc.tensor.random import generator_of, state_of
 from graphc.tensor.random.stream import RandomStream
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.immediate.environment import Environment
+
+    # What NumPy makes seed sequences of, and generators.
+    Entropy = int | Sequence[int] | np.ndarray | None
+    Seed = Entropy | np.random.SeedSequence | np.random.BitGenerator
 
 
 class Generator:
@@ -41,21 +47,23 @@ class Generator:
         self.state = state
 
     @classmethod
-    def of(cls, env: Environment, value: Any) -> Generator:
+    def of(cls, env: Environment, value: Seed | np.random.Generator) -> Generator:
         """A generator in the present state of a ``numpy.random.Generator``, or with a seed."""
         generator = value if isinstance(value, np.random.Generator) else np.random.default_rng(value)
         return cls(env, env.numpy_to_tensor(state_of(generator)))
 
-    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
+    def get_value(
+        self, borrow: bool = False, return_internal_type: bool = False
+    ) -> np.random.Generator | np.ndarray:
         """A ``numpy.random.Generator`` in this state, or the words of the state."""
         words = self.state.eval()
         return words if return_internal_type else generator_of(words)
 
-    def set_value(self, new_value: object, borrow: bool = False) -> None:
+    def set_value(self, new_value: Seed | np.random.Generator, borrow: bool = False) -> None:
         """Go on from the state of another generator."""
         self.state = Generator.of(self.env, new_value).state
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., tuple[Generator, Tensor]]:
         if name.startswith("_") or name not in pt.random.DRAWS:
             raise AttributeError(f"there is no distribution {name!r}")
         draw = getattr(self.env.random, name)
@@ -70,15 +78,15 @@ class Stream(RandomStream):
     seed.
     """
 
-    def __init__(self, env: Environment, seed: Any = None, **kwargs: Any) -> None:
+    def __init__(self, env: Environment, seed: Entropy = None, **kwargs: Any) -> None:
         super().__init__(seed, env.random, **kwargs)
         self._env = env
 
-    def seed(self, seed: Any = None) -> None:
+    def seed(self, seed: Entropy = None) -> None:
         """Start again from a seed; the one of the constructor by default."""
         self.gen_seedgen = np.random.SeedSequence(self.default_instance_seed if seed is None else seed)
 
-    def gen(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor | None:
+    def gen(self, op: Callable[..., Tensor], *args: object, **kwargs: Any) -> Tensor:
         """Draw with a generator of its own; arguments as in `graphc.tensor.random.RandomStream.gen`."""
         if "rng" in kwargs:
             raise ValueError("a RandomStream makes its generators itself: leave rng out")
@@ -100,7 +108,7 @@ class Draw(OpWrapper):
         if found is None:
             function = self.function
 
-            def draw(state: Any, *args: Any, **kwargs: Any) -> Any:
+            def draw(state: TensorVariable, *args: object, **kwargs: object) -> list[Variable]:
                 # The words of a state stand for a generator if their number is known.
                 rng = pt.specify_shape(state, (length,))
                 return function(*args, rng=rng, return_next_rng=True, **kwargs)
@@ -143,7 +151,9 @@ class RandomNamespace(Namespace):
         setattr(self, name, value)
         return value
 
-    def shared_rng(self, value: object = None, *, seed: object = None, name: str | None = None) -> Generator:
+    def shared_rng(
+        self, value: Seed | np.random.Generator = None, *, seed: Seed = None, name: str | None = None
+    ) -> Generator:
         """A generator, from a ``numpy.random.Generator`` or a seed."""
         if value is not None and seed is not None:
             raise ValueError("give a generator or a seed, not both")
@@ -151,11 +161,11 @@ class RandomNamespace(Namespace):
 
     default_rng = shared_rng
 
-    def RandomStream(self, seed: Any = None, **kwargs: Any) -> Stream:
+    def RandomStream(self, seed: Entropy = None, **kwargs: Any) -> Stream:
         """A stream of draws from one seed."""
         return Stream(self._env, seed, **kwargs)
 
-    def rng(self, name: str | None = None, bit_generator: str = "PCG64") -> Any:
+    def rng(self, name: str | None = None, bit_generator: str = "PCG64") -> NoReturn:
         """Symbolic generators do not exist in immediate mode."""
         raise TypeError(
             "rng() makes a symbolic generator, but in an immediate environment everything has a value: make "

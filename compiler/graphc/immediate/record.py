@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from graphc.immediate.executable import Executable
 from graphc.immediate.tensor import Tensor, _bare
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
+    from graphc.function.types import Function
+    from graphc.immediate.arguments import Operand
     from graphc.immediate.cache import ExecutableCache
     from graphc.immediate.environment import Environment
 
@@ -32,7 +36,12 @@ class Token:
     __slots__ = ("__weakref__",)
 
 
-def token_of(tensor: Tensor) -> Any:
+Tensors: TypeAlias = Sequence[Tensor]
+# What a recorded operation reads: a value, or a number as an array.
+Root: TypeAlias = "Token | np.ndarray"
+
+
+def token_of(tensor: Tensor) -> Token:
     """The token of a tensor, which gets one when it has none."""
     try:
         return tensor._token
@@ -48,7 +57,7 @@ class Step:
     """One operation that ran: its inputs and results are tokens, its numbers arrays."""
 
     executable: Executable
-    inputs: tuple[Any, ...]
+    inputs: tuple[Root, ...]
     outputs: tuple[Token, ...]
     location: SourceLocation | None
 
@@ -74,11 +83,11 @@ class RecordedGraph:
     outputs: list[Variable]
     values: list[np.ndarray]
 
-    def function(self, **kwargs: Any) -> Any:
+    def function(self, **kwargs: Any) -> Function:
         """The compiled graph; arguments as in `graphc.function`."""
         return function(self.inputs, self.outputs, **{"on_unused_input": "ignore", **kwargs})
 
-    def dprint(self, **kwargs: Any) -> Any:
+    def dprint(self, **kwargs: Any) -> str | TextIO | None:
         """Print the graph; arguments as in `graphc.dprint`."""
         return debugprint(self.outputs, **kwargs)
 
@@ -102,19 +111,19 @@ class Recording:
     def __init__(self, env: Environment) -> None:
         self.env = env
         self.steps: list[Step] = []
-        self.leaves: dict[Any, Tensor] = {}
-        self._made: dict[Any, int] = {}
+        self.leaves: dict[Token, Tensor] = {}
+        self._made: dict[Token, int] = {}
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         self.env._recorders.start(self)
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.env._recorders.stop(self)
 
-    def add(self, executable: Executable, operands: Sequence[Any], tensors: Sequence[Tensor]) -> None:
+    def add(self, executable: Executable, operands: Sequence[Operand], tensors: Sequence[Tensor]) -> None:
         """Note an operation that ran."""
-        inputs: list[Any] = []
+        inputs: list[Root] = []
         for x, dtype in zip(operands, executable.weaks, strict=True):
             if isinstance(x, Weak):
                 inputs.append(np.asarray(x.value, dtype))
@@ -128,11 +137,11 @@ class Recording:
             self._made[token] = len(self.steps)
         self.steps.append(Step(executable, tuple(inputs), outputs, capture()))
 
-    def knows(self, token: object) -> bool:
+    def knows(self, token: Token) -> bool:
         """Whether a value was used or made while recording."""
         return token in self._made or token in self.leaves
 
-    def needed(self, tokens: Sequence[Any], stop: Any = ()) -> list[Step]:
+    def needed(self, tokens: Sequence[Token], stop: Container[Token] = ()) -> list[Step]:
         """The steps that make values, in order; what ``stop`` holds is taken as given."""
         wanted: set[int] = set()
         stack = [token for token in tokens if token not in stop]
@@ -161,7 +170,7 @@ class Recording:
         wanted = self._outputs(outputs)
         given = None if inputs is None else [token_of(x) for x in inputs]
         steps = self.needed(wanted, stop=set(given or ()))
-        memo: dict[Any, Variable] = {}
+        memo: dict[Token, Variable] = {}
         for token, x in zip(given or (), inputs or (), strict=True):
             memo[token] = _variable(x)
         used = dict.fromkeys(t for step in steps for t in step.inputs if not isinstance(t, np.ndarray))
@@ -176,7 +185,7 @@ class Recording:
         build(steps, memo)
         return RecordedGraph(variables, [memo[t] for t in wanted], values)
 
-    def _outputs(self, outputs: Sequence[Tensor] | Tensor | None) -> list[object]:
+    def _outputs(self, outputs: Sequence[Tensor] | Tensor | None) -> list[Token]:
         if outputs is None:
             used = {t for step in self.steps for t in step.inputs if not isinstance(t, np.ndarray)}
             return [t for step in self.steps for t in step.outputs if t not in used]
@@ -200,7 +209,7 @@ def _variable(x: Tensor) -> Variable:
 
 
 def build(
-    steps: Sequence[Step], memo: dict[Any, Variable], numbers: dict[int, Variable] | None = None
+    steps: Sequence[Step], memo: dict[Token, Variable], numbers: dict[int, Variable] | None = None
 ) -> None:
     """Add the results of steps to ``memo``, the variables by token.
 
@@ -270,7 +279,7 @@ class Recorders:
         if keep:
             self._last = recording
 
-    def add(self, executable: Executable, operands: Sequence[Any], tensors: Sequence[Tensor]) -> None:
+    def add(self, executable: Executable, operands: Sequence[Operand], tensors: Sequence[Tensor]) -> None:
         """Tell the recordings of this thread what ran."""
         if self._for_all is not None:
             with self._cache.lock:

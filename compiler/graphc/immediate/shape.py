@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,10 +29,10 @@ class Size(int):
         return other / np.int64(self)
 
 
-def _with_integers(name: str) -> Any:
+def _with_integers(name: str) -> Callable[..., object]:
     compute = getattr(int, name)
 
-    def method(self: Size, *others: object) -> Any:
+    def method(self: Size, *others: object) -> object:
         result = compute(self, *others)
         return Size(result) if type(result) is int else result
 
@@ -54,9 +55,9 @@ class Shape(tuple):
     Adding a tuple joins, as with any tuple.
     """
 
-    _env: Any
+    _env: Environment
 
-    def __new__(cls, sizes: Any, env: Environment) -> Shape:
+    def __new__(cls, sizes: Iterable[int], env: Environment) -> Shape:
         """Sizes as Python numbers, and the environment of the tensor."""
         self = super().__new__(cls, map(Size, sizes))
         self._env = env
@@ -79,15 +80,15 @@ class Shape(tuple):
             raise AttributeError(f"a shape has no attribute {name!r}")
         return getattr(self.as_tensor(), name)
 
-    def __add__(self, other: Any) -> tuple[Size, Size, int]:
+    def __add__(self, other: Any) -> Any:
         return tuple(self) + other if isinstance(other, tuple) else self.as_tensor() + other
 
-    def __radd__(self, other: Any) -> tuple[int, Size, Size]:
+    def __radd__(self, other: Any) -> Any:
         return other + tuple(self) if isinstance(other, tuple) else other + self.as_tensor()
 
 
-def _delegated(name: str) -> Any:
-    def method(self: Shape, *args: object) -> Any:
+def _delegated(name: str) -> Callable[..., Tensor]:
+    def method(self: Shape, *args: object) -> Tensor:
         return getattr(self.as_tensor(), name)(*args)
 
     return method

@@ -22,7 +22,7 @@ from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
     from graphc.immediate.environment import Environment
 
 # These answer in Python, whatever arrays they are asked about.
@@ -70,8 +70,14 @@ class ArrayApi(Standard):
         return ["__array_api_version__", "__array_namespace_info__", *names_of(self._module)]
 
     def asarray(
-        self, obj: object, /, *, dtype: DTypeLike | None = None, device: Any = None, copy: object = None
-    ) -> Any:
+        self,
+        obj: TensorLike | Tensor,
+        /,
+        *,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+        copy: bool | None = None,
+    ) -> Tensor:
         """A tensor of another one, of an array of another library, or of nested lists of numbers.
 
         Args:
@@ -93,12 +99,20 @@ class ArrayApi(Standard):
             return self._env.numpy_to_tensor(obj, copy=False)
         return self._env.as_tensor(obj, dtype=name)
 
-    def from_dlpack(self, x: Any, /, *, device: Any = None, copy: Any = None) -> Tensor:
+    def from_dlpack(self, x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
         """A tensor of another library's array, which must not change where its memory is shared."""
         check_device(device)
         return self._env.numpy_to_tensor(np.from_dlpack(x, copy=copy), copy=False)
 
-    def astype(self, x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Any:
+    def astype(
+        self,
+        x: Tensor | TensorLike,
+        dtype: DTypeLike,
+        /,
+        *,
+        copy: bool | None = True,
+        device: str | None = None,
+    ) -> Tensor:
         """The elements converted to a dtype.
 
         Args:
@@ -116,11 +130,11 @@ class ArrayApi(Standard):
             return self._env.cast(x, name)
         return self._env.numpy_to_tensor(x._array()) if copy else x
 
-    def unstack(self, x: object, /, *, axis: int = 0) -> tuple[object, ...]:
+    def unstack(self, x: TensorLike | Tensor, /, *, axis: int = 0) -> tuple[object, ...]:
         """The slices along an axis."""
         return tuple(self._env.unstack(self._env.as_tensor(x), axis))
 
-    def where(self, condition: object, x1: object, x2: object, /) -> Any:
+    def where(self, condition: object, x1: object, x2: object, /) -> Tensor:
         """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere; either may be a number."""
         x1, x2 = _like(x1, x2), _like(x2, x1)
         return self._env.where(condition, x1, x2)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphc.compile.fingerprint import fingerprint
@@ -26,7 +24,7 @@ def with_inputs(executable: Executable) -> tuple[Executable, list[np.ndarray], s
     ``__props__``.
     """
     found = list(ancestors(executable.outputs, set(executable.inputs)))
-    large: list[Any] = [
+    large = [
         v
         for v in found
         if isinstance(v, Constant) and isinstance(v.type, TensorType) and v.data.size > MAX_LITERAL
@@ -48,7 +46,7 @@ def with_inputs(executable: Executable) -> tuple[Executable, list[np.ndarray], s
     return executable, [v.data for v in large], key
 
 
-def _replaced(form: OutputForm, variables: list[Any]) -> OutputForm:
+def _replaced(form: OutputForm, variables: list[Variable]) -> OutputForm:
     form = form.without_variables()
     form.variables = variables
     return form

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,11 +14,17 @@ from graphc.gradient import grad
 from graphc.graph.basic import Variable
 from graphc.immediate.arguments import Weak
 from graphc.immediate.executable import Executable
-from graphc.immediate.record import Recording, Step, build, token_of
+from graphc.immediate.record import Recording, Root, Step, Token, build, token_of
 from graphc.immediate.tensor import Tensor
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.immediate.arguments import Operand
     from graphc.immediate.environment import Environment
+
+# Where a value comes from: of the roots, or of a step and its results. A step is its executable and places.
+Place: TypeAlias = tuple[int, ...]
+Line: TypeAlias = tuple[int | Place, ...]
 
 
 class Tape(Recording):
@@ -47,10 +53,10 @@ class Tape(Recording):
         super().__init__(env)
         self.persistent = persistent
         self.watch_all = watch_all
-        self._watched: set[Any] = set()
+        self._watched: set[Token] = set()
         self._spent = False
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.env._recorders.stop(self, keep=False)
 
     def watch(self, *tensors: Tensor) -> None:
@@ -64,7 +70,7 @@ class Tape(Recording):
             if token not in self._made:
                 self.leaves.setdefault(token, x)
 
-    def add(self, executable: Executable, operands: Sequence[Any], tensors: Sequence[Tensor]) -> None:
+    def add(self, executable: Executable, operands: Sequence[Operand], tensors: Sequence[Tensor]) -> None:
         """Note an operation, if it depends on something watched."""
         if not self.watch_all:
             tokens = [token_of(x) for x in operands if not isinstance(x, Weak)]
@@ -73,7 +79,7 @@ class Tape(Recording):
             self._watched.update(map(token_of, tensors))
         super().add(executable, operands, tensors)
 
-    def stop_recording(self) -> Any:
+    def stop_recording(self) -> _Paused:
         """A context manager inside which the tape does not record."""
         return _Paused(self)
 
@@ -81,7 +87,7 @@ class Tape(Recording):
         self,
         target: Tensor,
         sources: Any,
-        output_gradients: Any = None,
+        output_gradients: Tensor | TensorLike | None = None,
         disconnected_inputs: str = "raise",
     ) -> Any:
         """The gradient of a value.
@@ -144,13 +150,13 @@ class Tape(Recording):
             executable = self.env._cache.add(key, executable)
         return self.env._run(executable, operands)
 
-    def _operand(self, t: Any) -> Tensor:
+    def _operand(self, t: Root) -> Tensor:
         return self.env.numpy_to_tensor(t, copy=False) if isinstance(t, np.ndarray) else self.leaves[t]
 
     def _build(
         self,
         steps: list[Step],
-        roots: list[Any],
+        roots: list[Root],
         operands: list[Tensor],
         target: Tensor,
         sources: list[Tensor],
@@ -161,11 +167,11 @@ class Tape(Recording):
         env = self.env
         inputs = [x._kind.type(env._queue.ones(x)).make_variable(x.name) for x in operands]
         numbers = {id(t): v for t, v in zip(roots, inputs, strict=False) if isinstance(t, np.ndarray)}
-        memo: dict[Any, Variable] = {
+        memo: dict[Token, Variable] = {
             t: v for t, v in zip(roots, inputs, strict=False) if not isinstance(t, np.ndarray)
         }
         build(steps, memo, numbers)
-        cost: Any = memo[token_of(target)]
+        cost = memo[token_of(target)]
         known = {cost: inputs[-1]} if seed is not None else None
         if known is None and cost.type.ndim:
             cost = pt.sum(cost)
@@ -185,20 +191,20 @@ class _Paused:
     def __enter__(self) -> None:
         self._tape.env._recorders.stop(self._tape, keep=False)
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._tape.env._recorders.start(self._tape)
 
 
-def _structure(steps: list[Step]) -> tuple[list[Any], list[Any], dict[Any, Any]]:
+def _structure(steps: list[Step]) -> tuple[list[Line], list[Root], dict[Token, Place]]:
     """Which steps follow each other on which values; the tokens and numbers they start from; and the places
     of all
     tokens: ``(i,)`` for root i, ``(i, j)`` for result j of step i.
     """
-    places: dict[Any, Any] = {}
-    roots: list[Any] = []
-    structure: list[Any] = []
+    places: dict[Token, Place] = {}
+    roots: list[Root] = []
+    structure: list[Line] = []
     for position, step in enumerate(steps):
-        line: list[Any] = [step.executable.serial]
+        line: list[int | Place] = [step.executable.serial]
         for t in step.inputs:
             if isinstance(t, np.ndarray):
                 line.append((len(roots),))

@@ -19,6 +19,7 @@ from graphc_runtime.cuda.array import DeviceArray
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import IndexLike
     from graphc.immediate.environment import Environment
     from graphc.immediate.standard import ArrayApi
 
@@ -245,13 +246,13 @@ class Tensor(Protocols):
 
     # Indexing ----------------------------------------------------------------------------------------------
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: IndexLike) -> Tensor:
         return self._kind.env._getitem(self, index)
 
     def __setitem__(self, index: int, value: float) -> None:
         raise TypeError("tensors do not change; use x = x[index].set(value) or x = x[index].inc(value)")
 
-    def set(self, y: Any, **kwargs: Any) -> Any:
+    def set(self, y: object, **kwargs: object) -> Tensor:
         """``x[index].set(y)``: x with the indexed part replaced."""
         return self._kind.env.set_subtensor(self, y, **kwargs)
 
@@ -297,11 +298,11 @@ def refuse_mixing(env: Environment, other: Environment, x: Tensor) -> NoReturn:
     )
 
 
-def _operator(name: str) -> Callable[[Any, Any], Any]:
+def _operator(name: str) -> Callable[[Tensor, object], Tensor]:
     """The method of an operator: from the table of the operand's kind, or by the environment's function."""
     position = POSITIONS[name]
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Tensor, other: object) -> Tensor:
         if type(other) is Tensor:
             found = self._kind.tables[position].get(other._kind)
             if found is not None:
@@ -332,8 +333,8 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _reflected(name: str) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
+def _reflected(name: str) -> Callable[[Tensor, object], Tensor]:
+    def method(self: Tensor, other: object) -> Tensor:
         return self._kind.env._operate(name, self, other, reflected=True)
 
     method.__doc__ = f"``{name}`` of the tensor's environment, with the operands exchanged."
@@ -341,7 +342,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _method(name: str) -> Callable[..., object]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Tensor, *args: object, **kwargs: object) -> object:
         return self._kind.env._method(name)(self, *args, **kwargs)
 
     method.__name__ = name
@@ -387,8 +388,8 @@ def _complete(cls: type) -> None:
             setattr(cls, name, _method(name))
 
 
-def _method_of_property(name: str) -> Callable[[Any], Any]:
-    def get(self: Any) -> Any:
+def _method_of_property(name: str) -> Callable[[Tensor], object]:
+    def get(self: Tensor) -> object:
         return self._kind.env._method(name)(self)
 
     return get

@@ -6,7 +6,7 @@ compile.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from graphc.immediate.tensor import Tensor
 from graphc.ops.elementwise import Elementwise
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
     from graphc.immediate.environment import Environment
 
 _active: ContextVar[Trace | None] = ContextVar("graphc_immediate_trace", default=None)
@@ -36,10 +35,11 @@ class Trace:
         env: the environment that will run the graph.
     """
 
+    _token: Token[Trace | None]
+
     def __init__(self, env: Environment) -> None:
         self.env = env
         self._lifted: dict[int, tuple[Tensor, Variable]] = {}
-        self._token: Any = None
 
     def lift(self, tensor: Tensor) -> Variable:
         """The input that stands for a tensor.
@@ -64,7 +64,7 @@ class Trace:
         self._token = _active.set(self)
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         _active.reset(self._token)
 
 
@@ -109,7 +109,8 @@ def trace_call(
         NoVariables: the function returns no variable.
     """
     symbols: list[Any] = [
-        x.value if t is None else t.make_variable() for x, t in zip(split.inputs, types, strict=True)
+        t.make_variable() if t is not None else x.value if isinstance(x, Weak) else x
+        for x, t in zip(split.inputs, types, strict=True)
     ]
     weaks: list[np.dtype | None] = [None] * len(symbols)
     with Trace(env) as trace:
@@ -141,7 +142,7 @@ def locate(outputs: Sequence[Variable], inputs: Sequence[Variable], location: So
         node.location = location
 
 
-def _has_variables(x: TensorVariable) -> bool:
+def _has_variables(x: object) -> bool:
     if isinstance(x, list | tuple):
         return any(map(_has_variables, x))
     if isinstance(x, dict):
