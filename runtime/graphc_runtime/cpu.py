@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import platform
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphc_runtime.errors import LoadError
@@ -44,7 +43,7 @@ _CHECKED = _LINUX_NAMES | {name: name for name in _SAME_NAMES}
 @functools.cache
 def host_flags() -> frozenset[str]:
     """Linux's names of this CPU's features; empty where the system does not tell."""
-    return frozenset(_field("flags|Features").split())
+    return frozenset(_field("flags", "Features").split())
 
 
 def host_vendor() -> str:
@@ -52,14 +51,26 @@ def host_vendor() -> str:
     return _field("vendor_id").strip()
 
 
-def _field(names: str) -> str:
+def _field(*names: str) -> str:
     """A field of the first processor in Linux's list."""
+    for line in first_processor():
+        name, _, value = line.partition(":")
+        if name.strip() in names:
+            return value
+    return ""
+
+
+@functools.cache
+def first_processor() -> tuple[str, ...]:
+    """What Linux says of the first processor, line by line; empty where the system does not tell.
+
+    The lines of the others, which may be hundreds, are not read.
+    """
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            return tuple(line.rstrip("\n") for line in itertools.takewhile(str.strip, file))
     except OSError:
-        return ""
-    match = re.search(rf"^(?:{names})\s*:(.*)$", text, re.MULTILINE)
-    return match[1] if match else ""
+        return ()
 
 
 def missing_features(target: dict[str, str]) -> list[str]:

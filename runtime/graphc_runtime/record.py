@@ -17,6 +17,10 @@ T = TypeVar("T")
 _LOCK = threading.RLock()
 
 
+def _document(namespace: dict[str, object]) -> None:
+    namespace["__doc__"] = "Lends its methods."
+
+
 @dataclass_transform(field_specifiers=(dataclasses.field,))
 def record(*, frozen: bool = False, eq: bool = True, repr: bool = True) -> Callable[[type[T]], type[T]]:
     """As ``dataclasses.dataclass``, later: with the first object, unpickled object or subclass.
@@ -52,7 +56,8 @@ def record(*, frozen: bool = False, eq: bool = True, repr: bool = True) -> Calla
                 type.__delattr__(cls, "__init_subclass__")
                 dataclasses.dataclass(init=False, frozen=frozen, eq=eq, repr=repr)(cls)
                 # Another thread may make an object meanwhile: the stub stays until its successor is there.
-                twin = types.new_class(cls.__name__, (cls,))
+                # A class without documentation would be given its signature, which takes a millisecond.
+                twin = types.new_class(cls.__name__, (cls,), exec_body=_document)
                 dataclasses.dataclass(frozen=frozen, eq=False, repr=False)(twin)
                 type.__setattr__(cls, "__init__", vars(twin)["__init__"])
                 type.__delattr__(cls, "__setstate__")

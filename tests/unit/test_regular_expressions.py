@@ -43,7 +43,6 @@ ALLOWED = {
     "graphc.artifacts.needs": "symbols of libraries",
     "graphc.interop.pytensor.identity": "addresses in what PyTensor prints",
     "graphc_runtime.cache": "names of files",
-    "graphc_runtime.cpu": "/proc/cpuinfo",
     "graphc_runtime.symbols": "symbols of libraries",
     "graphc_tools._driver": "messages",
     "graphc_tools._reproducer": "the pipeline in a comment",

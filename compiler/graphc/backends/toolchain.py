@@ -9,9 +9,10 @@ import platform
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import numpy as np
+
+from graphc_runtime.cpu import first_processor
 
 
 def toolchain() -> str:
@@ -25,8 +26,7 @@ def toolchain() -> str:
 def _compiler() -> str:
     digest = hashlib.sha256()
     for package in ("graphc", "graphc_dialects", "graphc_runtime"):
-        for line in sorted(_sources(package)):
-            digest.update(line.encode())
+        digest.update("".join(sorted(_sources(package))).encode())
     digest.update(f"{sys.version};{np.__version__};{platform.machine()};{sys.platform}".encode())
     for module in ("llvmlite", "torch_mlir"):
         digest.update(_installed(module).encode())
@@ -62,10 +62,6 @@ def _installed(module: str) -> str:
 
 def _cpu() -> str:
     """CPU model and features."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return platform.processor()
     wanted = ("model name", "flags", "Features", "CPU implementer", "CPU part")
-    first = text.split("\n\n", 1)[0]
-    return "\n".join(line for line in first.splitlines() if line.startswith(wanted))
+    lines = first_processor()
+    return "\n".join(line for line in lines if line.startswith(wanted)) if lines else platform.processor()

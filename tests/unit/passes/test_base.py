@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import graphc.passes
 from graphc.ir.diagnostics import PassError, fail
+from graphc.ir.modules import modules_below
 from graphc.passes.manager.base import Pass, discover, find
 from graphc.passes.manager.parse import parse_pipeline, split_top_level
 from graphc.passes.manager.run import run_pipeline
@@ -196,3 +199,11 @@ def test_unknown_flag_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match="graphc-fusion"):
         find("graphc-nope")
     assert "graphc-legality" not in discover()
+
+
+def test_modules_are_those_that_pkgutil_finds():
+    path, prefix = graphc.passes.__path__, "graphc.passes."
+    found = pkgutil.walk_packages(path, prefix)
+    assert set(modules_below("graphc.passes")) == {info.name for info in found if not info.ispkg}
+    found = pkgutil.iter_modules(path, prefix)
+    assert set(modules_below("graphc.passes", folders=False)) == {i.name for i in found if not i.ispkg}

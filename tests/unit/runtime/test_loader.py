@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import random
 import struct
 
 import pytest
 
-from graphc_runtime import elf, loader, relocate, symbols
+from graphc_runtime import cpu, elf, loader, relocate, symbols
 from graphc_runtime.errors import LoadError, SymbolError
 from graphc_runtime.image import Image
 
@@ -242,3 +243,15 @@ def test_aarch64_image_points_where_it_should():
                 assert struct.unpack_from("<Q", content, slot - base)[0] == far
             checked.add(entry.kind)
     assert {283, 275} <= checked and checked & {277, 286, 311}
+
+
+def test_the_first_processor_is_read_alone(monkeypatch):
+    """A machine of a hundred cores has as many descriptions."""
+    text = "processor\t: 0\nvendor_id\t: Some\nflags\t\t: avx fma\n\nprocessor\t: 1\nflags\t\t: none\n"
+    monkeypatch.setattr("builtins.open", lambda *arguments, **options: io.StringIO(text))
+    cpu.first_processor.cache_clear()
+    try:
+        assert cpu.first_processor() == ("processor\t: 0", "vendor_id\t: Some", "flags\t\t: avx fma")
+        assert cpu.host_vendor() == "Some" and cpu._field("flags", "Features").split() == ["avx", "fma"]
+    finally:
+        cpu.first_processor.cache_clear()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import subprocess
 import sys
@@ -52,6 +53,19 @@ def test_nothing_is_made_before_the_first_object():
     first.b.append(1)
     assert is_dataclass(Later) and Later(1) == Later(1) != first
     assert vars(Later).keys() & {"__setstate__", "__init_subclass__"} == set()
+
+
+def test_documented_records_are_not_given_a_signature(monkeypatch):
+    """Its text takes longer than all else that the first object needs."""
+
+    @record()
+    class Documented:
+        """Has one field."""
+
+        a: int = 0
+
+    monkeypatch.setattr(inspect, "signature", None)
+    assert Documented(1).a == 1 and Documented.__doc__ == "Has one field."
 
 
 def test_subclasses_have_the_fields_of_their_base():

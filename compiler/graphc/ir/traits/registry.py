@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Generic, TypeVar
+
+from graphc.ir.modules import modules_below
 
 R = TypeVar("R")
 
@@ -15,8 +16,8 @@ R = TypeVar("R")
 @cache
 def load_families(package: str) -> None:
     """Imports every file of a package, which registers what it says of its operations."""
-    for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        importlib.import_module(f"{package}.{info.name}")
+    for name in modules_below(package, folders=False):
+        importlib.import_module(name)
 
 
 class Trait(Generic[R]):

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 import typing
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from graphc.ir.modules import modules_below
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -60,6 +61,8 @@ class Pass:
         Raises:
             ValueError: an option does not exist or its value cannot be read.
         """
+        if not text:
+            return cls()
         hints = typing.get_type_hints(cls)
         known = {item.name for item in fields(cls) if item.init}
         values: dict[str, object] = {}
@@ -112,16 +115,13 @@ def flag_of(module_name: str) -> str:
 @cache
 def discover() -> dict[str, str]:
     """Flag to module name of every pass. Only lists files: no pass is imported."""
-    package = importlib.import_module("graphc.passes")
-    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    names = {info.name.rpartition(".")[2]: info.name for info in found if _may_hold_pass(info)}
+    names = {name.rpartition(".")[2]: name for name in modules_below("graphc.passes") if _may_hold_pass(name)}
     return {flag_of(name): names[name] for name in sorted(names)}
 
 
-def _may_hold_pass(info: pkgutil.ModuleInfo) -> bool:
+def _may_hold_pass(name: str) -> bool:
     """Names with underscores are helpers, the manager's modules are what all passes use."""
-    helper = info.name.rpartition(".")[2].startswith("_")
-    return not (info.ispkg or helper or info.name.startswith("graphc.passes.manager."))
+    return not (name.rpartition(".")[2].startswith("_") or name.startswith("graphc.passes.manager."))
 
 
 @cache
