@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,14 +16,18 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_size
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+
+# Rows to go through, or values to start from: one or several, each alone or in a dict beside its taps.
+Given: TypeAlias = "TensorLike | Mapping[str, Any] | Sequence[TensorLike | Mapping[str, Any] | None] | None"
 
 
 @dataclass(frozen=True)
 class SequenceArgument:
     """A sequence and the taps, in the user's order."""
 
-    variable: Any
+    variable: TensorVariable
     taps: tuple[int, ...]
 
 
@@ -42,7 +46,7 @@ def listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def as_sequences(value: TensorVariable | list[TensorVariable] | None) -> list[SequenceArgument]:
+def as_sequences(value: Given) -> list[SequenceArgument]:
     """The argument ``sequences``.
 
     Raises:
@@ -71,9 +75,7 @@ def as_sequences(value: TensorVariable | list[TensorVariable] | None) -> list[Se
     return found
 
 
-def as_outputs(
-    value: TensorVariable | list[TensorVariable | float | None] | None,
-) -> list[OutputArgument] | None:
+def as_outputs(value: Given) -> list[OutputArgument] | None:
     """The argument ``outputs_info``; None when it says nothing.
 
     Raises:
@@ -83,7 +85,7 @@ def as_outputs(
     return [_as_output(each, f"outputs_info[{i}]") for i, each in enumerate(given)] if given else None
 
 
-def _as_output(each: TensorVariable | float | None, what: str) -> OutputArgument:
+def _as_output(each: TensorLike | Mapping[str, Any] | None, what: str) -> OutputArgument:
     taps: tuple[int, ...] = (-1,)
     if isinstance(each, Mapping):
         # PyTensor's "inplace" is accepted; compiled code decides that itself.
@@ -126,7 +128,7 @@ def _check_keys(given: Mapping[str, Any], known: set[str], what: str) -> None:
         raise ValueError(f"{what} has unknown keys {unknown}; it takes {sorted(known)}")
 
 
-def as_steps(value: TensorVariable | int, what: str) -> Variable:
+def as_steps(value: TensorLike, what: str) -> TensorVariable:
     """A number of iterations as a 0-d integer.
 
     Raises:

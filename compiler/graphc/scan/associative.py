@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.pytree import Structure, flatten
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -12,6 +12,11 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 from graphc.scan.loops import loop
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
+    Leaves = list[TensorVariable]
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -52,8 +57,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     rows = [pt.moveaxis(x, a, 0) for x, a in zip(xs, axes, strict=True)]
     if reverse:
         rows = [x[::-1] for x in rows]
-    static = len(lengths) == 1 and None not in lengths
-    results = _tree_scan(combine, rows) if static else _loop_scan(combine, rows)
+    n = next(iter(lengths)) if len(lengths) == 1 else None
+    results = _loop_scan(combine, rows) if n is None else _tree_scan(combine, rows, n)
     if reverse:
         results = [x[::-1] for x in results]
     return structure.build([pt.moveaxis(x, 0, a) for x, a in zip(results, axes, strict=True)])
@@ -65,7 +70,7 @@ class _Combine:
     def __init__(self, fn: Callable[[object, object], object], structure: Structure, axes: list[int]) -> None:
         self._fn, self._structure, self._axes = fn, structure, axes
 
-    def __call__(self, a: list[Any], b: list[Any]) -> list[Any]:
+    def __call__(self, a: Leaves, b: Leaves) -> Leaves:
         trees = [
             self._structure.build([pt.moveaxis(x, 0, axis) for x, axis in zip(side, self._axes, strict=True)])
             for side in (a, b)
@@ -81,13 +86,12 @@ class _Combine:
         ]
 
 
-def _tree_scan(combine: _Combine, xs: list[Any]) -> list[Any]:
+def _tree_scan(combine: _Combine, xs: Leaves, n: int) -> Leaves:
     """Prefixes of combined pairs are the odd results; with one more row they give the even ones."""
-    n = xs[0].type.shape[0]
     if n < 2:
         return xs
     pairs = combine([x[: n - 1 : 2] for x in xs], [x[1::2] for x in xs])
-    odd = _tree_scan(combine, pairs)
+    odd = _tree_scan(combine, pairs, n // 2)
     # With an even number of rows the last prefix of pairs has no row after it.
     before = odd if n % 2 else [x[:-1] for x in odd]
     if n == 2:
@@ -97,11 +101,11 @@ def _tree_scan(combine: _Combine, xs: list[Any]) -> list[Any]:
     return [_interleave(e, o, n) for e, o in zip(even, odd, strict=True)]
 
 
-def _join(*parts: object) -> Any:
+def _join(*parts: TensorVariable) -> TensorVariable:
     return pt.concatenate(list(parts))
 
 
-def _interleave(even: Any, odd: Any, n: int) -> Any:
+def _interleave(even: TensorVariable, odd: TensorVariable, n: int) -> TensorVariable:
     """Rows of the two by turns, n in all."""
     rows = n // 2
     pairs = pt.stack([even[:rows], odd], axis=1)
@@ -109,14 +113,14 @@ def _interleave(even: Any, odd: Any, n: int) -> Any:
     return _join(mixed, even[rows:]) if n % 2 else mixed
 
 
-def _loop_scan(combine: _Combine, xs: list[Any]) -> list[Any]:
+def _loop_scan(combine: _Combine, xs: Leaves) -> Leaves:
     """Row after row; a row of zeros after each tensor gives a first value where there are no rows."""
     first = []
     for x in xs:
         zeros = pt.zeros([1, *(size_of(x, a) for a in range(1, x.type.ndim))], dtype=x.type.dtype)
         first.append(_join(x[:1], zeros)[0])
 
-    def step(carry: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
+    def step(carry: Leaves, row: Leaves) -> tuple[Leaves, Leaves]:
         new = [y[0] for y in combine([c[None] for c in carry], [r[None] for r in row])]
         return new, new
 

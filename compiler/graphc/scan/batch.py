@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
@@ -42,10 +42,12 @@ def batch(
 class _Batch:
     """Builds the loop."""
 
-    def __init__(self, op: Any, inputs: Sequence[Variable], batched: Sequence[bool], size: Any) -> None:
+    def __init__(
+        self, op: Scan, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> None:
         self.op, self.spec, self.size = op, op.spec, size
         names = self.spec.outer_input_names()
-        self.inputs: dict[str, Any] = dict(zip(names, inputs, strict=True))
+        self.inputs: dict[str, Variable] = dict(zip(names, inputs, strict=True))
         self.given = {name for name, is_batched in zip(names, batched, strict=True) if is_batched}
         if "n_steps" in self.given:
             raise VectorizeError(f"{op} cannot run a batch of numbers of steps")
@@ -54,7 +56,7 @@ class _Batch:
         self.batched = set(self.given)
         self.computed: set[str] = set()
         # The body reads the size of the batch too, where it is known at run time only.
-        self.inner_size: Any = size
+        self.inner_size = size
         if isinstance(size, Variable):
             known = known_size(size)
             self.inner_size = pt.lscalar("batch_size") if known is None else known
@@ -83,7 +85,7 @@ class _Batch:
             x: self._place(x) for (name, _), x in self.inner.items() if name in self.batched
         }
         rows = self._batched_rows(places)
-        read: dict[Any, Any] = {key: places.get(x, x) for key, x in self.inner.items()}
+        read = {key: places.get(x, x) for key, x in self.inner.items()}
         builder = ScanBuilder()
         for sequence in self.spec.sequences:
             taps = {tap: read[sequence.name, tap] for tap in sequence.taps}
@@ -95,19 +97,19 @@ class _Batch:
         names = {role.name: builder.output(role.name, rows[role.name, 0]) for role in self.spec.outputs}
         for role in self.spec.untraced:
             builder.untraced(role.name, self._value(role.name), read[role.name, 0], rows[role.name, 0])
-        for role in self.spec.invariants:
-            builder.invariant(role.name, self.inputs[role.name], read[role.name, 0])
+        for constant in self.spec.invariants:
+            builder.invariant(constant.name, self.inputs[constant.name], read[constant.name, 0])
         if self.spec.is_while:
             builder.until(rows["until", 0])
         if isinstance(self.inner_size, Variable) and self.inner_size in set(ancestors(builder.results)):
-            builder.invariant("batch_size", self.size.astype("int64"), self.inner_size)
+            builder.invariant("batch_size", pt.cast(self.size, "int64"), self.inner_size)
         op = self.op
         options = {key: getattr(op, key) for key in ("name", "reverse", "unroll", "truncate_gradient")}
         found = builder.build(self.inputs["n_steps"], checkpoint_every=op.checkpoint_every, **options)
         traced = {role.name for role in (*self.spec.states, *self.spec.outputs)}
         result = []
         for name in self.spec.outer_output_names():
-            value: Any = found[names.get(name, name)]
+            value = found[names.get(name, name)]
             if name in self.computed and name in traced:
                 value = pt.swapaxes(value, 0, 1)
             result.append(value)

@@ -42,9 +42,9 @@ class LoopBuilder:
     def __init__(self, callee: Callee) -> None:
         self.callee = callee
         self.states: list[StatePart] = []
-        self.condition: Any = None
-        self._sequences: list[tuple[SequenceRole, Any, list[Any]]] = []
-        self._outputs: list[tuple[str, Any]] = []
+        self.condition: Variable | None = None
+        self._sequences: list[tuple[SequenceRole, TensorVariable, list[Variable]]] = []
+        self._outputs: list[tuple[str, Variable]] = []
         self._untraced: list[UntracedPart] = []
         self._shared: list[SharedVariable] = []
         self._taken: set[str] = set(_RESERVED)
@@ -134,17 +134,17 @@ class LoopBuilder:
                     v.default_update = None
                     found = True
 
-    def _inner(self) -> list[TensorVariable]:
+    def _inner(self) -> list[Variable]:
         rows = [v for _, _, inner in self._sequences for v in inner]
         rows += [part.inner[tap] for part in self.states for tap in part.taps]
         return rows + [part.inner for part in self._untraced]
 
-    def _results(self) -> list[TensorVariable]:
-        results = [part.next for part in self.states] + [v for _, v in self._outputs]
+    def _results(self) -> list[Variable]:
+        results: list[Variable] = [part.next for part in self.states] + [v for _, v in self._outputs]
         results += [part.next for part in self._untraced]
         return results + ([] if self.condition is None else [self.condition])
 
-    def _fit(self) -> list[TensorVariable]:
+    def _fit(self) -> list[Variable]:
         """Settles the types of states; returns the inner outputs."""
         fixed = [part for part in self._untraced if part.label is None]
         free: list[StatePart | UntracedPart] = [*self.states]
@@ -159,7 +159,12 @@ class LoopBuilder:
         return self._results()
 
     def build(
-        self, n_steps: Variable, *, non_sequences: Sequence[Any] = (), strict: bool = False, **options: Any
+        self,
+        n_steps: Variable,
+        *,
+        non_sequences: Sequence[Variable] = (),
+        strict: bool = False,
+        **options: Any,
     ) -> Apply:
         """The node.
 
@@ -258,16 +263,16 @@ class LoopBuilder:
         return {shared: self.final(node, self._part_of(shared)) for shared in self._shared}
 
 
-def _is_part_of(v: Variable, given: list[Any]) -> bool:
+def _is_part_of(v: Variable, given: list[Variable]) -> bool:
     """Whether a variable is computed from what the user passed, a sparse matrix for one, or an element that
     a passed vector was made of: reading the vector gives that element.
     """
-    if any(isinstance(x.owner and x.owner.op, MakeVector) and v in x.owner.inputs for x in given):
+    vectors = [x.owner for x in given if x.owner is not None and isinstance(x.owner.op, MakeVector)]
+    if any(v in node.inputs for node in vectors):
         return True
     return v.owner is not None and set(explicit_graph_inputs([v])) <= set(given)
 
 
 def _reverses(node: Apply) -> bool:
     """Whether a loop goes from the last row to the first."""
-    op: Any = node.op
-    return bool(op.reverse)
+    return isinstance(node.op, Scan) and node.op.reverse

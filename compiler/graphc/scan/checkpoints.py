@@ -11,6 +11,7 @@ from graphc.public import pt
 from graphc.scan.frontend import build_loop
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
 
 
@@ -49,7 +50,7 @@ def scan_checkpoints(
     return loop.result(kept, return_updates=return_updates)
 
 
-def _last_of_blocks(rows: TensorVariable, size: int) -> TensorVariable:
+def _last_of_blocks(rows: Variable, size: int) -> Variable:
     count = size_of(rows, 0)
     ends = (pt.arange(pt.int_div(count + (size - 1), size)) + 1) * size
     return rows[pt.minimum(ends, count) - 1]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +28,15 @@ from graphc.scan.returned import Returned, parse
 from graphc.scan.states import UntracedPart
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Apply
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.arguments import Given
     from graphc.scan.states import StatePart
+
+    # Of an output: its state, or the number of one that no iteration reads.
+    Part = StatePart | UntracedPart | int
+    Carried = StatePart | UntracedPart | None
 
 _PAIR = (
     "this loop is returned as (outputs, updates), the form that PyTensor is about to give up; pass "
@@ -40,8 +46,8 @@ _PAIR = (
 
 def scan(
     fn: Callable[..., Any],
-    sequences: Any = None,
-    outputs_info: Any = None,
+    sequences: Given = None,
+    outputs_info: Given = None,
     non_sequences: TensorLike | None = None,
     n_steps: TensorLike | None = None,
     truncate_gradient: int = -1,
@@ -54,9 +60,9 @@ def scan(
     checkpoint_every: int | None = None,
     unroll: int = 1,
     progress: bool = False,
-    mode: Any = None,
-    profile: Any = None,
-    allow_gc: Any = None,
+    mode: object = None,
+    profile: object = None,
+    allow_gc: object = None,
 ) -> Any:
     """Call a function once for each step of a loop and stack what it returns.
 
@@ -134,16 +140,16 @@ class BuiltLoop:
     """
 
     builder: LoopBuilder
-    node: Any
-    parts: list[Any]
+    node: Apply
+    parts: list[Part]
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Variable]:
         """Each output, stacked; the final value of untraced states."""
         return [self._pick(part, self.builder.steps_of) for part in self.parts]
 
     @property
-    def lasts(self) -> list[Any]:
+    def lasts(self) -> list[Variable]:
         """Each output after the last step; a state without steps is as it was at the start."""
         return [
             self.builder.collected(self.node, part)[-1]
@@ -152,14 +158,16 @@ class BuiltLoop:
             for part in self.parts
         ]
 
-    def _pick(self, part: Any, of_state: Callable[..., Any]) -> Variable:
+    def _pick(self, part: Part, of_state: Callable[[Apply, StatePart], Variable]) -> Variable:
         if isinstance(part, int):
             return self.builder.collected(self.node, part)
         if isinstance(part, UntracedPart):
             return self.builder.final(self.node, part)
         return of_state(self.node, part)
 
-    def result(self, outputs: list[Any], *, return_list: bool = False, return_updates: bool = False) -> Any:
+    def result(
+        self, outputs: Sequence[Variable], *, return_list: bool = False, return_updates: bool = False
+    ) -> Any:
         """``outputs`` in the form that users get, with updates returned or attached."""
         updates = self.builder.updates(self.node)
         found: Any = outputs
@@ -180,10 +188,10 @@ def as_argument(value: TensorLike) -> Variable:
 
 def build_loop(
     fn: Callable[..., Any],
-    sequences: Any,
-    outputs_info: Any,
-    non_sequences: Any,
-    n_steps: Any = None,
+    sequences: Given,
+    outputs_info: Given,
+    non_sequences: TensorLike | None,
+    n_steps: TensorLike | None = None,
     *,
     go_backwards: bool = False,
     strict: bool = False,
@@ -204,14 +212,14 @@ def build_loop(
     # The number of steps is part of the outside, so it is made before the function is called.
     steps = _steps(given, n_steps, callee)
     args = [v for each in given for v in _add_sequence(builder, each, go_backwards)]
-    parts = [_add_output(builder, i, each) for i, each in enumerate(outputs or [])]
-    for argument, part in zip(outputs or [], parts, strict=True):
+    states = [_add_output(builder, i, each) for i, each in enumerate(outputs or [])]
+    for argument, part in zip(outputs or [], states, strict=True):
         args += _arguments_of(argument, part)
     returned = parse(builder.call([*args, *arguments]), callee)
     if outputs is None:
-        parts = [None] * len(returned.outputs)
-    _check_count(returned, parts, callee)
-    parts = [_set_output(builder, part, v) for part, v in zip(parts, returned.outputs, strict=True)]
+        states = [None] * len(returned.outputs)
+    _check_count(returned, states, callee)
+    parts = [_set_output(builder, part, v) for part, v in zip(states, returned.outputs, strict=True)]
     for shared, value in returned.updates.items():
         builder.update(shared, value)
     builder.condition = returned.condition
@@ -232,7 +240,7 @@ def _add_sequence(builder: LoopBuilder, given: SequenceArgument, go_backwards: b
     return builder.sequence(x[::-1] if go_backwards else x, offsets, labels, x.name)
 
 
-def _steps(sequences: list[SequenceArgument], n_steps: Any, callee: Callee) -> Any:
+def _steps(sequences: list[SequenceArgument], n_steps: TensorLike | None, callee: Callee) -> Variable:
     if n_steps is not None:
         return as_steps(n_steps, str(callee))
     if not sequences:
@@ -241,9 +249,9 @@ def _steps(sequences: list[SequenceArgument], n_steps: Any, callee: Callee) -> A
             "through"
         )
     lengths = list(dict.fromkeys(_length(each) for each in sequences))
-    known = [known_size(length) for length in lengths]
-    if None not in known:
-        return known_as(min(known), *lengths)  # type: ignore[type-var]
+    known = [size for length in lengths if (size := known_size(length)) is not None]
+    if len(known) == len(lengths):
+        return known_as(min(known), *lengths)
     return _minimum(lengths)
 
 
@@ -266,7 +274,9 @@ def _minimum(lengths: list[TensorVariable]) -> TensorVariable:
     return least
 
 
-def _add_output(builder: LoopBuilder, position: int, given: OutputArgument) -> Any:
+def _add_output(
+    builder: LoopBuilder, position: int, given: OutputArgument
+) -> StatePart | UntracedPart | None:
     """The state of an output; None for one that no step reads."""
     if given.initial is None:
         return None
@@ -282,13 +292,13 @@ def _add_output(builder: LoopBuilder, position: int, given: OutputArgument) -> A
     return builder.untraced(given.initial)
 
 
-def _arguments_of(given: OutputArgument, part: StatePart | None) -> list[TensorVariable]:
+def _arguments_of(given: OutputArgument, part: Carried) -> list[Variable]:
     if part is None:
         return []
     return [part.inner] if isinstance(part, UntracedPart) else [part.inner[tap] for tap in given.taps]
 
 
-def _set_output(builder: LoopBuilder, part: StatePart | None, value: Variable) -> Any:
+def _set_output(builder: LoopBuilder, part: Carried, value: Variable) -> Part:
     if part is None:
         return builder.output(value)
     if isinstance(part, UntracedPart):
@@ -298,7 +308,7 @@ def _set_output(builder: LoopBuilder, part: StatePart | None, value: Variable) -
     return part
 
 
-def _check_count(returned: Returned, parts: list[StatePart | None], callee: Callee) -> None:
+def _check_count(returned: Returned, parts: Sequence[Carried], callee: Callee) -> None:
     if len(returned.outputs) != len(parts):
         raise ValueError(
             f"{callee} returns {len(returned.outputs)} outputs ({', '.join(map(str, returned.outputs))}), "

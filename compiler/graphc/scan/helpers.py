@@ -15,16 +15,19 @@ from graphc.scan.frontend import build_loop
 from graphc.scan.returned import parse
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.arguments import Given
 
 
 def map(
     fn: Callable[..., Any],
-    sequences: Any,
-    non_sequences: Any = None,
+    sequences: Given,
+    non_sequences: TensorLike | None = None,
     truncate_gradient: int = -1,
     go_backwards: bool = False,
-    mode: Any = None,
+    mode: object = None,
     name: str | None = None,
     return_updates: bool = True,
 ) -> Any:
@@ -58,9 +61,9 @@ def map(
 
 def reduce(
     fn: Callable[..., object],
-    sequences: TensorVariable,
-    outputs_info: TensorVariable,
-    non_sequences: TensorVariable | None = None,
+    sequences: Given,
+    outputs_info: Given,
+    non_sequences: TensorLike | None = None,
     go_backwards: bool = False,
     mode: object = None,
     name: str | None = None,
@@ -90,10 +93,10 @@ def reduce(
 
 def foldl(
     fn: Callable[..., Any],
-    sequences: TensorVariable,
-    outputs_info: TensorVariable,
-    non_sequences: Any = None,
-    mode: Any = None,
+    sequences: Given,
+    outputs_info: Given,
+    non_sequences: TensorLike | None = None,
+    mode: object = None,
     name: str | None = None,
     return_updates: bool = True,
 ) -> TensorVariable:
@@ -109,10 +112,10 @@ def foldl(
 
 def foldr(
     fn: Callable[..., Any],
-    sequences: Any,
-    outputs_info: Any,
-    non_sequences: Any = None,
-    mode: Any = None,
+    sequences: Given,
+    outputs_info: Given,
+    non_sequences: TensorLike | None = None,
+    mode: object = None,
     name: str | None = None,
     return_updates: bool = True,
 ) -> Any:
@@ -128,9 +131,9 @@ def foldr(
 
 def cumulative(
     fn: Callable[..., Any],
-    sequences: Any,
-    outputs_info: object = None,
-    non_sequences: Any = None,
+    sequences: Given,
+    outputs_info: Given = None,
+    non_sequences: TensorLike | None = None,
     go_backwards: bool = False,
     name: str | None = None,
     return_updates: bool = False,
@@ -178,7 +181,12 @@ def cumulative(
     return loop.result([all_rows, *loop.outputs[1:]], return_updates=return_updates)
 
 
-def filter(fn: Callable[..., Any], sequences: Any, non_sequences: Any = None, name: str | None = None) -> Any:
+def filter(
+    fn: Callable[..., Any],
+    sequences: Given,
+    non_sequences: TensorLike | None = None,
+    name: str | None = None,
+) -> Any:
     """The rows for which ``fn`` holds, in their order.
 
     How many these are is known when the graph runs only. Gradients reach the rows that were selected.
@@ -199,7 +207,7 @@ def filter(fn: Callable[..., Any], sequences: Any, non_sequences: Any = None, na
     if any(each.taps != (0,) for each in given) or not given:
         raise ValueError("filter selects rows of at least one sequence; its sequences have no taps")
 
-    def place(*args: Any) -> list[Any]:
+    def place(*args: Variable) -> list[Variable]:
         rows, count, rest = args[: len(given)], args[len(given)], args[len(given) + 1 :]
         returned = parse(callee([*rows, *rest]), callee)
         if len(returned.outputs) != 1 or returned.updates or returned.condition is not None:

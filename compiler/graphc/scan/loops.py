@@ -22,14 +22,16 @@ from graphc.scan.states import UntracedPart
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.states import StatePart
 
 
 def loop(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
     xs: Any = None,
-    length: Any = None,
+    length: TensorLike | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     *,
@@ -89,7 +91,7 @@ def while_loop(
     cond: Callable[[Any], Any],
     body: Callable[[Any], Any],
     init: Any,
-    max_steps: Any = None,
+    max_steps: TensorLike | None = None,
     *,
     name: str | None = None,
 ) -> Any:
@@ -127,7 +129,12 @@ def while_loop(
 
 
 def fori_loop(
-    lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any, *, name: str | None = None
+    lower: TensorLike,
+    upper: TensorLike,
+    body: Callable[[Any, Any], Any],
+    init: Any,
+    *,
+    name: str | None = None,
 ) -> Any:
     """``for i in range(lower, upper): value = body(i, value)``, as ``jax.lax.fori_loop``.
 
@@ -157,7 +164,7 @@ def fori_loop(
     return carry.last(node)
 
 
-def _bound(value: Any, which: str, callee: Callee) -> Any:
+def _bound(value: TensorLike, which: str, callee: Callee) -> TensorVariable:
     v = as_tensor_variable(value)
     if v.type.ndim or v.type.numpy_dtype.kind not in "iu":
         raise TypeError(
@@ -188,7 +195,7 @@ class _Carry:
         leaves, self._structure = flatten(init)
         self._builder = builder
         self.next: Any = None
-        self._parts: list[Any] = []
+        self._parts: list[StatePart | UntracedPart] = []
         for leaf, path in zip(leaves, self._structure.paths("carry"), strict=True):
             v = _as_leaf(leaf)
             is_tensor = isinstance(v.type, TensorType) and not v.type.is_untraced
@@ -227,7 +234,9 @@ class _Carry:
         )
 
 
-def _length(rows: list[TensorVariable], structure: Structure, length: Any, callee: Callee) -> Variable:
+def _length(
+    rows: list[TensorVariable], structure: Structure, length: TensorLike | None, callee: Callee
+) -> Variable:
     """Number of iterations: all leaves must agree where their lengths are known."""
     for x, path in zip(rows, structure.paths("xs"), strict=True):
         if x.type.ndim == 0:

@@ -41,7 +41,7 @@ class StatePart:
     label: str
     taps: tuple[int, ...]
     initial: Any
-    inner: dict[int, Any]
+    inner: dict[int, Variable]
     next: Any = None
 
     @property
@@ -75,7 +75,7 @@ class UntracedPart:
     name: str
     label: str | None
     initial: Any
-    inner: Any
+    inner: Variable
     next: Any = None
 
     @property

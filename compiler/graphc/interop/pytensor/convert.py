@@ -154,7 +154,7 @@ def _refined(variable: Variable, result: Any) -> Any:
     return result
 
 
-def real_cast(x: Variable, dtype: str) -> Any:
+def real_cast(x: Converted, dtype: str) -> Converted:
     """A cast that drops imaginary parts without a word, as PyTensor's does."""
     if x.type.dtype.startswith("complex") and not dtype.startswith("complex"):
         x = pt.real(x)
@@ -223,6 +223,6 @@ def static_int(variable: Variable) -> int | None:
         return None
 
 
-def sizes(x: Any) -> list[Any]:
+def sizes(x: Converted) -> list[Converted]:
     """The sizes of a tensor, one variable each."""
     return [x.shape[axis] for axis in range(x.type.ndim)]

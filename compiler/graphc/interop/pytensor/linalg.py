@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphc.interop.pytensor.convert import Result
 
 # By class name: what computes the op for all matrices of a batch.
-Batched = Callable[[Any, Values], Any]
+Batched = Callable[["Op", Values], "Result"]
 _BATCHED: dict[str, Batched] = {}
 
 
@@ -67,16 +67,16 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return [_repeated(result, sizes, out.type.ndim) for out, result in zip(node.outputs, made, strict=True)]
 
 
-def _batch_sizes(inputs: Values, batch: int) -> list[Any]:
+def _batch_sizes(inputs: Values, batch: int) -> list[Variable | None]:
     """The sizes of the batch, None where all inputs have 1."""
-    sizes = []
+    sizes: list[Variable | None] = []
     for axis in range(batch):
         varying = [x for x in inputs if x.type.shape[axis] != 1]
         sizes.append(varying[0].shape[axis] if varying else None)
     return sizes
 
 
-def _repeated(result: Any, sizes: list[Variable], ndim: int) -> Any:
+def _repeated(result: Variable, sizes: list[Variable | None], ndim: int) -> Variable:
     """A result with all of the batch, also if what differs within that does not matter for it."""
     known = result.type.shape
     whole = all(size is None or n != 1 for size, n in zip(sizes, known, strict=False))

@@ -56,7 +56,7 @@ class GraphcLinker(JITLinker):
         if found is not None and found.function is not None:
             return found.function
         inputs, results = converted(fgraph.inputs, fgraph.outputs)
-        outputs: list[Variable | None] = []
+        outputs: list[Variable] = []
         made = [
             _value(variable.type, result, outputs)
             for variable, result in zip(fgraph.outputs, results, strict=True)
@@ -70,16 +70,16 @@ class GraphcLinker(JITLinker):
             store(found.key, compiled)
         return compiled
 
-    def create_thunk_inputs(self, storage_map: dict[object, list[object]]) -> list[list[Any]]:
+    def create_thunk_inputs(self, storage_map: dict[object, list[object]]) -> list[list[object]]:
         """The cells that hold the values of inputs and shared variables."""
         return [storage_map[variable] for variable in self.fgraph.inputs]
 
-    def jit_compile(self, fn: Callable[..., object]) -> Callable[..., Any]:
+    def jit_compile(self, fn: Callable[..., object]) -> Callable[..., object]:
         """Nothing is left to do."""
         return fn
 
 
-def _value(kind: Type, result: Any, outputs: list[Any]) -> Callable[[list[Any]], Any]:
+def _value(kind: Type, result: object, outputs: list[Variable]) -> Callable[[list[Any]], object]:
     """What gets PyTensor's value of an output from graphc's results.
 
     PyTensor's generators are objects of NumPy, where graphc's results are their states; its scalars are
@@ -102,7 +102,7 @@ def _value(kind: Type, result: Any, outputs: list[Any]) -> Callable[[list[Any]],
     return (lambda values: values[i][()]) if isinstance(kind, ScalarType) else itemgetter(i)
 
 
-def _remade(compiled: Function, made: list[Callable[[list[object]], object]]) -> Callable[..., Any]:
+def _remade(compiled: Function, made: list[Callable[[list[Any]], object]]) -> Callable[..., list[object]]:
     def call(*values: object) -> list[object]:
         results = compiled(*values)
         return [get(results) for get in made]

@@ -8,6 +8,7 @@ Parameters keep their dtypes where SciPy computes with them alone, in float32 fo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pytensor.graph.basic import Variable as PyTensorVariable
     from pytensor.graph.op import Op
 
+    from graphc.graph.basic import Variable
     from graphc.interop.pytensor.convert import Result
 
 _SPECIAL: Any = pt.special
@@ -34,7 +36,7 @@ def _floats(inputs: Values) -> Values:
     return [pt.cast(x, "float64") for x in inputs]
 
 
-def _shape(node: Apply, size: Any, parameters: Values) -> list[Any]:
+def _shape(node: Apply, size: Variable | None, parameters: Values) -> list[Variable]:
     """The sizes of draws of which each is one number."""
     if size is None:
         return sizes(reduce(pt.add, parameters))
@@ -44,11 +46,11 @@ def _shape(node: Apply, size: Any, parameters: Values) -> list[Any]:
     return [size[i] for i in range(length)]
 
 
-def _normal(rng: Any, shape: list[Any]) -> Any:
+def _normal(rng: Variable, shape: Sequence[Variable | int]) -> Sequence[Variable]:
     return pt.random.normal(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
 
 
-def _uniform(rng: Any, shape: list[Any]) -> Any:
+def _uniform(rng: Variable, shape: Sequence[Variable | int]) -> Sequence[Variable]:
     return pt.random.uniform(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
 
 
@@ -105,7 +107,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return [rng, pt.switch(pt.lt(a, 0), below, above) * sigma + mu]
 
 
-def _log_normal_mass(a: Any, b: Any) -> Any:
+def _log_normal_mass(a: Variable, b: Variable) -> Variable:
     """The logarithm of the probability of an interval."""
     left, right = _SPECIAL.log_ndtr(b), _SPECIAL.log_ndtr(-a)
     in_left = left + pt.log1p(-pt.exp(_SPECIAL.log_ndtr(a) - left))
