@@ -6,9 +6,9 @@ Order and shape of the nest:
 * dimensions of static size 1 need no loop;
 * neighbouring dimensions of one kind collapse into one loop when every operand walks them contiguously, so
   that an elementwise operation on contiguous arrays is one flat loop, whatever the rank;
-* loops keep the order of the dimensions, which is the order of memory for row-major arrays; accumulators of
-  the trailing reduction loops live in registers, those of outer reductions in the result buffer (a column sum
-  adds whole rows);
+* loops keep the order of the dimensions, that of memory for row-major arrays, but for short ones (see
+  graphc.lowering.loop_order); accumulators of the trailing reduction loops live in registers, those of outer
+  reductions in the result buffer (a column sum adds whole rows);
 * every load sits in the outermost loop that knows its indices;
 * a long reduction to one element is computed in parts, and a column sum in blocks of columns (see
   graphc.lowering.partial_reductions);
@@ -26,6 +26,7 @@ from graphc.ir import build
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop, stay_scalar
 from graphc.lowering.layouts import collapse, is_row_major
+from graphc.lowering.loop_order import swap_short_loop
 from graphc_dialects._mlir import ir
 
 SUM_BLOCK = 4096
@@ -70,14 +71,15 @@ class LoopNest:
         with ir.InsertionPoint(self._generic), self._generic.location:
             self._sizes = self._extents()
             self._groups = self._collapse()
+            body = [] if any(self._reduction) else self._body_operations
+            swapped = swap_short_loop(self._groups, self._static, body)
             self._apply_groups()
-            count = len(self._groups)
             removed = [self._reduction[group[0]] for group in self._groups]
-            self._suffix = count
+            self._suffix = len(removed)
             while self._suffix and removed[self._suffix - 1]:
                 self._suffix -= 1
             self._starts: dict[int, ir.Value] = {}
-            if self._sums_columns():
+            if swapped or self._sums_columns():
                 self._column_blocks()
             else:
                 self._nest(0, [])
@@ -330,8 +332,7 @@ class LoopNest:
         bound = self._bounds[depth]
         number = build.constant_value(bound)
         if number is not None and number <= SUM_BLOCK:
-            bounds = build.const_index(0), bound
-            return self._loop(depth, indices, values, accumulators, bounds=bounds)
+            return self._loop(depth, indices, values, accumulators, bounds=(build.const_index(0), bound))
         width = build.const_index(SUM_BLOCK)
 
         def body(start: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
@@ -371,10 +372,9 @@ class LoopNest:
                 op.results[0].replace_all_uses_with(indices[number])
             else:
                 op.move_before(anchor)
-        yielded = list(self._yield.operands)
         anchor.erase()
         results: list[Any] = []
-        for operand, value in zip(self._outputs, yielded, strict=True):
+        for operand, value in zip(self._outputs, self._yield.operands, strict=True):
             if any(operand is other for other in accumulators):
                 results.append(bit_in(value) if self._are_bits[len(results)] else value)
             else:

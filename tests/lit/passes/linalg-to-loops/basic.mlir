@@ -222,3 +222,48 @@ func.func @short(%x: memref<100x5xf64>, %y: memref<5xf64>) {
   }
   return
 }
+
+// -----
+
+// The loop over two elements is not the innermost one, as the body is too long to be unrolled: rows are, in blocks.
+// CHECK-LABEL: @pairs
+// CHECK: scf.for %[[B:.*]] = {{.*}} step %c512
+// CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c2
+// CHECK: memref.load %{{.*}}[%[[J]]]
+// CHECK: scf.for %[[I:.*]] = %[[B]] to
+// CHECK: memref.store %{{.*}}, %{{.*}}[%[[I]], %[[J]]]
+#row = affine_map<(i, j) -> (i)>
+#two = affine_map<(i, j) -> (j)>
+#both = affine_map<(i, j) -> (i, j)>
+func.func @pairs(%x: memref<?xf64>, %c: memref<2xf64>, %y: memref<?x2xf64>) {
+  linalg.generic {indexing_maps = [#row, #two, #both], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %c : memref<?xf64>, memref<2xf64>) outs(%y : memref<?x2xf64>) {
+  ^bb0(%a: f64, %b: f64, %old: f64):
+    %0 = arith.addf %a, %b : f64
+    %1 = math.exp %0 : f64
+    %2 = math.log1p %1 : f64
+    %3 = math.erf %2 : f64
+    linalg.yield %3 : f64
+  }
+  return
+}
+
+// -----
+
+// A short body is: LLVM unrolls the inner loop, and vectorises the outer one.
+// CHECK-LABEL: @unrolled
+// CHECK: scf.for
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c2
+#row = affine_map<(i, j) -> (i)>
+#two = affine_map<(i, j) -> (j)>
+#both = affine_map<(i, j) -> (i, j)>
+func.func @unrolled(%x: memref<?xf64>, %c: memref<2xf64>, %y: memref<?x2xf64>) {
+  linalg.generic {indexing_maps = [#row, #two, #both], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %c : memref<?xf64>, memref<2xf64>) outs(%y : memref<?x2xf64>) {
+  ^bb0(%a: f64, %b: f64, %old: f64):
+    %0 = arith.addf %a, %b : f64
+    %1 = math.exp %0 : f64
+    linalg.yield %1 : f64
+  }
+  return
+}
