@@ -6,7 +6,7 @@ Operands are array-like and broadcast; gradients are those of the parts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -232,7 +232,7 @@ def stdtr(df: TensorLike, t: TensorLike) -> TensorVariable:
 # Transformations, losses, counts ----------------------------------------------------------------------------
 
 
-def boxcox(x: TensorLike, lmbda: Any) -> TensorVariable:
+def boxcox(x: TensorLike, lmbda: TensorLike) -> TensorVariable:
     """``(x**lmbda - 1) / lmbda``, log(x) for ``lmbda = 0``.
 
     Examples:
@@ -242,7 +242,7 @@ def boxcox(x: TensorLike, lmbda: Any) -> TensorVariable:
     return _scaled_expm1(OPS["log"](float_operand(x)), lmbda)
 
 
-def boxcox1p(x: TensorLike, lmbda: Any) -> TensorVariable:
+def boxcox1p(x: TensorLike, lmbda: TensorLike) -> TensorVariable:
     """`boxcox` of 1 + x.
 
     Examples:
@@ -252,7 +252,7 @@ def boxcox1p(x: TensorLike, lmbda: Any) -> TensorVariable:
     return _scaled_expm1(OPS["log1p"](float_operand(x)), lmbda)
 
 
-def _scaled_expm1(y: TensorVariable, lmbda: TensorVariable | float) -> TensorVariable:
+def _scaled_expm1(y: TensorVariable, lmbda: TensorLike) -> TensorVariable:
     """expm1(lmbda y) / lmbda, which is y exprel(lmbda y)."""
     lmbda = float_operand(lmbda)
     return y * OPS["exprel"](lmbda * y)

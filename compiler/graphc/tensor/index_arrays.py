@@ -50,7 +50,7 @@ def unravel_index(indices: TensorLike, shape: SizeLike, order: str = "C") -> lis
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any], dims: Any, mode: str | Sequence[str] = "raise", order: str = "C"
+    multi_index: Sequence[TensorLike], dims: SizeLike, mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> TensorVariable:
     """One index array for each axis as positions in the flattened array.
 

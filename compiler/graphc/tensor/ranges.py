@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,8 +86,8 @@ def logspace(
     stop: TensorLike,
     num: object = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    base: TensorLike = 10.0,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> TensorVariable:
     """Powers of ``base`` with exponents as `linspace` makes them.
@@ -107,7 +108,7 @@ def logspace(
     return _finished(powers, dtype, axis, "logspace")
 
 
-def _finished(numbers: TensorVariable, dtype: DTypeLike, axis: int, name: str) -> TensorVariable:
+def _finished(numbers: TensorVariable, dtype: DTypeLike | None, axis: int, name: str) -> TensorVariable:
     """Numbers along the first axis in another dtype and along another axis."""
     if dtype is not None:
         numbers = pt.cast(numbers, parse_dtype(dtype))
@@ -115,7 +116,12 @@ def _finished(numbers: TensorVariable, dtype: DTypeLike, axis: int, name: str) -
 
 
 def geomspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    start: TensorLike,
+    stop: TensorLike,
+    num: TensorLike = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
 ) -> TensorVariable:
     """``num`` numbers from ``start`` to ``stop`` with equal ratios; both of one sign, and not zero. Complex
     numbers lie on a spiral.
@@ -175,7 +181,7 @@ class _Grid:
     def __init__(self, sparse: bool) -> None:
         self._sparse = sparse
 
-    def __getitem__(self, key: Any) -> TensorVariable | list[TensorVariable]:
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> TensorVariable | list[TensorVariable]:
         slices = key if isinstance(key, tuple) else (key,)
         axes = [self._axis(s) for s in slices]
         if not isinstance(key, tuple):
@@ -184,7 +190,7 @@ class _Grid:
         grid = meshgrid(*(pt.cast(x, dtype) for x in axes), sparse=self._sparse, indexing="ij")
         return grid if self._sparse else pt.stack(grid)
 
-    def _axis(self, s: int | slice) -> Any:
+    def _axis(self, s: slice) -> Any:
         if not isinstance(s, slice):
             raise TypeError(f"grids are made from slices such as 0:5 or 0:1:11j, got {s!r}")
         start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
@@ -196,7 +202,7 @@ class _Grid:
 mgrid, ogrid = _Grid(False), _Grid(True)
 
 
-def indices(dimensions: Any, dtype: Any = "int64", sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[TensorLike], dtype: DTypeLike = "int64", sparse: bool = False) -> Any:
     """The indices of an array of a shape: one array for each axis, stacked unless ``sparse``.
 
     Examples:

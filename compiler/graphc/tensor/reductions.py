@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import warnings
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def _keep(x: TensorVariable, axes: tuple[int, ...], ndim: int) -> TensorVariable
 
 
 def _accumulate(
-    kind: str, x: TensorLike, axis: Axis, dtype: DTypeLike | None, keepdims: bool, acc_dtype: DTypeLike
+    kind: str, x: TensorLike, axis: Axis, dtype: DTypeLike | None, keepdims: bool, acc_dtype: DTypeLike | None
 ) -> TensorVariable:
     x = as_tensor_variable(x)
     given = x.type.numpy_dtype
@@ -101,7 +101,7 @@ def sum(
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
-    acc_dtype: Any = None,
+    acc_dtype: DTypeLike | None = None,
 ) -> TensorVariable:
     """Sum over axes.
 
@@ -123,9 +123,9 @@ def sum(
 def prod(
     input: TensorLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
-    acc_dtype: Any = None,
+    acc_dtype: DTypeLike | None = None,
     no_zeros_in_input: bool = False,
 ) -> TensorVariable:
     """Product over axes; arguments as `sum`. ``no_zeros_in_input`` is accepted and needed for nothing.
@@ -275,7 +275,11 @@ def _working_dtype(
 
 
 def mean(
-    input: TensorLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
+    input: TensorLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    acc_dtype: DTypeLike | None = None,
 ) -> TensorVariable:
     """Arithmetic mean over axes; of integers, a float64. Arguments as `sum`: ``dtype`` is that of the sum
     that is divided, so that of integers is a float64, too.

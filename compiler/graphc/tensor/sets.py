@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -259,7 +260,7 @@ def bincount(
 
 
 def _edges(
-    a: TensorVariable, bins: TensorLike, range_: tuple[float, float] | None
+    a: TensorVariable, bins: TensorLike, range_: Sequence[TensorLike] | None
 ) -> tuple[TensorVariable, bool]:
     """The edges of bins, and whether they have equal distances."""
     if not isinstance(bins, int | np.integer):
@@ -291,7 +292,9 @@ def _none(values: TensorVariable, sign: int = 1) -> TensorConstant:
     return pt.constant(np.array([sign * np.inf]))
 
 
-def histogram_bin_edges(a: TensorLike, bins: Any = 10, range: Any = None) -> TensorVariable:
+def histogram_bin_edges(
+    a: TensorLike, bins: TensorLike = 10, range: Sequence[TensorLike] | None = None
+) -> TensorVariable:
     """The edges of the bins of `histogram`; arguments as there.
 
     Examples:
@@ -302,7 +305,11 @@ def histogram_bin_edges(a: TensorLike, bins: Any = 10, range: Any = None) -> Ten
 
 
 def histogram(
-    a: TensorLike, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+    a: TensorLike,
+    bins: TensorLike = 10,
+    range: Sequence[TensorLike] | None = None,
+    density: bool = False,
+    weights: TensorLike | None = None,
 ) -> tuple[TensorVariable, TensorVariable]:
     """How many elements lie in each bin; the last bin includes its right edge.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def blackman(M: TensorLike) -> TensorVariable:
     return 0.42 + 0.5 * pt.cos(np.pi * x) + 0.08 * pt.cos(2 * np.pi * x)
 
 
-def kaiser(M: Any, beta: TensorLike) -> TensorVariable:
+def kaiser(M: TensorLike, beta: TensorLike) -> TensorVariable:
     """Kaiser's window of shape ``beta`` over M points, by Bessel functions.
 
     Examples:
