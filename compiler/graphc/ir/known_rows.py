@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def is_free_row(stack: ir.Value) -> bool:
     return known[0] == "value" or (known[0] == "splat" and is_static) or is_made
 
 
-def known_result(op: ir.Operation, known: dict[object, Known]) -> Known:
+def known_result(op: ir.Operation, known: Mapping[ir.Value, Known]) -> Known:
     """What is known of an operation's result if that much is known of its operands."""
     name = op.name
     if name in CONSTANTS:

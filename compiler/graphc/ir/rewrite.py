@@ -27,7 +27,7 @@ from graphc_dialects.conditional_shapes import blocks_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Rule = Callable[["Rewriter", Any], Any]
+Rule = Callable[["Rewriter", ir.Operation], ir.Value | None]
 RuleTable = dict[str, list[Rule]]
 
 # Unused operations of these dialects are erased: at the graph stage all with results are pure.

@@ -62,7 +62,7 @@ class Batcher:
         self.static_rows = key if isinstance(key, int) and key >= 0 else -1
         self._source, self._rule_of = source, rule_of
         self._known: dict[ir.Value, Batch | None] = {}
-        self._fitted: dict[Any, ir.Value] = {}
+        self._fitted: dict[tuple[ir.Value, int, object], ir.Value] = {}
         self._no_rows: ir.Value | None = None
         self._has_checks = any(map(raises, view.operations()))
 
@@ -123,7 +123,7 @@ class Batcher:
 
     # -- building blocks of rules ----------------------------------------------------------------------------
 
-    def create(self, name: str, operands: Sequence[Any], type_: ir.Type, **attributes: Any) -> Any:
+    def create(self, name: str, operands: Sequence[ir.Value], type_: ir.Type, **attributes: Any) -> ir.Value:
         """The result of a new operation."""
         return ir.Operation.create(name, [type_], list(operands), attributes).result
 
@@ -131,15 +131,15 @@ class Batcher:
         """The type of a stack of rows of a type."""
         return tensor_type([self.static_rows, *row.shape], row.element_type)
 
-    def cast(self, value: Any, type_: Any) -> Any:
+    def cast(self, value: ir.Value, type_: ir.Type) -> ir.Value:
         """`tensor.cast` where types differ in what is static."""
         return value if value.type == type_ else self.create("tensor.cast", [value], type_)
 
-    def index(self, value: ir.Value) -> Any:
+    def index(self, value: ir.Value) -> ir.Value:
         """An index value of the body that does not depend on the iteration."""
         return copy_index(self.view, value)
 
-    def size(self, value: ir.Value) -> Any:
+    def size(self, value: ir.Value) -> ir.Value:
         """Such an index value that is asked for as a size: 0 instead of a negative one without rows."""
         size = self.index(value)
         if self.static_rows > 0 or self.dims.is_size(size):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.totality import reports_no_errors
@@ -36,7 +36,7 @@ def _agree(sizes: list[int]) -> bool:
 def _fits(op: ir.Operation) -> bool:
     """Whether the operands of a kernel operation have sizes that are known to be right."""
     signature = SIGNATURES[op.name[7:]]
-    sizes: dict[Any, list[int]] = {}
+    sizes: dict[ir.Value, list[int]] = {}
     for operand, core in zip(op.operands, signature.operands, strict=False):
         shape = operand.type.shape
         for axis, dim in enumerate([*range(len(shape) - len(core)), *core]):

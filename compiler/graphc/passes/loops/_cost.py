@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.rewrite import is_removable
 from graphc.ir.scan_view import ScanView, is_state, retention
 from graphc.ir.traits.interfaces import EXPENSIVE
@@ -78,7 +76,7 @@ def users_of(view: ScanView, value: ir.Value) -> list[ir.Operation]:
 def needed_in_loop(view: ScanView, without: frozenset[ir.Operation] = frozenset()) -> set[ir.Operation]:
     """The operations that states (without those of some `scan_carry`), the stop condition or checks need."""
     operations = [op.operation for op in view.block.operations]
-    needed: set[Any] = set()
+    needed: set[ir.Operation] = set()
     wanted: set[object] = set()
     for op in reversed(operations):
         is_output = op.name in DECLARATIONS and not is_state(op)

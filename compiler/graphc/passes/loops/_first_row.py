@@ -42,7 +42,7 @@ def _unknown_axes(view: ScanView, collect: ir.Operation) -> list[int]:
     return unknown
 
 
-def _first_sizes(view: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], Any]:
+def _first_sizes(view: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], ir.Value]:
     """Sizes of rows of outputs along axes, by a scan of at most one iteration: index values before it."""
     with ir.InsertionPoint(view.op), view.op.location:
         one = const_index(1)
@@ -103,7 +103,7 @@ def _only_value(probe: ScanView, label: str) -> ir.Value:
     return _create("arith.index_cast", [_create("tensor.extract", [total], _i64())])
 
 
-def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, Any]) -> None:
+def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, ir.Value]) -> None:
     """Checks that rows have the sizes, and collects rows that are known to have them."""
     row, scan = collect.operands[0], scan_name(view.op)
     with ir.InsertionPoint(collect), collect.location:

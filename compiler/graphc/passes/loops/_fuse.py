@@ -44,7 +44,7 @@ class Fusion:
         self._dependents: list[ir.Operation] = []
         self._late: set[ir.Value] = set()
         self._length = length
-        self._rows: dict[Any, Row] = {}
+        self._rows: dict[ir.Operation, Row] = {}
         self._proved: list[Any] = []
 
     def is_possible(self) -> bool:

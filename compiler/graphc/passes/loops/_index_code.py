@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from graphc.ir.affine import key_of
 from graphc_dialects._base import const_index, wrapped
 from graphc_dialects._mlir import ir
 
 
-def add(a: ir.Value, b: ir.Value | int) -> Any:
+def add(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
     """`a + b`. Operands are index values or ints."""
     return _fold("addi", a, b, lambda x, y: x + y, neutral=0)
 
 
-def subtract(a: ir.Value, b: Any) -> Any:
+def subtract(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
     """`a - b`."""
     return a if _number(b) == 0 else _fold("subi", a, b, lambda x, y: x - y)
 
@@ -25,17 +25,17 @@ def multiply(a: ir.Value, b: ir.Value) -> ir.Value | int:
     return _fold("muli", a, b, lambda x, y: x * y, neutral=1)
 
 
-def smaller(a: ir.Value, b: int) -> Any:
+def smaller(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
     """`min(a, b)`."""
     return _fold("minsi", a, b, min)
 
 
-def larger(a: ir.Value | int, b: int) -> Any:
+def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
     """`max(a, b)`."""
     return _fold("maxsi", a, b, max)
 
 
-def as_value(x: Any) -> ir.Value:
+def as_value(x: ir.Value | int) -> ir.Value:
     """An index value; ints become constants."""
     return const_index(x) if isinstance(x, int) else x
 
@@ -46,7 +46,11 @@ def _number(x: ir.Value | int) -> int | None:
 
 
 def _fold(
-    name: str, a: ir.Value | int, b: ir.Value | int, compute: Any, neutral: int | None = None
+    name: str,
+    a: ir.Value | int,
+    b: ir.Value | int,
+    compute: Callable[[int, int], int],
+    neutral: int | None = None,
 ) -> ir.Value | int:
     x, y = _number(a), _number(b)
     if x is not None and y is not None:

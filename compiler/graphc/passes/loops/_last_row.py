@@ -145,7 +145,7 @@ class LastRowUses:
                 trace.results[0].replace_all_uses_with(build.cast(stack, trace.results[0].type))
             trace.erase()
 
-    def _size(self, value: ir.Value, axis: int) -> Any:
+    def _size(self, value: ir.Value, axis: int) -> ir.Value:
         size = self._sizes[value]
         if axis == 0 and size is not None:
             return size

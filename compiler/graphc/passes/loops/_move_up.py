@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from graphc_dialects._mlir import ir
 
@@ -13,7 +12,7 @@ _MOVABLE = ("arith.", "tensor.dim")
 _FIXED = frozenset({"arith.divsi", "arith.remsi", "arith.floordivsi", "arith.ceildivsi"})
 
 
-def move_up(values: Iterable[Any], anchor: ir.Operation) -> bool:
+def move_up(values: Iterable[ir.Value], anchor: ir.Operation) -> bool:
     """Moves what computes values before an operation, if that is possible for all of them.
 
     Args:
@@ -24,7 +23,7 @@ def move_up(values: Iterable[Any], anchor: ir.Operation) -> bool:
         Whether they now are. Nothing is moved otherwise.
     """
     later = operations_after(anchor)
-    needed: dict[Any, int] = {}
+    needed: dict[ir.Operation, int] = {}
     pending = list(values)
     while pending:
         owner = pending.pop().owner
@@ -55,7 +54,7 @@ def _is_safe(op: ir.Operation) -> bool:
 
 def operations_after(anchor: ir.Operation) -> dict[ir.Operation, int]:
     """The operations after an operation in its block, numbered in order."""
-    found: dict[Any, int] = {}
+    found: dict[ir.Operation, int] = {}
     after = False
     for position, op in enumerate(anchor.block.operations):
         if after:

@@ -14,7 +14,7 @@ from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._stack import build
 from graphc_dialects._mlir import ir
 
-Dependences = dict[Any, frozenset[str]]
+Dependences = dict[ir.Value, frozenset[str]]
 _KINDS = {
     "graphc.add": "add",
     "graphc.sub": "add",
@@ -50,7 +50,7 @@ class Fold:
 
     kind: str
     terms: list[Term]
-    path: set[Any] = field(default_factory=set)
+    path: set[ir.Operation] = field(default_factory=set)
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Linear:
 
     a: Term
     b: Term
-    path: set[Any] = field(default_factory=set)
+    path: set[ir.Operation] = field(default_factory=set)
 
 
 def is_simple_state(carry: ir.Operation) -> bool:
@@ -113,7 +113,7 @@ def _uncast(view: ScanView, value: ir.Value, path: set[ir.Operation]) -> ir.Oper
         value = op.operands[0]
 
 
-def _split(op: ir.Operation, name: str, dependences: Dependences) -> tuple[Any, Any, bool] | None:
+def _split(op: ir.Operation, name: str, dependences: Dependences) -> tuple[ir.Value, ir.Value, bool] | None:
     """The operand that depends on a state, the other one, and whether it is the second that depends."""
     a, b = op.operands
     first, second = (name in dependences.get(x, ()) for x in (a, b))
@@ -126,16 +126,20 @@ def linear_of(view: ScanView, name: str, carry: ir.Operation, dependences: Depen
     """The linear recurrence `h = a * h + b` that a state is: a product inside a sum or difference, and
     negations. Nothing is multiplied out, so that the arithmetic stays the same.
     """
-    path: set[Any] = set()
+    path: set[ir.Operation] = set()
     total, negative = _positive(view, carry.operands[1], path)
-    outer = _split(total, name, dependences) if total and total.name in ("graphc.add", "graphc.sub") else None
+    if total is None or total.name not in ("graphc.add", "graphc.sub"):
+        return None
+    outer = _split(total, name, dependences)
     if outer is None:
         return None
     path.add(total)
     is_difference = total.name == "graphc.sub"
     b = Term(outer[1], negative ^ (is_difference and not outer[2]))
     product, negative_product = _positive(view, outer[0], path)
-    inner = _split(product, name, dependences) if product and product.name == "graphc.mul" else None
+    if product is None or product.name != "graphc.mul":
+        return None
+    inner = _split(product, name, dependences)
     if inner is None:
         return None
     path.add(product)
@@ -146,7 +150,7 @@ def linear_of(view: ScanView, name: str, carry: ir.Operation, dependences: Depen
     return Linear(Term(inner[1], negative ^ negative_product ^ (is_difference and outer[2])), b, path)
 
 
-def _positive(view: ScanView, value: ir.Value, path: set[ir.Operation]) -> tuple[Any, bool]:
+def _positive(view: ScanView, value: ir.Value, path: set[ir.Operation]) -> tuple[ir.Operation | None, bool]:
     """The operation of the body below negations, which are added to the path, and whether it is negated."""
     negative = False
     op = _uncast(view, value, path)

@@ -168,7 +168,9 @@ class Retention:
         """Takes `by`, or all rows but the last `count`, off the consumers' offsets."""
         if by == 0:
             return
-        starts = [self._start(consumer, by, count) for consumer in self._consumers]
+        starts: list[ir.Value | int | None] = [
+            self._start(consumer, by, count) for consumer in self._consumers
+        ]
         for consumer, start in zip(self._consumers, starts, strict=True):
             with ir.InsertionPoint(consumer.op), consumer.op.location:
                 if start is None:

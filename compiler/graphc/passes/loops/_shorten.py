@@ -108,7 +108,7 @@ def _add_end(needs: _Needs, consumer: Consumer, length: Length, head: int) -> bo
     return True
 
 
-def _values(*items: object) -> list[object]:
+def _values(*items: ir.Value | int) -> list[ir.Value]:
     return [item for item in items if not isinstance(item, int)]
 
 
@@ -128,7 +128,7 @@ def _fewer(needs: _Needs, steps: ir.Value, length: Length) -> ir.Value | int:
     return smaller(steps, count)
 
 
-def _set_steps(view: ScanView, fewer: object, everybody: list[Consumer]) -> None:
+def _set_steps(view: ScanView, fewer: ir.Value | int, everybody: list[Consumer]) -> None:
     """Changes the number of iterations; with `reverse`, the first iteration stays the one it was."""
     shift = subtract(view.steps, fewer)
     view.op.operands[0] = as_value(fewer)
@@ -150,9 +150,9 @@ def _set_steps(view: ScanView, fewer: object, everybody: list[Consumer]) -> None
             op.operands[position] = index
 
 
-def _parts(value: ir.Value) -> set[Any]:
+def _parts(value: ir.Value) -> set[object]:
     """Structures of all that an index value is computed from."""
-    found: set[Any] = set()
+    found: set[object] = set()
 
     def visit(structure: object) -> None:
         found.add(structure)

@@ -115,8 +115,8 @@ def _iterations(b: Batcher, value: Any, start: ir.Value) -> Any:
     element = value.type.element_type
     scalar = tensor_type([], element)
     begin = b.create("arith.index_cast", [copy_index(b.view, number.operands[0], start)], element)
-    step = ir.DenseElementsAttr.get_splat(scalar, ir.IntegerAttr.get(element, slope))
-    step = b.create("arith.constant", [], scalar, value=step)
+    steps = ir.DenseElementsAttr.get_splat(scalar, ir.IntegerAttr.get(element, slope))
+    step = b.create("arith.constant", [], scalar, value=steps)
     begin = b.create("tensor.from_elements", [begin], scalar)
     return counted(begin, step, b.rows, b.stack_type(value.type), b.create)
 
@@ -138,7 +138,7 @@ def needed(view: ScanView, values: Iterable[ir.Value]) -> list[ir.Operation]:
     """The operations of a body that tensors are computed from, in order; rows of sequences and states end the
     search.
     """
-    found: set[Any] = set()
+    found: set[ir.Operation] = set()
     pending = list(values)
     while pending:
         value = pending.pop()
@@ -183,7 +183,7 @@ def stored_elements(view: ScanView, value: ir.Value) -> int:
 
 def state_dependences(view: ScanView) -> dict[ir.Value, frozenset[str]]:
     """For each value of a body, the states it depends on in an iteration; values without any are absent."""
-    found: dict[Any, frozenset[str]] = {}
+    found: dict[ir.Value, frozenset[str]] = {}
     for op in view.work():
         states: frozenset[str] = frozenset()
         if view.reads_state(op):

@@ -109,7 +109,7 @@ class UniformScan:
             row = known_row(carry.operands[0])
             if row is not None:
                 self._rows[name] = row
-        self._known: dict[Any, Known] = {}
+        self._known: dict[ir.Value, Known] = {}
         while True:
             self._known = self._evaluate()
             wrong = [name for name, row in self._rows.items() if any(k != row for k in self._next(name))]
@@ -118,8 +118,8 @@ class UniformScan:
             for name in wrong:
                 del self._rows[name]
 
-    def _evaluate(self) -> dict[Any, Known]:
-        known: dict[Any, Known] = _Lazy(self._view)
+    def _evaluate(self) -> dict[ir.Value, Known]:
+        known: dict[ir.Value, Known] = _Lazy(self._view)
         for op in self._operations:
             if is_read(op):
                 known[op.results[0]] = self._rows.get(name_of(op))
@@ -214,7 +214,7 @@ class UniformScan:
         return True
 
 
-class _Lazy(dict[Any, Known]):
+class _Lazy(dict[ir.Value, Known]):
     """Knowledge of values; that of values outside of a scan is found when it is asked for."""
 
     def __init__(self, view: ScanView) -> None:

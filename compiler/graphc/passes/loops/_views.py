@@ -41,7 +41,7 @@ def flatten(trace: ir.Operation) -> int:
     """
     changed = 0
     pending = [trace.results[0]]
-    views: list[Any] = []
+    views: list[ir.Operation] = []
     while pending:
         view = pending.pop()
         for op in [use.owner.operation for use in view.uses if use.operand_number == 0]:
@@ -100,7 +100,7 @@ def _slice_for_take(take: ir.Operation) -> Any:
     return new
 
 
-def _check_bounds(given: int, start: object, size: ir.Value) -> None:
+def _check_bounds(given: int, start: ir.Value | int, size: ir.Value) -> None:
     low, high = (as_value(0), as_value(start)) if given < 0 else (as_value(start), size)
     inside = build.compare_index(_NOT_ABOVE if given < 0 else _BELOW, low, high)
     message = "index {given} is out of bounds for axis 0 of size {expected}"
@@ -122,7 +122,7 @@ def _resolve_size(op: ir.Operation) -> int:
     return 1
 
 
-def _size(value: ir.Value, axis: int) -> Any:
+def _size(value: ir.Value, axis: int) -> ir.Value:
     static = value.type.shape[axis]
     op = value.owner.operation
     if static >= 0:

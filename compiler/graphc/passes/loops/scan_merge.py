@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.dims import DimKeys
 from graphc.ir.scan_view import SCAN, ScanView, scans
@@ -56,7 +56,7 @@ class ScanMerge(Pass):
         operations = walk(function)
         resolve_sizes(operations)
         keys = DimKeys({result: op for op in walk(function) for result in op.results})
-        lengths: dict[Any, Length] = {}
+        lengths: dict[ir.Operation, Length] = {}
         for block in dict.fromkeys(op.block for op in found):
             for first, second, between in self._pairs(block):
                 length = lengths.get(first.op)
@@ -73,7 +73,7 @@ class ScanMerge(Pass):
                     return True
         return False
 
-    def _pairs(self, block: ir.Block) -> Iterator[tuple[Any, Any, list[Any]]]:
+    def _pairs(self, block: ir.Block) -> Iterator[tuple[ScanView, ScanView, list[ir.Operation]]]:
         """Pairs of scans that run alike, with the operations between them; neighbours first."""
         operations = [op.operation for op in block.operations]
         places = [position for position, op in enumerate(operations) if op.name == SCAN]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.parts import Part, Parts, slice_of
 from graphc.ir.rewrite import Rewriter
@@ -29,7 +29,7 @@ class Lifting:
     def __init__(self) -> None:
         self.lifted = self.operations = 0
 
-    def lift(self, rw: Rewriter, op: ir.Operation) -> Any:
+    def lift(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """The slice of a result as the result of slices, None where it stays."""
         source = rw.defs.get(op.operands[0])
         if source is None or rule_of(source) is None:
@@ -111,7 +111,7 @@ class _Cone:
     def _collect(self, parts: Parts) -> None:
         """Adds everything that parts of would do, but for what else reads it."""
         pending = [(self._value, parts)]
-        conflicts: set[Any] = set()
+        conflicts: set[ir.Operation] = set()
         while pending:
             value, parts = pending.pop()
             op = self._rw.defs.get(value)
@@ -152,7 +152,7 @@ class _Cone:
 
     def build(self) -> ir.Value:
         """The part of the slice's operand, after the checks of what is computed in part."""
-        built: dict[Any, Any] = {}
+        built: dict[ir.Operation, ir.Value] = {}
         order = self._order()
         for op in order:
             check_of(self._rw, op)
@@ -162,7 +162,7 @@ class _Cone:
 
     def _order(self) -> list[ir.Operation]:
         """The operations, operands first."""
-        found: dict[Any, None] = {}
+        found: dict[ir.Operation, None] = {}
         pending = [(self._rw.defs[self._value], False)]
         while pending:
             op, ready = pending.pop()

@@ -73,7 +73,7 @@ class JoinRules:
                 parts.append(value)
         return join(rw, [uncast(rw, x) for x in parts], axis, op.results[0].type) if found else None
 
-    def join_of_slices(self, rw: Rewriter, op: ir.Operation) -> Any:
+    def join_of_slices(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Neighbouring slices of one array are a slice."""
         axis, sizes = axis_of(op), self._sizes(rw)
         made = (rw.defs.get(uncast(rw, x)) for x in op.operands)
@@ -165,7 +165,7 @@ class JoinRules:
         moved = _replaced(bounds, axis, rw.index(inside[0]), bounds[axis].size)
         return part_of(x, moved, op.results[0].type, rw.create)
 
-    def sum_of_join(self, rw: Rewriter, op: ir.Operation) -> Any:
+    def sum_of_join(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Sums of the operands, added or joined, where the join is only summed."""
         value = op.operands[0]
         source = rw.defined_by(value, JOINS)
@@ -197,10 +197,11 @@ class JoinRules:
 
     # -- joins in other forms --------------------------------------------------------------------------------
 
-    def updates_as_join(self, rw: Rewriter, op: Any) -> Any:
+    def updates_as_join(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """A chain of updates that sets every element is a join, whatever it started from."""
         tiles: list[Tile] = []
-        value, update = op.results[0], op
+        value = op.results[0]
+        update: ir.Operation | None = op
         sizes, rank = self._sizes(rw), len(op.results[0].type.shape)
         whole = [sizes.of_dim(value, axis) for axis in range(rank)]
         first = last = False
@@ -252,7 +253,7 @@ def uncast(rw: Rewriter, value: ir.Value) -> ir.Value:
     return value
 
 
-def join(rw: Rewriter, values: list[ir.Value], axis: int, kind: ir.Type) -> Any:
+def join(rw: Rewriter, values: list[ir.Value], axis: int, kind: ir.Type) -> ir.Value:
     """`graphc.join`, of operands cast to one type."""
     common = _common_type(values, axis)
     operands = [rw.cast_static(value, common) for value in values]

@@ -26,9 +26,9 @@ class _Stream:
         eligible: whether the value can be computed in its part.
     """
 
-    operand: Any
-    value: Any
-    views: list[object] = field(default_factory=list)
+    operand: ir.Value
+    value: ir.Value
+    views: list[ir.Operation] = field(default_factory=list)
     eligible: bool = False
 
 
@@ -51,7 +51,7 @@ class JoinWriter:
         """The tensor of a `write_join` that replaces a join, or None."""
         axis = axis_of(op)
         streams = [self._stream(op, x, axis) for x in op.operands]
-        placed: set[Any] = set()
+        placed: set[ir.Value] = set()
         for stream in streams:
             stream.eligible = stream.eligible and stream.value not in self._placed | placed
             if stream.eligible:
@@ -79,7 +79,7 @@ class JoinWriter:
         contiguous = all(size == 1 for size in list(join.results[0].type.shape)[:axis])
         stream = _Stream(operand, operand)
         value = operand
-        views: list[object] = []
+        views: list[ir.Operation] = []
         while _defining(value) in RENAMES and value.owner.operation.block == join.block:
             view = value.owner.operation
             if view.name in RESHAPES and not contiguous:
@@ -129,13 +129,13 @@ class JoinWriter:
             shape[dim] = next((size for size in (shape[dim], *known) if size >= 0), -1)
         return tensor_type(shape, kind.element_type)
 
-    def _write(self, rw: Rewriter, stream: _Stream, buffer: Any) -> ir.Value:
+    def _write(self, rw: Rewriter, stream: _Stream, buffer: ir.Value) -> ir.Value:
         for view in stream.views:
             buffer = self._inverse(rw, view, buffer)
         with ir.InsertionPoint(rw.anchor), _location_of(stream.value, rw.anchor):
             return write_to(stream.value, buffer)
 
-    def _inverse(self, rw: Rewriter, view: Any, buffer: ir.Value) -> ir.Value:
+    def _inverse(self, rw: Rewriter, view: ir.Operation, buffer: ir.Value) -> ir.Value:
         """The buffer for the operand of a view, in that of its result."""
         if view.name in SAME_ARRAY:
             return buffer

@@ -32,7 +32,7 @@ def _raises(op: ir.Operation) -> bool:
     return "check" not in op.attributes or bool(integer(op, "check"))
 
 
-def _i64(number: int) -> Any:
+def _i64(number: int) -> ir.Attribute:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(number))
 
 
@@ -65,7 +65,7 @@ def _solve(rw: Rewriter, a: ir.Value, b: ir.Value, transposed: bool) -> ir.Value
 
 def _triangular(
     rw: Rewriter, a: ir.Value, b: ir.Value, lower: bool, trans: int, unit: bool = False, check: bool = True
-) -> Any:
+) -> ir.Value:
     attributes = {"lower": _i64(lower), "trans": _i64(trans), "unit_diagonal": _i64(unit)}
     if not check:
         attributes["check"] = _i64(0)
@@ -85,7 +85,7 @@ def _inverted(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, bool] | None:
 
 
 @_rule(*PRODUCTS)
-def product_with_inverse(rw: Rewriter, op: ir.Operation) -> Any:
+def product_with_inverse(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """inv(A) @ b and b @ inv(A)."""
     a, b = op.operands
     flip_a, flip_b = _flag(op, "transpose_a"), _flag(op, "transpose_b")
@@ -137,7 +137,7 @@ def _sign_and_logarithm(rw: Rewriter, determinant: ir.Value) -> tuple[ir.Value, 
 
 
 @_rule("log")
-def log_of_determinant(rw: Rewriter, op: ir.Operation) -> Any:
+def log_of_determinant(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """log(det(A)) of real matrices, log(abs(det(A)))."""
     x = op.operands[0]
     inner = rw.operand_of(x, "graphc.abs")
@@ -156,7 +156,7 @@ def log_of_determinant(rw: Rewriter, op: ir.Operation) -> Any:
 
 
 @_rule("sign")
-def sign_of_determinant(rw: Rewriter, op: ir.Operation) -> Any:
+def sign_of_determinant(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     if kind(rw, op.operands[0]) != "f":
         return None
     found = _sign_and_logarithm(rw, op.operands[0])
@@ -197,7 +197,7 @@ def factor_of_product(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule("solve")
-def system_of_factor(rw: Rewriter, op: ir.Operation) -> Any:
+def system_of_factor(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """solve(L, b): L is triangular."""
     a, b = op.operands
     if integer(op, "assume") != _GENERAL:
@@ -220,7 +220,7 @@ def system_of_product(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return _by_factor(rw, found[0], b, found[1])
 
 
-def _by_factor(rw: Rewriter, factor: Any, b: Any, lower: bool) -> ir.Value:
+def _by_factor(rw: Rewriter, factor: ir.Value, b: ir.Value, lower: bool) -> ir.Value:
     first, then = (0, 1) if lower else (1, 0)
     return _triangular(rw, factor, _triangular(rw, factor, b, lower, first), lower, then)
 
@@ -264,7 +264,7 @@ class _Shared:
         made.append((block, factors))
         return factors
 
-    def system_with_shared_factors(self, rw: Rewriter, op: ir.Operation) -> Any:
+    def system_with_shared_factors(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """solve(A, b) where the factors of A serve others, too."""
         a, b = op.operands
         general = integer(op, "assume") == _GENERAL
@@ -295,7 +295,7 @@ def _is_invariant(op: ir.Operation, block: ir.Block) -> bool:
     return bool(where != block)
 
 
-def _permuted(rw: Rewriter, x: ir.Value, order: ir.Value, inverse: int) -> Any:
+def _permuted(rw: Rewriter, x: ir.Value, order: ir.Value, inverse: int) -> ir.Value:
     sizes = list(x.type.shape)
     sizes[-2] = max(sizes[-2], order.type.shape[-1])
     type_ = tensor_type(sizes, x.type.element_type)
@@ -322,7 +322,7 @@ def rules(operations: Sequence[ir.Operation]) -> RuleTable:
     """The rules for a function with these operations."""
     shared = _Shared(operations)
 
-    def system_with_shared_factors(rw: Rewriter, op: ir.Operation) -> ir.Value:
+    def system_with_shared_factors(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         return shared.system_with_shared_factors(rw, op)
 
     return {**RULES, "graphc.solve": [*RULES["graphc.solve"], system_with_shared_factors]}

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.algebra import registrar
 from graphc.ir.checks import says_sizes, size_of
 from graphc.ir.rewrite import Rewriter, RuleTable
@@ -32,7 +30,7 @@ def resolved_dim(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule("tensor.extract")
-def extract_of_from_elements(rw: Rewriter, op: ir.Operation) -> Any:
+def extract_of_from_elements(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     tensor, *indices = op.operands
     made = rw.defining(tensor, "tensor.from_elements")
     if made is None:
@@ -151,7 +149,7 @@ def second_as_broadcast(rw: Rewriter, op: ir.Operation) -> ir.Value:
 
 
 @_rule(*MOVES_AXES)
-def useless_dimshuffle(rw: Rewriter, op: ir.Operation) -> Any:
+def useless_dimshuffle(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = op.operands[0]
     return x if axes_order(op) == list(range(len(x.type.shape))) else None
 
@@ -168,6 +166,6 @@ def useless_slice(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule("tensor.cast")
-def useless_tensor_cast(rw: Rewriter, op: ir.Operation) -> Any:
+def useless_tensor_cast(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = op.operands[0]
     return x if x.type == op.results[0].type else None

@@ -34,7 +34,7 @@ def neg_of(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule("mul", "true_div")
-def signs_of_factors(rw: Rewriter, op: ir.Operation) -> Any:
+def signs_of_factors(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """(-x) * c -> x * -c; the same for quotients."""
     if kind(rw, op.results[0]) not in "if":
         return None

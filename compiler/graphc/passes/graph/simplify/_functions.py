@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def _root(rw: Rewriter, x: ir.Value) -> ir.Value:
     return rw.create("graphc.switch", [lowest, rw.scalar_like(np.inf, x), root], x.type)
 
 
-_POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
+_POWERS: dict[float, Callable[[Rewriter, ir.Value], ir.Value]] = {
     0: lambda rw, x: rw.full_like(1, x),
     1: lambda rw, x: x,
     2: lambda rw, x: unary(rw, "sqr", x),
@@ -33,7 +32,7 @@ _POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
     4: lambda rw, x: unary(rw, "sqr", unary(rw, "sqr", x)),
 }
 # Squaring the reciprocal instead of inverting the square keeps results that are subnormal.
-_FLOAT_POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
+_FLOAT_POWERS: dict[float, Callable[[Rewriter, ir.Value], ir.Value]] = {
     **_POWERS,
     -1: lambda rw, x: unary(rw, "reciprocal", x),
     -2: lambda rw, x: unary(rw, "sqr", unary(rw, "reciprocal", x)),
@@ -79,7 +78,7 @@ def exp_of_log(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return guarded(rw, x, 0 if plain else -1, value)
 
 
-def _square_of_length(rw: Rewriter, x: ir.Value, type_: ir.Type) -> Any:
+def _square_of_length(rw: Rewriter, x: ir.Value, type_: ir.Type) -> ir.Value | None:
     """The square of abs(x) of a complex x without its root: infinite where a part is, even if one is NaN."""
     parts = [
         rw.create("graphc.sqr", [rw.create(f"graphc.{part}", [x], type_)], type_) for part in ("real", "imag")

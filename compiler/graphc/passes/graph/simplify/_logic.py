@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def idempotent(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule("maximum", "minimum")
-def gather_bounds(rw: Rewriter, op: ir.Operation) -> Any:
+def gather_bounds(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """maximum(maximum(x, c), d) -> maximum(x, maximum(c, d))."""
     outer = split_constant(rw, op)
     inner_op = None if outer is None else rw.defining(outer[0], op.name)

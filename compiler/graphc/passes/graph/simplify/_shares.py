@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from graphc.ir.algebra import kind, unary
 from graphc.ir.kinds import SUMS, fold_of, reduced_axes
@@ -61,7 +61,7 @@ def share_of_sum(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return None
 
 
-def log_of_softmax(rw: Rewriter, op: ir.Operation) -> Any:
+def log_of_softmax(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """log(softmax(x)) -> log_softmax(x)."""
     inner = rw.defining(op.operands[0], "graphc.softmax")
     if inner is None or kind(rw, op.results[0]) != "f":
@@ -134,7 +134,7 @@ def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
     return fold_of(op) == "max"
 
 
-def _shares(rw: Rewriter, divisor: _Factor, rank: int) -> dict[Any, _Share]:
+def _shares(rw: Rewriter, divisor: _Factor, rank: int) -> dict[ir.Value, _Share]:
     """What exp(x) is over a divisor that is a sum of exponentials, by x."""
     if divisor.power > 0:  # what was 1 / (1 + exp(x))
         negative = rw.operand_of(divisor.value, "graphc.sigmoid") if _is_in_place(divisor, rank) else None
@@ -158,7 +158,7 @@ def _shares(rw: Rewriter, divisor: _Factor, rank: int) -> dict[Any, _Share]:
     return {x: lambda: rw.create("graphc.softmax", [x], x.type, **options)}
 
 
-def _shares_of_terms(rw: Rewriter, total: ir.Operation) -> Iterator[tuple[Any, _Share]]:
+def _shares_of_terms(rw: Rewriter, total: ir.Operation) -> Iterator[tuple[ir.Value, _Share]]:
     """Of `exp(x) + exp(y) + ...`, of which one may be 1."""
     type_, terms = total.results[0].type, _terms(rw, total)
     exponents = [rw.operand_of(term, "graphc.exp") for term in terms]

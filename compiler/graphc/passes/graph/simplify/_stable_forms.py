@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphc.ir.algebra import is_normal, kind, registrar, split_constant, unary
@@ -29,7 +27,7 @@ def _is_float(rw: Rewriter, op: ir.Operation) -> bool:
 _rule("log")(log_of_softmax)
 
 
-def _weighted_exp(rw: Rewriter, value: ir.Value) -> Any:
+def _weighted_exp(rw: Rewriter, value: ir.Value) -> ir.Value | None:
     """x + log(c) of exp(x) or c * exp(x), c a positive number."""
     x = rw.operand_of(value, "graphc.exp")
     if x is not None:
@@ -43,7 +41,7 @@ def _weighted_exp(rw: Rewriter, value: ir.Value) -> Any:
 
 
 @_rule("log")
-def log_ofexp_sum(rw: Rewriter, op: ir.Operation) -> Any:
+def log_ofexp_sum(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """log(c * exp(x) + d * exp(y)) -> logaddexp(x + log(c), y + log(d)) for positive numbers c and d."""
     total = rw.defining(op.operands[0], "graphc.add")
     if total is None or not _is_float(rw, op):
@@ -82,7 +80,7 @@ def _log_sum_exp(rw: Rewriter, x: ir.Value, reduction: ir.Operation) -> ir.Value
 
 
 @_rule("log")
-def log_of_sum_of_exp(rw: Rewriter, op: ir.Operation) -> Any:
+def log_of_sum_of_exp(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     if not _is_float(rw, op):
         return None
     value = op.operands[0]

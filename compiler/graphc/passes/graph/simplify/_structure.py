@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphc.ir.algebra import kind, registrar, unit_splat
@@ -112,7 +110,7 @@ def dimshuffle_of(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 @_rule(*_OF_NUMBERS)
-def function_of_one_number(rw: Rewriter, op: ir.Operation) -> Any:
+def function_of_one_number(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Of a 0-d tensor before it gets axes, so that what reads the number in other ranks shares the work."""
     view = rw.defs.get(op.operands[0])
     order = order_of(view)
