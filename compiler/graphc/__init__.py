@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc import public
 from graphc.config import config
+from graphc_runtime.collecting import paused
 
 if TYPE_CHECKING:
     # At run time this is the callable package `graphc.function`.
@@ -114,14 +115,15 @@ __all__ = ["config", *sorted({*_NAMES, *_SUBMODULES})]
 
 def __getattr__(name: str) -> Any:
     module = _NAMES.get(name)
-    if module is not None:
-        value = getattr(importlib.import_module(module), _RENAMED.get(name, name))
-    elif name == "__version__":
-        value = importlib.import_module("graphc_runtime.installed").version("graphc")
-    elif name in _SUBMODULES:
-        value = importlib.import_module(f"graphc.{name}")
-    else:
-        raise AttributeError(f"module 'graphc' has no attribute {name!r}")
+    with paused(stays=True):
+        if module is not None:
+            value = getattr(importlib.import_module(module), _RENAMED.get(name, name))
+        elif name == "__version__":
+            value = importlib.import_module("graphc_runtime.installed").version("graphc")
+        elif name in _SUBMODULES:
+            value = importlib.import_module(f"graphc.{name}")
+        else:
+            raise AttributeError(f"module 'graphc' has no attribute {name!r}")
     globals()[name] = value
     return value
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -26,6 +25,7 @@ from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc.passes.manager.parse import normalise
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
+from graphc_runtime.collecting import paused
 from graphc_runtime.manifest import Site
 
 
@@ -130,9 +130,7 @@ def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> 
     """
     log = CompileLog() if log is None else log
     # Wrapping operations makes many objects, none of them in cycles: collecting would double the time.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with paused():
         lowered = _lower(text, options, log)
         if lowered.takes_memory_first:
             return lowered
@@ -144,9 +142,6 @@ def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> 
         lowered = _lower(text, replace(options, donations=others), log)
         kept = tuple((argument, "memory could run out later") for argument in sorted(cells))
         return replace(lowered, donated=replace(lowered.donated, kept=(*lowered.donated.kept, *kept)))
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:

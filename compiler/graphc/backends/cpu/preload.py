@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from functools import cache
 
 from graphc.backends.contexts import prepare
 from graphc.backends.cpu.object import this_machine
+from graphc.ir.modules import modules_below
+from graphc_runtime.collecting import paused
 
 # The compiler, less what only graphs with loops need.
 _PACKAGES = (
@@ -24,16 +25,16 @@ def preload(has_scan: bool = False) -> None:
     Args:
         has_scan: also import what only graphs with loops need.
     """
-    _preload()
-    if has_scan:
-        _preload_scan()
+    with paused(stays=True):
+        _preload()
+        if has_scan:
+            _preload_scan()
 
 
 def _import_all(package: str) -> None:
     """Imports the modules of a package of graphc, and those of its folders."""
-    parent = importlib.import_module(f"graphc.{package}")
-    for info in pkgutil.walk_packages(parent.__path__, f"{parent.__name__}."):
-        importlib.import_module(info.name)
+    for name in modules_below(f"graphc.{package}"):
+        importlib.import_module(name)
 
 
 @cache

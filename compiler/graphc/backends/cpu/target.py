@@ -8,6 +8,7 @@ from dataclasses import replace
 from graphc.backends.cpu.pipeline import has_loops, pipeline_of
 from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc_runtime.artifact import Artifact
+from graphc_runtime.collecting import paused
 from graphc_runtime.errors import LoadError
 from graphc_runtime.executable import Executable
 from graphc_runtime.machine_code import MachineCode
@@ -20,7 +21,7 @@ class CpuTarget(Target):
     name = "cpu"
 
     def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
-        with log.phase("load compiler"):
+        with log.phase("load compiler"), paused(stays=True):
             # Who finds all in the disk cache loads no compiler.
             from graphc.backends.cpu import compiler
 

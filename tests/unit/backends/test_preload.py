@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a process loads is not searched for garbage."""
+
+import gc
+import subprocess
+import sys
+
+import pytest
+
+from graphc_runtime.collecting import paused
+
+CODE = """
+import gc
+import graphc.tensor
+{before}
+collections = []
+gc.callbacks.append(lambda phase, info: collections.append(info["generation"]))
+{what}
+gc.callbacks.clear()
+print(gc.isenabled(), gc.get_freeze_count(), collections)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "what"),
+    [
+        ("", "graphc.function"),
+        ("from graphc.backends.cpu.preload import preload", "preload(has_scan=True)"),
+    ],
+)
+def test_no_collections_while_modules_are_loaded(before, what):
+    code = CODE.format(before=before, what=what)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "0", "[]"]
+
+
+def test_objects_that_were_set_aside_stay_there():
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        with paused(stays=True):
+            pass
+        assert gc.get_freeze_count() >= before
+    finally:
+        gc.unfreeze()
+
+
+def test_collections_stay_off_where_they_were():
+    gc.disable()
+    try:
+        with paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    with pytest.raises(ValueError, match="on again"), paused():
+        raise ValueError("on again")
+    assert gc.isenabled()
