@@ -31,20 +31,39 @@ def successor(value: ir.Value) -> ir.Value | None:
     owner = value.owner
     if isinstance(owner, ir.Block):
         return None
-    users = list(dict.fromkeys(use.owner.operation for use in value.uses))
-    if not users or any(op.block != owner.operation.block for op in users):
+    users = _only_readers(value, owner.operation.block)
+    if not users:
         return None
     if len(users) == 1 and users[0].name in UPDATES:
         read_once = list(users[0].operands).count(value) == 1
         return users[0].results[0] if read_once and users[0].operands[0] == value else None
-    numbers = {_cluster(op) for op in users}
-    if len(numbers) != 1 or None in numbers or _cluster(owner.operation) in numbers or owner.name in INLINED:
+    number = _cluster(users[0])
+    if number is None or _cluster(owner.operation) == number or owner.name in INLINED:
         return None
     if any(op.name in REDUCTIONS or op.name in GATHERS for op in users):
         return None
     if any(list(op.results[0].type.shape) != list(value.type.shape) for op in users):
         return None
     return _written(users, value)
+
+
+def _only_readers(value: ir.Value, block: ir.Block) -> list[ir.Operation]:
+    """The operation, or the operations of one cluster, that alone read a value, in its block; else none.
+
+    The first reader that does not fit ends the search: a number may be read by every part of a join.
+    """
+    users: dict[ir.Operation, None] = {}
+    number = None
+    for use in value.uses:
+        op = use.owner.operation
+        if op in users:
+            continue
+        if op.block != block or (users and (number is None or _cluster(op) != number)):
+            return []
+        if not users:
+            number = _cluster(op)
+        users[op] = None
+    return list(users)
 
 
 def computed_with(value: ir.Value) -> list[ir.Value]:
