@@ -15,6 +15,7 @@ from graphc.ir.scan_view import scans
 from graphc.ir.traits.interfaces import SIZES, broadcast_sizes
 from graphc.ir.views import INLINED, MOVES_AXES, TAKES_PART, TAKES_ROW
 from graphc.ir.walk import signature_of, symbol_of
+from graphc.lowering.chains import Chains
 from graphc.lowering.destinations import Destinations
 from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
@@ -60,6 +61,7 @@ class FunctionConverter:
         self._in_place: set[int] = set()
         self._entry = old.regions[0].blocks[0]
         self.destinations = Destinations(self)
+        self.chains = Chains(self)
 
     # -- what builders ask -----------------------------------------------------------------------------------
 
@@ -261,6 +263,7 @@ class FunctionConverter:
         """Converts the operations of a block at the current insertion point, which is in `new`."""
         self.enter_block(old, new)
         self.destinations.enter(old)
+        self.chains.enter(old)
         extra = {
             scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
         }

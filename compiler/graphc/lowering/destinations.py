@@ -91,29 +91,44 @@ class Destinations:
     def begin(self, members: list[ir.Operation]) -> list[Any]:
         """Makes the memrefs in which results of a unit are to be computed; returns these results."""
         found = []
-        for op in members if self._writes else ():
-            for result in op.results:
-                wanted = self._next_write(result)
-                if wanted is not None:
-                    self.begin_write(wanted)
-                    found.append(result)
-                elif result in self._involved and self._inherit(result):
-                    found.append(result)
+        for result in (result for op in members for result in op.results):
+            placed = self._context.chains.place(result)
+            if placed is not None:
+                self._open[result] = placed
+                found.append(result)
+            elif self._writes and self._begin_result(result):
+                found.append(result)
         return found
+
+    def _begin_result(self, value: ir.Value) -> bool:
+        wanted = self._next_write(value)
+        if wanted is not None:
+            self.begin_write(wanted)
+            return True
+        return value in self._involved and self._inherit(value)
 
     def _inherit(self, value: ir.Value) -> bool:
         """Lets a value be computed where what takes over its memory is wanted."""
-        following = successor(value)
-        wanted = None if following is None else self._next_write(last(following))
-        if following is None or wanted is None or following in self._lenders or is_empty(value):
+        known = self.lend(value) if starts_anywhere(value.owner) and not is_empty(value) else None
+        if known is None:
             return False
-        known = self._memref(wanted)
-        if not _starts_anywhere(value.owner) or not self._fits(value, known[0]):
-            return False
-        self._lenders[following] = value, known
         self._open[value] = known
         self._passed_on.add(value)
         return True
+
+    def lend(self, value: ir.Value) -> tuple[Destination, ir.Value] | None:
+        """Where what takes over a value's memory is wanted, or None; the value is to be computed there, and
+        then overwritten.
+        """
+        following = successor(value)
+        wanted = None if following is None else self._next_write(last(following))
+        if following is None or wanted is None:
+            return None
+        known = self._memref(wanted)
+        if self._lenders.get(following, (value, known)) != (value, known) or not self._fits(value, known[0]):
+            return None
+        self._lenders[following] = value, known
+        return known
 
     def inherited(self, value: ir.Value) -> ir.Value | None:
         """The tensor of a value that was computed in this one's destination, to be overwritten; or None."""
@@ -306,7 +321,7 @@ class Destinations:
         return None
 
 
-def _starts_anywhere(op: ir.Operation) -> bool:
+def starts_anywhere(op: ir.Operation) -> bool:
     """Whether the lowering of an operation asks where to start."""
     return "cluster" in op.attributes or op.name in STARTS_ANYWHERE
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from graphc.ir import build
 from graphc.ir.ownership import updates_in_place
 from graphc.ir.types import dtype_of
 from graphc.ir.views import accumulates, axis_of
+from graphc.lowering.carried import loop
 from graphc.lowering.rules import lowers
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
@@ -18,9 +20,7 @@ from graphc_dialects._mlir import ir
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
 
-
-def _accumulates(op: ir.Operation) -> bool:
-    return accumulates(op)
+Indices = list[ir.Value]
 
 
 def _sum(dtype: np.dtype, old: ir.Value, new: ir.Value) -> ir.Value:
@@ -32,35 +32,37 @@ def _sum(dtype: np.dtype, old: ir.Value, new: ir.Value) -> ir.Value:
 
 
 class _Loops:
-    """A nest of `scf.for` loops that carries one tensor."""
+    """A nest of `scf.for` loops over index tuples in row-major order."""
 
     def __init__(self, sizes: list[ir.Value]) -> None:
         self._sizes = sizes
 
-    def run(self, tensor: ir.Value, body: Any) -> ir.Value:
-        """`body(tensor, indices) -> tensor`, executed for every index tuple in row-major order."""
-        return self._nest(tensor, body, [])
+    def carry(self, tensor: ir.Value, body: Callable[[ir.Value, Indices], ir.Value]) -> ir.Value:
+        """`body(tensor, indices) -> tensor` for every index tuple; what it gives is carried on."""
+        return self._nest([tensor], lambda carried, indices: [body(carried[0], indices)], [])[0]
 
-    def _nest(self, tensor: ir.Value, body: Any, indices: list[ir.Value]) -> ir.Value:
+    def run(self, body: Callable[[Indices], None]) -> None:
+        """`body(indices)` for every index tuple."""
+
+        def step(carried: list[ir.Value], indices: Indices) -> list[ir.Value]:
+            body(indices)
+            return carried
+
+        self._nest([], step, [])
+
+    def _nest(
+        self,
+        carried: list[ir.Value],
+        body: Callable[[list[ir.Value], Indices], list[ir.Value]],
+        indices: Indices,
+    ) -> list[ir.Value]:
         if len(indices) == len(self._sizes):
-            return body(tensor, indices)
-        bounds = [build.const_index(0), self._sizes[len(indices)], build.const_index(1)]
-        loop = ir.Operation.create("scf.for", results=[tensor.type], operands=[*bounds, tensor], regions=1)
-        block = ir.Block.create_at_start(loop.regions[0], [build.index_type(), tensor.type])
+            return body(carried, indices)
+        made, block = loop(self._sizes[len(indices)], carried)
         with ir.InsertionPoint(block):
-            position, carried = block.arguments
-            build.create("scf.yield", [], [self._nest(carried, body, [*indices, position])])
-        return loop.results[0]
-
-
-def _write(
-    dtype: np.dtype, accumulate: bool, value: ir.Value, tensor: ir.Value, where: list[ir.Value]
-) -> ir.Value:
-    element = ir.RankedTensorType(tensor.type).element_type
-    if accumulate:
-        old = build.create("tensor.extract", [element], [tensor, *where]).result
-        value = _sum(dtype, old, value)
-    return build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result
+            position, *inner = block.arguments
+            build.create("scf.yield", [], self._nest(inner, body, [*indices, position]))
+        return list(made.results)
 
 
 def _to_update(context: FunctionConverter, op: ir.Operation) -> ir.Value:
@@ -77,13 +79,52 @@ def _to_update(context: FunctionConverter, op: ir.Operation) -> ir.Value:
     element = ir.RankedTensorType(old.type).element_type
 
     # As a loop: upstream's canonicalization removes a copy that is a linalg operation.
-    def body(tensor: ir.Value, indices: list[ir.Value]) -> ir.Value:
+    def body(tensor: ir.Value, indices: Indices) -> ir.Value:
         value = build.create("tensor.extract", [element], [old, *indices]).result
         return build.create("tensor.insert", [tensor.type], [value, tensor, *indices]).result
 
     sizes = context.sizes_of(x)
     start = context.destinations.start(op.results[0], old.type, sizes)
-    return _Loops(sizes).run(start, body)
+    return _Loops(sizes).carry(start, body)
+
+
+def _update(
+    context: FunctionConverter,
+    op: ir.Operation,
+    sizes: list[ir.Value],
+    element: Callable[[Indices], tuple[ir.Value, Indices]],
+) -> None:
+    """Sets or increases elements of an update's first operand, and defines its result.
+
+    Args:
+        context: the function conversion.
+        op: the update.
+        sizes: of what is visited.
+        element: the new element for indices below the sizes, and where it belongs.
+    """
+    dtype = dtype_of(op.results[0].type.element_type)
+
+    def changed(name: str, array: ir.Value, indices: Indices) -> tuple[ir.Value, Indices]:
+        value, where = element(indices)
+        if accumulates(op):
+            value = _sum(dtype, build.create(name, [value.type], [array, *where]).result, value)
+        return value, where
+
+    def insert(tensor: ir.Value, indices: Indices) -> ir.Value:
+        value, where = changed("tensor.extract", tensor, indices)
+        return build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result
+
+    def store(memory: ir.Value, indices: Indices) -> None:
+        value, where = changed("memref.load", memory, indices)
+        build.create("memref.store", [], [value, memory, *where])
+
+    memory = context.chains.memory(op)
+    if memory is not None:
+        _Loops(sizes).run(lambda indices: store(memory, indices))
+        context.chains.finish(op)
+    else:
+        result = _Loops(sizes).carry(_to_update(context, op), insert)
+        context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))
 
 
 @lowers("graphc.update_slice", starts_anywhere=True)
@@ -94,48 +135,40 @@ def update_slice(context: FunctionConverter, op: ir.Operation) -> None:
     LLVM turns the unit-stride case into block copies.
     """
     y = context.tensor_of(op.operands[1])
-    x = _to_update(context, op)
-    rank = ir.RankedTensorType(x.type).rank
+    rank = ir.RankedTensorType(op.operands[0].type).rank
     positions = [context.index_of(v) for v in list(op.operands)[2:]]
     offsets, sizes, strides = positions[:rank], positions[rank : 2 * rank], positions[2 * rank :]
-    dtype = dtype_of(op.results[0].type.element_type)
-    element = ir.RankedTensorType(y.type).element_type
-    accumulate = _accumulates(op)
+    kind = ir.RankedTensorType(y.type).element_type
 
-    def body(tensor: ir.Value, indices: list[ir.Value]) -> ir.Value:
-        value = build.create("tensor.extract", [element], [y, *indices]).result
+    def element(indices: Indices) -> tuple[ir.Value, Indices]:
+        value = build.create("tensor.extract", [kind], [y, *indices]).result
         where = [
             build.index_op("addi", offset, build.index_op("muli", index, stride))
             for offset, index, stride in zip(offsets, indices, strides, strict=True)
         ]
-        return _write(dtype, accumulate, value, tensor, where)
+        return value, where
 
-    result = _Loops(sizes).run(x, body)
-    context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))
+    _update(context, op, sizes, element)
 
 
 @lowers("graphc.put", starts_anywhere=True)
 def put(context: FunctionConverter, op: ir.Operation) -> None:
     """x with rows along one axis set or increased at integer positions; duplicates act in order."""
-    y, indices = (context.tensor_of(v) for v in list(op.operands)[1:])
-    x = _to_update(context, op)
+    x = op.operands[0]
+    y, positions = (context.tensor_of(v) for v in list(op.operands)[1:])
     axis = axis_of(op)
-    dtype = dtype_of(op.results[0].type.element_type)
-    element = ir.RankedTensorType(y.type).element_type
-    index_rank = ir.RankedTensorType(indices.type).rank
-    size = build.dim(x, axis)
+    kind = ir.RankedTensorType(y.type).element_type
+    index_rank = ir.RankedTensorType(positions.type).rank
+    size = context.sizes_of(x)[axis]
     i64 = ir.IntegerType.get_signless(64)
-    accumulate = _accumulates(op)
 
-    def body(tensor: ir.Value, position: list[ir.Value]) -> ir.Value:
-        inner = position[axis : axis + index_rank]
-        raw = build.create("tensor.extract", [i64], [indices, *inner]).result
+    def element(indices: Indices) -> tuple[ir.Value, Indices]:
+        inner = indices[axis : axis + index_rank]
+        raw = build.create("tensor.extract", [i64], [positions, *inner]).result
         index = build.create("arith.index_cast", [build.index_type()], [raw]).result
         negative = build.compare_index(2, index, build.const_index(0))
         index = build.select(negative, build.index_op("addi", index, size), index)
-        value = build.create("tensor.extract", [element], [y, *position]).result
-        where = [*position[:axis], index, *position[axis + index_rank :]]
-        return _write(dtype, accumulate, value, tensor, where)
+        value = build.create("tensor.extract", [kind], [y, *indices]).result
+        return value, [*indices[:axis], index, *indices[axis + index_rank :]]
 
-    result = _Loops(build.dims(y)).run(x, body)
-    context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))
+    _update(context, op, build.dims(y), element)

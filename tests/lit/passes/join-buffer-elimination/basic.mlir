@@ -257,3 +257,33 @@ func.func @cast_between_views(%x: tensor<4xf64>) -> tensor<?x1x4xf64> {
   %j = "graphc.join"(%4, %5) {axis = 0 : i64} : (tensor<?x1x4xf64>, tensor<?x1x4xf64>) -> tensor<?x1x4xf64>
   return %j : tensor<?x1x4xf64>
 }
+
+// -----
+
+// One part is enough where it is an array that was updated more than once: updates store in memory that is
+// chosen before the first one.
+// CHECK-LABEL: @updated
+// CHECK: %[[U:.*]] = "graphc.update_slice"(
+// CHECK: %[[V:.*]] = "graphc.update_slice"(%[[U]]
+// CHECK: "graphc.write"(%[[V]],
+// THREE-LABEL: @updated
+// THREE: "graphc.write"
+func.func @updated(%x: tensor<?xf64>, %y: tensor<1xf64>, %n: index) -> tensor<?xf64> {
+  %c1 = arith.constant 1 : index
+  %0 = "graphc.update_slice"(%x, %y, %c1, %c1, %c1) {accumulate = true} : (tensor<?xf64>, tensor<1xf64>, index, index, index) -> tensor<?xf64>
+  %1 = "graphc.update_slice"(%0, %y, %n, %c1, %c1) {accumulate = true} : (tensor<?xf64>, tensor<1xf64>, index, index, index) -> tensor<?xf64>
+  %2 = "graphc.join"(%1, %x) {axis = 0 : i64} : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %2 : tensor<?xf64>
+}
+
+// -----
+
+// Of one update bufferization decides.
+// CHECK-LABEL: @updated_once
+// CHECK: "graphc.join"
+func.func @updated_once(%x: tensor<?xf64>, %y: tensor<1xf64>) -> tensor<?xf64> {
+  %c1 = arith.constant 1 : index
+  %0 = "graphc.update_slice"(%x, %y, %c1, %c1, %c1) {accumulate = true} : (tensor<?xf64>, tensor<1xf64>, index, index, index) -> tensor<?xf64>
+  %1 = "graphc.join"(%0, %x) {axis = 0 : i64} : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %1 : tensor<?xf64>
+}

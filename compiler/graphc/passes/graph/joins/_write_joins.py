@@ -9,7 +9,16 @@ from typing import Any
 from graphc.ir.checks import size_of
 from graphc.ir.ownership import computes
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.ir.views import RENAMES, RESHAPES, SAME_ARRAY, axis_of, inverse_order, keeps_order, order_of
+from graphc.ir.views import (
+    RENAMES,
+    RESHAPES,
+    SAME_ARRAY,
+    UPDATES,
+    axis_of,
+    inverse_order,
+    keeps_order,
+    order_of,
+)
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import new_buffer, read_buffer, write_to
 from graphc_runtime.record import record
@@ -58,7 +67,9 @@ class JoinWriter:
                 placed.add(stream.value)
             else:
                 stream.value, stream.views = stream.operand, []
-        if len(placed) < self._min_eligible or not self._agree(op, axis, streams):
+        # Updates store in memory that is chosen before the first one, and not by bufferization.
+        enough = 1 if any(_is_updated(value) for value in placed) else self._min_eligible
+        if len(placed) < enough or not self._agree(op, axis, streams):
             return None
         self._placed |= placed
         self._count("joins", 1)
@@ -171,6 +182,11 @@ def _known_type(value: ir.Value) -> ir.Type:
         sizes = zip(shape, value.type.shape, strict=True)
         shape = [size if size >= 0 else known for size, known in sizes]
     return tensor_type(shape, element_type)
+
+
+def _is_updated(value: ir.Value) -> bool:
+    """Whether a value is the result of an update of an updated array."""
+    return _defining(value) in UPDATES and _defining(value.owner.operands[0]) in UPDATES
 
 
 def _defining(value: ir.Value) -> str:

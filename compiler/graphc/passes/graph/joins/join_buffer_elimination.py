@@ -52,7 +52,8 @@ class JoinBufferElimination(Pass):
       sums.
 
     Options:
-        min-eligible: smallest number of eligible operands for which a join is rewritten.
+        min-eligible: smallest number of eligible operands for which a join is rewritten; one is enough if it
+            has been updated more than once.
 
     Source: PyTensor's pull request 2014 (WriteSplit and WriteJoin), and its rewrites `local_reduce_join` and
     `local_subtensor_of_join`.
