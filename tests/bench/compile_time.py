@@ -97,7 +97,7 @@ def conditionals(size: int) -> tuple[list[Any], list[Any]]:
 
 # Graphs of one form by name, with their sizes.
 SHAPES = {
-    "chain_of_updates": (chain_of_updates, (50, 100, 200)),
+    "chain_of_updates": (chain_of_updates, (100, 200, 400)),
     "join_of_inputs": (join_of_inputs, (250, 500, 1000)),
     "many_inputs": (many_inputs, (75, 150, 300)),
     "conditionals": (conditionals, (25, 50, 100)),
