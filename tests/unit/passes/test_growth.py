@@ -80,6 +80,14 @@ def depth(size: int) -> Graph:
     return [x], [y]
 
 
+def steps(size: int) -> Graph:
+    """In fast_compile each computes in the memory of the one before."""
+    y = x = pt.vector("x")
+    for _ in range(size):
+        y = pt.tanh(y)
+    return [x], [y]
+
+
 class Counts:
     """What a pipeline does: a pass's number and name, with its calls or the operations after it."""
 
@@ -106,10 +114,10 @@ class Counts:
         self._now += event in ("call", "c_call")
 
 
-def counted(make: Callable[[int], Graph], size: int) -> Counts:
+def counted(make: Callable[[int], Graph], size: int, mode: str) -> Counts:
     text = emit_module(FunctionGraph(*make(size))).text
     counts = Counts()
-    entries = pipeline_of(text, "fast_run")
+    entries = pipeline_of(text, mode)
     # What comes then begins at a number of loops: below it, a kernel is left in one piece.
     end = [entry[0] for entry in entries].index("graphc-outline-loops")
     with context(), ir.Location.unknown():
@@ -126,13 +134,15 @@ CASES = [
     (conditionals, 20),
     (results, 40),
     (depth, 80),
+    (steps, 80),
 ]
 
 
 @pytest.mark.parametrize(("make", "size"), CASES, ids=lambda x: getattr(x, "__name__", ""))
 def test_twice_the_graph_is_twice_the_work(make, size):
-    counted(make, 4)  # what is computed once for all modules
-    small, large = counted(make, size), counted(make, 2 * size)
+    mode = "fast_compile" if make is steps else "fast_run"
+    counted(make, 4, mode)  # what is computed once for all modules
+    small, large = counted(make, size, mode), counted(make, 2 * size, mode)
     assert list(small.operations) == list(large.operations)
     for kind in ("calls", "operations"):
         before, after = getattr(small, kind), getattr(large, kind)

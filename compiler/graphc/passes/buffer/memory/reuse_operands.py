@@ -13,6 +13,8 @@ from graphc_dialects._mlir import ir
 # By name, which operand of an access is the buffer.
 _ACCESSES = {"memref.load": 0, "memref.store": 1}
 _OTHER = "other"
+# A load or a store, and the form of the buffer.
+_Access = tuple[ir.Operation, str]
 
 
 class ReuseOperands(Pass):
@@ -46,7 +48,7 @@ class ReuseOperands(Pass):
                 continue
             for new in lives.first_used_at(position):
                 ending = (x for x in lives.last_used_at(position) if lives.stands_before(x, new))
-                old = next((x for x in ending if _fits(x, new, op)), None)
+                old = next((x for x in ending if _fits(lives, x, new, position)), None)
                 if old is not None:
                     lives.merge(position, old, new)
                     new.results[0].replace_all_uses_with(old.results[0])
@@ -58,12 +60,13 @@ class _Lives:
     """Where the allocations of a block are used first and last."""
 
     def __init__(self, block: ir.Block) -> None:
-        lifetimes = Lifetimes(block)
+        self._lifetimes = lifetimes = Lifetimes(block)
         self.operations, self._positions = lifetimes.operations, lifetimes.positions
         self._first: dict[int, list[ir.Operation]] = {}
         self._last: dict[int, list[ir.Operation]] = {}
         self._end: dict[ir.Operation, int] = {}
         self._named: dict[ir.Operation, int] = {}
+        self._accesses: dict[ir.Operation, dict[int, list[_Access]]] = {}
         for op in self.operations:
             if op.name != "memref.alloc":
                 continue
@@ -94,14 +97,47 @@ class _Lives:
         ended = self._last[self._end[new]]
         ended[ended.index(new)] = old
         self._end[old] = self._end[new]
+        # What comes is done to the new one; what was done before would be looked at for all that follow.
+        self._accesses[old] = self._accesses.pop(new)
+
+    def accesses(self, buffer: ir.Operation, position: int) -> list[_Access]:
+        """The loads and stores of a buffer in a loop nest, each with the form that the buffer has there: as
+        it is, or with some axes as one. None if it is used there in another way.
+        """
+        if buffer not in self._accesses:
+            self._accesses[buffer] = self._find_accesses(buffer.results[0])
+        return self._accesses[buffer].get(position, [])
+
+    def _find_accesses(self, buffer: ir.Value) -> dict[int, list[_Access]]:
+        found: dict[int, list[_Access]] = {}
+        otherwise = set()
+        waiting = [(buffer, "")]
+        while waiting:
+            value, form = waiting.pop()
+            for use in value.uses:
+                op = use.owner.operation
+                if len(op.regions) or op.name == "scf.yield":
+                    return {}
+                position = self._lifetimes.position(op)
+                if op != self.operations[position]:
+                    if op.name == "memref.dim":
+                        continue
+                    if form == _OTHER or use.operand_number != _ACCESSES.get(op.name):
+                        otherwise.add(position)
+                    found.setdefault(position, []).append((op, form))
+                elif op.name not in _ACCESSES:
+                    is_flat = op.name == "memref.collapse_shape" and not form
+                    inner = str(op.attributes["reassociation"]) if is_flat else _OTHER
+                    waiting += [(result, inner) for result in op.results]
+        return {position: each for position, each in found.items() if position not in otherwise}
 
 
-def _fits(old: ir.Operation, new: ir.Operation, loop: ir.Operation) -> bool:
+def _fits(lives: _Lives, old: ir.Operation, new: ir.Operation, position: int) -> bool:
     """Whether a nest can write one buffer into another that it reads."""
     if old == new or old.results[0].type != new.results[0].type or list(old.operands) != list(new.operands):
         return False
-    reads = _accesses(old.results[0], loop)
-    writes = _accesses(new.results[0], loop)
+    loop = lives.operations[position]
+    reads, writes = lives.accesses(old, position), lives.accesses(new, position)
     if not reads or len(writes) != 1:
         return False
     write, view = writes[0]
@@ -115,39 +151,6 @@ def _fits(old: ir.Operation, new: ir.Operation, loop: ir.Operation) -> bool:
         and _comes_before(read, write)
         for read, form in reads
     )
-
-
-def _accesses(buffer: ir.Value, loop: ir.Operation) -> list[tuple[ir.Operation, str]]:
-    """The loads and stores of a buffer in a loop, each with the form that the buffer has there: as it is, or
-    with some axes as one. None if it is used there in another way.
-    """
-    found = []
-    waiting = [(buffer, "")]
-    while waiting:
-        value, form = waiting.pop()
-        for use in value.uses:
-            op = use.owner.operation
-            if op.name == "memref.dim":
-                continue
-            if _is_inside(op, loop):
-                if form == _OTHER or use.operand_number != _ACCESSES.get(op.name):
-                    return []
-                found.append((op, form))
-            elif len(op.regions):
-                return []
-            elif op.name not in _ACCESSES:
-                is_flat = op.name == "memref.collapse_shape" and not form
-                inner = str(op.attributes["reassociation"]) if is_flat else _OTHER
-                waiting += [(result, inner) for result in op.results]
-    return found
-
-
-def _is_inside(op: ir.Operation, loop: ir.Operation) -> bool:
-    while op.name != "func.func":
-        if op == loop:
-            return True
-        op = op.parent.operation
-    return False
 
 
 def _comes_before(first: ir.Operation, second: ir.Operation) -> bool:
