@@ -25,10 +25,9 @@ def preload(has_scan: bool = False) -> None:
     Args:
         has_scan: also import what only graphs with loops need.
     """
-    with paused(stays=True):
-        _preload()
-        if has_scan:
-            _preload_scan()
+    _preload()
+    if has_scan:
+        _preload_scan()
 
 
 def _import_all(package: str) -> None:
@@ -39,12 +38,14 @@ def _import_all(package: str) -> None:
 
 @cache
 def _preload_scan() -> None:
-    _import_all("passes.loops")
+    with paused(stays=True):
+        _import_all("passes.loops")
 
 
 @cache
 def _preload() -> None:
-    for package in _PACKAGES:
-        _import_all(package)
-    prepare()
-    this_machine()
+    with paused(stays=True):
+        for package in _PACKAGES:
+            _import_all(package)
+        prepare()
+        this_machine()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 from graphc.backends.cpu.pipeline import has_loops, pipeline_of
@@ -21,7 +23,8 @@ class CpuTarget(Target):
     name = "cpu"
 
     def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
-        with log.phase("load compiler"), paused(stays=True):
+        is_loaded = "graphc.backends.cpu.compiler" in sys.modules
+        with log.phase("load compiler"), nullcontext() if is_loaded else paused(stays=True):
             # Who finds all in the disk cache loads no compiler.
             from graphc.backends.cpu import compiler
 
