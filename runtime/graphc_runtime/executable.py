@@ -14,6 +14,7 @@ from graphc_runtime.errors import Origin, status_error
 from graphc_runtime.kernel import Kernel, OnError
 from graphc_runtime.kernel_call import KernelCall
 from graphc_runtime.manifest import Signature
+from graphc_runtime.thunk import Register
 
 Where = Callable[[str], Origin]
 
@@ -112,6 +113,14 @@ class Executable(ABC):
             where: gives what is known of a node of the graph, for errors.
         """
         return KernelCall(self.make_kernel(self.handler(where)), signature, reuse=False)
+
+    def array_call(self, signature: Signature, *, where: Where | None = None) -> Callable[..., object]:
+        """As `kernel_call`, for arrays where the kernels are, which `hold` moves there."""
+        return self.kernel_call(signature, where=where)
+
+    def hold(self, cells: Sequence[Register]) -> None:
+        """Moves the values of the manifest's cells to where kernels are, if that is another memory."""
+        return
 
     def arguments(self, inputs: Sequence[np.ndarray], cells: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Values of inputs and cells as arrays that kernels take.

@@ -3,15 +3,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from graphc_runtime.manifest import ArraySpec
 from graphc_runtime.symbols import DESCRIPTORS
 
+Value = TypeVar("Value")
 _KINDS = "biufc"
 _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def is_on_device(value: object) -> bool:
+    """Whether a value is an array of a CUDA device, ours or another library's."""
+    return type(value) is not np.ndarray and hasattr(value, "__cuda_array_interface__")
+
+
+def on_host(value: Value) -> Value | np.ndarray:
+    """The value; of an array of a device a copy on the host."""
+    return np.asarray(value) if is_on_device(value) else value
 
 
 def is_canonical(value: np.ndarray, spec: ArraySpec) -> bool:

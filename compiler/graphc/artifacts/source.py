@@ -25,6 +25,7 @@ from graphc_runtime.artifact import Artifact
 from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.manifest import ArraySpec, Manifest, Signature
+from graphc_runtime.marshal import on_host
 
 if TYPE_CHECKING:
     from graphc.backends.cpu.generate import Wrapped
@@ -60,7 +61,7 @@ class Source:
     def value(self, number: int) -> np.ndarray:
         """The value of a cell now."""
         variable = self.cells[number]
-        return _plain(variable.data if isinstance(variable, Constant) else variable.container[0])
+        return _plain(variable.data if isinstance(variable, Constant) else on_host(variable.container[0]))
 
     def lowered(self, *, donate: bool = True) -> Lowered:
         """The kernel as LLVM IR, which is the same for all targets.

@@ -11,6 +11,7 @@ from graphc.errors import IntegerRangeError
 from graphc.function.io import In
 from graphc.graph.location import describe
 from graphc.graph.tensor.type import exact_type
+from graphc_runtime.marshal import is_on_device
 
 
 class ArgumentReader:
@@ -20,11 +21,20 @@ class ArgumentReader:
         inputs: the function's inputs.
         function_name: for messages.
         allow_downcast: what values are filtered with where an input does not say so itself.
+        keeps_device: arrays of a device are taken as they are; else their values are copied to the host.
     """
 
-    def __init__(self, inputs: list[In], function_name: str, allow_downcast: bool | None) -> None:
+    def __init__(
+        self,
+        inputs: list[In],
+        function_name: str,
+        allow_downcast: bool | None,
+        *,
+        keeps_device: bool = False,
+    ) -> None:
         self.inputs = inputs
         self.function_name = function_name
+        self._keeps_device = keeps_device
         self.positions = {item.name: i for i, item in enumerate(inputs) if item.name is not None}
         names = [item.name for item in inputs]
         self._ambiguous = {name for name in self.positions if names.count(name) > 1}
@@ -78,6 +88,7 @@ class ArgumentReader:
         for i, item in enumerate(self.inputs):
             if i in given:
                 as_is = trust and not isinstance(given[i], np.random.Generator)
+                as_is = as_is or (self._keeps_device and is_on_device(given[i]))
                 values.append(given[i] if as_is else self._filter(i, given[i]))
             elif item.default is not None:
                 values.append(item.default[0])

@@ -24,6 +24,7 @@ from graphc.function.program import Program
 from graphc.function.results import Buffers, canonical, own_results
 from graphc_runtime.commit import attempts, commit, has_turn, snapshot
 from graphc_runtime.kernel_call import is_owner
+from graphc_runtime.marshal import on_host
 
 
 class Calls:
@@ -39,12 +40,16 @@ class Calls:
         runner: what runs the graph: the program's executor, or what records it.
         machine: takes the values of calls that are machine code; None where there is none.
         trust: whether inputs are taken as they are.
+        is_on_device: whether arrays of a device are taken, kept and given.
     """
 
     def __init__(self, signature: Signature, program: Program) -> None:
         inputs, fgraph = signature.inputs, program.fgraph
         self.signature = signature
-        self.reader = ArgumentReader(inputs, program.report.name, signature.allow_downcast)
+        self.is_on_device = program.executor.is_on_device
+        self.reader = ArgumentReader(
+            inputs, program.report.name, signature.allow_downcast, keeps_device=self.is_on_device
+        )
         self.cells = [container(v) for v in fgraph.inputs[len(inputs) :]]
         self.targets = [container(target) for target in signature.targets]
         self.runner: Any = program.executor
@@ -126,8 +131,11 @@ class Calls:
     ) -> list[object] | None:
         """The results; None if the call has to run again. What overwrites values of cells has the turn."""
         lent = self._lent(values) if lends and self._lends and buffers is None else []
+        stays = self.runner.is_on_device
+        if stays:
+            self.runner.hold(self.cells)
         read = snapshot(self.cells)
-        values += read
+        values += read if stays else map(on_host, read)
         computed = self._computed(values, lent)
         if not self.targets:
             return computed if buffers is None else buffers.store(computed)
@@ -158,6 +166,8 @@ class Calls:
 
     def _lent(self, values: list[object]) -> list[int]:
         """Positions of the values whose memory compiled code may use for results."""
+        if self.is_on_device:
+            return []  # kernels write arrays of their own
         inputs = self.signature.inputs
         defaults = [(i, inputs[i].default) for i in self._donated]
         given = [i for i, default in defaults if default is None or values[i] is not default[0]]

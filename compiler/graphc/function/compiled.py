@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical
 from graphc_runtime.steps import shown
 from graphc_runtime.threads import set_default_threads
+from graphc_runtime.thunk import Register
 from graphc_runtime.worker import apart, checkpoint
 
 set_default_threads(config.threads)
@@ -111,6 +112,7 @@ class Compiled(Executor):
 
     def __post_init__(self) -> None:
         self._run_call: KernelCall | None = None
+        self._array_call: Callable[..., object] | None = None
         self._padding: list[np.ndarray] = []
 
     # -- calling ---------------------------------------------------------------------------------------------
@@ -151,13 +153,26 @@ class Compiled(Executor):
         fast = self.executable.bind(fallback=convert, where=self.where)
         return fast, signature.returns == "single"
 
+    @property
+    def is_on_device(self) -> bool:
+        return self.takes_calls and not self.executable.gives_numpy
+
+    def hold(self, cells: Sequence[Register]) -> None:
+        self.executable.hold(cells)
+
     def run(self, values: Sequence[Any], own: Collection[int] = ()) -> list[Any]:
         """One array for each output; the values are converted where they are not canonical.
+
+        Functions for a device take and give arrays of the device; what is a part of one, arrays of the host.
 
         Args:
             values: of the graph's inputs.
             own: positions of values whose memory results may take; all other results are new arrays.
         """
+        if self.is_on_device:
+            if self._array_call is None:
+                self._array_call = self.executable.array_call(self._flat(), where=self.where)
+            return cast("list[object]", self._array_call(*values, *self._padding))
         signature = self.executable.manifest.signature
         # Other threads must not see the value of a shared variable while it changes.
         alone = any(
@@ -179,19 +194,24 @@ class Compiled(Executor):
     def _made_run_call(self) -> KernelCall:
         """A call of all arguments, cells among them."""
         if self._run_call is None:
-            given = self.executable.manifest.signature
-            only_replaced = given.arguments[len(self.fgraph.inputs) :]
-            self._padding = [np.empty([size or 0 for size in s.shape], s.dtype) for s in only_replaced]
-            signature = Signature(
-                given.arguments,
-                outputs=given.results,
-                returns="list",
-                donated=given.donated,
-                spares=given.spares,
-                name=given.name,
-            )
-            self._run_call = self.executable.kernel_call(signature, where=self.where)
+            self._run_call = self.executable.kernel_call(self._flat(), where=self.where)
         return self._run_call
+
+    def _flat(self) -> Signature:
+        """The signature of a call of all arguments; values of cells that are only replaced are made up."""
+        given = self.executable.manifest.signature
+        only_replaced = given.arguments[len(self.fgraph.inputs) :]
+        self._padding = [np.empty([size or 0 for size in s.shape], s.dtype) for s in only_replaced]
+        # For messages about what is given.
+        names = [variable.name or "" for variable in self.fgraph.inputs] + [""] * len(only_replaced)
+        return Signature(
+            tuple(replace(spec, name=name) for spec, name in zip(given.arguments, names, strict=True)),
+            outputs=given.results,
+            returns="list",
+            donated=given.donated,
+            spares=given.spares,
+            name=given.name,
+        )
 
     def where(self, node: str) -> Origin:
         """What is known of a node of the emitted graph, such as ``n12``."""
@@ -220,7 +240,7 @@ class Compiled(Executor):
         return log
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_run_call": None}
+        return {**self.__dict__, "_run_call": None, "_array_call": None}
 
 
 def _target(options: CompileOptions, isolated: bool = False) -> Target:

@@ -21,9 +21,10 @@ from graphc.function.schedule import Schedule
 from graphc.function.steps import Cells, NodeStep, Segment
 from graphc.function.trace_native import TracedNative
 from graphc.function.trace_text import chrome, table
+from graphc.graph.executor import Executor
 from graphc.graph.location import SourceLocation
 from graphc_runtime.callable_type import resume, suspend
-from graphc_runtime.thunk import Thunk
+from graphc_runtime.thunk import Register, Thunk
 
 if TYPE_CHECKING:
     from graphc.function.types import Function
@@ -144,7 +145,7 @@ class Trace:
             self._attached.append((f, machine, suspend(f)))
 
     def _traced(self, f: Function) -> Any:
-        inner: Any
+        inner: Executor
         if self._per_op:
             inner = f.op_schedule.observed(self)
         elif isinstance(f.executor, Schedule | GuardedExecutor):
@@ -257,11 +258,18 @@ class _TracedThunk(Thunk):
         return [] if asked else [register[0] for register in self._cells.output_registers]
 
 
-class _TracedExecutor:
+class _TracedExecutor(Executor):
     """Runs an executor and records the call."""
 
-    def __init__(self, inner: Any, trace: Trace, name: str) -> None:
+    def __init__(self, inner: Executor, trace: Trace, name: str) -> None:
         self._inner, self._trace, self._name = inner, trace, name
+
+    @property
+    def is_on_device(self) -> bool:
+        return self._inner.is_on_device
+
+    def hold(self, cells: Sequence[Register]) -> None:
+        self._inner.hold(cells)
 
     def run(self, values: Sequence[Any], own: Sequence[int] = ()) -> list[Any]:
         """As an `Executor`; memory of values in ``own`` is left alone."""

@@ -10,12 +10,14 @@ import numpy as np
 
 from graphc.function.compiled import Compiled
 from graphc.graph.basic import Apply
+from graphc.graph.executor import Executor
+from graphc_runtime.thunk import Register
 
 if TYPE_CHECKING:
     from graphc.function.trace import Trace
 
 
-class TracedNative:
+class TracedNative(Executor):
     """Calls an executable as its function does, and records the call as one event.
 
     Args:
@@ -27,6 +29,13 @@ class TracedNative:
         self._native, self._trace = native, trace
         self._executable = native.executable
         self.nodes: list[Apply] = native.fgraph.nodes
+
+    @property
+    def is_on_device(self) -> bool:
+        return self._native.is_on_device
+
+    def hold(self, cells: Sequence[Register]) -> None:
+        self._native.hold(cells)
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from graphc.function.compiled import Compiled
+    from graphc_runtime.thunk import Register
 
 
 class Body(Protocol):
@@ -34,6 +35,15 @@ class Executor(ABC):
             The function, and whether it returns the one output itself instead of a list.
         """
         return lambda *values: self.run(values), False
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether it takes and gives arrays of a device."""
+        return False
+
+    def hold(self, cells: Sequence[Register]) -> None:
+        """Moves values that a function keeps to where they are read, if that is another memory."""
+        return
 
     @property
     def whole(self) -> Compiled | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from graphc_runtime.cuda import dlpack
 from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.operators import HostOperators
 from graphc_runtime.symbols import DESCRIPTORS
 
 
@@ -76,10 +77,11 @@ class Memory:
             return
 
 
-class DeviceArray:
+class DeviceArray(HostOperators):
     """An array of the device.
 
-    ``numpy.asarray(array)`` waits for what computes it, and copies.
+    ``numpy.asarray(array)`` waits for what computes it, and copies; so do operators, functions of NumPy and
+    indexing, which give arrays of the host.
 
     Attributes:
         memory: that it lies in.

@@ -15,7 +15,7 @@ from graphc_runtime.cuda.dlpack import CUDA, MANAGED, HasDlpack
 from graphc_runtime.cuda.driver import Driver
 from graphc_runtime.cuda.registers import Cell, OnCheck
 from graphc_runtime.kernel import Shape
-from graphc_runtime.manifest import ArraySpec, Manifest
+from graphc_runtime.manifest import ArraySpec, Signature
 from graphc_runtime.marshal import canonical, fits
 from graphc_runtime.symbols import DESCRIPTORS
 
@@ -25,11 +25,12 @@ _Out: TypeAlias = "DeviceArray | np.ndarray"
 class Runs(Protocol):
     """What a call needs of an executable."""
 
-    manifest: Manifest
-
     @property
     def driver(self) -> Driver:
         """Of the device."""
+
+    def hold(self, cells: Sequence[Cell]) -> None:
+        """Moves values of cells to the device."""
 
     def result_shapes(self, arguments: Sequence[DeviceArray | np.ndarray], on_check: OnCheck) -> list[Shape]:
         """The shapes of the results."""
@@ -47,12 +48,15 @@ class DeviceCall:
         executable: what computes.
         cells: one-element lists; their values move to the device in the first call, and stay there.
         on_check: called when a check fails; raises.
+        signature: the form of calls; the manifest's, or one of the same arguments and results.
     """
 
-    def __init__(self, executable: Runs, cells: Sequence[Cell], on_check: OnCheck) -> None:
+    def __init__(
+        self, executable: Runs, cells: Sequence[Cell], on_check: OnCheck, signature: Signature
+    ) -> None:
         self._executable, self._cells, self._on_check = executable, cells, on_check
-        self._signature = executable.manifest.signature
-        self.__name__ = self._signature.name
+        self._signature = signature
+        self.__name__ = signature.name
 
     def __call__(self, *args: object, out: object = None) -> _Out | list[_Out] | None:
         """Calls the function.
@@ -95,7 +99,8 @@ class DeviceCall:
     ) -> list[DeviceArray] | None:
         """The results; None if another thread has replaced the value of a cell meanwhile."""
         signature = self._signature
-        self._move_cells()
+        if self._cells:
+            self._executable.hold(self._cells)
         read: list[DeviceArray] = snapshot(self._cells)
         arguments = [*inputs, *read]
         shapes = self._executable.result_shapes(arguments, self._on_check)
@@ -109,14 +114,6 @@ class DeviceCall:
                     return None
                 commit(targets, new, (), ())
         return outputs
-
-    def _move_cells(self) -> None:
-        """Values that are not yet on the device go there, unless another thread was faster."""
-        for i, (cell, spec) in enumerate(zip(self._cells, self._signature.cells, strict=True)):
-            value = cell[0]
-            moved = as_device(self._executable.driver, value, spec, f"shared variable {i} ({spec.name})")
-            if moved is not value:
-                commit([cell], [moved], [cell], [value])
 
     def _results(
         self, arguments: list[DeviceArray], shapes: Sequence[Shape], own: Sequence[bool]

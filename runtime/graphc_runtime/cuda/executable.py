@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from graphc_runtime.artifact import Artifact
+from graphc_runtime.commit import commit
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import DeviceArray, upload
-from graphc_runtime.cuda.call import DeviceCall, empty
+from graphc_runtime.cuda.call import DeviceCall, as_device, empty
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.cuda_driver import device
 from graphc_runtime.cuda.driver import Driver
@@ -25,7 +26,7 @@ from graphc_runtime.cuda.registers import Cell, HostFunction, OnCheck, Registers
 from graphc_runtime.cuda.steps import Run as Steps
 from graphc_runtime.cuda.steps import compile_steps
 from graphc_runtime.errors import ArtifactError
-from graphc_runtime.executable import Executable
+from graphc_runtime.executable import Executable, Where
 from graphc_runtime.kernel import Kernel, OnError, Run, Shape
 from graphc_runtime.manifest import Signature
 
@@ -166,6 +167,21 @@ class DeviceExecutable(Executable):
                 self._graphs = Graphs(driver)
         return self._main
 
+    def array_call(self, signature: Signature, *, where: Where | None = None) -> DeviceCall:
+        """Takes arrays of the host or the device, and gives arrays of the device."""
+        return DeviceCall(self, (), self.handler(where), signature)
+
+    def hold(self, cells: Sequence[Cell]) -> None:
+        """Values that are not yet on the device go there, unless another thread was faster; cells that are
+        only replaced, the last ones of the manifest, may be left out.
+        """
+        specs = self.manifest.signature.cells[: len(cells)]
+        for i, (cell, spec) in enumerate(zip(cells, specs, strict=True)):
+            value = cell[0]
+            moved = as_device(self.driver, value, spec, f"shared variable {i} ({spec.name})")
+            if moved is not value:
+                commit([cell], [moved], [cell], [value])
+
     def _python_call(
         self, cells: Sequence[Cell], fallback: Callable[..., object] | None, on_error: OnError
     ) -> DeviceCall:
@@ -173,7 +189,7 @@ class DeviceExecutable(Executable):
         expected = len(self.manifest.signature.cells)
         if len(cells) != expected:
             raise TypeError(f"expected {expected} cells, given {len(cells)}")
-        return DeviceCall(self, cells, on_error)
+        return DeviceCall(self, cells, on_error, self.manifest.signature)
 
 
 def _no_kernel(name: str, shared: int) -> int:

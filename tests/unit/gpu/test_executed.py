@@ -55,7 +55,7 @@ def test_equal_calls_give_equal_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     _device(monkeypatch, f)
     value = np.random.default_rng(0).normal(size=(70, 90)).astype(np.float32)
     for first, second in zip(f(value), f(value), strict=True):
-        assert first.tobytes() == second.tobytes()
+        assert first.get().tobytes() == second.get().tobytes()
 
 
 def test_shared_variables_are_updated(monkeypatch: pytest.MonkeyPatch) -> None:

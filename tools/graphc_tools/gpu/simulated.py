@@ -87,6 +87,10 @@ class SimulatedDriver:
         self._streams[_DEFAULT_STREAM] = _Stream()
         self.main_stream = self.new_stream()
 
+    def use(self, kernels: Mapping[str, Kernel]) -> None:
+        """From now on the names of kernels stand for these, in what is asked for later."""
+        self._kernels = kernels
+
     @property
     def live(self) -> dict[int, int]:
         """Bytes of what has been allocated and not given back, by address."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.variable import TensorVariable
+from graphc_runtime.marshal import is_on_device
 
 
 class TensorSharedVariable(TensorVariable, SharedVariable):
@@ -19,12 +20,20 @@ class TensorSharedVariable(TensorVariable, SharedVariable):
         return np.array(array, order="C", copy=True, subok=False)
 
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> np.ndarray:
+        """The value: a copy, or with ``borrow`` the array itself.
+
+        Functions for a device keep it there: then it is a copy on the host, and an array of the device
+        (``graphc_runtime.cuda.array.DeviceArray``) with ``return_internal_type``.
+        """
         array = self.container[0]
+        if is_on_device(array):
+            return array if return_internal_type else np.asarray(array)
         return array if borrow else array.copy()
 
     def zero(self, borrow: bool = False) -> None:
         """Set all elements to 0; with ``borrow`` in place, also in a caller's array that was borrowed."""
-        if borrow and self.container[0].flags.writeable:
-            self.container[0].fill(0)
+        array = self.container[0]
+        if borrow and isinstance(array, np.ndarray) and array.flags.writeable:
+            array.fill(0)
         else:
-            self.container[0] = np.zeros_like(self.container[0])
+            self.container[0] = np.zeros(array.shape, array.dtype)

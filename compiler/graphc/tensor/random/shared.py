@@ -12,6 +12,7 @@ from graphc.graph.tensor.shared import TensorSharedVariable
 from graphc.tensor.random.methods import DrawMethods
 from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
 from graphc_runtime.generators import bit_generator_name, generator_of, state_of
+from graphc_runtime.marshal import on_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,7 @@ class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
             borrow: has no effect: the generator is not part of the variable.
             return_internal_type: return the state vector.
         """
-        state = self.container[0]
+        state = on_host(self.container[0])
         return state.copy() if return_internal_type else generator_of(state)
 
     def set_value(self, new_value: object = None, borrow: bool = False, *, seed: object = _NOT_GIVEN) -> None:
