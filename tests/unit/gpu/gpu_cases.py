@@ -12,6 +12,8 @@ import graphc
 import graphc.tensor as pt
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.ops.cumulative import Cumulative, LinearRecurrence
+from graphc.tensor.random.type import RandomGeneratorType
+from graphc_runtime.generators import state_of
 
 Variables = Sequence[TensorVariable]
 
@@ -86,6 +88,9 @@ def _vectors(*sizes: int) -> list[list[tuple[int, ...]]]:
 
 
 _SIZES = (0, 1, 3, 1031)
+_PHILOX = RandomGeneratorType("Philox").filter_variable(
+    pt.constant(state_of(np.random.Generator(np.random.Philox(7))))
+)
 CASES: dict[str, Case] = {
     **{
         f"elementwise {dtype}": Case(
@@ -247,6 +252,12 @@ CASES: dict[str, Case] = {
         registers=128,
     ),
     "put": Case([("float32", 1), ("int64", 1)], lambda x, i: x[i].inc(1.0), [[(8,), (9,)]], kernels=5),
+    "uniform draws": Case(
+        [("float64", 2)],
+        lambda x: pt.random.uniform(x[0], 9.0, size=x.shape, rng=_PHILOX) * 2,
+        [[(1, 1)], [(3, 5)], [(9, 131)]],
+        kernels=7,
+    ),
     "running sums": Case([("float64", 1)], pt.cumsum, [[(0,)], [(29,)], [(9000,)]], kernels=2, registers=96),
     "running sums of columns": Case(
         [("float64", 2)], lambda x: pt.cumsum(x, axis=0), [[(3, 5)], [(3, 700)], [(300, 3)]], kernels=3

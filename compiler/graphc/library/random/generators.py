@@ -18,9 +18,9 @@ from graphc.native.ir_writer import Writer
 # Words of a state vector, the same as in graphc_runtime.generators; the last two are the spare half.
 WORDS = {"pcg64": 6, "philox": 13}
 PCG_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
-_PHILOX_MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
-_PHILOX_STEPS = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
-_ROUNDS = 10
+PHILOX_MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
+PHILOX_STEPS = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
+PHILOX_ROUNDS = 10
 DOUBLE_UNIT = "0x3CA0000000000000"  # 2**-53
 
 
@@ -89,9 +89,9 @@ def _philox_next64() -> str:
     w.label("block")
     counter = _count_up(w)
     key = [w.load("i64", "%s", 32), w.load("i64", "%s", 40)]
-    for number in range(_ROUNDS):
+    for number in range(PHILOX_ROUNDS):
         if number:
-            key = [w.let(f"add i64 {k}, {step}") for k, step in zip(key, _PHILOX_STEPS, strict=True)]
+            key = [w.let(f"add i64 {k}, {step}") for k, step in zip(key, PHILOX_STEPS, strict=True)]
         counter = _philox_round(w, counter, key)
     for i, word in enumerate(counter):
         w.store("i64", word, "%s", 48 + 8 * i)
@@ -116,7 +116,7 @@ def _count_up(w: Writer) -> list[str]:
 
 def _philox_round(w: Writer, counter: list[str], key: list[str]) -> list[str]:
     products = []
-    for word, factor in zip((counter[0], counter[2]), _PHILOX_MULTIPLIERS, strict=True):
+    for word, factor in zip((counter[0], counter[2]), PHILOX_MULTIPLIERS, strict=True):
         wide = w.let(f"mul i128 {w.let(f'zext i64 {word} to i128')}, {factor}")
         high = w.let(f"trunc i128 {w.let(f'lshr i128 {wide}, 64')} to i64")
         products.append((high, w.let(f"trunc i128 {wide} to i64")))

@@ -11,6 +11,7 @@ from graphc.ir.kernels import attributes_of
 from graphc.ir.traits.interfaces import EXPENSIVE, SEQUENTIAL
 from graphc.ir.types import dtype_of
 from graphc.ir.walk import walk
+from graphc.lowering.device_draws import have_kernel
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
@@ -48,7 +49,7 @@ def reason(op: ir.Operation) -> str:
             # What is known of a matrix other than its sizes (`graphc.library.linalg.solve`).
             if attributes_of(inner).get("assume", 0):
                 return f"{name} of matrices with structure has no kernel"
-        if inner.name in SEQUENTIAL:
+        if inner.name in SEQUENTIAL and not (inner.name == "graphc.random" and have_kernel(inner)):
             return "draws follow one stream of bits"
     return ""
 

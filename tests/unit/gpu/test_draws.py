@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Uniform numbers of Philox that kernels draw: the numbers of NumPy, and the state after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.function.types import Function
+from graphc_runtime.cuda import executable
+from graphc_runtime.generators import generator_of, state_of
+from graphc_tools.gpu.kernels import Kernels
+from graphc_tools.gpu.simulated import SimulatedDriver
+
+Run = Callable[[Function], Function]
+
+
+def generator(skip: int = 0, seed: int = 7) -> np.random.Generator:
+    made = np.random.Generator(np.random.Philox(seed))
+    made.random(skip)
+    return made
+
+
+@pytest.fixture
+def ready(monkeypatch: pytest.MonkeyPatch) -> Run:
+    def prepare(function: Function) -> Function:
+        driver = SimulatedDriver(Kernels(function.ir_stages()["gpu"]))
+        monkeypatch.setattr(executable, "device", lambda: driver)
+        return function
+
+    return prepare
+
+
+@pytest.mark.parametrize("skip", range(5))
+@pytest.mark.parametrize("shape", [(0,), (1,), (2,), (3,), (4,), (5,), (8,), (3, 5), ()])
+def test_numbers_and_state(skip: int, shape: tuple[int, ...], ready: Run) -> None:
+    """With some numbers of a block of four left, and with none."""
+    rng = graphc.shared(generator(skip))
+    after, draws = pt.random.uniform(-1, 3, size=shape, rng=rng, return_next_rng=True)
+    f = ready(graphc.function([], draws, updates={rng: after}, mode="cuda"))
+    assert not f.report.on_host
+    expected = generator(skip)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(), expected.uniform(-1, 3, shape))
+        np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+
+
+def test_counters_carry(ready: Run) -> None:
+    """From the last counters of one, two and four words to the next ones."""
+    rng = graphc.shared(generator())
+    after, draws = pt.random.uniform(size=(9,), rng=rng, return_next_rng=True)
+    f = ready(graphc.function([], draws, updates={rng: after}, mode="cuda"))
+    for words in (1, 2, 4):
+        state = state_of(generator(4))
+        state[:4] = 5
+        state[:words] = 2**64 - 1
+        expected = generator_of(state.copy())
+        rng.set_value(generator_of(state.copy()))
+        np.testing.assert_array_equal(f(), expected.random(9))
+        np.testing.assert_array_equal(state_of(rng.get_value()), state_of(expected))
+
+
+def test_sizes_and_bounds_that_are_given(ready: Run) -> None:
+    low, n = pt.dvector("low"), pt.lscalar("n")
+    rng = graphc.shared(generator())
+    size = (low.shape[0], n)
+    after, draws = pt.random.uniform(low[:, None], 3.0, size=size, rng=rng, return_next_rng=True)
+    f = ready(graphc.function([low, n], draws, updates={rng: after}, mode="cuda"))
+    bounds = np.array([-1.0, 0.0, 2.0])
+    expected = generator()
+    for columns in (5, 0, 1):
+        wanted = expected.uniform(bounds[:, None], 3.0, (3, columns))
+        np.testing.assert_array_equal(f(bounds, columns), wanted)
+    with pytest.raises(ValueError, match="high - low < 0"):
+        f(bounds + 5, 2)
+    np.testing.assert_array_equal(state_of(rng.get_value()), state_of(expected))
+
+
+def test_loops_and_branches(ready: Run) -> None:
+    def step(x, rng):
+        after, draws = pt.random.uniform(size=(4,), rng=rng, return_next_rng=True)
+        return x * 0.5 + draws, after
+
+    rng, flag = graphc.shared(generator()), pt.bscalar("flag")
+    rows, states = graphc.scan(step, outputs_info=[pt.zeros(4), rng], n_steps=6, return_updates=False)
+    last = states if states.type.ndim == 1 else states[-1]
+    f = ready(graphc.function([flag], graphc.ifelse(flag, rows, -rows), updates={rng: last}, mode="cuda"))
+    assert not f.report.on_host
+    expected, x, wanted = generator(), np.zeros(4), []
+    for _ in range(6):
+        x = x * 0.5 + expected.random(4)
+        wanted.append(x)
+    np.testing.assert_array_equal(f(0), -np.array(wanted))
+    np.testing.assert_array_equal(state_of(rng.get_value()), state_of(expected))
+
+
+@pytest.mark.parametrize("name", ["normal", "exponential", "integers"])
+def test_other_draws_are_made_on_the_host(name: str, ready: Run) -> None:
+    """How many words they take depends on the words."""
+    rng = graphc.shared(generator())
+    given = (0, 100) if name == "integers" else ()
+    after, draws = getattr(pt.random, name)(*given, size=(4,), rng=rng, return_next_rng=True)
+    f = graphc.function([], draws * 2, updates={rng: after}, mode="cuda")
+    assert [fallback.op for fallback in f.report.on_host] == ["random"]
