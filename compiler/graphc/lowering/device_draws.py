@@ -8,10 +8,11 @@ as easy as 1, 2, 3" (2011).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from graphc.ir import build
+from graphc.ir.traits.draws import RANDOM
 from graphc.library.random.generators import PHILOX_MULTIPLIERS, PHILOX_ROUNDS, PHILOX_STEPS
 from graphc.lowering import calls
 from graphc.lowering.rules import ON_DEVICES
@@ -36,7 +37,7 @@ def have_kernel(op: ir.Operation) -> bool:
     return GENERATORS[words] == "philox" and distribution in ("standard_uniform", "uniform")
 
 
-@ON_DEVICES("graphc.random")
+@ON_DEVICES(RANDOM)
 def random(context: FunctionConverter, op: ir.Operation) -> None:
     """A nest that computes the draws, and one that computes the state after them."""
     state, *rest = op.operands
@@ -50,7 +51,7 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
     context.define_sizes(draws, sizes)
     words = context.tensor_of(state)
 
-    def draw(indices: list[ir.Value], given: list[ir.Value]) -> ir.Value:
+    def draw(indices: list[ir.Value], given: Sequence[ir.Value]) -> ir.Value:
         place = build.const_index(0)
         for index, size in zip(indices, sizes, strict=True):
             place = build.index_op("addi", build.index_op("muli", place, size), index)
@@ -59,7 +60,7 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
             number = build.create(name, [x.type], [x, number]).result
         return number
 
-    def after(indices: list[ir.Value], given: list[ir.Value]) -> ir.Value:
+    def after(indices: list[ir.Value], given: Sequence[ir.Value]) -> ir.Value:
         return _after(_State(words), calls.number(indices[0]), calls.number(calls.product(sizes)))
 
     context.define(draws, _nest(context, draws, sizes, parameters, draw))
@@ -72,7 +73,7 @@ def _nest(
     value: ir.Value,
     sizes: list[ir.Value],
     operands: list[ir.Value],
-    body: Callable[[list[ir.Value], list[ir.Value]], ir.Value],
+    body: Callable[[list[ir.Value], Sequence[ir.Value]], ir.Value],
 ) -> ir.Value:
     """An elementwise nest over a new tensor; operands are repeated along dimensions in which they are 1."""
     target = context.destinations.start(value, build.storage_type(value.type), sizes)

@@ -49,7 +49,7 @@ def reason(op: ir.Operation) -> str:
             # What is known of a matrix other than its sizes (`graphc.library.linalg.solve`).
             if attributes_of(inner).get("assume", 0):
                 return f"{name} of matrices with structure has no kernel"
-        if inner.name in SEQUENTIAL and not (inner.name == "graphc.random" and have_kernel(inner)):
+        if inner.name in SEQUENTIAL and not have_kernel(inner):
             return "draws follow one stream of bits"
     return ""
 
