@@ -60,7 +60,7 @@ class _Lives:
     """Where the allocations of a block are used first and last."""
 
     def __init__(self, block: ir.Block) -> None:
-        self._lifetimes = lifetimes = Lifetimes(block)
+        lifetimes = Lifetimes(block)
         self.operations, self._positions = lifetimes.operations, lifetimes.positions
         self._first: dict[int, list[ir.Operation]] = {}
         self._last: dict[int, list[ir.Operation]] = {}
@@ -78,6 +78,7 @@ class _Lives:
                 self._last.setdefault(last, []).append(op)
                 self._end[op] = last
                 self._named[op] = min(uses.positions)
+                self._accesses[op] = self._find_accesses(lifetimes, op.results[0])
 
     def first_used_at(self, position: int) -> list[ir.Operation]:
         """The allocations that an operation is the first to use."""
@@ -104,11 +105,9 @@ class _Lives:
         """The loads and stores of a buffer in a loop nest, each with the form that the buffer has there: as
         it is, or with some axes as one. None if it is used there in another way.
         """
-        if buffer not in self._accesses:
-            self._accesses[buffer] = self._find_accesses(buffer.results[0])
         return self._accesses[buffer].get(position, [])
 
-    def _find_accesses(self, buffer: ir.Value) -> dict[int, list[_Access]]:
+    def _find_accesses(self, lifetimes: Lifetimes, buffer: ir.Value) -> dict[int, list[_Access]]:
         found: dict[int, list[_Access]] = {}
         otherwise = set()
         waiting = [(buffer, "")]
@@ -118,7 +117,7 @@ class _Lives:
                 op = use.owner.operation
                 if len(op.regions) or op.name == "scf.yield":
                     return {}
-                position = self._lifetimes.position(op)
+                position = lifetimes.position(op)
                 if op != self.operations[position]:
                     if op.name == "memref.dim":
                         continue
