@@ -95,12 +95,23 @@ def conditionals(size: int) -> tuple[list[Any], list[Any]]:
     return [x], [y]
 
 
+def steps(size: int) -> tuple[list[Any], list[Any]]:
+    """Two operations a step, which are two loops in fast_compile."""
+    import graphc.tensor as pt
+
+    y = x = pt.vector("x")
+    for _ in range(size):
+        y = pt.tanh(y) + x
+    return [x], [y]
+
+
 # Graphs of one form by name, with their sizes.
 SHAPES = {
     "chain_of_updates": (chain_of_updates, (100, 200, 400)),
     "join_of_inputs": (join_of_inputs, (250, 500, 1000)),
     "many_inputs": (many_inputs, (75, 150, 300)),
     "conditionals": (conditionals, (25, 50, 100)),
+    "steps_of_fast_compile": (steps, (200, 400, 800)),
 }
 
 
@@ -114,7 +125,8 @@ def measure(size: int, gradient: bool, shape: str = "") -> dict[str, Any]:
         preload()
     inputs, outputs = SHAPES[shape][0](size) if shape else random_graph(size, gradient)
     start, used = time.perf_counter(), time.process_time()
-    f = graphc.function(inputs, outputs)
+    mode = "fast_compile" if shape.endswith("fast_compile") else "fast_run"
+    f = graphc.function(inputs, outputs, mode=mode)
     seconds, used = time.perf_counter() - start, time.process_time() - used
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -114,7 +114,9 @@ class Chains:
                 chain.is_lent = True
                 return lent
             found = Destination.whole(allocate(build.storage_type(chain.base.type), sizes), sizes)
-        return found, found.memref(static_shape(chain.base))
+        # A copy of an argument into a result is known as such where the result is not seen as a part.
+        is_plain = found.is_whole and found.base.type == _plain(build.storage_type(chain.base.type))
+        return found, found.base if is_plain else found.memref(static_shape(chain.base))
 
     def _start(self, chain: _Chain) -> ir.Value:
         base, first = chain.base, chain.updates[0]
@@ -152,6 +154,9 @@ def _is_fill(value: ir.Value) -> bool:
 
 def _memory_of(tensor: ir.Value) -> ir.Value:
     """The memory of a tensor that nobody else reads, to be written to."""
-    kind = ir.RankedTensorType(tensor.type)
-    memref = ir.MemRefType.get(kind.shape, kind.element_type)
-    return build.create("bufferization.to_buffer", [memref], [tensor]).result
+    return build.create("bufferization.to_buffer", [_plain(tensor.type)], [tensor]).result
+
+
+def _plain(kind: ir.Type) -> ir.Type:
+    """The memref of a tensor's type whose elements lie side by side."""
+    return ir.MemRefType.get(kind.shape, kind.element_type)

@@ -26,6 +26,7 @@ class Destination:
         strides: of each dimension, in elements.
         contiguous: whether the elements lie side by side, in row-major order.
         is_lent: whether an argument lives there until its last reader has run.
+        is_whole: whether it is all of the base, as that has it.
     """
 
     base: ir.Value
@@ -34,6 +35,7 @@ class Destination:
     strides: tuple[Size, ...]
     contiguous: bool
     is_lent: bool = False
+    is_whole: bool = False
 
     @classmethod
     def whole(
@@ -44,18 +46,19 @@ class Destination:
         if sizes is None:
             sizes = build.dims(memref)
         offset: Size = kind.get_strides_and_offset()[1]
+        is_whole = offset == 0
         if offset == ir.ShapedType.get_dynamic_stride_or_offset():
             base = ir.MemRefType.get([], kind.element_type)
             kinds = [base, *[build.index_type()] * (1 + 2 * kind.rank)]
             memref, offset, *_ = build.create("memref.extract_strided_metadata", kinds, [memref]).results
-        return cls(memref, offset, tuple(sizes), _row_major(sizes), True, is_lent)
+        return cls(memref, offset, tuple(sizes), _row_major(sizes), True, is_lent, is_whole)
 
     def part(self, axis: int, position: Size, size: Size) -> Destination:
         """`size` elements along an axis, from `position` on."""
         offset = add(self.offset, _multiply(position, self.strides[axis]))
         sizes = (*self.sizes[:axis], size, *self.sizes[axis + 1 :])
         contiguous = self.contiguous and all(_known(x) == 1 for x in self.sizes[:axis])
-        return replace(self, offset=offset, sizes=sizes, contiguous=contiguous)
+        return replace(self, offset=offset, sizes=sizes, contiguous=contiguous, is_whole=False)
 
     @property
     def is_empty(self) -> bool:
@@ -71,16 +74,15 @@ class Destination:
     def reshaped(self, sizes: Sequence[Size]) -> Destination:
         """A contiguous part with another shape."""
         assert self.contiguous, "only contiguous parts are reshaped"
-        return replace(self, sizes=tuple(sizes), strides=_row_major(sizes))
+        return replace(self, sizes=tuple(sizes), strides=_row_major(sizes), is_whole=False)
 
     def permuted(self, order: Sequence[int]) -> Destination:
         """With axes as `dimshuffle` has them."""
         sizes = tuple(self.sizes[axis] if axis >= 0 else 1 for axis in order)
         strides = tuple(self.strides[axis] if axis >= 0 else 1 for axis in order)
         long = [axis for axis in order if axis >= 0 and _known(self.sizes[axis]) != 1]
-        return replace(
-            self, sizes=sizes, strides=strides, contiguous=self.contiguous and long == sorted(long)
-        )
+        contiguous = self.contiguous and long == sorted(long)
+        return replace(self, sizes=sizes, strides=strides, contiguous=contiguous, is_whole=False)
 
     def memref(self, shape: Sequence[int | None]) -> Any:
         """The part as a memref; `shape` has the sizes that are known of what is computed there."""

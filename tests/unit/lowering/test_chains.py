@@ -52,8 +52,14 @@ def chain(y, base, z, made):
     return y
 
 
-@given(base=st.sampled_from(list(BASES)), end=st.sampled_from(list(ENDS)), made=steps, donated=st.booleans())
-def test_chains_of_any_form(base, end, made, donated):
+@given(
+    base=st.sampled_from(list(BASES)),
+    end=st.sampled_from(list(ENDS)),
+    made=steps,
+    donated=st.booleans(),
+    mode=st.sampled_from(["fast_run", "fast_compile"]),
+)
+def test_chains_of_any_form(base, end, made, donated, mode):
     x, z = pt.matrices("x", "z")
     start = BASES[base](x, z)
     outputs = ENDS[end](chain(start, start, z, made), start, z)
@@ -61,7 +67,7 @@ def test_chains_of_any_form(base, end, made, donated):
     values = [rng.normal(size=(3, 3)) for _ in range(2)]
     expected = graphc.function([x, z], outputs, mode="reference", on_unused_input="ignore")(*values)
     first = graphc.In(x, mutable=True, borrow=True) if donated else x
-    f = graphc.function([first, z], outputs, on_unused_input="ignore")
+    f = graphc.function([first, z], outputs, mode=mode, on_unused_input="ignore")
     for want, have in zip(expected, f(*(value.copy() for value in values)), strict=True):
         np.testing.assert_allclose(have, want, rtol=1e-12)
 
@@ -106,3 +112,10 @@ def test_shared_variables_are_updated_in_place():
     f = graphc.function([], [s.sum()], updates={s: y})
     assert f()[0] == 4950 and s.get_value()[:6].tolist() == [1, 12, 112, 1103, 1004, 5]
     assert f.memory_plan().peak < 100
+
+
+def test_the_copy_of_an_argument_says_why():
+    x = pt.vector("x", shape=(1000,))
+    f = graphc.function([x], pt.inc_subtensor(pt.set_subtensor(x[1], 2.0)[2:], 1.0))
+    (copy,) = f.memory_plan().copies
+    assert copy.why == "a result must not share memory with an input"

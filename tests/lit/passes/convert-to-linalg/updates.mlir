@@ -6,15 +6,14 @@
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<8xf64>, %[[Y:[a-z0-9]+]]: memref<2xf64>, %[[R:[a-z0-9]+]]: memref<8xf64>)
 // CHECK-NOT: alloc
-// CHECK: %[[M:[a-z0-9_]+]] = memref.reinterpret_cast %[[R]] to offset: [0]
-// CHECK: memref.copy %{{.*}}, %[[M]]
+// CHECK: memref.copy %{{.*}}, %[[R]]
 // CHECK: scf.for
 // CHECK-NOT: iter_args
-// CHECK: memref.store %{{.*}}, %[[M]]
+// CHECK: memref.store %{{.*}}, %[[R]]
 // CHECK: scf.for
 // CHECK-NOT: iter_args
-// CHECK: memref.load %[[M]]
-// CHECK: memref.store %{{.*}}, %[[M]]
+// CHECK: memref.load %[[R]]
+// CHECK: memref.store %{{.*}}, %[[R]]
 // CHECK-NOT: memref.copy
 // CHECK: return
 func.func @main(%x: tensor<8xf64>, %y: tensor<2xf64>) -> tensor<8xf64> {
@@ -31,10 +30,9 @@ func.func @main(%x: tensor<8xf64>, %y: tensor<2xf64>) -> tensor<8xf64> {
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<8xf64>, %[[Y:[a-z0-9]+]]: memref<2xf64>, %[[R:[a-z0-9]+]]: memref<8xf64>)
 // CHECK-NOT: alloc
-// CHECK: %[[M:[a-z0-9_]+]] = memref.reinterpret_cast %[[R]] to offset: [0]
-// CHECK: linalg.generic {{.*}} ins(%[[X]] {{.*}} outs(%[[M]]
-// CHECK: memref.store %{{.*}}, %[[M]]
-// CHECK: memref.store %{{.*}}, %[[M]]
+// CHECK: linalg.generic {{.*}} ins(%[[X]] {{.*}} outs(%[[R]]
+// CHECK: memref.store %{{.*}}, %[[R]]
+// CHECK: memref.store %{{.*}}, %[[R]]
 // CHECK-NOT: memref.copy
 // CHECK: return
 func.func @main(%x: tensor<8xf64>, %y: tensor<2xf64>) -> tensor<8xf64> {
@@ -52,10 +50,9 @@ func.func @main(%x: tensor<8xf64>, %y: tensor<2xf64>) -> tensor<8xf64> {
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<8xf64>, %[[Y:[a-z0-9]+]]: memref<2xf64>, %[[R:[a-z0-9]+]]: memref<8xf64>, %[[S:[a-z0-9]+]]: memref<8xf64>)
 // CHECK: linalg.generic {{.*}} outs(%[[S]]
-// CHECK: %[[M:[a-z0-9_]+]] = memref.reinterpret_cast %[[R]] to offset: [0]
-// CHECK: memref.copy %{{.*}}, %[[M]]
-// CHECK: memref.store %{{.*}}, %[[M]]
-// CHECK: memref.store %{{.*}}, %[[M]]
+// CHECK: memref.copy %{{.*}}, %[[R]]
+// CHECK: memref.store %{{.*}}, %[[R]]
+// CHECK: memref.store %{{.*}}, %[[R]]
 func.func @main(%x: tensor<8xf64>, %y: tensor<2xf64>) -> (tensor<8xf64>, tensor<8xf64>) {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -72,10 +69,9 @@ func.func @main(%x: tensor<8xf64>, %y: tensor<2xf64>) -> (tensor<8xf64>, tensor<
 // CHECK-SAME: %[[Y:[a-z0-9]+]]: memref<2xf64>, %[[R:[a-z0-9]+]]: memref<8xf64>)
 // CHECK-NOT: alloc
 // CHECK-NOT: memref.copy
-// CHECK: %[[M:[a-z0-9_]+]] = memref.reinterpret_cast %[[R]] to offset: [0]
-// CHECK: outs(%[[M]]
-// CHECK: memref.store %{{.*}}, %[[M]]
-// CHECK: memref.store %{{.*}}, %[[M]]
+// CHECK: outs(%[[R]]
+// CHECK: memref.store %{{.*}}, %[[R]]
+// CHECK: memref.store %{{.*}}, %[[R]]
 // CHECK-NOT: memref.copy
 // CHECK: return
 func.func @main(%y: tensor<2xf64>) -> tensor<8xf64> {
