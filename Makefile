@@ -113,11 +113,9 @@ lit: $(VENV)/.test
 pytest: $(VENV)/.test
 	$(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(PYTEST_ARGS)
 
-# The other ways into compiled functions, which machines with another Python layout use. What is left out looks at
-# compiled code, not at calls, or has a process for each way.
-TIER_TESTS := tests/unit/function $(addprefix --ignore=tests/unit/function/test_,c_entry.py compile_progress.py constants.py fastmath.py \
-  flush_denormals.py interrupts.py memory_plan.py mistakes.py notebook.py profile.py robustness_processes.py roofline.py \
-  schedule.py trace.py wrap_jax.py) --deselect=tests/unit/function/test_robustness_memory.py::test_a_hundred_functions_leave_little
+# The other ways into compiled functions, which machines with another Python layout use: what looks at calls.
+TIER_TESTS := $(addprefix tests/unit/function/test_,donated_memory.py donation.py function.py lazy.py out_buffers.py \
+  outputs_wanted.py python_ops.py robustness_threads.py robustness_updates.py shared.py tiered.py unused_inputs.py user_types.py)
 tiers: $(VENV)/.test
 	GRAPHC_CALL_TIER=buffer $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)
 	GRAPHC_CALL_TIER=python $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)

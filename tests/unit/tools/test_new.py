@@ -59,7 +59,11 @@ def test_lint(scratch: Path) -> None:
 
 
 def test_types(scratch: Path) -> None:
-    run(scratch, "mypy", "--cache-dir", str(ROOT / ".mypy_cache" / "scratch"))
+    # What `make types` found out of the files that are the same; modification times are copied, too.
+    known = ROOT / ".mypy_cache"
+    if known.is_dir():
+        shutil.copytree(known, scratch / known.name, dirs_exist_ok=True)
+    run(scratch, "mypy")
 
 
 def test_completeness_and_its_own_tests(scratch: Path) -> None:
