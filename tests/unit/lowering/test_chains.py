@@ -119,3 +119,16 @@ def test_the_copy_of_an_argument_says_why():
     f = graphc.function([x], pt.inc_subtensor(pt.set_subtensor(x[1], 2.0)[2:], 1.0))
     (copy,) = f.memory_plan().copies
     assert copy.why == "a result must not share memory with an input"
+
+
+def test_what_lies_in_merged_memory_is_copied_and_updated():
+    """Other functions of the copies are computed in the memory of their operands before and after it."""
+    z = pt.vector("z")
+    b = pt.sin(pt.exp(z))
+    updated = pt.set_subtensor(pt.set_subtensor(b[0], 1.0)[1], 2.0)
+    again = pt.set_subtensor(pt.set_subtensor(pt.tanh(updated)[0], 1.0)[1], 2.0)
+    outputs = [pt.exp(again).sum(), (b * 2).sum(), pt.tanh(updated).sum()]
+    values = np.linspace(0.1, 1.0, 5)
+    expected = graphc.function([z], outputs, mode="reference")(values)
+    found = graphc.function([z], outputs, mode="fast_compile")(values)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
