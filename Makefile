@@ -47,6 +47,7 @@ help:
 	@sed -n 's/^#   //p' Makefile
 
 # --- environments: a stamp file for each set of extras, remade when pyproject.toml changes ---------------------------
+# Bytecode is made of what is imported.
 
 $(VENV)/pyvenv.cfg:
 	@python=""; \
@@ -61,23 +62,23 @@ $(VENV)/pyvenv.cfg:
 	echo "creating $(VENV) with $$("$$python" --version)"; "$$python" -m venv $(VENV)
 
 $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[demo]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,test,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[demo,test,docs]'
 	@touch $@ $(VENV)/.demo
 
 # So do PyTensor and PyMC, which need numba and with it an older llvmlite: the oldest that graphc takes.
 $(BRIDGE)/.bridge: pyproject.toml $(VENV)/pyvenv.cfg
 	$(BIN)/python -m venv $(BRIDGE)
-	$(BRIDGE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-bridge]'
+	$(BRIDGE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[test-bridge]'
 	@touch $@
 
 # The newest PyTensor, which PyMC does not take yet.
 $(BRIDGE_NEWEST)/.bridge: pyproject.toml $(VENV)/pyvenv.cfg
 	$(BIN)/python -m venv $(BRIDGE_NEWEST)
-	$(BRIDGE_NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[pytensor]' 'pytest>=8'
+	$(BRIDGE_NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[pytensor]' 'pytest>=8'
 	@touch $@
 
 # The peers live in an environment of their own: PyTensor's numba needs another llvmlite than graphc.
