@@ -41,35 +41,34 @@ KNOWN = {
 }
 
 
-def strings(path: Path) -> tuple[set[str], set[str]]:
+def words_of(path: Path) -> tuple[set[str], set[str], set[str]]:
     """Names of operations in a file's string literals, docstrings left out: those with the dialect, wherever
-    they stand, and those without it, in literals of such names alone. (Others are sentences.)
+    they stand, and those without it, in literals of such names alone (others are sentences); and identifiers,
+    imports included.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    documentation = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     full: set[str] = set()
     bare: set[str] = set()
-    for node in ast.walk(tree):
+    names: set[str] = set()
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
             full.update(FULL.findall(node.value))
             if OPERATIONS.issuperset(words := node.value.split()):
                 bare.update(words)
-    return full, bare
-
-
-def names(path: Path) -> set[str]:
-    """Identifiers of a file, imports included."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    found |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    return found | {alias.name for node in imports for alias in node.names}
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+        elif isinstance(node, ast.ImportFrom):
+            names.update(alias.name for alias in node.names)
+    return full, bare, names
 
 
 @cache
 def words() -> dict[str, tuple[set[str], set[str], set[str]]]:
     files = (path for root in ("compiler", "dialects") for path in (ROOT / root).rglob("*.py"))
-    return {path.relative_to(ROOT).as_posix(): (*strings(path), names(path)) for path in files}
+    return {path.relative_to(ROOT).as_posix(): words_of(path) for path in files}
 
 
 def files_that_know(name: str) -> list[str]:
