@@ -28,6 +28,10 @@ class Size(int):
     def __rtruediv__(self, other: Any) -> Any:
         return other / np.int64(self)
 
+    def astype(self, dtype: str) -> np.generic:
+        """The size as a number of another dtype, as sizes of a graph have this method."""
+        return np.int64(self).astype(dtype)
+
 
 def _with_integers(name: str) -> Callable[..., object]:
     compute = getattr(int, name)
