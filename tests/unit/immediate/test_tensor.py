@@ -265,7 +265,7 @@ def test_numbers_of_unsupported_types_are_refused(env):
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_sizes_have_the_cast_that_sizes_of_graphs_have(dtype):
     env = graphc.immediate.Environment()
-    x = env.array(np.ones((3, 2), "float32"))
+    x = env.numpy_to_tensor(np.ones((3, 2), "float32"))
     size = x.shape[0].astype(dtype)
     assert size == 3 and size.dtype == dtype
     assert (x / size).dtype == np.result_type("float32", dtype)
