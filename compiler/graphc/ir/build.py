@@ -9,6 +9,7 @@ from typing import Any
 from graphc.ir.types import dtype_of, storage_name
 from graphc_dialects._base import const_index as const_index
 from graphc_dialects._base import constant_value as constant_value
+from graphc_dialects._base import wrapped
 from graphc_dialects._mlir import ir
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -21,6 +22,12 @@ def create(name: str, results: Sequence[Any], operands: Sequence[Any], **attribu
 
 def index_type() -> ir.Type:
     return ir.IndexType.get()
+
+
+def const_i64(value: int) -> ir.Value:
+    """`arith.constant` of 64 bits; numbers wrap."""
+    kind = ir.IntegerType.get_signless(64)
+    return create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, wrapped(value))).result
 
 
 def index_op(name: str, *operands: Any) -> Any:
@@ -46,7 +53,12 @@ def predicate_of(comparison: ir.Operation) -> int:
 
 
 def compare_index(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
-    """`arith.cmpi` with a numeric predicate (0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge, 6 ult)."""
+    """`arith.cmpi` of indices or other integers.
+
+    Args:
+        predicate: 0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge, 6 ult, 7 ule.
+        a, b: the operands.
+    """
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
     return create("arith.cmpi", [ir.IntegerType.get_signless(1)], [a, b], predicate=attribute).result
 

@@ -9,7 +9,7 @@ from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import declare_helper
 from graphc.library.helpers import BlockProduct, Gemm, Helper
-from graphc.lowering import pointers
+from graphc.lowering import calls, pointers
 from graphc.lowering.carried import loop
 from graphc.lowering.contractions import IS_PRODUCT
 from graphc.lowering.layouts import is_contiguous
@@ -58,7 +58,11 @@ class Product:
                 self._call(block, [], matrices)
             else:
                 sizes = [c.size(0), c.size(1), a.size(0 if a.transposed else 1)]
-                numbers = [_i64(int(a.transposed)), _i64(int(b.transposed)), *map(_to_i64, sizes)]
+                numbers = [
+                    build.const_i64(int(a.transposed)),
+                    build.const_i64(int(b.transposed)),
+                    *map(calls.number, sizes),
+                ]
                 self._call(Gemm(self._suffix, b.transposed), numbers, matrices)
         if self.fill is not None:
             self.fill.erase()
@@ -169,21 +173,23 @@ class _Layout:
             self._values = rest[memref.rank :]
         self._base = pointers.aligned(buffer)
         if offset:
-            self._base = self._element_at(_to_i64(position) if offset == self._dynamic else _i64(offset))
+            self._base = self._element_at(
+                calls.number(position) if offset == self._dynamic else build.const_i64(offset)
+            )
 
     def stride(self, axis: int | None) -> ir.Value:
         """The distance of elements along a dimension, an i64."""
         if axis is None:
-            return _i64(1)
+            return build.const_i64(1)
         known = self._strides[axis]
-        return _to_i64(self._values[axis]) if known == self._dynamic else _i64(known)
+        return calls.number(self._values[axis]) if known == self._dynamic else build.const_i64(known)
 
     def address(self, batch: list[ir.Value]) -> ir.Value:
         """Address of the matrix at a position of the leading dimensions."""
         total = None
         for axis, position in enumerate(batch):
             i64 = ir.IntegerType.get_signless(64)
-            part = build.create("arith.muli", [i64], [_to_i64(position), self.stride(axis)]).result
+            part = build.create("arith.muli", [i64], [calls.number(position), self.stride(axis)]).result
             total = part if total is None else build.create("arith.addi", [i64], [total, part]).result
         return self._base if total is None else self._element_at(total)
 
@@ -204,15 +210,6 @@ def _llvm_type(element: ir.Type) -> ir.Type:
         part = text[len("complex<") : -1]
         return ir.Type.parse(f"!llvm.struct<({part}, {part})>")
     return element
-
-
-def _i64(value: int) -> ir.Value:
-    kind = ir.IntegerType.get_signless(64)
-    return build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, value)).result
-
-
-def _to_i64(value: ir.Value) -> ir.Value:
-    return build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [value]).result
 
 
 def _batched(result: ir.Value, batch: list[ir.Value], call: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from graphc.ir import build
 from graphc.library.helpers import Draws
 from graphc.lowering import calls
+from graphc.lowering.nests import elementwise
 from graphc.lowering.rules import lowers
 from graphc.lowering.scan_buffers import allocate, read
 from graphc_dialects._mlir import ir
@@ -20,17 +21,11 @@ if TYPE_CHECKING:
 @lowers("graphc.random")
 def random(context: FunctionConverter, op: ir.Operation) -> None:
     """Lowers one operation; defines the draws and the state after them."""
+    state, parameters, sizes = taken(context, op)
     cores = list(op.attributes["cores"])
-    state, *rest = op.operands
-    parameters, wanted = rest[: len(cores)], rest[len(cores) :]
     draws, following = op.results
-    sizes = [
-        build.const_index(known) if known >= 0 else context.index_of(size)
-        for known, size in zip(draws.type.shape, wanted, strict=True)
-    ]
     batch = sizes[: len(sizes) - op.attributes["support"].value]
     given = [_parameter(context, x, batch, core) for x, core in zip(parameters, cores, strict=True)]
-    context.define_sizes(draws, sizes)
     out = calls.place(context, draws, sizes)
     after = calls.place(context, following, [build.const_index(state.type.shape[0])])
     arguments = [
@@ -51,6 +46,18 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
     calls.call(op, Draws(generator, distribution), arguments)
     for result, buffer in ((draws, out), (following, after)):
         context.define(result, read(buffer, build.storage_type(result.type)))
+
+
+def taken(context: FunctionConverter, op: ir.Operation) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
+    """The state, the parameters and the sizes of draws; defines these sizes."""
+    state, *rest = op.operands
+    count, draws = len(list(op.attributes["cores"])), op.results[0]
+    sizes = [
+        build.const_index(known) if known >= 0 else context.index_of(size)
+        for known, size in zip(draws.type.shape, rest[count:], strict=True)
+    ]
+    context.define_sizes(draws, sizes)
+    return state, rest[:count], sizes
 
 
 def _vector_length(
@@ -89,29 +96,5 @@ def _parameter(
 
 def _repeated(context: FunctionConverter, x: ir.Value, kind: ir.Type, sizes: list[ir.Value]) -> ir.Value:
     """The tensor of a value broadcast to sizes of equal number."""
-    tensor = context.tensor_of(x)
-    target = build.storage_type(kind)
-    source = ir.RankedTensorType(tensor.type)
-    rank = source.rank
-    start = build.empty(target, sizes)
-    dims = [
-        ir.AffineExpr.get_constant(0) if size == 1 else ir.AffineExpr.get_dim(axis)
-        for axis, size in enumerate(source.shape)
-    ]
-    maps = [ir.AffineMap.get(rank, 0, dims), ir.AffineMap.get_identity(rank)]
-    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
-    generic = ir.Operation.create(
-        "linalg.generic",
-        results=[target],
-        operands=[tensor, start],
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
-            "iterator_types": ir.ArrayAttr.get([parallel] * rank),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
-        },
-        regions=1,
-    )
-    block = ir.Block.create_at_start(generic.regions[0], [source.element_type] * 2)
-    with ir.InsertionPoint(block):
-        build.create("linalg.yield", [], [block.arguments[0]])
-    return generic.results[0]
+    start = build.empty(build.storage_type(kind), sizes)
+    return elementwise([context.tensor_of(x)], start, lambda elements: elements[0])
