@@ -82,7 +82,7 @@ class Chains:
     def place(self, value: ir.Value) -> tuple[Destination, ir.Value] | None:
         """Where to compute what a chain of updates takes over, as described and as a memref, or None."""
         chain = self._by_base.get(value)
-        if chain is None or not starts_anywhere(value.owner) or self._is_lent(value):
+        if chain is None or not starts_anywhere(value.owner) or self._context.lent(value) is not None:
             return None
         destination, chain.memory = self._choose(chain)
         return destination, chain.memory
@@ -99,9 +99,10 @@ class Chains:
         chain, result = self._by_update[op], op.results[0]
         if result != chain.result:
             self._context.define_sizes(result, self._context.sizes_of(chain.base))
-        elif (memory := self.memory(op)) is not None:
+        elif chain.memory is not None:
             kind = build.storage_type(result.type)
-            value = build.cast(writable(memory), kind) if chain.is_lent else read(memory, kind)
+            is_lent = chain.is_lent
+            value = build.cast(writable(chain.memory), kind) if is_lent else read(chain.memory, kind)
             self._context.define(result, value)
 
     def _choose(self, chain: _Chain) -> tuple[Destination, ir.Value]:
@@ -131,9 +132,6 @@ class Chains:
             # The base has other readers: it must not be computed in memory that changes.
             write_apart(self._context.tensor_of(base), memory)
         return memory
-
-    def _is_lent(self, value: ir.Value) -> bool:
-        return self._context.lent(value) is not None
 
 
 def _continued(op: ir.Operation, found: dict[ir.Operation, _Chain]) -> _Chain | None:

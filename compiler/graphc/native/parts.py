@@ -90,16 +90,13 @@ class PartStore:
             return None
         key = self._key(part, opt_level)
         code = _MADE.get(key)
+        if code is None and self.cache is not None:
+            code = self.cache.get(key)
+            if code is not None and not code.startswith(b"\x7fELF"):
+                self.cache.discard(key)
+                return None
         if code is not None:
             _keep(key, code)
-            return code
-        code = None if self.cache is None else self.cache.get(key)
-        if code is None:
-            return None
-        if self.cache is not None and not code.startswith(b"\x7fELF"):
-            self.cache.discard(key)
-            return None
-        _keep(key, code)
         return code
 
     def put(self, part: Part, opt_level: int, code: bytes) -> None:
