@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.compile.collecting import new_objects_only
 from graphc.config import config
 from graphc.errors import MissingInputError, UnusedInputError
 from graphc.function import settings
@@ -27,6 +26,7 @@ from graphc.graph.replace import fresh_root, graph_replace, of_type, rebuild
 from graphc.graph.shared import SharedVariable
 from graphc.graph.traversal import ancestors, read_by, toposort
 from graphc.transforms.op_from_graph import expand
+from graphc_runtime.collecting import new_objects_only
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.shared import TensorSharedVariable

@@ -11,13 +11,13 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.fg import FunctionGraph
 from pytensor.link.basic import Linker
 
-from graphc.compile.collecting import new_objects_only
 from graphc.config import config
 from graphc.function.types import Function
 from graphc.interop.pytensor.calls import make_quick
 from graphc.interop.pytensor.identity import key_of
 from graphc.interop.pytensor.stored import StoredFunction, load
 from graphc.interop.pytensor.types import is_dense
+from graphc_runtime.collecting import new_objects_only
 
 if TYPE_CHECKING:
     import numpy as np
