@@ -15,10 +15,20 @@ from typing import TypeVar, dataclass_transform
 
 T = TypeVar("T")
 _LOCK = threading.RLock()
+# A class without documentation would be given its signature, which takes a millisecond.
+_TWIN = "Lends its methods."
 
 
 def _document(namespace: dict[str, object]) -> None:
-    namespace["__doc__"] = "Lends its methods."
+    namespace["__doc__"] = _TWIN
+
+
+def _as_it_was(cls: type, attributes: dict[str, object]) -> None:
+    for name in vars(cls).keys() - attributes.keys():
+        type.__delattr__(cls, name)
+    for name, value in attributes.items():
+        if vars(cls).get(name) is not value:
+            type.__setattr__(cls, name, value)
 
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
@@ -49,17 +59,23 @@ def record(*, frozen: bool = False, eq: bool = True, repr: bool = True) -> Calla
     """
 
     def defer(cls: type[T]) -> type[T]:
+        attributes: dict[str, object] = {}
+
         def make() -> None:
             with _LOCK:
-                if cls.__dict__.get("__init__") is not initialise:
+                if vars(cls).get("__init__") is not initialise:
                     return
-                type.__delattr__(cls, "__init_subclass__")
+                # An interrupt may end this anywhere, and the next object begins anew.
+                if attributes:
+                    _as_it_was(cls, attributes)
+                else:
+                    attributes.update(vars(cls))
                 dataclasses.dataclass(init=False, frozen=frozen, eq=eq, repr=repr)(cls)
                 # Another thread may make an object meanwhile: the stub stays until its successor is there.
-                # A class without documentation would be given its signature, which takes a millisecond.
                 twin = types.new_class(cls.__name__, (cls,), exec_body=_document)
                 dataclasses.dataclass(frozen=frozen, eq=False, repr=False)(twin)
                 type.__setattr__(cls, "__init__", vars(twin)["__init__"])
+                type.__delattr__(cls, "__init_subclass__")
                 type.__delattr__(cls, "__setstate__")
 
         def initialise(self: object, *arguments: object, **named: object) -> None:
@@ -70,8 +86,9 @@ def record(*, frozen: bool = False, eq: bool = True, repr: bool = True) -> Calla
             make()
             vars(self).update(state)
 
-        def inherit(_subclass: type[T], /) -> None:
-            make()
+        def inherit(subclass: type[T], /) -> None:
+            if subclass.__doc__ is not _TWIN:
+                make()
 
         stubs: dict[str, object] = {
             "__init__": initialise,

@@ -117,6 +117,59 @@ def test_threads_may_make_the_first_objects_at_once():
         assert found == [1] * 4
 
 
+def _interrupted(make, line):
+    """Calls ``make`` and interrupts it before the line of this count; whether it came so far."""
+    passed = 0
+
+    def step(frame, event, _argument):
+        nonlocal passed
+        if event == "line" and frame.f_code.co_filename.endswith(("record.py", "dataclasses.py")):
+            passed += 1
+            if passed == line:
+                raise KeyboardInterrupt
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(step)
+    try:
+        make()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize("how", ["object", "subclass"])
+def test_an_interrupt_anywhere_leaves_a_class_whose_next_object_is_whole(how):
+    line, came = 0, True
+    while came:
+        # Most lines are those of dataclasses, which looks at every field: more steps where there are many.
+        line += 1 if line < 60 else 7
+
+        @record(frozen=True)
+        class Cut:
+            a: int
+            b: list[int] = field(default_factory=list)
+
+        if how == "object":
+            came = _interrupted(lambda made=Cut: made(1), line)
+        else:
+            came = _interrupted(lambda made=Cut: record(frozen=True)(type("Below", (made,), {})), line)
+        made = Cut(1)
+        assert made == Cut(1, []) and repr(made).endswith("Cut(a=1, b=[])")
+        assert [f.name for f in fields(Cut)] == ["a", "b"] and not hasattr(Cut, "b")
+        with pytest.raises(FrozenInstanceError):
+            made.a = 2
+
+        @record(frozen=True)
+        class Derived(Cut):
+            c: int = 3
+
+        assert Derived(1, [2]) == Derived(1, [2], 3)
+    assert line > 60
+
+
 def test_a_class_with_its_own_initialisation_is_refused():
     with pytest.raises(TypeError, match="defines __init__"):
 
