@@ -20,7 +20,7 @@ from graphc_runtime.cuda.call import DeviceCall, as_device, empty
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.cuda_driver import device
 from graphc_runtime.cuda.driver import Driver
-from graphc_runtime.cuda.graphs import Graphs, needs_no_values
+from graphc_runtime.cuda.graphs import Graphs, asks_device, needs_no_values
 from graphc_runtime.cuda.host import HostPart
 from graphc_runtime.cuda.registers import Cell, HostFunction, OnCheck, Registers
 from graphc_runtime.cuda.steps import Run as Steps
@@ -61,7 +61,10 @@ class DeviceExecutable(Executable):
             )
         self._driver, self._functions = driver, functions
         self._lock = threading.RLock()
-        self._shapes: Steps = compile_steps(schedule.shapes.steps, _no_kernel)
+        self._sizes_on_device = asks_device(schedule.shapes.steps)
+        self._shapes: Steps | None = None
+        if not self._sizes_on_device:
+            self._shapes = compile_steps(schedule.shapes.steps, _no_kernel)
         self._main: Steps | None = None
         self._streams: list[int] = []
         self._events: list[int] = []
@@ -83,7 +86,10 @@ class DeviceExecutable(Executable):
         return _DeviceKernel(self, on_error)
 
     def result_shapes(self, arguments: Sequence[DeviceArray | np.ndarray], on_check: OnCheck) -> list[Shape]:
-        """The shapes of the results; the device is asked for nothing but values of arguments that are sizes.
+        """The shapes of the results.
+
+        The device is asked for nothing but values of arguments that are sizes, unless sizes depend on other
+        values: then they are computed there, and waited for.
 
         Raises:
             ValueError, IndexError, ...: a check of sizes fails.
@@ -91,14 +97,37 @@ class DeviceExecutable(Executable):
         results, program = self.manifest.signature.results, self.code.schedule.shapes
         sizes: list[int] = []
         if self.manifest.signature.needs_shapes:
-            registers = Registers(program.registers, None, (), (), (), on_check)
-            registers.values[: program.parameters] = arguments[: program.parameters]
-            self._shapes(registers)
-            sizes = list(registers.numbers(program.results))
+            given = arguments[: program.parameters]
+            sizes = self._sizes(given, on_check) if self._sizes_on_device else self._known(given, on_check)
         if len(sizes) != sum(size is None for spec in results for size in spec.shape):
             raise ArtifactError(f"the schedule gives {len(sizes)} sizes of its results")
         dynamic = iter(sizes)
         return [tuple(next(dynamic) if size is None else size for size in spec.shape) for spec in results]
+
+    def _known(self, arguments: Sequence[DeviceArray | np.ndarray], on_check: OnCheck) -> list[int]:
+        """Sizes that follow from those of arguments, and from values of numbers among them."""
+        program, shapes = self.code.schedule.shapes, self._shapes
+        assert shapes is not None
+        registers = Registers(program.registers, None, (), (), (), on_check)
+        registers.values[: program.parameters] = arguments
+        shapes(registers)
+        return list(registers.numbers(program.results))
+
+    def _sizes(self, arguments: Sequence[DeviceArray | np.ndarray], on_check: OnCheck) -> list[int]:
+        """Sizes that the device computes."""
+        program, driver = self.code.schedule.shapes, self.driver
+        with self._lock:
+            self._load()
+            assert self._shapes is not None
+            registers = Registers(
+                program.registers, driver, self._streams, self._events, self._functions, on_check
+            )
+            registers.values[: program.parameters] = [
+                upload(driver, value, driver.main_stream) if isinstance(value, np.ndarray) else value
+                for value in arguments
+            ]
+            _run(self._shapes, registers)
+        return list(registers.numbers(program.results))
 
     def run(
         self, arguments: Sequence[DeviceArray], results: Sequence[DeviceArray], on_check: OnCheck
@@ -161,7 +190,13 @@ class DeviceExecutable(Executable):
             ]
             self._events = [driver.new_event() for _ in range(schedule.events)]
             steps = schedule.main.steps
-            self._main = compile_steps(steps, lambda name, shared: driver.function(module, name, shared))
+
+            def kernel(name: str, shared: int) -> int:
+                return driver.function(module, name, shared)
+
+            self._main = compile_steps(steps, kernel)
+            if self._sizes_on_device:
+                self._shapes = compile_steps(schedule.shapes.steps, kernel)
             launches = sum(isinstance(step, sc.Launch | sc.Loop) for step in steps)
             if launches >= _LEAST_LAUNCHES and needs_no_values(steps):
                 self._graphs = Graphs(driver)

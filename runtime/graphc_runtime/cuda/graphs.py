@@ -13,15 +13,23 @@ _KEPT_GRAPHS = 8
 _KEPT_KEYS = 64
 
 
+_ON_HOST = (sc.Constant, sc.Dim, sc.Compute, sc.Read, sc.Check, sc.If, sc.Loop, sc.While)
+
+
+def asks_device(steps: Sequence[sc.Step]) -> bool:
+    """Whether steps need more of the device than elements of arrays."""
+    return any(not isinstance(step, _ON_HOST) or asks_device(_inner(step)) for step in steps)
+
+
+def _inner(step: sc.Step) -> list[sc.Step]:
+    """The steps of the blocks of a step."""
+    return [inner for value in vars(step).values() if isinstance(value, sc.Block) for inner in value.steps]
+
+
 def needs_no_values(steps: Sequence[sc.Step]) -> bool:
     """Whether steps are the same for the same shapes, so that a graph of them can be replayed."""
-    for step in steps:
-        if isinstance(step, sc.Read | sc.Download | sc.Upload | sc.HostCall):
-            return False
-        blocks = [value for value in vars(step).values() if isinstance(value, sc.Block)]
-        if not all(needs_no_values(block.steps) for block in blocks):
-            return False
-    return True
+    waits = sc.Read | sc.Download | sc.Upload | sc.HostCall
+    return all(not isinstance(step, waits) and needs_no_values(_inner(step)) for step in steps)
 
 
 class Graphs:

@@ -9,7 +9,6 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cuda.lower import lower
-from graphc.errors import CompileError
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_runtime.loaded import load
@@ -76,8 +75,11 @@ def test_checks_of_sizes_fail_before_the_device_is_asked(simulated, targets, tmp
         f([], [])
 
 
-def test_what_devices_cannot_do_is_refused(tmp_path):
+def test_sizes_that_depend_on_values(simulated, tmp_path):
     x = pt.matrix("x")
-    f = graphc.function([x], pt.nonzero(x > 0)[0], mode="fast_run")
-    with pytest.raises(CompileError, match="sizes of results are computed by operations on arrays"):
-        graphc.export(f, tmp_path / "f.gcx", targets=["cuda"])
+    f = graphc.function([x], [pt.nonzero(x > 0)[0], pt.arange(x.sum().astype("int64"))], mode="fast_run")
+    graphc.export({"f": f}, tmp_path / "f.gcx", targets=["cuda"], keep_ir=True)
+    found = simulated(tmp_path / "f.gcx", "f").f
+    for value in (np.array([[1.0, -1], [2, 1]]), np.zeros((2, 0))):
+        for result, expected in zip(found(value), f(value), strict=True):
+            np.testing.assert_array_equal(np.asarray(result), expected)

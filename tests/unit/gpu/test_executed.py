@@ -112,20 +112,6 @@ def test_loops_that_are_no_kernel_launch_those_of_their_steps(monkeypatch: pytes
     assert len(driver.launches) >= 6
 
 
-def test_sizes_that_need_arrays_are_refused() -> None:
-    x, i = pt.matrix("x"), pt.lvector("i")
-    refused = {
-        "sizes of results are computed by operations on arrays": pt.diagonal(x),
-        "no kernel for bin_length": pt.bincount(i),
-    }
-    for message, result in refused.items():
-        with pytest.raises(UnsupportedError, match=message) as found:
-            graphc.function([x, i], result, mode="cuda", on_unused_input="ignore")
-        text = str(found.value)
-        assert "compute this part with a function of mode 'fast_run'" in text and "report" not in text
-        assert "test_executed.py:" in text.partition("made at ")[2]
-
-
 def test_the_architecture_is_a_setting() -> None:
     x = pt.vector("x")
     for arch in ("sm_80", "sm_100"):

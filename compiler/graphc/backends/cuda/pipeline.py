@@ -44,6 +44,7 @@ KERNELS: list[Entry] = [
     ("graphc-gpu-constants", "arrays that are in the program"),
     ("graphc-gpu-scalars", "numbers that become elements are computed where the array is"),
     ("graphc-gpu-elementwise", "all that is left: elementwise work, fills and copies"),
+    ("graphc-gpu-numbers", "what the host has no arithmetic for, of what it needs"),
     ("canonicalize,cse", "index arithmetic of kernels and launches"),
 ]
 

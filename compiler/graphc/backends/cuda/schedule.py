@@ -14,26 +14,16 @@ from graphc.ir.locations import node_of
 from graphc.ir.types import dtype_of
 from graphc.ir.walk import functions, walk
 from graphc.lowering.host_calls import BUFFERS
+from graphc.passes.gpu._host_arithmetic import ARITHMETIC, PREDICATES, SAME, UNSIGNED, is_of_host
 from graphc.passes.gpu._loops import is_poll, polls_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.manifest import Site
 
-# Index arithmetic, whose names are those of `Compute`.
-_ARITHMETIC = "addi subi muli divsi floordivsi ceildivsi remsi minsi maxsi andi ori xori select".split()
-# What never differs for sizes, which are not negative.
-_UNSIGNED = {"divui": "divsi", "remui": "remsi", "minui": "minsi", "maxui": "maxsi", "ceildivui": "ceildivsi"}
-_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-_SAME = ("memref.cast", "arith.index_cast", "arith.extsi", "arith.extui", "arith.index_castui")
-
 
 def checks(module: ir.Module) -> list[ir.Operation]:
     """The checks of a module, in the order of their sites."""
     return [op for function in functions(module) for op in walk(function) if op.name == "graphc.check"]
-
-
-# What works on arrays, in a module whose nests are launches.
-_ON_ARRAYS = ("memref.alloc", "gpu.launch_func")
 
 
 def site_of(check: ir.Operation) -> Site:
@@ -64,21 +54,7 @@ def schedule_of(module: ir.Module, host: Sequence[str] = ()) -> sc.Schedule:
         for function in functions(module)
     }
     shapes = programs.get("shapes", sc.Program(parameters=0, registers=0, steps=()))
-    if any(isinstance(step, sc.Allocate | sc.Launch) for step in shapes.steps):
-        raise UnsupportedError(
-            "sizes of results are computed by operations on arrays, which a device does not do before there "
-            "is memory for the results; compute this part with a function of mode 'fast_run', and give its "
-            "result to the function of mode 'cuda'",
-            _first_on_arrays(module),
-        )
     return sc.Schedule(main=programs["main"], shapes=shapes, functions=len(host))
-
-
-def _first_on_arrays(module: ir.Module) -> str:
-    """The node whose work on arrays the function of sizes does first."""
-    names = [op for op in functions(module) if ir.StringAttr(op.attributes["sym_name"]).value == "shapes"]
-    found = [node_of(op) for name in names for op in walk(name) if op.name in _ON_ARRAYS]
-    return next(filter(None, found), "")
 
 
 class _Program:
@@ -130,10 +106,10 @@ class _Program:
         rule = self._RULES.get(op.name)
         if rule is not None:
             rule(self, op)
-        elif op.name in _SAME:
+        elif op.name == "memref.cast" or (op.name in SAME and is_of_host(op)):
             self._registers[op.results[0]] = self._registers[op.operands[0]]
-        elif dialect == "arith" and (name in _ARITHMETIC or name in _UNSIGNED):
-            self._compute(op, _UNSIGNED.get(name, name))
+        elif dialect == "arith" and (name in ARITHMETIC or name in UNSIGNED) and is_of_host(op):
+            self._compute(op, UNSIGNED.get(name, name))
         else:
             raise self._refusal(op)
 
@@ -167,7 +143,7 @@ class _Program:
         return result
 
     def _compare(self, op: ir.Operation) -> None:
-        self._compute(op, _PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value])
+        self._compute(op, PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value])
 
     def _dim(self, op: ir.Operation) -> None:
         axis = build.constant_value(op.operands[1])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.walk import functions
@@ -13,12 +13,15 @@ from graphc_dialects._mlir import ir
 _REGIONS = ("scf.for", "scf.while", "scf.if")
 
 
-def replace_loops(module: ir.Module, replace: Callable[[ir.Operation], bool]) -> int:
-    """Offers the `scf.for` of the host to a function, outer ones first.
+def replace_loops(
+    module: ir.Module, replace: Callable[[ir.Operation], bool], names: Sequence[str] = ("scf.for",)
+) -> int:
+    """Offers the loops of the host to a function, outer ones first.
 
     Args:
         module: the module.
         replace: returns whether it has replaced the loop, and all that is inside.
+        names: of the operations that are offered.
 
     Returns:
         How many it has replaced.
@@ -27,7 +30,7 @@ def replace_loops(module: ir.Module, replace: Callable[[ir.Operation], bool]) ->
     blocks = [block for function in functions(module) for block in function.regions[0].blocks]
     while blocks:
         for op in [op.operation for op in blocks.pop(0).operations]:
-            if op.name == "scf.for" and replace(op):
+            if op.name in names and replace(op):
                 count += 1
             elif op.name in _REGIONS:
                 blocks += [block for region in op.regions for block in region.blocks]

@@ -10,8 +10,10 @@ from graphc.ir.helpers import declared
 from graphc.ir.walk import walk
 from graphc.library.helpers import Helper
 from graphc.passes.buffer.parallel._independence import is_independent
+from graphc.passes.gpu._host_arithmetic import is_arithmetic, is_of_host
 from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
 from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
+from graphc.passes.gpu._read_back import place_for, read, write
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
@@ -29,7 +31,8 @@ class GpuLoops(Pass):
 
     Iterations of which none touches what another one writes are shared by the threads of the grid. Others,
     such as additions to elements whose indices may repeat, and recurrences of one number, are run in order by
-    one thread: right, deterministic, and slow. The host reads numbers that such a loop gives.
+    one thread: right, deterministic, and slow. So are loops that end when a condition says so, if their
+    states are numbers: the condition is computed where they are. The host reads numbers that a loop gives.
 
     Attributes:
         threads: threads of a block.
@@ -51,16 +54,16 @@ class GpuLoops(Pass):
             self._lower(op, helpers)
             return True
 
-        self.count("kernels", replace_loops(module, replace))
+        self.count("kernels", replace_loops(module, replace, ("scf.for", "scf.while")))
 
     def _lower(self, op: ir.Operation, helpers: dict[str, Helper]) -> None:
-        parallel = is_independent(op, helpers)
+        parallel = op.name == "scf.for" and is_independent(op, helpers)
         kernel = Kernel(op, "loop")
-        lower, upper, step = list(op.operands)[:3]
         with kernel.host():
             one = build.const_index(1)
             grid, width = one, one
             if parallel:
+                lower, upper, step = list(op.operands)[:3]
                 span = build.index_op("subi", upper, lower)
                 count = build.index_op("ceildivsi", span, step)
                 count = build.index_op("maxsi", count, build.const_index(0))
@@ -74,7 +77,7 @@ class GpuLoops(Pass):
                 op.operands[0], op.operands[2] = own, build.index_op("muli", stride, step)
             kernel.take(op)
             for result, array in arrays:
-                build.create("memref.store", [], [result, array])
+                write(result, array)
         kernel.launch([grid], [width])
 
 
@@ -85,6 +88,8 @@ def _is_plain(op: ir.Operation, polls: frozenset[str]) -> bool:
     inside = [inner for inner in walk(op) if not is_poll(inner, polls)]
     if not all(inner.name.startswith(_ALLOWED) or inner.name in _ACCESSES for inner in inside):
         return False
+    if op.name == "scf.while" and all(is_of_host(inner) for inner in inside if is_arithmetic(inner)):
+        return any(inner.name in ("memref.load", "memref.store") for inner in inside)
     return len(op.results) > 0 or any(inner.name == "memref.store" for inner in inside)
 
 
@@ -95,10 +100,8 @@ def _read_back(op: ir.Operation, kernel: Kernel) -> list[tuple[ir.Value, ir.Valu
         if next(iter(result.uses), None) is None:
             continue
         with kernel.host():
-            memref = ir.MemRefType.get([], result.type)
-            segments = ir.DenseI32ArrayAttr.get([0, 0])
-            array = build.create("memref.alloc", [memref], [], operandSegmentSizes=segments).result
+            array = place_for(result.type)
         with ir.InsertionPoint(op), op.location:
-            result.replace_all_uses_with(build.create("memref.load", [result.type], [array]).result)
+            result.replace_all_uses_with(read(array, result.type))
         found.append((result, array))
     return found

@@ -20,9 +20,10 @@ _EVERYWHERE = (*CONSTANTS, "tensor.from_elements")
 
 @dataclass
 class GpuPlacement(Pass):
-    """Moves operations that have no kernel from `@main` to functions of the host, `@graphc_host_0` and so on.
+    """Moves operations that have no kernel to functions of the host, `@graphc_host_0` and so on.
 
-    Arguments and results are on the device. An operation without a kernel (a factorization, SciPy's code, a
+    That is done in `@main`, and in `@shapes`, where sizes of results depend on values. Arguments and results
+    are on the device. An operation without a kernel (a factorization, SciPy's code, a
     random draw), a loop or a conditional that contains one, runs on the host. Others run there, too, where
     that saves transfers: elementwise work between two factorizations, for instance, but neither products nor
     loops. Which do is a minimum cut: each array that is needed on both sides is moved once.
@@ -38,17 +39,19 @@ class GpuPlacement(Pass):
     stage = "graph"
 
     def run(self, module: ir.Module) -> None:
+        count = 0
         for function in functions(module):
-            if symbol_of(function) == "main":
-                self._place(function)
+            if symbol_of(function) in ("main", "shapes"):
+                count += self._place(function, count)
 
-    def _place(self, main: ir.Operation) -> None:
-        block = main.regions[0].blocks[0]
+    def _place(self, function: ir.Operation, first: int) -> int:
+        """Divides a function; gives how many functions of the host are new, numbered from `first`."""
+        block = function.regions[0].blocks[0]
         operations = [op.operation for op in block.operations]
         reasons = {op: reason(op) for op in operations}
         bound = {op for op in operations if reasons[op] and len(op.results)}
         if not bound:
-            return
+            return 0
         host = _host_side(operations, bound)
         stages = _stages(operations, host)
         # A stable order by stage: what an operation needs is of its own stage, or of an earlier one.
@@ -59,10 +62,11 @@ class GpuPlacement(Pass):
         for op in rest:
             if op in host:
                 groups.setdefault(stages[op], []).append(op)
-        for number, stage in enumerate(sorted(groups)):
-            outline(main, groups[stage], f"{HOST}_{number}", reasons)
+        for number, stage in enumerate(sorted(groups), first):
+            outline(function, groups[stage], f"{HOST}_{number}", reasons)
         self.count("functions of the host", len(groups))
         self.count("operations of the host", len(host))
+        return len(groups)
 
 
 def _host_side(operations: list[ir.Operation], bound: set[ir.Operation]) -> set[ir.Operation]:

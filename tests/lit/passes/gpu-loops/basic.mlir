@@ -63,3 +63,54 @@ func.func @mixed(%x: memref<?xf64>, %n: index) {
   }
   return
 }
+
+// -----
+
+// A loop that ends when its own number says so: the condition is where the number is.
+// CHECK: gpu.func @loop_0({{.*}}) kernel
+// CHECK: scf.while
+// CHECK: arith.cmpf
+// CHECK: scf.condition
+// CHECK-NOT: func.call
+// CHECK: func.func @until
+// CHECK-NOT: scf.while
+// CHECK: gpu.launch_func @kernels::@loop_0
+// CHECK: memref.load
+func.func private @graphc_tick() -> i64 attributes {graphc.helper = {kind = "poll"}}
+func.func @until(%n: index) -> f64 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f64
+  %limit = arith.constant 100.0 : f64
+  %r:2 = scf.while (%i = %c0, %s = %one) : (index, f64) -> (index, f64) {
+    %small = arith.cmpf olt, %s, %limit : f64
+    %more = arith.cmpi slt, %i, %n : index
+    %both = arith.andi %small, %more : i1
+    scf.condition(%both) %i, %s : index, f64
+  } do {
+  ^bb0(%i: index, %s: f64):
+    %next = arith.addi %i, %c1 : index
+    %twice = arith.addf %s, %s : f64
+    %t = func.call @graphc_tick() : () -> i64
+    scf.yield %next, %twice : index, f64
+  }
+  return %r#1 : f64
+}
+
+// -----
+
+// Index arithmetic that needs no array is the host's.
+// CHECK-NOT: gpu.func
+// CHECK: scf.while
+func.func @power(%n: index) -> index {
+  %c1 = arith.constant 1 : index
+  %r = scf.while (%i = %c1) : (index) -> (index) {
+    %more = arith.cmpi slt, %i, %n : index
+    scf.condition(%more) %i : index
+  } do {
+  ^bb0(%i: index):
+    %next = arith.addi %i, %i : index
+    scf.yield %next : index
+  }
+  return %r : index
+}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the host computes between launches: integers of 64 bits, and conditions."""
+
+from __future__ import annotations
+
+from graphc_dialects._mlir import ir
+
+# Index arithmetic, whose names are those of `Compute`.
+ARITHMETIC = frozenset(
+    "addi subi muli divsi floordivsi ceildivsi remsi minsi maxsi andi ori xori select".split()
+)
+# What never differs for sizes, which are not negative.
+UNSIGNED = {"divui": "divsi", "remui": "remsi", "minui": "minsi", "maxui": "maxsi", "ceildivui": "ceildivsi"}
+PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+# What changes nothing for numbers that the host has.
+SAME = frozenset(("arith.index_cast", "arith.extsi", "arith.extui", "arith.index_castui"))
+
+_PURE = ("arith.", "math.", "complex.")
+# Their operands' bits are what decides, of whatever width.
+_OF_ANY_WIDTH = ("andi", "ori", "xori", "select")
+
+
+def is_arithmetic(op: ir.Operation) -> bool:
+    """Whether an operation gives numbers that depend on nothing but its operands."""
+    return op.name.startswith(_PURE)
+
+
+def is_of_host(op: ir.Operation) -> bool:
+    """Whether the host has the arithmetic of an operation on numbers, and so need not ask the device."""
+    if op.name in ("arith.constant", "complex.constant"):
+        return True
+    dialect, _, name = op.name.partition(".")
+    if dialect != "arith":
+        return False
+    if op.name in SAME:
+        return name != "extui" or _width(op.operands[0].type) == 1
+    if name == "cmpi" or name in _OF_ANY_WIDTH:
+        return True
+    return name in ARITHMETIC | UNSIGNED.keys() and _width(op.results[0].type) == 64
+
+
+def _width(kind: ir.Type) -> int:
+    """Bits of an integer; an index has 64."""
+    return 64 if isinstance(kind, ir.IndexType) else ir.IntegerType(kind).width

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Numbers that the host needs, but has no arithmetic for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.ir.walk import functions, walk
+from graphc.passes.gpu._host_arithmetic import is_arithmetic, is_of_host
+from graphc.passes.gpu._kernel import Kernel
+from graphc.passes.gpu._loops import is_poll, polls_of
+from graphc.passes.gpu._read_back import place_for, read, write
+from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+
+# What lies between a load and its use, and writes no element.
+_HARMLESS = ("arith.", "math.", "complex.", "memref.load", "memref.dim", "memref.alloc", "memref.cast")
+
+
+@dataclass
+class GpuNumbers(Pass):
+    """Makes a kernel of one thread of numbers that the host needs, but has no arithmetic for.
+
+    The host computes with integers of 64 bits and with conditions. A comparison of two floating-point
+    numbers, which decides about a branch or about another step of a loop, is computed where the numbers are,
+    with all the arithmetic before it: the host reads one result. Elements that this arithmetic starts from
+    are read by the kernel, if nothing is written between their load and their use.
+    """
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        polls = polls_of(module)
+        for function in functions(module):
+            wanted = [op for op in walk(function) if _is_foreign(op) and _is_read_by_host(op)]
+            for op in wanted:
+                _lower(op, polls)
+                self.count("kernels")
+
+
+def _is_foreign(op: ir.Operation) -> bool:
+    return is_arithmetic(op) and not is_of_host(op)
+
+
+def _is_read_by_host(op: ir.Operation) -> bool:
+    return any(not _is_foreign(use.owner.operation) for result in op.results for use in result.uses)
+
+
+def _lower(op: ir.Operation, polls: frozenset[str]) -> None:
+    taken = _work(op, polls)
+    kernel = Kernel(op, "number")
+    copies: dict[ir.Value, ir.Value] = {}
+    arrays: list[ir.Value] = []
+    for result in op.results:
+        with kernel.host():
+            arrays.append(place_for(result.type))
+        with kernel.body():
+            write(_copied(result, copies, taken), arrays[-1])
+    kernel.launch([], [])
+    for result, array in zip(op.results, arrays, strict=True):
+        with ir.InsertionPoint(op), op.location:
+            result.replace_all_uses_with(read(array, result.type))
+    op.erase()
+
+
+def _work(root: ir.Operation, polls: frozenset[str]) -> set[ir.Operation]:
+    """What the kernel has: all arithmetic that the host lacks, and loads that may wait for it."""
+    found: set[ir.Operation] = set()
+    open_ = [root]
+    while open_:
+        op = open_.pop()
+        if op in found:
+            continue
+        found.add(op)
+        for value in op.operands:
+            if isinstance(value.owner, ir.Block):
+                continue
+            owner = value.owner.operation
+            if _is_foreign(owner) or (owner.name == "memref.load" and _may_wait(owner, root, polls)):
+                open_.append(owner)
+    return found
+
+
+def _may_wait(load: ir.Operation, root: ir.Operation, polls: frozenset[str]) -> bool:
+    """Whether an element is still the same where the root stands."""
+    if load.block != root.block:
+        return False
+    operations = [op.operation for op in load.block.operations]
+    between = operations[operations.index(load) : operations.index(root)]
+    return all(op.name.startswith(_HARMLESS) or is_poll(op, polls) for op in between)
+
+
+def _copied(value: ir.Value, copies: dict[ir.Value, ir.Value], taken: set[ir.Operation]) -> ir.Value:
+    """A value at the insertion point: computed there, or one of the host."""
+    if value in copies or isinstance(value.owner, ir.Block) or value.owner.operation not in taken:
+        return copies.get(value, value)
+    owner = value.owner.operation
+    operands = [_copied(operand, copies, taken) for operand in owner.operands]
+    copy = owner.clone()
+    for place, operand in enumerate(operands):
+        copy.operands[place] = operand
+    copies.update(zip(owner.results, copy.results, strict=True))
+    return copies[value]
