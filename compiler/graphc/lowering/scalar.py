@@ -354,10 +354,18 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         return self._integer_pow(x, y)
 
     def _integer_pow(self, x: Scalar, y: Scalar) -> Scalar:
-        """Square and multiply over the bits of y, which is not negative, unrolled."""
+        """Square and multiply over the bits of y, which is not negative.
+
+        Unrolled, so that loops compute several elements at once. Of 64 bits a loop that ends at the highest
+        bit of y is shorter: processors multiply such numbers one by one, or slowly.
+        """
+        if x.dtype.itemsize == 8:
+            wide = np.dtype("uint64")
+            power = self.call("graphc_scalar.whole_power", self.reinterpret(x, wide), self.reinterpret(y, wide))
+            return self.reinterpret(power, x.dtype)
         zero, one = self.const(0, x.dtype), self.const(1, x.dtype)
         result, base = one, x
-        for bit in range(min(x.dtype.itemsize * 8, 64)):
+        for bit in range(x.dtype.itemsize * 8):
             factor = self.and_(self.op("arith.shrui", y.dtype, y, self.const(bit, y.dtype)), one)
             result = self.select(self.ne(factor, zero), self.mul(result, base), result)
             base = self.mul(base, base)

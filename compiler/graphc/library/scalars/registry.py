@@ -30,7 +30,7 @@ _PURE = "nofree nosync nounwind willreturn memory(none)"
 SCALARS: dict[str, Callable[..., Any]] = {}
 CORRECTIONS: set[str] = set()
 # Kernels of integers.
-WHOLE = frozenset({"gcd"})
+WHOLE = frozenset({"gcd", "whole_power"})
 
 
 def scalar(function: Callable[..., Any]) -> Callable[..., Any]:
