@@ -136,7 +136,7 @@ class Calls:
             self.runner.hold(self.cells)
         read = snapshot(self.cells)
         values += read if stays else map(on_host, read)
-        computed = self._computed(values, lent)
+        computed = self._computed(values, lent, buffers)
         if not self.targets:
             return computed if buffers is None else buffers.store(computed)
         n_results = self.signature.form.count
@@ -153,7 +153,7 @@ class Calls:
             return results
         return None
 
-    def _computed(self, values: list[object], lent: Sequence[int]) -> list[object]:
+    def _computed(self, values: list[object], lent: Sequence[int], buffers: Buffers | None) -> list[object]:
         """What the executor computes, as arrays that are nobody else's."""
         kept = values
         if self._destroyed or lent:
@@ -161,6 +161,8 @@ class Calls:
                 values[i] = self._own(i, values)
             overwritten = {*self._destroyed, *lent}
             kept = [value for i, value in enumerate(values) if i not in overwritten]
+        if self.is_on_device and buffers is not None:
+            return list(self.runner.run(values, out=buffers.on_device))
         found = self.runner.run(values, lent) if lent else self.runner.run(values)
         return own_results(found, kept, self.signature.form.borrowed)
 

@@ -160,7 +160,7 @@ class Compiled(Executor):
     def hold(self, cells: Sequence[Register]) -> None:
         self.executable.hold(cells)
 
-    def run(self, values: Sequence[Any], own: Collection[int] = ()) -> list[Any]:
+    def run(self, values: Sequence[Any], own: Collection[int] = (), out: Sequence[object] = ()) -> list[Any]:
         """One array for each output; the values are converted where they are not canonical.
 
         Functions for a device take and give arrays of the device; what is a part of one, arrays of the host.
@@ -168,11 +168,14 @@ class Compiled(Executor):
         Args:
             values: of the graph's inputs.
             own: positions of values whose memory results may take; all other results are new arrays.
+            out: for functions of a device, arrays there for the first results; None stands for a new one.
         """
         if self.is_on_device:
             if self._array_call is None:
                 self._array_call = self.executable.array_call(self._flat(), where=self.where)
-            return cast("list[object]", self._array_call(*values, *self._padding))
+            given: list[object] = [None] * len(self.executable.manifest.signature.results)
+            given[: len(out)] = out
+            return cast("list[object]", self._array_call(*values, *self._padding, out=given))
         signature = self.executable.manifest.signature
         # Other threads must not see the value of a shared variable while it changes.
         alone = any(
@@ -204,9 +207,10 @@ class Compiled(Executor):
         self._padding = [np.empty([size or 0 for size in s.shape], s.dtype) for s in only_replaced]
         # For messages about what is given.
         names = [variable.name or "" for variable in self.fgraph.inputs] + [""] * len(only_replaced)
+        called = [variable.name or "" for variable in self.fgraph.outputs]
         return Signature(
             tuple(replace(spec, name=name) for spec, name in zip(given.arguments, names, strict=True)),
-            outputs=given.results,
+            outputs=tuple(replace(s, name=name) for s, name in zip(given.results, called, strict=True)),
             returns="list",
             donated=given.donated,
             spares=given.spares,

@@ -11,6 +11,8 @@ import numpy as np
 from graphc.function.io import OutputForm
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.type import TensorType
+from graphc_runtime.cuda.array import HasInterface
+from graphc_runtime.cuda.dlpack import CUDA, MANAGED, HasDlpack
 
 
 def own_results(
@@ -50,9 +52,11 @@ class Buffers:
         form: the form of the outputs.
         outputs: the results.
         function: name for messages.
+        on_device: whether the function computes on a device, and takes arrays there.
 
     Attributes:
         arrays: one array, or None, for each result.
+        on_device: of these, those that are on a device, which the call itself writes to and checks.
 
     Raises:
         TypeError: ``out`` has another form than the outputs, or something in it is no array, of a subclass,
@@ -61,12 +65,23 @@ class Buffers:
             C-contiguous, aligned or writeable, or shares memory with another one.
     """
 
-    def __init__(self, out: Any, form: OutputForm, outputs: Sequence[Variable], function: str) -> None:
+    def __init__(
+        self,
+        out: Any,
+        form: OutputForm,
+        outputs: Sequence[Variable],
+        function: str,
+        *,
+        on_device: bool = False,
+    ) -> None:
         self._outputs, self._function = outputs, function
         try:
-            self.arrays: list[np.ndarray | None] = form.flatten(out)
+            given: list[Any] = form.flatten(out)
         except TypeError as error:
             raise TypeError(f"out= of {function} {error}") from None
+        there = [on_device and _is_of_device(value) for value in given]
+        self.arrays: list[np.ndarray | None] = [None if d else x for x, d in zip(given, there, strict=True)]
+        self.on_device = [x if d else None for x, d in zip(given, there, strict=True)]
         for i, array in enumerate(self.arrays):
             if array is not None:
                 self._check(i, array)
@@ -150,6 +165,13 @@ class Buffers:
             f"aligned, writeable; given: dtype {array.dtype}, shape {array.shape}, strides {array.strides}, "
             f"{', '.join(flags)}"
         )
+
+
+def _is_of_device(value: object) -> bool:
+    """Whether a value is an array of a device, of ours or of another library."""
+    if isinstance(value, HasDlpack) and not isinstance(value, np.ndarray):
+        return value.__dlpack_device__()[0] in (CUDA, MANAGED)
+    return isinstance(value, HasInterface)
 
 
 def _shape(shape: Sequence[int | None]) -> str:

@@ -271,11 +271,11 @@ class _TracedExecutor(Executor):
     def hold(self, cells: Sequence[Register]) -> None:
         self._inner.hold(cells)
 
-    def run(self, values: Sequence[Any], own: Sequence[int] = ()) -> list[Any]:
+    def run(self, values: Sequence[Any], own: Sequence[int] = (), **options: Sequence[object]) -> list[Any]:
         """As an `Executor`; memory of values in ``own`` is left alone."""
         start = time.perf_counter_ns()
         try:
-            results: list[Any] = self._inner.run(values)
+            results: list[Any] = self._inner.run(values, **options)
         finally:
             self._trace.add_call(self._name, start, time.perf_counter_ns())
         return results

@@ -43,8 +43,8 @@ class TracedNative(Executor):
         ops = len(self.nodes)
         return str(self.nodes[0].op) if ops == 1 else f"native function of {ops} ops"
 
-    def run(self, values: Sequence[Any]) -> list[Any]:
-        """One value for each input of the graph to one for each output."""
+    def run(self, values: Sequence[Any], *, out: Sequence[object] = ()) -> list[Any]:
+        """One value for each input of the graph to one for each output; `out` as in `Compiled.run`."""
         signature = self._executable.manifest.signature
         count = len(signature.inputs)
         donated = {argument for argument, _ in signature.donated}
@@ -59,7 +59,10 @@ class TracedNative(Executor):
         returned: list[Any] = []
 
         def run() -> None:
-            returned.append(call(*inputs))
+            if not any(array is not None for array in out):
+                returned.append(call(*inputs))
+            else:
+                returned.append(call(*inputs, out=out[0] if signature.returns == "single" else out))
 
         def outputs(_: Any) -> list[Any]:
             (results,) = returned

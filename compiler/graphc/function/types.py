@@ -164,7 +164,7 @@ class Function(NativeCallable):
                 if keyword in kwargs and keyword not in positions:
                     return call_subset(self, kwargs.pop(keyword), args, kwargs)
             out = None if "out" in positions else kwargs.pop("out", None)
-            buffers = None if out is None else Buffers(out, form, self.outputs, self.report.name)
+            buffers = None if out is None else self._buffers(out, form)
         if self._flat is not None and calls.machine is not None:
             if buffers is not None:
                 kwargs["out"] = buffers.arrays
@@ -176,8 +176,11 @@ class Function(NativeCallable):
     ) -> list[np.ndarray]:
         """As `_call_python`, with flat lists of buffers and results."""
         form = OutputForm.plain(self.signature.form.count)
-        buffers = None if out is None else Buffers(out, form, self.outputs, self.report.name)
+        buffers = None if out is None else self._buffers(out, form)
         return self.calls(args, kwargs, buffers)
+
+    def _buffers(self, out: object, form: OutputForm) -> Buffers:
+        return Buffers(out, form, self.outputs, self.report.name, on_device=self.calls.is_on_device)
 
     __call__ = _call_python
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -13,13 +13,12 @@ from graphc_runtime.commit import attempts, commit, snapshot
 from graphc_runtime.cuda.array import DeviceArray, HasInterface, Memory, from_dlpack, from_interface, upload
 from graphc_runtime.cuda.dlpack import CUDA, MANAGED, HasDlpack
 from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.outs import Target, targets
 from graphc_runtime.cuda.registers import Cell, OnCheck
 from graphc_runtime.kernel import Shape
 from graphc_runtime.manifest import ArraySpec, Signature
 from graphc_runtime.marshal import canonical, fits
 from graphc_runtime.symbols import DESCRIPTORS
-
-_Out: TypeAlias = "DeviceArray | np.ndarray"
 
 
 class Runs(Protocol):
@@ -58,12 +57,13 @@ class DeviceCall:
         self._signature = signature
         self.__name__ = signature.name
 
-    def __call__(self, *args: object, out: object = None) -> _Out | list[_Out] | None:
+    def __call__(self, *args: object, out: object = None) -> object:
         """Calls the function.
 
         Args:
             args: one value for each input.
-            out: an array, or one for each output, of the host or the device, for the results.
+            out: an array, or one for each output, of the host or the device, for the results; None among
+                them stands for a new one.
 
         Raises:
             TypeError, ValueError: a value is of another type or shape.
@@ -83,19 +83,20 @@ class DeviceCall:
             ]
             # Memory of other libraries has an owner.
             own = [a is not value and a.memory.owner is None for a, value in zip(inputs, args, strict=True)]
-            results = self._attempt(inputs, own, last)
+            results = self._attempt(inputs, own, outs, last)
             if results is not None:
                 break
         assert results is not None
-        outputs: list[_Out] = list(results)
-        if outs is not None:
-            outputs = [_stored(result, target) for result, target in zip(results, outs, strict=True)]
+        outputs = [
+            result if target is None else target.store(result)
+            for result, target in zip(results, outs, strict=True)
+        ]
         if signature.returns == "single":
             return outputs[0]
         return outputs if signature.returns == "list" else None
 
     def _attempt(
-        self, inputs: Sequence[DeviceArray], own: Sequence[bool], last: bool
+        self, inputs: Sequence[DeviceArray], own: Sequence[bool], outs: Sequence[Target | None], last: bool
     ) -> list[DeviceArray] | None:
         """The results; None if another thread has replaced the value of a cell meanwhile."""
         signature = self._signature
@@ -104,7 +105,7 @@ class DeviceCall:
         read: list[DeviceArray] = snapshot(self._cells)
         arguments = [*inputs, *read]
         shapes = self._executable.result_shapes(arguments, self._on_check)
-        results = self._results(arguments, shapes, own)
+        results = self._results(arguments, shapes, own, outs)
         self._executable.run(arguments, results, self._on_check)
         outputs, new = results[: len(signature.outputs)], results[len(signature.outputs) :]
         if new:
@@ -116,12 +117,19 @@ class DeviceCall:
         return outputs
 
     def _results(
-        self, arguments: list[DeviceArray], shapes: Sequence[Shape], own: Sequence[bool]
+        self,
+        arguments: list[DeviceArray],
+        shapes: Sequence[Shape],
+        own: Sequence[bool],
+        outs: Sequence[Target | None],
     ) -> list[DeviceArray]:
-        """New arrays, or those of arguments that results are computed in.
+        """New arrays, those of the caller, or those of arguments that results are computed in.
 
         Values of cells are copied: whoever has asked for one may still have it.
         """
+        for target, shape in zip(outs, shapes, strict=False):
+            if target is not None:
+                target.check(shape)
         driver, lent = self._executable.driver, {}
         for argument, result in self._signature.donated:
             if argument >= len(own) or not own[argument]:
@@ -129,23 +137,19 @@ class DeviceCall:
             lent[result] = arguments[argument]
         found = []
         for i, (spec, shape) in enumerate(zip(self._signature.results, shapes, strict=True)):
-            found.append(lent[i] if i in lent else empty(driver, spec.dtype, shape))
+            target = outs[i] if i < len(outs) and i not in lent else None
+            place = target.place(arguments) if target is not None else lent.get(i)
+            found.append(empty(driver, spec.dtype, shape) if place is None else place)
         return found
 
-    def _outs(self, out: object) -> list[_Out] | None:
-        if out is None:
-            return None
-        found = [out] if self._signature.returns == "single" else out
+    def _outs(self, out: object) -> list[Target | None]:
         specs = self._signature.outputs
-        if not isinstance(found, tuple | list) or len(found) != len(specs):
+        if out is None:
+            return [None] * len(specs)
+        given = [out] if self._signature.returns == "single" else out
+        if not isinstance(given, tuple | list) or len(given) != len(specs):
             raise TypeError(f"{self.__name__}(out=): expected an array for each of {len(specs)} outputs")
-        for i, (target, spec) in enumerate(zip(found, specs, strict=True)):
-            if not isinstance(target, DeviceArray | np.ndarray) or target.dtype != spec.dtype:
-                given = type(target).__name__
-                raise TypeError(
-                    f"{self.__name__}(out=), output {i}: expected dtype {spec.dtype}, given {given}"
-                )
-        return list(found)
+        return targets(self._executable.driver, given, specs, self.__name__)
 
 
 def empty(driver: Driver, dtype: str, shape: Shape) -> DeviceArray:
@@ -201,19 +205,3 @@ def _copied(driver: Driver, array: DeviceArray) -> DeviceArray:
     made = empty(driver, array.dtype.name, array.shape)
     driver.copy(made.address, array.address, array.nbytes, driver.main_stream)
     return made
-
-
-def _stored(result: DeviceArray, target: _Out) -> _Out:
-    """A result in the caller's array.
-
-    Raises:
-        ValueError: it has another shape.
-    """
-    if target.shape != result.shape:
-        raise ValueError(f"out=: expected shape {result.shape}, given {target.shape}")
-    if isinstance(target, np.ndarray):
-        target[...] = result.get()
-        return target
-    driver = result.memory.driver
-    driver.copy(target.address, result.address, result.nbytes, driver.main_stream)
-    return target

@@ -83,9 +83,9 @@ def test_out_is_filled():
     there = upload(made.driver, np.zeros(3, np.float32), made.driver.main_stream)
     assert made.bind()(x, out=there) is there
     np.testing.assert_array_equal(there.get(), out)
-    with pytest.raises(ValueError, match=r"expected shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"must have shape \(3,\)"):
         made.bind()(x, out=np.zeros(4, np.float32))
-    with pytest.raises(TypeError, match="expected dtype float32"):
+    with pytest.raises(TypeError, match="must have dtype float32"):
         made.bind()(x, out=np.zeros(3))
 
 
