@@ -361,7 +361,9 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         """
         if x.dtype.itemsize == 8:
             wide = np.dtype("uint64")
-            power = self.call("graphc_scalar.whole_power", self.reinterpret(x, wide), self.reinterpret(y, wide))
+            power = self.call(
+                "graphc_scalar.whole_power", self.reinterpret(x, wide), self.reinterpret(y, wide)
+            )
             return self.reinterpret(power, x.dtype)
         zero, one = self.const(0, x.dtype), self.const(1, x.dtype)
         result, base = one, x
