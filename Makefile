@@ -5,7 +5,7 @@
 #   make test   lint, types, lit and pytest       make docs   the generated pages, and the site in build/site
 #   make lint   ruff and import contracts         make fuzz   random programs for FUZZ_MINUTES, in every way
 #   make types  mypy                              make clean  remove what these made
-#   make release  both wheels in dist/, installed and tried in bare environments
+#   make release  both wheels in dist/, installed and tried in bare environments of each Python there is
 #   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
 #   make conformance-linked  PyTensor's own tests with PyTensor itself, compiled by graphc through the bridge
 #   make conformance-array-api  only the array API standard's tests
@@ -177,21 +177,17 @@ GALLERY := logistic_regression huber_regression sunspots trust_region hmc immedi
 gallery: $(VENV)/.test
 	for name in $(GALLERY); do $(BIN)/python docs/examples/$$name.py --plot docs/gallery/$$name.png || exit 1; done
 
-# Both wheels in dist/, from the tag; installed into two bare environments, one with the oldest packages that we claim to
-# work with; `pip check` and a smoke test in each. With the sources on the path, pip would take these for installed.
+# Both wheels in dist/, from the tag; installed into bare environments of every Python from 3.11 to 3.14 that is on the path
+# or in PYTHONS, with the newest packages and with the oldest that we claim to work with, and the runtime alone; versions
+# that could not be tried are named at the end. With the sources on the path, pip would take these for installed.
 RELEASE := build/release
+PYTHONS ?=
 release: export PYTHONPATH :=
 release: $(VENV)/pyvenv.cfg
 	rm -rf dist $(RELEASE) && mkdir -p $(RELEASE)
 	$(BIN)/python -m venv $(RELEASE)/tools && $(RELEASE)/tools/bin/pip install --quiet --disable-pip-version-check build
 	for folder in . runtime; do $(RELEASE)/tools/bin/python -m build --outdir dist $$folder || exit 1; done
-	for name in newest oldest; do \
-	  $(BIN)/python -m venv $(RELEASE)/$$name && python=$(CURDIR)/$(RELEASE)/$$name/bin/python && \
-	  $$python -m pip install --quiet --disable-pip-version-check dist/*.whl \
-	    $$([ $$name = newest ] || echo -r tests/release/oldest.txt) && \
-	  $$python -m pip check && \
-	  (cd $(RELEASE) && GRAPHC_CACHE_DIR= $$python $(CURDIR)/tests/release/smoke.py) || exit 1; \
-	done
+	$(BIN)/python tests/release/environments.py --wheels dist --folder $(RELEASE) $(PYTHONS)
 
 # Takes long; goes on where it stopped. CONFORMANCE_ARGS="--version 3.3.0 test_sort" chooses release and files.
 SUITES ?= ../shared/suites

@@ -45,8 +45,13 @@ def growth(cycle: Callable[[int], object], cycles: int, warm: int) -> float:
 def compiles(number: int) -> None:
     """Compiles and calls a function that no other cycle has."""
     x = pt.vector("x")
-    y = graphc.scan(lambda row, state: state * 0.5 + pt.exp(row) * (1.5 + number), [x], outputs_info=[0.0])
-    f = graphc.function([x], y[0][-1] if isinstance(y, tuple) else y[-1])
+    y = graphc.scan(
+        lambda row, state: state * 0.5 + pt.exp(row) * (1.5 + number),
+        [x],
+        outputs_info=[0.0],
+        return_updates=False,
+    )
+    f = graphc.function([x], y[-1])
     f(np.ones(5))
 
 

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an installation has to do: compile, differentiate, loop, solve, save, load. Needs the wheels only."""
+"""What an installation has to do: compile, differentiate, loop, solve, save, load. Needs the wheels only.
+
+`--write FILE` keeps the file that is saved, for `smoke_runtime.py`.
+"""
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from pathlib import Path
 
@@ -14,6 +18,9 @@ import graphc_runtime
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
     graphc.show_versions()
     assert graphc.__version__ == graphc_runtime.__version__, graphc_runtime.__version__
     x, a = pt.vector("x"), pt.matrix("a")
@@ -32,7 +39,7 @@ def main() -> None:
     expected = np.random.default_rng(3).normal(size=3)
     assert (graphc.function([], draws, updates={rng: next_rng})() == expected).all()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.gcx"
+        path = options.write or Path(folder) / "model.gcx"
         graphc.export({"f": f}, path)
         assert np.allclose(graphc_runtime.load(path).f(np.array([0.0, 1.0]))[1], slope)
     print("ok", graphc.__file__, graphc_runtime.__file__)

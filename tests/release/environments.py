@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Installs both wheels into bare environments of every Python that is there: environments.py --wheels dist --folder build.
+
+For each version that we claim: the newest packages, the oldest that `oldest.txt` allows, and the runtime alone, which
+gets a file that the compiler wrote. `pip check` and `smoke.py` in each. Versions without an interpreter are named at the
+end: what they would show is not shown. Needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+VERSION_OF = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
+
+
+def version(python: str) -> str | None:
+    """Version of an interpreter that can make environments; None if it cannot."""
+    found = shutil.which(python)
+    if found is None:
+        return None
+    done = subprocess.run([found, "-c", VERSION_OF], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def interpreters(given: Sequence[str]) -> dict[str, str]:
+    """An interpreter for each version that we claim, as far as there are any; what was given comes first."""
+    found: dict[str, str] = {}
+    for python in (*given, *(f"python{each}" for each in VERSIONS), "python3"):
+        name = version(python)
+        if name in VERSIONS:
+            found.setdefault(name, python)
+    return {name: found[name] for name in VERSIONS if name in found}
+
+
+def run(*command: object, cwd: Path) -> None:
+    """Runs a command away from the sources, which would be taken for installed packages."""
+    environment = {**os.environ, "GRAPHC_CACHE_DIR": "", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    environment.pop("PYTHONPATH", None)
+    subprocess.run([str(each) for each in command], cwd=cwd, env=environment, check=True)
+
+
+def bare(python: str, folder: Path, *packages: object) -> Path:
+    """A new environment with packages that agree with each other; gives its interpreter."""
+    run(shutil.which(python) or python, "-m", "venv", "--clear", folder, cwd=folder.parent)
+    inside = folder / "bin" / "python"
+    run(inside, "-m", "pip", "install", "--quiet", *packages, cwd=folder.parent)
+    run(inside, "-m", "pip", "check", cwd=folder.parent)
+    return inside
+
+
+def check(python: str, wheels: Path, folder: Path) -> None:
+    """All environments of one interpreter."""
+    folder.mkdir(parents=True, exist_ok=True)
+    both = sorted(wheels.glob("graphc*.whl"))
+    for name, more in (("newest", ()), ("oldest", ("-r", HERE / "oldest.txt"))):
+        inside = bare(python, folder / name, *both, *more)
+        run(inside, HERE / "smoke.py", "--write", folder / "model.gcx", cwd=folder)
+    runtime = sorted(wheels.glob("graphc_runtime*.whl"))
+    run(
+        bare(python, folder / "runtime", *runtime),
+        HERE / "smoke_runtime.py",
+        folder / "model.gcx",
+        cwd=folder,
+    )
+    for name in ("newest", "oldest", "runtime"):
+        shutil.rmtree(folder / name)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--wheels", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True, help="for the environments")
+    parser.add_argument("pythons", nargs="*", help="interpreters to use beside those on the path")
+    options = parser.parse_args(argv)
+    found = interpreters(options.pythons)
+    for name, python in found.items():
+        print(f"release: Python {name} ({shutil.which(python)})", flush=True)
+        check(python, options.wheels.resolve(), options.folder.resolve() / name)
+    missing = [name for name in VERSIONS if name not in found]
+    print(f"release: passed on Python {', '.join(found)}")
+    if missing:
+        print(
+            f"release: NOT TRIED on Python {', '.join(missing)}: no interpreter on the path, nor in PYTHONS"
+        )
+    return int(not found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
