@@ -14,14 +14,17 @@ DEPENDENCIES = [
     "numpy>=2.0",
     "scipy>=1.13.1",  # the first one made for NumPy 2
 ]
+COMMANDS = [f"graphc-{name} = graphc_tools.{name}:main" for name in ("compile", "lsp", "new", "opt", "view")]
 if os.environ.get("GRAPHC_BUILD") == "editable":
     FOLDERS.append("runtime")
+    COMMANDS.append("graphc-run = graphc_runtime.run:main")  # as in runtime/pyproject.toml
 else:
     DEPENDENCIES.append(f"graphc-runtime=={VERSION}")
 
 found = {package: folder for folder in FOLDERS for package in find_packages(folder)}
 setup(
     install_requires=DEPENDENCIES,
+    entry_points={"console_scripts": COMMANDS},
     packages=list(found),
     package_dir={package: f"{folder}/{package}" for package, folder in found.items() if "." not in package},
 )

@@ -30,11 +30,10 @@ def c_header(name: str, interfaces: Mapping[str, Interface], docs: Mapping[str, 
 
 
 def _declaration(name: str, interface: Interface, doc: str) -> list[str]:
-    text = [*(line.replace("*/", "* /") for line in doc.splitlines()), *_listed("inputs", interface.inputs)]
-    text += _listed("outputs", interface.outputs)
+    text = [*doc.splitlines(), *_listed("inputs", interface.inputs), *_listed("outputs", interface.outputs)]
     return [
         "/*",
-        *(f" * {line}".rstrip() for line in text),
+        *(f" * {line}".rstrip() for line in "\n".join(text).replace("*/", "* /").splitlines()),
         " */",
         f"extern graphc_run_function {name};",
         f"extern graphc_shapes_function {name}_shapes;",

@@ -129,16 +129,30 @@ def _source(name: str, function: Function) -> Source:
         options = replace(options, mode="fast_run")  # for targets that are CPUs
     plain = replace(signature, inputs=inputs, donated=(), spares=(), name=name)
     defaults = {i: _plain(x.default[0]) for i, x in enumerate(function.inputs) if x.default is not None}
+    form = function.signature.form.to_data()
+    keys = _keys(form)
     return Source(
         name,
         emit_module(executable.fgraph).text,
         plain,
         options,
         tuple(cells),
-        tuple(variable.name or "" for variable in function.outputs),
-        function.signature.form.to_data(),
+        tuple(keys.get(i) or variable.name or "" for i, variable in enumerate(function.outputs)),
+        form,
         defaults,
     )
+
+
+def _keys(form: Any, path: str = "") -> dict[int, str]:
+    """What results are called in the dicts of a form: by number of the output, the keys on the way to it."""
+    if isinstance(form, int):
+        return {form: path} if path else {}
+    kind, *parts = form or ["list"]
+    found: dict[int, str] = {}
+    for part in parts:
+        key, inner = part if kind == "dict" else ("", part)
+        found |= _keys(inner, ".".join(filter(None, (path, str(key)))))
+    return found
 
 
 def _plain(value: np.ndarray) -> np.ndarray:

@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from graphc_tools import compile, run
+from graphc_runtime import run
+from graphc_tools import compile
 
 MODEL = """
 import numpy as np
@@ -21,7 +22,8 @@ total = graphc.shared(np.zeros(2), name="total")
 scale = graphc.function([x, y], pt.as_tensor_variable(x * y), name="scale")
 def family():
     add = graphc.function([x], [total], updates={total: total + x.sum()})
-    return {"double": graphc.function([x], x * 2), "add": add}
+    both = graphc.function([x, y], {"sum": x.sum(), "parts": [x + y, {"last*/": x[-1] * y}]})
+    return {"double": graphc.function([x], x * 2), "add": add, "both": both}
 nothing = 5
 """
 GRAPH = """
@@ -48,6 +50,10 @@ def test_list(folder, capsys):
     assert run.main([f"{folder}/model.gcx", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "scale(x: float64[?], y: float64[]) -> output_0: float64[?]" in lines
+    assert (
+        "both(x: float64[?], y: float64[]) -> sum: float64[], parts: float64[?], parts.last*/: float64[]"
+        in lines
+    )
     assert "state total: float64[?]" in lines and "targets: host (here)" in lines and "licences: MIT" in lines
 
 
@@ -98,6 +104,9 @@ def test_what_can_be_emitted(folder):
     for kind in ("object", "header", "llvm", "asm", "mlir"):
         assert compile.main([f"{folder}/model.py:scale", "--emit", kind, "-o", f"{folder}/scale.{kind}"]) == 0
         assert (folder / f"scale.{kind}").stat().st_size > 100
+    emitted = folder / "family.h"
+    assert compile.main([f"{folder}/model.py:family", "--emit", "header", "-o", str(emitted)]) == 0
+    assert " *   1  parts: float64[?]\n *   2  parts.last* /: float64[]" in emitted.read_text()
 
 
 @pytest.mark.parametrize(
@@ -140,7 +149,7 @@ def test_both_from_a_fresh_process(folder):
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     program = (
-        "import sys; from graphc_tools.run import main\n"
+        "import sys; from graphc_runtime.run import main\n"
         f"code = main(['{folder}/fresh.gcx', '--input', 'input_0=2xf64=1', '--input', 'input_1=[2, 3]'])\n"
         "assert code == 0 and not {'graphc', 'llvmlite', 'torch_mlir', 'scipy'} & set(sys.modules)\n"
     )

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from configparser import ConfigParser
 from email.parser import Parser
 from pathlib import Path
 
@@ -50,6 +51,30 @@ def test_the_version_is_that_of_the_tag_and_one_for_both(wheels):
                 assert not any(file.startswith("graphc_runtime/") for file in wheel.namelist())
             assert any(file.endswith("py.typed") for file in wheel.namelist())
         assert metadata["Version"] == VERSION
+
+
+def test_each_module_and_each_command_is_in_one_wheel(wheels):
+    contents = {name: zipfile.ZipFile(path).namelist() for name, path in wheels.items()}
+    for folder, wheel in (
+        ("compiler", "graphc"),
+        ("dialects", "graphc"),
+        ("tools", "graphc"),
+        ("runtime", "graphc_runtime"),
+    ):
+        modules = {str(path.relative_to(ROOT / folder)) for path in (ROOT / folder).rglob("*.py")}
+        assert modules - {"setup.py"} - set(contents[wheel]) == set()
+    commands = {name: _commands(path) for name, path in wheels.items()}
+    assert commands["graphc_runtime"] == {"graphc-run"}
+    assert commands["graphc"] == {f"graphc-{name}" for name in ("compile", "lsp", "new", "opt", "view")}
+
+
+def _commands(wheel: Path) -> set[str]:
+    """Names of the commands that an installation of a wheel brings."""
+    with zipfile.ZipFile(wheel) as opened:
+        name = next(name for name in opened.namelist() if name.endswith("entry_points.txt"))
+        parser = ConfigParser()
+        parser.read_string(opened.read(name).decode())
+    return set(parser["console_scripts"])
 
 
 def test_what_is_in_the_wheels_works(wheels, tmp_path):
