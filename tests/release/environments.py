@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Installs both wheels into bare environments of every Python that is there: environments.py --wheels dist --folder build.
+"""Installs both wheels into bare environments of each Python there is.
 
-For each version that we claim: the newest packages, the oldest that `oldest.txt` allows, and the runtime alone, which
-gets a file that the compiler wrote. `pip check` and `smoke.py` in each. Versions without an interpreter are named at the
-end: what they would show is not shown. Needs nothing but the standard library.
+    environments.py --wheels dist --folder build [python3.13 ...]
+
+For each version that we claim: the newest packages, the oldest that `oldest.txt` allows, and the runtime
+alone, which gets a file that the compiler wrote; `pip check` and a smoke test in each. Versions without an
+interpreter are named at the end. Needs the standard library only.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -84,13 +86,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, python in found.items():
         print(f"release: Python {name} ({shutil.which(python)})", flush=True)
         check(python, options.wheels.resolve(), options.folder.resolve() / name)
-    missing = [name for name in VERSIONS if name not in found]
-    print(f"release: passed on Python {', '.join(found)}")
-    if missing:
-        print(
-            f"release: NOT TRIED on Python {', '.join(missing)}: no interpreter on the path, nor in PYTHONS"
-        )
+    print("\n".join(summary(found)))
     return int(not found)
+
+
+def summary(found: Collection[str]) -> Iterator[str]:
+    """What was tried, and what was not."""
+    missing = [name for name in VERSIONS if name not in found]
+    yield f"release: passed on Python {', '.join(found) or 'nothing'}"
+    if missing:
+        yield f"release: NOT TRIED on Python {', '.join(missing)}: no interpreter on the path, nor in PYTHONS"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the runtime does where nothing else but NumPy is installed: loads and calls the file that smoke.py wrote."""
+"""What the runtime does where only NumPy is installed: loads and calls the file that smoke.py wrote."""
 
 from __future__ import annotations
 
