@@ -134,7 +134,7 @@ class Profile:
             share = row.seconds / whole if whole else 0.0
             mean = row.seconds / row.runs * 1e6 if row.runs else 0.0
             where = "".join(f" in {loop}" for loop in reversed(row.path[1:]))
-            place = f"  {row.lines[0].file}:{row.lines[0].line}" if row.lines else ""
+            place = f"  {row.lines[0].short}" if row.lines else ""
             what = f"{row.name}{where}{place}"
             lines.append(f"{share:6.1%} {row.seconds * 1e3:10.3f} {row.runs:9} {mean:10.3f}  {what}")
         return "\n".join([head, *lines])

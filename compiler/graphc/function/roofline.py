@@ -196,7 +196,7 @@ def _cells(row: RooflineRow) -> tuple[str, ...]:
 
 
 def _origin(row: RooflineRow) -> str:
-    place = f"  {row.lines[0].file}:{row.lines[0].line}" if row.lines else ""
+    place = f"  {row.lines[0].short}" if row.lines else ""
     return f"{row.what} of {row.name}{place}" if row.ops else row.what
 
 

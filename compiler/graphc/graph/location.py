@@ -31,6 +31,12 @@ class SourceLocation(NamedTuple):
     def __str__(self) -> str:
         return f"{self.file}:{self.line} in {self.function}"
 
+    @property
+    def short(self) -> str:
+        """File and line; of a file below the current folder, its path from there."""
+        file = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
+        return f"{self.file if file.startswith('..') else file}:{self.line}"
+
 
 def _is_internal(frame: FrameType) -> bool:
     """Whether the code of ``frame`` belongs to graphc, by its module's top-level package."""
@@ -100,7 +106,4 @@ def describe(location: SourceLocation | None) -> str:
     """A clause for error messages, ``" (made at model.py:10 in loss)"``; empty when the place is unknown."""
     if location is None:
         return ""
-    file = os.path.relpath(location.file) if os.path.isabs(location.file) else location.file
-    if file.startswith(".."):
-        file = location.file
-    return f" (made at {file}:{location.line} in {location.function})"
+    return f" (made at {location.short} in {location.function})"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import xml.etree.ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ def line() -> int:
     return sys._getframe(1).f_lineno
 
 
-def test_operations_have_runs_and_lines():
+def test_operations_have_runs_and_lines(monkeypatch):
+    monkeypatch.chdir(Path(HERE).parent)
     y, here = pt.exp(x).sum(), line()
     f = graphc.function([x], y, profile=True, name="model")
     for _ in range(3):
@@ -34,7 +36,7 @@ def test_operations_have_runs_and_lines():
     assert loop.total == loop.seconds >= 0
     assert rows[0].total == pytest.approx(sum(row.seconds for row in rows))
     text = str(f.profile)
-    assert "profile of model: 3 calls" in text and f"test_profile.py:{here}" in text
+    assert "profile of model: 3 calls" in text and f"  test_profile.py:{here}" in text
 
 
 def test_inside_loops():

@@ -44,6 +44,20 @@ def test_errors_name_the_line():
         f(np.zeros((2, 3)))
 
 
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+def test_products_of_vectors_of_other_sizes(mode):
+    """The inner product is a sum of an elementwise product by then, of which nobody has heard."""
+    x, y, m = pt.dvector("x"), pt.dvector("y"), pt.dmatrix("m")
+    for product in (x @ y, pt.dot(m[0], y), pt.tensordot(x, y, 1)):
+        f = graphc.function([x, y, m], product, mode=mode, on_unused_input="ignore")
+        with pytest.raises(ValueError, match=r"matmul: .* 3 .* 4 "):
+            f(np.ones(3), np.ones(4), np.ones((2, 3)))
+        assert f(np.ones(3), np.ones(3), np.ones((2, 3))) == 3
+    f = graphc.function([x, y], (x * y).sum(), mode=mode)
+    with pytest.raises(ValueError, match="mul: operand sizes in dimension 0"):
+        f(np.ones(3), np.ones(4))
+
+
 @pytest.mark.parametrize(
     "build, message",
     [

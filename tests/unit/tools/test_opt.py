@@ -38,7 +38,13 @@ def test_usage_error_of_a_process() -> None:
     command = [sys.executable, "-m", "graphc_tools.opt", "--graphc-nonsense"]
     done = subprocess.run(command, input=SOURCE, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("graphc-opt: error: no pass named 'graphc-nonsense'")
+    assert done.stderr.startswith("graphc-opt: error: no pass named 'graphc-nonsense'; the passes")
+
+
+def test_a_pass_of_a_similar_name_is_offered() -> None:
+    code, _, messages = run("--graphc-fuse", source=SOURCE)
+    assert code == 1
+    assert "no pass named 'graphc-fuse'; do you mean 'graphc-fusion'? the passes are" in messages
 
 
 @pytest.mark.parametrize(

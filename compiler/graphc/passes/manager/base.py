@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import typing
@@ -133,7 +134,10 @@ def find(flag: str) -> type[Pass]:
     """
     name = discover().get(flag)
     if name is None:
-        raise ValueError(f"no pass named '{flag}'; the passes are: {', '.join(discover())}")
+        names = [known.removeprefix(_PREFIX) for known in discover()]
+        near = difflib.get_close_matches(flag.removeprefix(_PREFIX), names, 1)
+        hint = f"; do you mean '{_PREFIX}{near[0]}'?" if near else ";"
+        raise ValueError(f"no pass named '{flag}'{hint} the passes are: {', '.join(discover())}")
     module = importlib.import_module(name)
     classes = [
         item

@@ -139,7 +139,9 @@ def _inner_product(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     a, b = _oriented(rewriter, a, transpose_a), _oriented(rewriter, b, not transpose_b)
     rank = len(result.shape)
     shape = [x if x >= 0 else y for x, y in zip(a.type.shape, b.type.shape, strict=True)]
-    product = rewriter.create("graphc.mul", [a, b], tensor_type(shape, result.element_type))
+    # Errors speak of the product where its sizes are first compared at the call.
+    said = {} if rewriter.dims.shape(a)[-1] == rewriter.dims.shape(b)[-1] else {"inner": ir.UnitAttr.get()}
+    product = rewriter.create("graphc.mul", [a, b], tensor_type(shape, result.element_type), **said)
     summed = tensor_type(shape[:-1], result.element_type)
     # As accurate as BLAS's.
     narrow = {} if str(result.element_type) in ("f64", "complex<f64>") else {"narrow": ir.UnitAttr.get()}

@@ -49,6 +49,9 @@ def elementwise(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
             f"{name}: operand sizes in dimension {axis} must agree, but are {{expected}} and {{given}} "
             "(a size that is 1 only at run time does not broadcast)"
         )
+        # What blas-recognition wrote for a product.
+        if axis == len(shapes[0]) - 1 and "inner" in op.attributes:
+            message = "matmul: vectors of {expected} and {given} elements have no inner product"
         for position in wide:
             if position != first:
                 checks.equal(rw, (operands[position], axis), (operands[first], axis), message)
