@@ -38,7 +38,7 @@ _NAMES = {
     "clone_replace": "graphc.graph.replace",
     "graph_replace": "graphc.graph.replace",
     "vectorize_graph": "graphc.transforms.vectorize",
-    "vmap": "graphc.tensor.vectorize",
+    "vmap": "graphc.tensor.vectorizing",
     "ancestors": "graphc.graph.traversal",
     "explicit_graph_inputs": "graphc.graph.traversal",
     "dprint": "graphc.graph.printing",

@@ -19,7 +19,7 @@ import graphc.tensor
 from graphc.graph.tensor.convert import NotScalarConstantError
 from graphc.graph.tensor.type import DTYPES
 from graphc.tensor import fourier
-from graphc.tensor.vectorize import parse_signature
+from graphc.tensor.vectorizing import parse_signature
 
 _MODES = {"fast_run": "fast_run", "fast_compile": "fast_compile", "debugmode": "debug", "debug_mode": "debug"}
 

@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Graphs to text of the graphc dialect."""
+"""Graphs to text of the graphc dialect. What emits loads when first used: code may be in the disk cache."""
 
-from graphc.emit.emitter import NODES_FILE, EmittedModule, Emitter, all_nodes, emit_module
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import NODES_FILE, EmittedModule, Emitter, all_nodes, emit_module
 
 __all__ = ["NODES_FILE", "EmittedModule", "Emitter", "all_nodes", "emit_module"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'graphc.emit' has no attribute {name!r}")
+    return getattr(importlib.import_module("graphc.emit.emitter"), name)

@@ -12,6 +12,7 @@ import numpy as np
 from graphc.emit.conditionals import emit_graph
 from graphc.emit.index_code import IndexCode
 from graphc.emit.literals import dense, location, quoted, tensor_type
+from graphc.emit.native import MAX_LITERAL
 from graphc.emit.types import NAMES
 from graphc.errors import CompileError
 from graphc.graph.basic import Apply, Constant, Variable
@@ -23,8 +24,6 @@ from graphc_runtime.record import record
 if TYPE_CHECKING:
     from graphc.graph.type import Type
 
-# Larger constants are arguments, so that code depends on the structure of a graph and not on data.
-MAX_LITERAL = 16
 # The file of `node_line`.
 NODES_FILE = "graph"
 

@@ -15,7 +15,6 @@ from graphc import emit
 from graphc.backends.registry import find_target
 from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.compile.fingerprint import fingerprint
-from graphc.compile.origins import origin_of
 from graphc.config import config
 from graphc.errors import CompileError, UnsupportedError
 from graphc.function.call_form import KernelForm
@@ -24,6 +23,7 @@ from graphc.function.settings import resources
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
+from graphc.public import origins
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, install
@@ -221,7 +221,7 @@ class Compiled(Executor):
         """What is known of a node of the emitted graph, such as ``n12``."""
         nodes = emit.all_nodes(self.fgraph)
         index = int(node[1:])
-        return origin_of(nodes[index]) if index < len(nodes) else Origin()
+        return origins.origin_of(nodes[index]) if index < len(nodes) else Origin()
 
     # -- looking ---------------------------------------------------------------------------------------------
 
@@ -321,9 +321,11 @@ def _named(error: UnsupportedError, fgraph: FunctionGraph) -> str:
 
 def _on_host(fgraph: FunctionGraph, executable: Executable) -> list[Fallback]:
     """What a function for a device does on the host."""
+    found: list[Fallback] = []
+    if "host" not in executable.manifest.extra:
+        return found
     nodes = emit.all_nodes(fgraph)
-    found = []
-    for op, reason, node in executable.manifest.extra.get("host", ()):
+    for op, reason, node in executable.manifest.extra["host"]:
         index = int(node[1:]) if node else len(nodes)
         location = nodes[index].location if index < len(nodes) else None
         found.append(Fallback(op.removeprefix("graphc."), reason, location))

@@ -18,8 +18,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
-from graphc.emit.native import why_not_native
-from graphc.function.schedule import is_hidden_argument
+from graphc.emit.native import is_hidden_argument, why_not_native
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import perform_node
@@ -57,8 +56,7 @@ def with_known_values(fgraph: FunctionGraph, count: int) -> list[Variable] | Non
     Returns:
         The outputs; None if nothing is known.
     """
-    cells = fgraph.inputs[count:]
-    if not any(map(is_hidden_argument, cells)) or any(node.op.destroy_map for node in fgraph.nodes):
+    if any(node.op.destroy_map for node in fgraph.nodes):
         return None
     sources = _sources(fgraph)
     chosen = list(_chosen(fgraph, sources))

@@ -8,15 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.config import config
+from graphc.emit.native import is_hidden_argument
 from graphc.errors import MissingInputError, UnusedInputError
 from graphc.function import settings
 from graphc.function.call_form import Signature
-from graphc.function.constants import with_known_values
 from graphc.function.io import In, OutputForm, as_inputs, with_donated
 from graphc.function.modes import build_program, first_program, get_mode, stored_program
 from graphc.function.report import CompileReport
-from graphc.function.schedule import is_hidden_argument
-from graphc.function.tiered import Pending
 from graphc.function.types import Function
 from graphc.graph.basic import Variable
 from graphc.graph.destroy import require_mutable
@@ -25,7 +23,7 @@ from graphc.graph.location import describe
 from graphc.graph.replace import fresh_root, graph_replace, of_type, rebuild
 from graphc.graph.shared import SharedVariable
 from graphc.graph.traversal import ancestors, read_by, toposort
-from graphc.transforms.op_from_graph import expand
+from graphc.public import constants, op_graphs, tiers
 from graphc_runtime.collecting import new_objects_only
 
 if TYPE_CHECKING:
@@ -159,7 +157,7 @@ def _tiered(
     stored = stored_program(fgraph, signature, report)
     if stored is not None:
         return Function(signature, stored)
-    pending = Pending(
+    pending = tiers.Pending(
         lambda: build_program(fgraph, signature, report, isolated=True),
         any(hasattr(node.op, "inner_outputs") for node in fgraph.nodes),
     )
@@ -178,13 +176,15 @@ def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
     """The graph with ops such as `OpFromGraph` replaced by their graphs, whose constants become cells too."""
     if not any(node.op.inline_on is not None for node in fgraph.nodes):
         return fgraph
-    results = expand(fgraph.outputs)
+    results = op_graphs.expand(fgraph.outputs)
     return FunctionGraph([*inputs, *_cells(inputs, results)], results)
 
 
 def _folded(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
     """The graph without work on large constants alone."""
-    results = with_known_values(fgraph, len(inputs))
+    if not any(map(is_hidden_argument, fgraph.inputs[len(inputs) :])):
+        return fgraph
+    results = constants.with_known_values(fgraph, len(inputs))
     return fgraph if results is None else FunctionGraph([*inputs, *_cells(inputs, results)], results)
 
 

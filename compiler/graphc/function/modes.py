@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.config import MODES, config
-from graphc.emit.conditionals import obstacle
 from graphc.emit.native import why_not_native
 from graphc.function.call_form import KernelForm, Signature, kernel_form, plain_form
 from graphc.function.compiled import Compiled, NotStored, compile_graph
-from graphc.function.debug import DebugExecutor
-from graphc.function.nan_guard import GuardedExecutor
 from graphc.function.program import Program
 from graphc.function.report import CompileReport
-from graphc.function.schedule import Schedule
 from graphc.function.settings import compile_options
 from graphc.graph.basic import Constant
 from graphc.graph.demand import is_conditional
@@ -23,6 +19,10 @@ from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import ReferenceExecutor
 from graphc.graph.tensor.type import TensorType
+from graphc.public import conditionals, debugging, nan_guards, schedules
+
+if TYPE_CHECKING:
+    from graphc.function.schedule import Schedule
 
 
 def get_mode(mode: str | None = None) -> str:
@@ -71,12 +71,12 @@ def stored_program(fgraph: FunctionGraph, signature: Signature, report: CompileR
 
 def _executor(fgraph: FunctionGraph, signature: Signature, report: CompileReport, isolated: bool) -> Executor:
     if report.nan_guard != "off":
-        return GuardedExecutor(fgraph, report.nan_guard, report)
+        return nan_guards.GuardedExecutor(fgraph, report.nan_guard, report)
     if report.mode == "reference":
         return ReferenceExecutor(fgraph)
     compiler = _Compiler(report, isolated=isolated)
     if report.mode == "debug":
-        return DebugExecutor(fgraph, compiler)
+        return debugging.DebugExecutor(fgraph, compiler)
     return compiler(fgraph, kernel_form(signature, fgraph, report.name))
 
 
@@ -98,7 +98,7 @@ class _Compiler:
             if fgraph.nodes and all(why_not_native(node) is None for node in fgraph.nodes):
                 if not any(map(is_conditional, fgraph.nodes)):
                     return self.compiled(fgraph, form)
-                if obstacle(fgraph) is None:
+                if conditionals.obstacle(fgraph) is None:
                     return self.compiled(fgraph, form)
         elif any(hasattr(v.type, "format") for v in fgraph.inputs):
             # Only graphs with sparse matrices need the package.
@@ -107,7 +107,7 @@ class _Compiler:
             found = executor_on_parts(fgraph, self.compiled)
             if found is not None:
                 return found
-        return Schedule(fgraph, self.compiled, self.report)
+        return schedules.Schedule(fgraph, self.compiled, self.report)
 
     def compiled(self, fgraph: FunctionGraph, form: KernelForm | None = None) -> Compiled:
         """A graph whose nodes are all native, compiled for calls of a form, or as a part of a function."""
@@ -140,4 +140,4 @@ def build_op_schedule(fgraph: FunctionGraph, mode: str, name: str) -> Schedule:
     """What runs each node of a graph for itself, compiled where it can be unless the mode is "reference"."""
     report = CompileReport(name=name, mode=mode, options=compile_options(mode))
     grain = "python" if mode == "reference" else "op"
-    return Schedule(fgraph, _OpCompiler(report).compiled, report, grain=grain)
+    return schedules.Schedule(fgraph, _OpCompiler(report).compiled, report, grain=grain)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from graphc.backends.target import CompileLog, CompileOptions
-from graphc.function.notebook import report_html
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
+from graphc.public import notebook
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ class CompileReport(CompileLog):
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        return report_html(self)
+        page: str = notebook.report_html(self)
+        return page
 
     def __str__(self) -> str:
         plural = "" if self.segments == 1 else "s"

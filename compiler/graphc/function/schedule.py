@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.emit.native import why_not_native
+from graphc.emit.native import is_hidden_argument, why_not_native
 from graphc.function.compiled import Compiled
 from graphc.function.partition import LazyDemands, lazy_groups, segment
 from graphc.function.partition import partition as partition
@@ -19,19 +19,10 @@ from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import is_conditional
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.tensor.variable import TensorConstant
 from graphc_runtime.linker import Frame, Layout, Step, make_linker
 from graphc_runtime.thunk import Thunk
 
-# Constants with more elements are passed as arguments, so that code does not depend on data.
-LITERAL_SIZE = 16
-
 Compile = Callable[[FunctionGraph], Executor]
-
-
-def is_hidden_argument(v: Variable) -> bool:
-    """Whether a constant is passed to native code as an argument instead of being part of the code."""
-    return isinstance(v, TensorConstant) and v.data.size > LITERAL_SIZE
 
 
 class Schedule(Executor):

@@ -13,18 +13,13 @@ from graphc.function.calls import Calls
 from graphc.function.compiled import Compiled
 from graphc.function.io import In, OutputForm
 from graphc.function.modes import build_op_schedule
-from graphc.function.notebook import function_html
-from graphc.function.profile import Profile
 from graphc.function.program import Program
-from graphc.function.rebuild import rebuild_function
 from graphc.function.report import CompileReport
 from graphc.function.results import Buffers
-from graphc.function.schedule import Schedule
-from graphc.function.subset import call_subset
 from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.printing import debugprint
 from graphc.graph.shared import SharedVariable
+from graphc.public import notebook, printing, profiles, rebuilding, subsets
 from graphc_runtime.callable_type import NativeCallable, enable
 from graphc_runtime.machine_code import MachineCode
 
@@ -33,7 +28,9 @@ if TYPE_CHECKING:
 
     from graphc.function.explorer.page import Page
     from graphc.function.memory_plan import MemoryPlan
+    from graphc.function.profile import Profile
     from graphc.function.roofline import Roofline
+    from graphc.function.schedule import Schedule
     from graphc.function.tiered import Pending
     from graphc.function.trace import Trace
 
@@ -162,7 +159,7 @@ class Function(NativeCallable):
             positions = calls.reader.positions
             for keyword in ("outputs_wanted", "output_subset"):
                 if keyword in kwargs and keyword not in positions:
-                    return call_subset(self, kwargs.pop(keyword), args, kwargs)
+                    return subsets.call_subset(self, kwargs.pop(keyword), args, kwargs)
             out = None if "out" in positions else kwargs.pop("out", None)
             buffers = None if out is None else self._buffers(out, form)
         if self._flat is not None and calls.machine is not None:
@@ -323,7 +320,9 @@ class Function(NativeCallable):
         if not self.report.options.profile:
             return None
         whole = self.executor.whole
-        return Profile(self.report.name, list(self.executor.segments()) if whole is None else [whole])
+        segments = list(self.executor.segments()) if whole is None else [whole]
+        found: Profile = profiles.Profile(self.report.name, segments)
+        return found
 
     def trace(self, *, per_op: bool = False) -> Trace:
         """Records what calls do: ``with f.trace() as t: f(x)``, then ``print(t)`` or ``t.save(path)``.
@@ -346,11 +345,12 @@ class Function(NativeCallable):
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; arguments as in `graphc.dprint`."""
-        return debugprint(self, **kwargs)
+        return printing.debugprint(self, **kwargs)
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        return function_html(self)
+        page: str = notebook.function_html(self)
+        return page
 
     def __repr__(self) -> str:
         inputs = ", ".join(str(item.variable) for item in self.inputs)
@@ -375,7 +375,7 @@ class Function(NativeCallable):
             name: name of the copy.
             profile: accepted for compatibility.
         """
-        return rebuild_function(self, swap or {}, delete_updates, name)
+        return rebuilding.rebuild_function(self, swap or {}, delete_updates, name)
 
     def __copy__(self) -> Function:
         return self.copy(name=self.name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.compile.fingerprint import fingerprint
-from graphc.emit.emitter import MAX_LITERAL
+from graphc.emit.native import MAX_LITERAL
 from graphc.function.io import OutputForm
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph

@@ -1,51 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tensor namespace: ``import graphc.tensor as pt``. Names and arguments follow PyTensor and NumPy."""
+"""The tensor namespace: ``import graphc.tensor as pt``. Names and arguments follow PyTensor and NumPy.
+
+Elementwise functions and constructors of variables are here from the start. Others are found when they are
+first used, in modules that load then, since no program needs all of them.
+"""
 
 from importlib import import_module as _import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphc import gradient as _derivatives
 from graphc.graph.tensor.convert import *  # noqa: F403
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.ops import rows  # noqa: F401
-from graphc.ops.ifelse import ifelse
-from graphc.tensor.accumulating import *  # noqa: F403
-from graphc.tensor.arithmetic import *  # noqa: F403
-from graphc.tensor.at import *  # noqa: F403
-from graphc.tensor.bits import *  # noqa: F403
-from graphc.tensor.broadcasting import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
-from graphc.tensor.covariance import *  # noqa: F403
-from graphc.tensor.creation import *  # noqa: F403
-from graphc.tensor.differences import *  # noqa: F403
-from graphc.tensor.dims import *  # noqa: F403
-from graphc.tensor.einsum import *  # noqa: F403
-from graphc.tensor.functional import *  # noqa: F403
-from graphc.tensor.histograms import *  # noqa: F403
-from graphc.tensor.index_arrays import *  # noqa: F403
-from graphc.tensor.indexing import *  # noqa: F403
-from graphc.tensor.interpolation import *  # noqa: F403
-from graphc.tensor.joining import *  # noqa: F403
-from graphc.tensor.logic import *  # noqa: F403
-from graphc.tensor.masks import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
-from graphc.tensor.padding import *  # noqa: F403
-from graphc.tensor.permutations import *  # noqa: F403
-from graphc.tensor.polynomials import *  # noqa: F403
-from graphc.tensor.products import *  # noqa: F403
-from graphc.tensor.ranges import *  # noqa: F403
-from graphc.tensor.rearranging import *  # noqa: F403
-from graphc.tensor.reductions import *  # noqa: F403
-from graphc.tensor.rounding import *  # noqa: F403
-from graphc.tensor.sets import *  # noqa: F403
-from graphc.tensor.shaping import *  # noqa: F403
-from graphc.tensor.sorting import *  # noqa: F403
-from graphc.tensor.special import *  # noqa: F403
-from graphc.tensor.splitting import *  # noqa: F403
-from graphc.tensor.statistics import *  # noqa: F403
-from graphc.tensor.tapers import *  # noqa: F403
-from graphc.tensor.vectorize import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from graphc.ops.ifelse import ifelse as ifelse
+    from graphc.tensor.accumulating import *  # noqa: F403
+    from graphc.tensor.arithmetic import *  # noqa: F403
+    from graphc.tensor.at import *  # noqa: F403
+    from graphc.tensor.bits import *  # noqa: F403
+    from graphc.tensor.broadcasting import *  # noqa: F403
+    from graphc.tensor.covariance import *  # noqa: F403
+    from graphc.tensor.creation import *  # noqa: F403
+    from graphc.tensor.differences import *  # noqa: F403
+    from graphc.tensor.dims import *  # noqa: F403
+    from graphc.tensor.einsums import *  # noqa: F403
+    from graphc.tensor.functional import *  # noqa: F403
+    from graphc.tensor.histograms import *  # noqa: F403
+    from graphc.tensor.index_arrays import *  # noqa: F403
+    from graphc.tensor.indexing import *  # noqa: F403
+    from graphc.tensor.interpolation import *  # noqa: F403
+    from graphc.tensor.joining import *  # noqa: F403
+    from graphc.tensor.logic import *  # noqa: F403
+    from graphc.tensor.masks import *  # noqa: F403
+    from graphc.tensor.padding import *  # noqa: F403
+    from graphc.tensor.permutations import *  # noqa: F403
+    from graphc.tensor.polynomials import *  # noqa: F403
+    from graphc.tensor.products import *  # noqa: F403
+    from graphc.tensor.ranges import *  # noqa: F403
+    from graphc.tensor.rearranging import *  # noqa: F403
+    from graphc.tensor.reductions import *  # noqa: F403
+    from graphc.tensor.rounding import *  # noqa: F403
+    from graphc.tensor.sets import *  # noqa: F403
+    from graphc.tensor.shaping import *  # noqa: F403
+    from graphc.tensor.sorting import *  # noqa: F403
+    from graphc.tensor.special import *  # noqa: F403
+    from graphc.tensor.splitting import *  # noqa: F403
+    from graphc.tensor.statistics import *  # noqa: F403
+    from graphc.tensor.tapers import *  # noqa: F403
+    from graphc.tensor.vectorizing import *  # noqa: F403
 
 _NAMESPACES = (
     "basic",
@@ -62,22 +67,48 @@ _NAMESPACES = (
     "type",
     "variable",
 )
+# Where other names are looked for, in this order: what most graphs need is before what few do.
+_MODULES = (
+    *("reductions", "shaping", "indexing", "creation", "joining", "products", "dims", "broadcasting"),
+    *("arithmetic", "ranges", "logic", "special", "accumulating", "sorting", "rearranging", "splitting"),
+    *("statistics", "masks", "rounding", "index_arrays", "einsums", "vectorizing", "functional", "bits"),
+    *("padding", "differences", "sets", "at", "covariance", "histograms", "interpolation"),
+    *("permutations", "polynomials", "tapers"),
+)
+_ELSEWHERE = {
+    **dict.fromkeys(("cross", "kron", "matvec", "vdot", "vecdot", "vecmat"), "graphc.tensor.linalg.products"),
+    **dict.fromkeys(("grad", "jacobian", "hessian"), "graphc.gradient"),
+    "ifelse": "graphc.ops.ifelse",
+}
 
 
-def __getattr__(name: str) -> Any:
+def _found(name: str) -> Any:
     if name == "nnet":  # as Theano called it
         name = "nn"
-    if name in _NAMESPACES:
+    if name in _NAMESPACES or name in _MODULES:
         return _import_module(f"graphc.tensor.{name}")
-    if name in ("cross", "kron", "matvec", "vdot", "vecdot", "vecmat"):
-        return getattr(_import_module("graphc.tensor.linalg.products"), name)
-    if name in ("grad", "jacobian", "hessian"):
-        return getattr(_derivatives, name)
+    if name in _ELSEWHERE:
+        return getattr(_import_module(_ELSEWHERE[name]), name)
+    for each in () if name.startswith("_") else _MODULES:
+        module = _import_module(f"graphc.tensor.{each}")
+        if name in module.__all__:
+            return getattr(module, name)
     from difflib import get_close_matches
 
     near = get_close_matches(name, globals(), 1)
     hint = f"; did you mean {near[0]!r}?" if near and not name.startswith("_") else ""
     raise AttributeError(f"module 'graphc.tensor' has no attribute {name!r}{hint}")
+
+
+def __getattr__(name: str) -> Any:
+    value = _found(name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    modules = [_import_module(f"graphc.tensor.{each}") for each in _MODULES]
+    return sorted({*globals(), *(name for module in modules for name in module.__all__)})
 
 
 __all__ = ["TensorConstant", "TensorType", "TensorVariable", "ifelse"]
