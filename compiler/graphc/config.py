@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
+
+from graphc_runtime.record import record
 
 FASTMATH = ("off", "contract", "reassoc", "fast")
 CUDA_ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
@@ -64,7 +66,7 @@ def _set_threads(number: int) -> None:
         runtime.set_default_threads(number)
 
 
-@dataclass
+@record()
 class Config:
     """Settings of the compiler. Each can be set in code, or by the environment variable ``GRAPHC_<NAME>``."""
 

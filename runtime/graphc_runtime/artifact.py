@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from dataclasses import dataclass
 
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.manifest import Manifest
+from graphc_runtime.record import record
 
 MAGIC = b"graphc\x00\x01"  # the last byte is the version of this layout
 _HEADER = struct.Struct("<8s32sI")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Artifact:
     """Manifest and ELF object of a compiled function."""
 

@@ -18,9 +18,11 @@ import re
 import stat
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
+
+from graphc_runtime.record import record
 
 MAGIC = b"graphcC\x01"
 _HEADER = len(MAGIC) + 32
@@ -37,7 +39,7 @@ def default_directory() -> str:
     return os.path.join(base, "graphc")
 
 
-@dataclass
+@record()
 class CacheStatistics:
     """Counts since the cache object was made."""
 
@@ -48,7 +50,7 @@ class CacheStatistics:
     corrupt: int = 0
 
 
-@dataclass
+@record()
 class DiskCache:
     """Maps hexadecimal keys to bytes.
 

@@ -20,11 +20,11 @@ import os
 import struct
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from graphc_runtime.errors import ArtifactError
+from graphc_runtime.record import record
 
 MAGIC = b"\x93gcx\r\n\x1a\n"  # as that of PNG: a transfer as text damages it visibly
 VERSION = 1
@@ -37,7 +37,7 @@ _HEADER = struct.Struct("<8sIIQII32s")
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Blob:
     """A piece of the file."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphc_runtime.errors import LoadError
+from graphc_runtime.record import record
 
 X86_64, AARCH64 = 62, 183
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL = 2, 4, 8, 9
@@ -65,7 +65,7 @@ class Relocation(NamedTuple):
     addend: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True)
 class Object:
     """A parsed object. `relocations` maps a section index to its entries."""
 

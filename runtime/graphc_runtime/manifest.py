@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from graphc_runtime.errors import ArtifactError
@@ -15,7 +15,7 @@ ABI = 1
 GIL_THRESHOLD = 1 << 16
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ArraySpec:
     """An array: dtype name and static shape, with None where a size is known only at run time."""
 
@@ -57,7 +57,7 @@ class Site:
     node: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Signature:
     """Arguments and results of a compiled function.
 
@@ -116,7 +116,7 @@ class Signature:
         return self.outputs + tuple(update.value for update in self.updates)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Manifest:
     """Everything about an artifact but its code.
 

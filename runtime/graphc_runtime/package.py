@@ -10,12 +10,13 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any, TypeVar
 
 from graphc_runtime.container import Json
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.manifest import ABI, Manifest, Signature, Site, signature_from
+from graphc_runtime.record import record
 from graphc_runtime.symbols import DESCRIPTORS, DTYPES
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -24,7 +25,7 @@ _MAX_ELEMENTS = 1 << 48
 _Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Stored:
     """An array in a blob."""
 
@@ -41,7 +42,7 @@ class Stored:
         return count * DESCRIPTORS[self.dtype].itemsize
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TargetRecord:
     """What code is for: LLVM's triple, name of the CPU and features that it must have."""
 
@@ -50,7 +51,7 @@ class TargetRecord:
     features: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class StateRecord:
     """A value that functions keep between calls.
 
@@ -66,7 +67,7 @@ class StateRecord:
     generator: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Code:
     """Machine code of a function for a target."""
 
@@ -76,7 +77,7 @@ class Code:
     tuple_items: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class FunctionRecord:
     """A function.
 
@@ -117,7 +118,7 @@ class FunctionRecord:
         )
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Package:
     """All of a manifest but its blobs.
 

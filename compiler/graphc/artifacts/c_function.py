@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,12 +12,13 @@ from graphc.artifacts.c_workspace import workspace_lines
 from graphc.artifacts.source import Source
 from graphc.graph.basic import Constant
 from graphc_runtime.manifest import ArraySpec, Signature
+from graphc_runtime.record import record
 from graphc_runtime.symbols import DESCRIPTORS, DTYPES
 
 ABI_VERSION = 1
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Member:
     """An input or output of the C function.
 
@@ -37,7 +37,7 @@ class Member:
     updates: int = -1
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Interface:
     """What a C function takes and gives.
 

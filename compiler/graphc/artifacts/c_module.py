@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from graphc.artifacts.c_factors import FACTORS, factors_ir
 from graphc.artifacts.c_function import Interface, exports, function_ir
@@ -24,6 +23,7 @@ from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
 from graphc.library.interrupts import poll_ir, polls
 from graphc_runtime import elf
+from graphc_runtime.record import record
 
 # What graphc calls BLAS, LAPACK and NumPy's draws by, and what libraries have after their own name.
 _LIBRARY_NAMES = {"blas_": "_", "lapack_": "_", "npyrandom_": ""}
@@ -31,7 +31,7 @@ _LIBRARY_NAMES = {"blas_": "_", "lapack_": "_", "npyrandom_": ""}
 _LINKABLE = ("", "BLAS", "LAPACK", "libm", "libmvec")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CModule:
     """Code for C programs.
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.manifest import ArraySpec, Manifest, Signature
 from graphc_runtime.marshal import on_host
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.backends.cpu.generate import Wrapped
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from graphc.function.types import Function
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Source:
     """A function to be exported.
 

@@ -10,9 +10,10 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from graphc_runtime.record import record
 
 _PACKAGES = ("graphc", "torch-mlir", "llvmlite", "numpy")
 
@@ -35,7 +36,7 @@ def reproducer(source: str, pipeline: str, *, run: str, notes: Iterable[str] = (
     return f"{comments}{source.strip()}\n\n{resource}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Reproducers:
     """The folder of reproducers.
 

@@ -12,7 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from graphc.backends.toolchain import toolchain
@@ -24,7 +24,7 @@ from graphc_runtime.manifest import Signature
 from graphc_runtime.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CompileOptions:
     """What code depends on beside graph and signature. All of it is part of the key in the disk cache.
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import NODES_FILE, EmittedModule, Emitter, all_nodes, emit_module
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["NODES_FILE", "EmittedModule", "Emitter", "all_nodes", "emit_module"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'graphc.emit' has no attribute {name!r}")
     return getattr(importlib.import_module("graphc.emit.emitter"), name)

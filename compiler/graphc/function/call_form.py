@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.function.arguments import ArgumentReader
@@ -21,7 +20,7 @@ from graphc_runtime.record import record
 Cell = list[Any]
 
 
-@dataclass
+@record()
 class Signature:
     """How calls of a function look.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, cast
 
@@ -32,6 +32,7 @@ from graphc_runtime.executable import Executable
 from graphc_runtime.kernel_call import KernelCall
 from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical
+from graphc_runtime.record import record
 from graphc_runtime.steps import shown
 from graphc_runtime.threads import set_default_threads
 from graphc_runtime.thunk import Register
@@ -94,7 +95,7 @@ def compile_graph(
     return Compiled(fgraph, executable, options, form.takes_calls)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Compiled(Executor):
     """A graph with its executable.
 

@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -17,13 +17,14 @@ import numpy as np
 
 from graphc.config import config
 from graphc_runtime.cache import disk_cache
+from graphc_runtime.record import record
 from graphc_runtime.threads import usable_cores
 
 # Rows of the matrices whose product is timed, elements that each thread copies, and seconds for each figure.
 _ROWS, _ELEMENTS, _SECONDS = 768, 4_000_000, 0.25
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class MachineLimits:
     """Rates that nothing on this machine exceeds for long.
 

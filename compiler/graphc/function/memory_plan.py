@@ -8,7 +8,7 @@ functions that come from the cache or from a pickle have it too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
@@ -20,6 +20,7 @@ from graphc.function.memory_sizes import Argument, Number, Sizes
 from graphc.function.memory_svg import draw
 from graphc.function.memory_text import text
 from graphc.library.memory.places import Interval, aligned, live_bytes, pack
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.function.types import Function
@@ -33,7 +34,7 @@ _KINDS = {"scf.if": "conditional"}
 _DTYPES |= {"complex<f32>": "complex64", "complex<f64>": "complex128", "i1": "bool"}
 
 
-@dataclass
+@record()
 class PlannedBuffer:
     """An intermediate buffer.
 
@@ -62,7 +63,7 @@ class PlannedBuffer:
     node: int | None = None
 
 
-@dataclass
+@record()
 class PlannedCopy:
     """A loop that only copies.
 
@@ -83,7 +84,7 @@ class PlannedCopy:
     location: str
 
 
-@dataclass
+@record()
 class Step:
     """A step of a function: a loop nest or a call. `what` is `loop` or the name of the function called."""
 
@@ -93,7 +94,7 @@ class Step:
     node: int | None = None
 
 
-@dataclass
+@record()
 class Workspace:
     """A block of memory that buffers share.
 
@@ -110,7 +111,7 @@ class Workspace:
     total: Number
 
 
-@dataclass
+@record()
 class MemoryPlan:
     """The memory of a function; ``print`` shows it as text, notebooks as a picture.
 
@@ -251,8 +252,8 @@ class _Reader:
     def read(self, given: list[Given]) -> None:
         """Adds buffers, steps and copies to the plan."""
         arguments = arguments_of(self._native, given)
-        for record in self._manifest.memory:
-            self._read(record, Sizes(record["expressions"], arguments))
+        for noted in self._manifest.memory:
+            self._read(noted, Sizes(noted["expressions"], arguments))
 
     def _read(self, record: dict[str, Any], sizes: Sizes) -> None:
         before = len(self._plan.steps)

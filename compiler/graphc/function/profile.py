@@ -7,7 +7,6 @@ import ctypes
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -16,12 +15,13 @@ from graphc.function.compiled import Compiled
 from graphc.function.profile_svg import flame_graph
 from graphc.graph.location import SourceLocation
 from graphc_runtime.machine_code import MachineCode
+from graphc_runtime.record import record
 
 # Seconds that the counter's rate is measured over, at least.
 _LONG_ENOUGH = 0.02
 
 
-@dataclass
+@record()
 class ProfileRow:
     """What was measured of a loop nest or a call.
 

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.function.report import CompileReport
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
+from graphc_runtime.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Program:
     """A graph that can be run.
 

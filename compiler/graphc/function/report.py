@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -33,7 +33,7 @@ class Fallback:
     location: SourceLocation | None
 
 
-@dataclass(kw_only=True)
+@record(kw_only=True)
 class CompileReport(CompileLog):
     """Times and decisions of one compilation; ``print(f.report)`` shows it.
 

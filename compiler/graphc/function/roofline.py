@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from graphc.function.work import Counts
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
 from graphc.ir.work import Kernel
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.function.types import Function
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _SECONDS = 0.2
 
 
-@dataclass
+@record()
 class RooflineRow:
     """The work of a loop nest or a call.
 
@@ -102,7 +103,7 @@ class RooflineRow:
         return self.copy_seconds / self.seconds if self.seconds else None
 
 
-@dataclass
+@record()
 class Roofline:
     """The work of a function; ``print`` shows it as text, notebooks as a table.
 

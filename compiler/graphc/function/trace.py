@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +23,14 @@ from graphc.function.trace_text import chrome, table
 from graphc.graph.executor import Executor
 from graphc.graph.location import SourceLocation
 from graphc_runtime.callable_type import resume, suspend
+from graphc_runtime.record import record
 from graphc_runtime.thunk import Register, Thunk
 
 if TYPE_CHECKING:
     from graphc.function.types import Function
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TraceEvent:
     """One run of a thunk.
 
@@ -78,7 +78,7 @@ class TraceEvent:
         return f"{self.lines[0]}{more}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TracedCall:
     """One call of a traced function, from checked arguments to results; times as in `TraceEvent`."""
 

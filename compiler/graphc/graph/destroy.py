@@ -21,18 +21,19 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from graphc.errors import InconsistencyError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.function_graph import FunctionGraph
 
 
-@dataclass
+@record()
 class Destruction:
     """What is overwritten in a graph.
 

@@ -8,8 +8,10 @@ import dataclasses
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
+from graphc_runtime.record import record
 
-@dataclasses.dataclass(frozen=True)
+
+@record(frozen=True)
 class Structure:
     """The form of a tree without its leaves.
 

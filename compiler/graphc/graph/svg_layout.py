@@ -12,13 +12,15 @@ Source: K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from graphc_runtime.record import record
 
 _GAP_X, _GAP_Y, _PAD, _TITLE = 18.0, 34.0, 12.0, 18.0
 _SWEEPS = 6
 
 
-@dataclass
+@record()
 class Box:
     """A node of the picture.
 
@@ -44,7 +46,7 @@ class Box:
     height: float = 0.0
 
 
-@dataclass
+@record()
 class Group:
     """A frame around boxes."""
 
@@ -56,7 +58,7 @@ class Group:
     height: float = 0.0
 
 
-@dataclass
+@record()
 class Picture:
     """Boxes, the edges between them as pairs of keys, and groups."""
 

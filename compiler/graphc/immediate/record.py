@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from graphc.graph.traversal import toposort
 from graphc.immediate.arguments import Weak
 from graphc.immediate.executable import Executable
 from graphc.immediate.tensor import Tensor, _bare
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -52,7 +52,7 @@ def token_of(tensor: Tensor) -> Token:
             return tensor._token
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Step:
     """One operation that ran: its inputs and results are tokens, its numbers arrays."""
 
@@ -62,7 +62,7 @@ class Step:
     location: SourceLocation | None
 
 
-@dataclass
+@record()
 class RecordedGraph:
     """A graph of what ran.
 

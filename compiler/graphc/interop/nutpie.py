@@ -7,7 +7,7 @@ Source: nutpie's own backends (``nutpie.compile_pymc``).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,13 @@ from pymc.initial_point import make_initial_point_fn
 
 import graphc.interop.pytensor  # noqa: F401
 from graphc.function.c_entry import CEntry, density_entry, values_entry
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from pymc import Model
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CompiledModel(compile_pymc.CompiledPyMCModel):
     """A model for ``nutpie.sample``; ``with_data(name=value)`` exchanges the values of ``pm.Data``."""
 

@@ -12,13 +12,14 @@ Source: the tables of tinygrad's `PatternMatcher`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from graphc.ir.algebra import kind, negated
 from graphc.ir.rewrite import Rewriter, Rule, RuleTable
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
+from graphc_runtime.record import record
 
 _COMMUTE = frozenset("add mul maximum minimum and or logical_and logical_or xor eq ne".split())
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "true_div": "/", "floor_div": "//", "mod": "%"}
@@ -55,7 +56,7 @@ class Term:
 Operand: TypeAlias = Term | int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Variable(Term):
     """Any value; where it stands again, the same one."""
 
@@ -65,7 +66,7 @@ class Variable(Term):
         return self.name
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Applied(Term):
     """An operation of terms.
 
@@ -108,7 +109,7 @@ class _Operations:
         return _Operation(name.rstrip("_"))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Operation:
     name: str
 
@@ -120,7 +121,7 @@ op = _Operations()
 x, y = Variable("x"), Variable("y")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Line:
     """One rule.
 

@@ -8,13 +8,15 @@ nothing is read out of a function's name.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, TypeVar
+
+from graphc_runtime.record import record
 
 _H = TypeVar("_H", bound="Helper")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Helper:
     """A function that a kernel declares.
 
@@ -59,7 +61,7 @@ _ARGUMENTS_ONLY = _effects(argMem="readwrite", inaccessibleMem="readwrite")
 PURE = f"llvm.no_unwind, llvm.will_return, {_effects()}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class BlockProduct(Helper):
     """A product of matrices whose sizes are known (`graphc.library.products.blocks`).
 
@@ -80,7 +82,7 @@ class BlockProduct(Helper):
         return f"graphc_{self.letter}block_{sizes}_{''.join('nt'[flag] for flag in self.transposed)}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Gemm(Helper):
     """A product of matrices of any size (`graphc.library.products.blas`).
 
@@ -99,7 +101,7 @@ class Gemm(Helper):
         return replace(self, packs=self.packs or other.packs)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class KernelCall(Helper):
     """A kernel of the library over a batch (`graphc.library.define`).
 
@@ -126,7 +128,7 @@ class KernelCall(Helper):
         return f"graphc_kernel.{self.name}.{'-'.join(self.types)}.{flags}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ScalarCall(Helper):
     """A scalar kernel (`graphc.library.scalars.registry`).
 
@@ -143,7 +145,7 @@ class ScalarCall(Helper):
     named: ClassVar[str] = "graphc_scalar.{0.name}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Draws(Helper):
     """Random draws (`graphc.library.random.define`)."""
 
@@ -152,7 +154,7 @@ class Draws(Helper):
     named: ClassVar[str] = "graphc_random_{0.generator}_{0.distribution}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Poll(Helper):
     """What notices Ctrl-C (`graphc.library.interrupts`)."""
 
@@ -161,7 +163,7 @@ class Poll(Helper):
     named: ClassVar[str] = "graphc_tick"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Progress(Poll):
     """A poll that reports how far a loop is.
 
@@ -176,7 +178,7 @@ class Progress(Poll):
         return f"graphc_progress_{self.loop.encode().hex()}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Arena(Helper):
     """What marks a place in the call's arena, or gives back what was taken since."""
 
@@ -185,7 +187,7 @@ class Arena(Helper):
     named: ClassVar[str] = "graphc_{0.name}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Workspace(Helper):
     """What takes the memory of a workspace (`graphc.library.memory.workspace`).
 
@@ -204,7 +206,7 @@ class Workspace(Helper):
         return f"graphc_{'plan' if self.planned else 'workspace'}_{self.number}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Allocation(Helper):
     """What takes memory of the call's arena."""
 
@@ -213,7 +215,7 @@ class Allocation(Helper):
     named: ClassVar[str] = "graphc_alloc"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Split(Helper):
     """What shares the ranges of a loop (`graphc.library.pool.splits`).
 
@@ -240,7 +242,7 @@ class Split(Helper):
         return f"graphc_range_{self.number}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ProfileCall(Helper):
     """What measures time (`graphc.library.profile`).
 

@@ -9,7 +9,7 @@ new memory. Each update stores there, and the result is what is there after the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from graphc.ir import build
@@ -23,12 +23,13 @@ from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.scalar_work import is_one_element
 from graphc.lowering.scan_buffers import allocate, read, writable, write, write_apart
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
 
 
-@dataclass
+@record()
 class _Chain:
     """Updates, each of the result of the one before, which has no other reader.
 

@@ -19,7 +19,6 @@ Order and shape of the nest:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir import build
@@ -28,6 +27,7 @@ from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loo
 from graphc.lowering.layouts import collapse, is_row_major
 from graphc.lowering.loop_order import swap_short_loop
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 SUM_BLOCK = 4096
 # What the additions of a sum may do. Vectorisation needs no more than `reassoc`. With `nsz` beside it LLVM
@@ -35,7 +35,7 @@ SUM_BLOCK = 4096
 SUM_FLAGS = "#arith.fastmath<reassoc,contract>"
 
 
-@dataclass
+@record()
 class _Operand:
     """A buffer and, per dimension, the loop that indexes it (None: index 0)."""
 

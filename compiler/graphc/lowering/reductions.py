@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.lowering.scalar import Scalar, ScalarBuilder
@@ -27,7 +28,7 @@ def _highest(dtype: np.dtype) -> float:
     return True if dtype == np.bool_ else np.iinfo(dtype).max
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Reducer:
     """One reduction.
 

@@ -9,7 +9,6 @@ saturate the way the hardware does for the values NumPy itself leaves undefined.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from graphc.lowering import complex_functions
 from graphc.lowering.scalar_calls import CallMixin
 from graphc.lowering.scalar_cast import CastMixin
 from graphc.lowering.scalar_complex import ComplexMixin
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -28,7 +28,7 @@ _CONTRACT = "#arith.fastmath<contract>"
 _BOOL = np.dtype("bool")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Scalar:
     """A scalar SSA value and the dtype it stands for.
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from graphc_runtime.cache import DiskCache
 from graphc_runtime.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Piece:
     """A module of a kernel.
 
@@ -30,7 +29,7 @@ class Piece:
     exports: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Part:
     """A module that needs nothing of the kernel that calls it but what the kernel exports.
 

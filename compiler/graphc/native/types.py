@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from graphc_runtime.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Type:
     """A scalar type, a pointer to one, or a vector of them.
 
@@ -126,7 +125,7 @@ class Value:
     type: Type
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Static:
     """A Python value that is known while the kernel is translated."""
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.broadcast import broadcast_static, check_broadcast, unbroadcast
 from graphc.public import gradient, pt
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -32,14 +32,14 @@ Partial = Callable[..., Variable | None]
 _HALF = np.dtype("float16")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Undefined:
     """The rule of an operand in which a row has no derivative; ``why`` is for the error message."""
 
     why: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Row:
     """All there is to know about one elementwise operation.
 

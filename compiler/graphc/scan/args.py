@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Apply, Variable
@@ -12,12 +12,13 @@ from graphc.graph.replace import rebuild
 from graphc.graph.traversal import variable_depends_on
 from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Output, RoleName, ScanSpec, Sequence, State, Untraced
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Entry:
     """A role with its variables; each kind uses those it has.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_size
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Given: TypeAlias = "TensorLike | Mapping[str, Any] | Sequence[TensorLike | Mapping[str, Any] | None] | None"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SequenceArgument:
     """A sequence and the taps, in the user's order."""
 
@@ -31,7 +31,7 @@ class SequenceArgument:
     taps: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OutputArgument:
     """What is known of an output beforehand: None as `initial` for one that no iteration reads."""
 

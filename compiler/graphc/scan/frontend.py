@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
@@ -26,6 +25,7 @@ from graphc.scan.builder import LoopBuilder
 from graphc.scan.callee import Callee
 from graphc.scan.returned import Returned, parse
 from graphc.scan.states import UntracedPart
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply
@@ -129,7 +129,7 @@ def scan(
     return loop.result(loop.outputs, return_list=return_list, return_updates=return_updates)
 
 
-@dataclass
+@record()
 class BuiltLoop:
     """A loop and its results.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +24,7 @@ from graphc.scan.mappings import connection_pattern
 from graphc.scan.perform import run
 from graphc.scan.spec import Invariant, ScanSpec
 from graphc.transforms.op_from_graph import expand
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ LITERAL_SIZE = 16
 Terms = list[Variable | None]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Rules:
     """What is built of a loop: other loops. Arguments are the loop and those of the method of `Op`."""
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,14 @@ from graphc.graph.basic import Variable
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.scan.condition import until
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.callee import Callee
 
 
-@dataclass
+@record()
 class Returned:
     """The parts of a returned value."""
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from graphc.names import unique_name
+from graphc_runtime.record import record
 
 RoleName = Literal[
     "sequence", "sit-sot", "mit-sot", "mit-mot", "nit-sot", "untraced", "non-sequence", "condition"
@@ -28,7 +29,7 @@ class Role:
             """Theano's name of the role."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Sequence(Role):
     """An array read row by row. Iteration `t` reads row `t + tap` for each of the taps, which are >= 0."""
 
@@ -42,7 +43,7 @@ class Sequence(Role):
     role: ClassVar[RoleName] = "sequence"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class State(Role):
     """Rows that depend on earlier rows.
 
@@ -82,7 +83,7 @@ class State(Role):
         return "sit-sot" if self.taps == (-1,) else "mit-sot"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Output(Role):
     """A result of each iteration that no iteration reads."""
 
@@ -90,7 +91,7 @@ class Output(Role):
     role: ClassVar[RoleName] = "nit-sot"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Untraced(Role):
     """A value handed from iteration to iteration of which only the last is kept, of any type."""
 
@@ -98,7 +99,7 @@ class Untraced(Role):
     role: ClassVar[RoleName] = "untraced"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Invariant(Role):
     """A value that is the same in all iterations."""
 
@@ -106,7 +107,7 @@ class Invariant(Role):
     role: ClassVar[RoleName] = "non-sequence"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ScanSpec:
     """All roles of a scan. Names are unique among states and outputs, and among everything that is read.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from graphc.graph.replace import rebuild
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType
 from graphc.public import pt
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_CONVERSIONS = 4
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class StatePart:
     """A state.
 
@@ -59,7 +59,7 @@ class StatePart:
         return {old[tap]: new for tap, new in self.inner.items()}
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class UntracedPart:
     """A state of which only the last value is kept.
 

@@ -82,7 +82,7 @@ _ELSEWHERE = {
 }
 
 
-def _found(name: str) -> Any:
+def _found(name: str) -> object:
     if name == "nnet":  # as Theano called it
         name = "nn"
     if name in _NAMESPACES or name in _MODULES:

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphc_runtime.container import Container, Writer
 from graphc_runtime.cuda.schedule import Schedule
 from graphc_runtime.cuda.schedule_json import from_json, to_json
 from graphc_runtime.errors import ArtifactError
+from graphc_runtime.record import record
 
 VERSION = 1
 TRIPLE = "nvptx64-nvidia-cuda"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DeviceCode:
     """What a device executable is made of.
 

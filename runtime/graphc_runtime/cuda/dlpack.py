@@ -7,10 +7,11 @@ The layout is that of dlpack.h (https://github.com/dmlc/dlpack): a `DLManagedTen
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+
+from graphc_runtime.record import record
 
 # Kinds of devices.
 CUDA, MANAGED = 2, 13
@@ -30,7 +31,7 @@ class HasDlpack(Protocol):
         """Kind and number of its device."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Tensor:
     """Where an array of a CUDA device is; strides are in elements, empty for row-major order."""
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,12 +13,13 @@ from graphc_runtime.cuda.driver import Driver
 from graphc_runtime.kernel import Shape
 from graphc_runtime.manifest import ArraySpec
 from graphc_runtime.marshal import fits
+from graphc_runtime.record import record
 
 # Streams of other libraries that wait for ours by themselves: the default ones.
 _ORDERED = (None, 0, 1, 2)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Target:
     """An array for a result.
 

@@ -11,8 +11,10 @@ steps of two streams are ordered by `Record` and `Wait`. `graphc_runtime.cuda.ex
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar
+
+from graphc_runtime.record import record
 
 # Launch limit of all devices.
 MAX_THREADS = 1024
@@ -58,7 +60,7 @@ OPERATIONS: dict[str, Callable[..., int]] = {
 }
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Step:
     """Something to do.
 
@@ -75,7 +77,7 @@ class Step:
     stream: int = field(default=0, kw_only=True)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Constant(Step):
     """A number."""
 
@@ -84,7 +86,7 @@ class Constant(Step):
     value: int | float | bool
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Dim(Step):
     """The size of an array along an axis."""
 
@@ -94,7 +96,7 @@ class Dim(Step):
     axis: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Compute(Step):
     """Arithmetic of `OPERATIONS`."""
 
@@ -104,7 +106,7 @@ class Compute(Step):
     operands: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Allocate(Step):
     """A contiguous array of the device, in stream order; its content is undefined."""
 
@@ -114,7 +116,7 @@ class Allocate(Step):
     sizes: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Free(Step):
     """Gives the memory of an allocated array back, in stream order, after its last use."""
 
@@ -122,7 +124,7 @@ class Free(Step):
     array: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class View(Step):
     """An array in the memory of another one, with the same dtype or that of `dtype`.
 
@@ -141,7 +143,7 @@ class View(Step):
     dtype: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Launch(Step):
     """Runs a kernel; nothing happens where the grid has no blocks.
 
@@ -166,7 +168,7 @@ class Launch(Step):
     cooperative: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Copy(Step):
     """Copies an array of the device to another one of equal dtype and shape, both contiguous."""
 
@@ -175,7 +177,7 @@ class Copy(Step):
     target: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Upload(Step):
     """Copies an array of the host to a new one of the device, to be freed by `Free`."""
 
@@ -184,7 +186,7 @@ class Upload(Step):
     source: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Download(Step):
     """Copies an array of the device to a new one of the host; waits for the stream."""
 
@@ -193,7 +195,7 @@ class Download(Step):
     source: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class HostCall(Step):
     """Calls a function of the host: a CPU executable, or an operation that is Python.
 
@@ -211,7 +213,7 @@ class HostCall(Step):
     first_site: int = 0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Read(Step):
     """An element of an array as number; waits for the stream if the array is on the device."""
 
@@ -221,7 +223,7 @@ class Read(Step):
     indices: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Check(Step):
     """Fails with the manifest's site `status - 1` unless a condition holds.
 
@@ -236,7 +238,7 @@ class Check(Step):
     expected: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Record(Step):
     """Makes an event of all that the stream has been asked for."""
 
@@ -244,7 +246,7 @@ class Record(Step):
     event: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Wait(Step):
     """What the stream is asked for from now on waits for an event."""
 
@@ -252,7 +254,7 @@ class Wait(Step):
     event: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Block:
     """Steps within a step: registers that it is given, and registers of what it gives."""
 
@@ -261,7 +263,7 @@ class Block:
     yields: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class If(Step):
     """Runs one of two blocks; its yields become the results."""
 
@@ -272,7 +274,7 @@ class If(Step):
     results: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Loop(Step):
     """Runs a block for each index from `lower` up to, without, `upper`.
 
@@ -288,7 +290,7 @@ class Loop(Step):
     results: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class While(Step):
     """Runs `before`, which yields a condition and values; while it holds, `after` on these, then again."""
 
@@ -305,7 +307,7 @@ STEPS: tuple[type[Step], ...] = (
 )
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Program:
     """Steps with their registers.
 
@@ -322,7 +324,7 @@ class Program:
     results: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Schedule:
     """The programs of a function.
 

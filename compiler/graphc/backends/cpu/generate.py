@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from graphc.backends.cpu.build import build_artifact
 from graphc.backends.cpu.entries.tiers import ITEM_SIZE
@@ -25,9 +25,10 @@ from graphc.native.parts import Definitions, Part, PartStore, Piece
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.manifest import Signature
+from graphc_runtime.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Wrapped:
     """A kernel as LLVM IR.
 

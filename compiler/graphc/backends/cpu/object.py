@@ -9,7 +9,7 @@ import platform
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 
 from graphc.backends.cpu import llvm
@@ -18,6 +18,7 @@ from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
 from graphc.native.parts import Part, PartStore, Piece
 from graphc_runtime import elf, steps
+from graphc_runtime.record import record
 from graphc_runtime.threads import usable_cores
 from graphc_runtime.worker import checkpoint
 
@@ -34,7 +35,7 @@ LARGE_LEVEL = 1
 VECTORISED_SIZE = 600_000
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Machine:
     """What code is made for."""
 
@@ -59,7 +60,7 @@ def this_machine() -> Machine:
     return Machine(("aarch64" if arm else "x86_64") + "-unknown-linux-gnu", cpu, features)
 
 
-@dataclass
+@record()
 class _Work:
     """A module to make, and how.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from graphc.backends.cpu.target import CpuTarget
 from graphc.backends.cuda.lower import Lowered, lower
@@ -11,9 +11,10 @@ from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.manifest import Site
+from graphc_runtime.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DeviceProgram:
     """What a module is for a device.
 

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.ir.types import dtype_of
 from graphc.ir.walk import functions
 from graphc.passes.gpu._outlining import WORK
 from graphc_dialects._mlir import ir
 from graphc_runtime.manifest import ArraySpec, Signature
+from graphc_runtime.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class HostFunction:
     """What a schedule calls.
 

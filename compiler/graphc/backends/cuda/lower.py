@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.backends.contexts import pooled_context
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cuda import pipeline
@@ -21,13 +19,14 @@ from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.cuda.schedule import Schedule
 from graphc_runtime.manifest import Site
+from graphc_runtime.record import record
 
 _COMPLEX = frozenset(
     f"complex.{name}" for name in "add sub mul div neg re im create constant eq neq bitcast".split()
 )
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Lowered:
     """A module as kernels and a schedule.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from graphc.backends.target import CompileLog, PassView
@@ -16,6 +16,7 @@ from graphc.function.explorer.located import Located
 from graphc.graph.basic import Apply
 from graphc.graph.svg import draw
 from graphc.graph.svg_sources import picture_of_graph, picture_of_module
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.function.types import Function
@@ -27,7 +28,7 @@ MOST_BOXES = 250
 AROUND = 12
 
 
-@dataclass
+@record()
 class View:
     """One thing to look at.
 
@@ -55,7 +56,7 @@ class View:
     stage: str = ""
 
 
-@dataclass
+@record()
 class Node:
     """An application, as the page describes it."""
 
@@ -66,7 +67,7 @@ class Node:
     part: str = ""
 
 
-@dataclass
+@record()
 class Exploration:
     """All that a page shows."""
 

@@ -8,14 +8,15 @@ The text is what printers of MLIR and LLVM wrote of modules whose locations are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphc.emit import NODES_FILE
+from graphc_runtime.record import record
 
 _LOC = " loc("
 
 
-@dataclass
+@record()
 class Located:
     """Text, and the nodes of each line.
 

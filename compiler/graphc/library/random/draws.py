@@ -11,9 +11,9 @@ for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from graphc.native.ir_writer import Writer
+from graphc_runtime.record import record
 
 TYPES = {"d": "double", "f": "float", "q": "i64", "l": "i32", "h": "i16", "b": "i8"}
 # How the calling convention passes numbers that are narrower than a register.
@@ -52,7 +52,7 @@ class DrawWriter(Writer):
 Body = Callable[..., str]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Draw:
     """How one number is drawn.
 

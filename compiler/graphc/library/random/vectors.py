@@ -9,11 +9,10 @@ vectors are not those of the draw before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.native.builtins import at, call, inlined, invoke, view
 from graphc.native.translate import Translator
 from graphc.native.types import BOOL, BYTE, F64, I64, Routine, Value
+from graphc_runtime.record import record
 
 _TYPES = {"d": F64, "q": I64}
 
@@ -117,7 +116,7 @@ def permutation(bitgen, k, scratch, cache, first, out):
         out[other] = x
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class VectorDraw:
     """One draw of a distribution over, or by, vectors.
 

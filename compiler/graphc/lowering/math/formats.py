@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from fractions import Fraction
 
+from graphc_runtime.record import record
 
-@dataclass(frozen=True)
+
+@record(frozen=True)
 class Format:
     """An IEEE 754 binary interchange format.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.diagnostics import fail
@@ -12,13 +11,14 @@ from graphc.lowering.math import Builder, expansions
 from graphc.lowering.math.formats import F32, F64
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _CALLABLE = frozenset(
     f"math.{name}" for name in "exp exp2 log log2 log10 tanh sinh cosh asin acos atan erf".split()
 )
 
 
-@dataclass
+@record()
 class ExpandMath(Pass):
     """Replaces elementary functions on f16, f32 and f64 values by branch-free arithmetic.
 

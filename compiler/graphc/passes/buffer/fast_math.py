@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk, walk_for
 from graphc.lowering.loops import SUM_FLAGS
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Flags of each level; each allows what the one before does. None has nnan or ninf: values that these leave
 # undefined could become positions in arrays.
@@ -22,7 +21,7 @@ LEVELS = {
 _ARITHMETIC = frozenset(f"arith.{name}f" for name in ("add", "sub", "mul", "div", "neg"))
 
 
-@dataclass
+@record()
 class FastMath(Pass):
     """Sets the fast-math flags of arithmetic on floating-point numbers.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.walk import walk
@@ -12,6 +11,7 @@ from graphc.lowering.contractions import IS_PRODUCT
 from graphc.lowering.matmul import Product
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # What may stand between the fill of a result and its product: operations that read no elements (the body of
 # the fill itself among them).
@@ -28,7 +28,7 @@ _TRANSPARENT = (
 )
 
 
-@dataclass
+@record()
 class MatmulToBlas(Pass):
     """Replaces matrix products on buffers by calls.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.diagnostics import fail
@@ -15,6 +14,7 @@ from graphc.lowering.polls import FEW
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _LOOPS = ("scf.for", "scf.while", "scf.parallel", "scf.forall")
 # Operations whose time depends on sizes, or is not known.
@@ -22,7 +22,7 @@ _LONG = (*_LOOPS, "func.call", "llvm.call", "memref.copy", "linalg.generic", "li
 _READS = ("memref.load", "memref.dim", "vector.load", "vector.transfer_read")
 
 
-@dataclass
+@record()
 class PollInterrupts(Pass):
     """Decides which loops notice Ctrl-C, and how often they look.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from graphc.ir import build
@@ -11,6 +11,7 @@ from graphc.ir.walk import walk
 from graphc.passes.gpu._loops import is_poll
 from graphc.passes.gpu._nest import Nest
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _VIEWS = ("memref.cast", "memref.subview")
 _HARMLESS = frozenset(
@@ -20,7 +21,7 @@ _HARMLESS = frozenset(
 Place = tuple[ir.Value, int]
 
 
-@dataclass
+@record()
 class Segment:
     """Nests that a thread does one after the other for an element.
 
@@ -33,7 +34,7 @@ class Segment:
     fill: Nest | None = None
 
 
-@dataclass
+@record()
 class BatchLoop:
     """A loop that blocks of threads can run for their own rows of a batch.
 

@@ -8,7 +8,6 @@ lie, with their strides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,11 +16,12 @@ from graphc.ir.helpers import callee_of, declared
 from graphc.ir.walk import functions, walk
 from graphc.library.helpers import KernelCall
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _KINDS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LibraryCall:
     """A call.
 

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from graphc.ir import build
 from graphc.ir.walk import walk
 from graphc.lowering.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class Operand:
     """A buffer and, for each of its dimensions, the dimension of the nest that indexes it (None: index 0)."""
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.lowering.partial_reductions import constant
 from graphc.passes.gpu._nest import Nest, load, store
 from graphc.passes.gpu._reduce import on_condition
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _PRODUCTS = (
     ["arith.mulf", "arith.addf"],
@@ -18,7 +17,7 @@ _PRODUCTS = (
 )
 
 
-@dataclass
+@record()
 class Product:
     """A product, and which dimensions of its nest are what."""
 

@@ -8,7 +8,6 @@ where it is read, values of a whole row stay in registers, and only what is read
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from graphc.ir import build
 from graphc.lowering.carried import carry, loop
@@ -18,6 +17,7 @@ from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._reduce import BlockReduction, on_first_thread
 from graphc.passes.gpu._shuffle import WARP
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Threads of a block, and elements that each has of a long row before there are more threads.
 _MOST_THREADS, _EACH = 512, 8
@@ -27,7 +27,7 @@ _BLOCKS = 1 << 20
 Element = Callable[[Sequence[ir.Value]], ir.Value]
 
 
-@dataclass
+@record()
 class RowNest:
     """A nest that does something to each row.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from graphc.ir import build
 from graphc.lowering.carried import loop
@@ -14,6 +13,7 @@ from graphc.passes.gpu._memory import root_of
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._rows import product, split
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _VIEWS = frozenset(
     f"memref.{name}" for name in "cast collapse_shape dim expand_shape reinterpret_cast subview".split()
@@ -21,7 +21,7 @@ _VIEWS = frozenset(
 _BLOCKS = 1 << 16
 
 
-@dataclass
+@record()
 class Scan:
     """A loop that a thread can run for its own elements.
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.walk import functions, walk
 from graphc.passes.gpu._batch import as_batch_loop
 from graphc.passes.gpu._batch_kernel import BatchKernel
@@ -12,9 +10,10 @@ from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._simple import NESTS, as_generic
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class GpuBatch(Pass):
     """Makes one kernel of a loop whose body has reductions, such as the products of a recurrent network.
 

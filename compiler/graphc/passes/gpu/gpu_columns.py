@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, loop
@@ -15,13 +13,14 @@ from graphc.passes.gpu._reduce import on_condition
 from graphc.passes.gpu._shuffle import WARP
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Rows that a thread adds up before there are more blocks, and the most blocks of a column.
 _EACH, _PARTS = 32, 64
 _COLUMNS, _BATCH = 1 << 20, 65535
 
 
-@dataclass
+@record()
 class GpuColumns(Pass):
     """Makes kernels of reductions over rows, such as sums of columns: neighbouring threads have neighbours.
 

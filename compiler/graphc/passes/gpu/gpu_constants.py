@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from graphc.ir import build
@@ -16,9 +14,10 @@ from graphc.lowering.scan_buffers import allocate
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class GpuConstants(Pass):
     """Makes an array, and a kernel of one thread that writes its elements, of each `memref.get_global`.
 

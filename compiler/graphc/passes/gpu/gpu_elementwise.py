@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, loop
@@ -14,11 +12,12 @@ from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._simple import NESTS, as_generic
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _ROWS, _COLUMNS = 65535, 1 << 20
 
 
-@dataclass
+@record()
 class GpuElementwise(Pass):
     """Makes a kernel of each `linalg.generic`, `linalg.fill` and `memref.copy`.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from graphc.ir import build
 from graphc.lowering.carried import carry, loop
@@ -16,13 +15,14 @@ from graphc.passes.gpu._reduce import on_first_thread
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _BELOW, _LATEST = 6, (1 << 63) - 1
 _PARTS, _BLOCKS = 1024, 1 << 20
 Pair = list[ir.Value]
 
 
-@dataclass
+@record()
 class GpuExtreme(Pass):
     """Makes two kernels of each call that finds the first largest, or smallest, element of rows.
 

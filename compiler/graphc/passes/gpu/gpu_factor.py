@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from graphc.library.linalg.solve import GENERAL
 from graphc.passes.gpu._calls import LibraryCall, calls_of
@@ -13,9 +12,10 @@ from graphc.passes.gpu._matrices import SMALL, MatrixKernels, Work
 from graphc.passes.gpu._triangular import Cholesky, Triangular
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class GpuFactor(Pass):
     """Makes kernels of calls for factors, systems, inverses and determinants of float32 and float64.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
@@ -12,6 +11,7 @@ from graphc.ir.walk import walk
 from graphc.passes.gpu._functions import call, declare
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Operations, and the scalar kernels that compute them for float64.
 _KERNELS = {
@@ -21,7 +21,7 @@ _KERNELS = {
 }
 
 
-@dataclass
+@record()
 class GpuFunctions(Pass):
     """Replaces functions in kernels by calls of scalar kernels, which need no library on the device.
 

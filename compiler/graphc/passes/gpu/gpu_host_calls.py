@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import functions, walk
@@ -13,9 +11,10 @@ from graphc.lowering.scan_buffers import allocate, copy
 from graphc.passes.buffer._geometry import is_proven_contiguous
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class GpuHostCalls(Pass):
     """Copies parts of arrays, and transposes, before a function of the host is called with them.
 

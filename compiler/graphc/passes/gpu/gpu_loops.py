@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.ir.helpers import declared
 from graphc.ir.walk import walk
@@ -16,6 +14,7 @@ from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._read_back import place_for, read, write
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _ALLOWED = ("arith.", "math.", "complex.", "scf.for", "scf.if", "scf.while", "scf.yield", "scf.condition")
 _ACCESSES = frozenset(
@@ -25,7 +24,7 @@ _ACCESSES = frozenset(
 _BLOCKS = 1 << 16
 
 
-@dataclass
+@record()
 class GpuLoops(Pass):
     """Makes a kernel of a loop of the host that contains loads, arithmetic and stores, and no nests.
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, loop
@@ -14,13 +12,14 @@ from graphc.passes.gpu._nest import Nest, Operand, load
 from graphc.passes.gpu._product import Product, add_to_result, as_product, zero
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _BLOCKS = 65535
 # Rows and columns of the result that a thread has.
 _EACH = 4
 
 
-@dataclass
+@record()
 class GpuMatmul(Pass):
     """Makes a tiled kernel of each matrix product, batched or not.
 

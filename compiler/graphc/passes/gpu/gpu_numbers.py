@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.walk import functions, walk
 from graphc.passes.gpu._host_arithmetic import is_arithmetic, is_of_host
 from graphc.passes.gpu._kernel import Kernel
@@ -12,12 +10,13 @@ from graphc.passes.gpu._loops import is_poll, polls_of
 from graphc.passes.gpu._read_back import place_for, read, write
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # What lies between a load and its use, and writes no element.
 _HARMLESS = ("arith.", "math.", "complex.", "memref.load", "memref.dim", "memref.alloc", "memref.cast")
 
 
-@dataclass
+@record()
 class GpuNumbers(Pass):
     """Makes a kernel of one thread of numbers that the host needs, but has no arithmetic for.
 

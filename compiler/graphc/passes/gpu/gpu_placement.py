@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.walk import functions, inputs_of, symbol_of
 from graphc.passes.gpu._cut import second_side
@@ -13,12 +11,13 @@ from graphc.passes.gpu._outlining import HOST, outline
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
+from graphc_runtime.record import record
 
 # Arrays that need not be moved.
 _EVERYWHERE = (*CONSTANTS, "tensor.from_elements")
 
 
-@dataclass
+@record()
 class GpuPlacement(Pass):
     """Moves operations that have no kernel to functions of the host, `@graphc_host_0` and so on.
 

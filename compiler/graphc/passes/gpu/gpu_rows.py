@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from graphc.ir.walk import blocks_outside_loops, functions
@@ -15,13 +14,14 @@ from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows
 from graphc.passes.gpu._simple import NESTS, as_generic
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 Keys: TypeAlias = "set[tuple[SizeKey, ...]]"
 # Nests of a run: what they hand each other is computed again at each use.
 _MOST = 16
 
 
-@dataclass
+@record()
 class GpuRows(Pass):
     """Makes one kernel of a run of operations that each work on rows, if there is a reduction among them.
 

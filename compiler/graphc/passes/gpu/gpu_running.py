@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.passes.gpu._calls import calls_of
 from graphc.passes.gpu._lines import CALLS, lies_along_rows
 from graphc.passes.gpu._running_columns import ColumnKernels
 from graphc.passes.gpu._running_rows import RowKernels
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class GpuRunning(Pass):
     """Makes two kernels of each running sum, product or extreme and of each linear recurrence.
 

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.walk import functions, walk
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _ARITHMETIC = ("arith", "math", "complex")
 
 
-@dataclass
+@record()
 class GpuScalars(Pass):
     """Makes a kernel of one thread of each `memref.store` in host code, with the arithmetic before it.
 

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.walk import functions, walk
 from graphc.passes.gpu._loops import polls_of, replace_loops
 from graphc.passes.gpu._scan import ScanKernel, as_scan
 from graphc.passes.gpu._simple import NESTS, as_generic
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class GpuScan(Pass):
     """Makes one kernel of a loop, in which each thread runs all iterations for its own elements.
 

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.passes.gpu._calls import calls_of
 from graphc.passes.gpu._sorting import SortKernels
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class GpuSort(Pass):
     """Makes kernels of calls that sort rows, or that give the positions which do.
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import loop
@@ -15,6 +13,7 @@ from graphc.passes.gpu._reduce import on_condition
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _BLOCKS = 65535
 # Elements along each side of a square, and rows of a block of threads.
@@ -23,7 +22,7 @@ _TILE, _ROWS = 32, 8
 _MOST = 4
 
 
-@dataclass
+@record()
 class GpuTranspose(Pass):
     """Makes a kernel of elementwise nests some of whose inputs lie across the result.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
@@ -17,6 +16,7 @@ from graphc.passes.gpu._reduce import BlockReduction, on_first_thread
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # What one block does in less time than a launch takes.
 _SMALL = 16384
@@ -24,7 +24,7 @@ _SMALL = 16384
 _EACH = 8
 
 
-@dataclass
+@record()
 class GpuWhole(Pass):
     """Splits reductions of all elements of an array over the grid.
 

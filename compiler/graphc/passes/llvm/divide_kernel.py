@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc.ir.helpers import callee_of, declared
@@ -25,7 +25,7 @@ PIECE, EXPORTS = "graphc_piece", "graphc.exports"
 _INNER = ("#llvm.linkage<private>", "#llvm.linkage<internal>")
 
 
-@dataclass
+@record()
 class DivideKernel(Pass):
     """Moves nests of a large kernel to nested modules, `@graphc_piece_<n>`.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.build import cast
@@ -21,9 +20,10 @@ from graphc.ir.scan_view import (
 from graphc.ir.views import create_here, take_rows
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Part:
     """Rows of a trace in the order of time: without some at the front and the back, or only the last.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc.ir.known_rows import known_splat
@@ -13,6 +13,7 @@ from graphc.ir.traits.interfaces import Batch
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._stack import build
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 Dependences = dict[ir.Value, frozenset[str]]
 _KINDS = {
@@ -30,7 +31,7 @@ _KINDS = {
 OPERATION = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 
 
-@dataclass
+@record()
 class Term:
     """A value of the body, or its negative."""
 
@@ -38,7 +39,7 @@ class Term:
     negative: bool = False
 
 
-@dataclass
+@record()
 class Fold:
     """`acc = acc (+) term (+) term ...`.
 
@@ -53,7 +54,7 @@ class Fold:
     path: set[ir.Operation] = field(default_factory=set)
 
 
-@dataclass
+@record()
 class Linear:
     """`h = a * h + b`; `path` as for `Fold`."""
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc.ir.affine import Linear, key_of
@@ -14,11 +14,12 @@ from graphc.passes.loops._index_code import add, as_value, larger, smaller, subt
 from graphc.passes.loops._length import Length, head_of
 from graphc.passes.loops._move_up import move_up
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _DEPTH = 12
 
 
-@dataclass
+@record()
 class _Needs:
     """How many iterations consumers need: the largest of these.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,12 @@ from graphc.passes.loops._cost import row_elements, users_of
 from graphc.passes.loops._last_row import LastRowUses
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _VIEWS = frozenset({*MOVES_AXES, "graphc.neg", "tensor.cast"})
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Term:
     """One summand of an iteration.
 
@@ -131,7 +131,7 @@ def _is_zero(value: ir.Value) -> bool:
     return array is not None and not np.any(array)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Product:
     """A summand that is a matrix product of rows, or an outer product, seen through views.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir.affine import Evaluator, Linear, key_of
@@ -21,12 +20,13 @@ from graphc.ir.scan_view import (
 )
 from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.passes.loops._length import Length
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Row:
     """A row of a state, `-tap` iterations ago, or (tap 0) what this iteration adds to it or to an output."""
 

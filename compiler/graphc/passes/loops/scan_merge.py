@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.dims import DimKeys
@@ -13,12 +12,13 @@ from graphc.ir.walk import functions, walk
 from graphc.passes.loops._fuse import Fusion, resolve_sizes
 from graphc.passes.loops._length import Length
 from graphc.passes.manager.base import Pass
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
+@record()
 class ScanMerge(Pass):
     """Makes one loop of two scans of a block that run the same number of steps in the same direction.
 

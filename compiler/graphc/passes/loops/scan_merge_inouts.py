@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.scan_view import ScanView, name_of, scans, tap_of, writes_of
@@ -18,9 +17,10 @@ from graphc.passes.loops._parts import (
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class ScanMergeInouts(Pass):
     """Merges states, outputs, reads and operations of a body that are equal in every iteration.
 

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.loops._after import After
 from graphc.passes.loops._sums import Accumulator, products
 from graphc.passes.manager.base import Pass
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
+@record()
 class ScanPushOutDot1(Pass):
     """Turns the sums of products that gradients accumulate into one matrix product.
 

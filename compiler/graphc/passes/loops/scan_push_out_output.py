@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir.scan_view import ScanView, is_state, name_of, retention, scans
@@ -13,12 +12,13 @@ from graphc.passes.loops._cost import is_expensive, row_elements, users_of
 from graphc.passes.loops._sources import is_sequence_row
 from graphc.passes.loops._sums import Accumulator, products
 from graphc.passes.manager.base import Pass
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
+@record()
 class ScanPushOutOutput(Pass):
     """Moves work that no iteration waits for after the loop, where it is done once, on stacks of rows.
 
@@ -96,7 +96,7 @@ def _factors(products: list[Any]) -> list[Any]:
     return [x for product in products for x in product.operands]
 
 
-@dataclass
+@record()
 class _Move:
     """A plan for one output."""
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.kinds import PRODUCTS
@@ -20,9 +19,10 @@ from graphc.passes.loops._stack import read_row
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class ScanPushOutSeq(Pass):
     """Computes what depends on sequences and non-sequences only before the loop, for all iterations at once.
 

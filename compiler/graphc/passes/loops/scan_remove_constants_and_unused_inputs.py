@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.scan_view import ScanView, scans
@@ -13,12 +12,13 @@ from graphc.passes.loops._liveness import Liveness
 from graphc.passes.loops._uniform import UniformScan, replace_uniform_reads
 from graphc.passes.loops._window import shrink
 from graphc.passes.manager.base import Pass
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
+@record()
 class ScanRemoveConstantsAndUnusedInputs(Pass):
     """Drops states, outputs and reads nobody needs; replaces those that never change by their value.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.diagnostics import fail
@@ -12,12 +11,13 @@ from graphc.passes.loops._retention import Retention, use_initial_rows
 from graphc.passes.loops._shorten import shorten
 from graphc.passes.loops._views import flatten
 from graphc.passes.manager.base import Pass
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
+@record()
 class ScanSaveMem(Pass):
     """Keeps of each state and output of a scan only the rows that somebody reads.
 

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.loops._recurrences import Recognition
 from graphc.passes.loops._stack import drop_if_empty
 from graphc.passes.manager.base import Pass
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
+@record()
 class ScanToAssociative(Pass):
     """Replaces states that are running sums (products, extremes) or linear recurrences by one operation each.
 

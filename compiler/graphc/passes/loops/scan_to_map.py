@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, is_padded, mark_reread, retention, scans
 from graphc.ir.traits.interfaces import CannotBatch
@@ -24,9 +22,10 @@ from graphc.passes.loops._stack import (
 )
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class ScanToMap(Pass):
     """Computes the outputs of a scan that depend on no state for all iterations at once.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import erase_unused, tensor_type
@@ -21,13 +20,14 @@ from graphc.passes.loops._recognise import (
 from graphc.passes.loops._stack import Trial, batcher_of, drop_if_empty, is_streamed, state_dependences
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.passes.loops._batch import Batcher
     from graphc.passes.loops._recognise import Fold
 
 
-@dataclass
+@record()
 class ScanToReduce(Pass):
     """Replaces a state that only accumulates, and of which only the last row is used, by a reduction.
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.affine import key_of
 from graphc.ir.diagnostics import fail
 from graphc.ir.scan_view import ScanView, scans
@@ -12,9 +10,10 @@ from graphc.ir.walk import walk
 from graphc.passes.loops._iterations import unroll
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 
-@dataclass
+@record()
 class ScanUnroll(Pass):
     """Replaces a scan whose number of steps is a small constant by its iterations, one after the other.
 

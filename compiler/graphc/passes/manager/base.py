@@ -7,11 +7,12 @@ import difflib
 import importlib
 import inspect
 import typing
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from graphc.ir.modules import modules_below
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -21,7 +22,7 @@ STAGES: tuple[Stage, ...] = ("graph", "tensor", "buffer", "llvm")
 _PREFIX = "graphc-"
 
 
-@dataclass
+@record()
 class Pass:
     """Base of all passes.
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from graphc.passes.manager.legality import check
 from graphc.passes.manager.parse import Entry, normalise
 from graphc_dialects._mlir import ir, passmanager
 from graphc_runtime import steps
+from graphc_runtime.record import record
 from graphc_runtime.worker import checkpoint
 
 
@@ -29,7 +30,7 @@ class Instrument(Protocol):
         """Called after a pass that failed."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PassRun:
     """One step of a pipeline: a pass of ours, or a run of upstream passes."""
 
@@ -38,7 +39,7 @@ class PassRun:
     statistics: dict[str, int]
 
 
-@dataclass
+@record()
 class PipelineReport:
     """What a pipeline did."""
 

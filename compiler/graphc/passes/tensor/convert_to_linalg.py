@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.diagnostics import fail
@@ -14,12 +13,13 @@ from graphc.lowering.converter import FunctionConverter
 from graphc.lowering.donation import Donations
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     pass
 
 
-@dataclass
+@record()
 class ConvertToLinalg(Pass):
     """Turns every cluster of fused operations into one `linalg.generic`; the rest becomes tensor and scf.
 

@@ -19,7 +19,7 @@ needed are read from its traces.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from graphc.gradient.accumulate import Cotangents
@@ -36,12 +36,13 @@ from graphc.scan.gradient.sparse import Pieces
 from graphc.scan.gradient.values import add_values
 from graphc.scan.mappings import inner_sources
 from graphc.scan.spec import State
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.type import Type
 
 
-@dataclass
+@record()
 class Adjoints:
     """Cotangents of a run's inputs.
 
@@ -60,7 +61,7 @@ class Adjoints:
     undefined_inputs: dict[str, Variable] = field(default_factory=dict)
 
 
-@dataclass
+@record()
 class _Carried:
     """The rows of a state in the reverse loop: variables for its taps, and the first value of its window."""
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Constant, Variable
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.truncate import truncated
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.scan.op import Scan
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Key = tuple[str, int]
 
 
-@dataclass
+@record()
 class Run:
     """Iterations of a loop, as a loop without a stop condition has them.
 

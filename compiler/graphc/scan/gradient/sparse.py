@@ -9,7 +9,6 @@ becomes the initial value of the reverse loop's state.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from graphc.ops.reshape import BroadcastTo
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import IncSubtensor
 from graphc.public import pt
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 40
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Rows:
     """A term: ``value`` for rows ``start`` to ``stop`` (counted from the end) of an array, zero elsewhere."""
 
@@ -39,7 +39,7 @@ class Rows:
     value: Variable
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Block:
     """A term: ``value`` for a known number of rows, the first of which is row ``first`` (negative: from the
     end), zero elsewhere.
@@ -50,7 +50,7 @@ class Block:
     value: Variable
 
 
-@dataclass
+@record()
 class Pieces:
     """The cotangent of a state's trace, by what the reverse loop does with it.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from graphc.graph.tensor.convert import constant
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,7 @@ def parse_padding(padding: str | int | Sequence[int | Sequence[int]], ndim: int,
     return result
 
 
-@dataclass
+@record()
 class Window:
     """A window along one axis.
 

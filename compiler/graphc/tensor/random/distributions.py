@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphc.tensor.random.expressions import Constraint
+from graphc_runtime.record import record
 
 # What the operation of the dialect has room for.
 MOST_PARAMETERS = 3
@@ -19,7 +19,7 @@ _MOST = float(np.iinfo(np.int64).max)
 _LARGEST_MEAN = _MOST - 10 * np.sqrt(_MOST)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Parameter:
     """A parameter.
 
@@ -34,7 +34,7 @@ class Parameter:
     core: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Distribution:
     """A distribution.
 

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.buffer.memory._plan import Planner
 from graphc.passes.buffer.memory._record import attach, record_function
 from graphc.passes.manager.base import Pass
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
+@record()
 class PlanMemory(Pass):
     """Replaces the allocations of a function by parts of one block of memory, its workspace.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir.helpers import callee_of
@@ -12,6 +11,7 @@ from graphc.passes.buffer.parallel._captured import Captured
 from graphc.passes.buffer.parallel._independence import is_view
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -32,7 +32,7 @@ _ALLOCATIONS = ("memref.alloc", "memref.alloca")
 _PLACES = ("graphc_buffer", "graphc_planned_buffer")
 
 
-@dataclass
+@record()
 class OutlineLoops(Pass):
     """Moves the loop nests of a long function to functions `@graphc_part_<n>(captured...)`.
 

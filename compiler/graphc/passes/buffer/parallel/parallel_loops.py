@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
 from graphc.ir.walk import functions, walk
@@ -15,13 +13,14 @@ from graphc.passes.buffer.parallel._independence import is_independent
 from graphc.passes.buffer.parallel._loop_cost import unit_cost
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # A range of a loop without inner loops begins at a multiple of this many iterations, so that the vectorised
 # part of each range, and hence each result, is the same however the work is split.
 _ALIGNMENT = 1024
 
 
-@dataclass
+@record()
 class ParallelLoops(Pass):
     """Outlines independent `scf.for` loops of a function's block, so that several cores can share them.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc.ir.kinds import (
@@ -19,11 +19,12 @@ from graphc.passes.graph.fusion._clusters import UnitGraph
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
+from graphc_runtime.record import record
 
 Shape = tuple[int | None, ...]
 
 
-@dataclass
+@record()
 class _Cluster:
     """What a unit of fused operations iterates over, reads from others, and writes."""
 
@@ -33,7 +34,7 @@ class _Cluster:
     writes: set[int] = field(default_factory=set)
 
 
-@dataclass
+@record()
 class Fusion(Pass):
     """Marks the elementwise operations and reductions that will be computed in one loop nest.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import Rewriter
@@ -12,6 +11,7 @@ from graphc.ir.walk import functions, walk
 from graphc.passes.graph.joins._rules import JoinRules
 from graphc.passes.graph.joins._write_joins import JoinWriter
 from graphc.passes.manager.base import Pass
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _JOINS = frozenset({*JOINS, *UPDATES_PART})
 
 
-@dataclass
+@record()
 class JoinBufferElimination(Pass):
     """Allocates the result of a `join` once and lets every operand be computed in its slice of it.
 

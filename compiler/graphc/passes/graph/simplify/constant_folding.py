@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +13,13 @@ from graphc.ir.traits.interfaces import SIZES
 from graphc.ir.views import TAKES_ROW
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
+@record()
 class ConstantFolding(Pass):
     """Replaces graphc operations on literals by their value.
 
