@@ -14,7 +14,7 @@ import os
 import pytest
 from campaign import Campaign, first_seed
 
-COUNT, BATCH = int(os.environ.get("FUZZ_GRAPHS", "120")), 20
+COUNT, BATCH = int(os.environ.get("FUZZ_GRAPHS", "80")), 20
 FIRST = first_seed() if os.environ.get("FUZZ_SEEDS") == "commit" else 953230758000
 
 
@@ -33,7 +33,7 @@ def test_random_programs(batch):
 def test_other_ways_into_compiled_functions(tier):
     """What machines with another Python layout use."""
     campaign = Campaign(tier=tier)
-    for seed in range(FIRST, FIRST + 8):
+    for seed in range(FIRST, FIRST + 5):
         program = campaign.worker.ask("grow", seed)
         answer = campaign.evaluate(program, ["fast_run", "donated", "out"])
         assert not answer.findings, f"seed {seed}\n{answer.findings}\n{program}"

@@ -79,7 +79,7 @@ def check_all(graphs: Sequence[JoinGraph], variants: list[str]) -> None:
 
 # These are compiled with the pass, some without it too; those below are interpreted.
 @pytest.mark.fuzz
-@pytest.mark.parametrize("first", some(range(0, 60, 6), 6))
+@pytest.mark.parametrize("first", some(range(0, 60, 6), 3))
 def test_seeded_graphs(first):
     others = ["off"] * (first < 24) + ["fast_compile"] * (first < 12)
     graphs = [build(Choices.seeded(seed), depth=3) for seed in range(first, first + 6)]
@@ -104,7 +104,7 @@ def test_sizes_that_only_types_do_not_know():
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("first", some(range(100, 540, 20), 6))
+@pytest.mark.parametrize("first", some(range(100, 540, 20), 3))
 def test_seeded_meaning(first):
     for seed in range(first, first + 20):
         check_meaning(build(Choices.seeded(seed)), "1" if seed % 2 else "2", before=seed % 5 == 0)

@@ -9,6 +9,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from fuzzing import some
 
 import graphc
 import graphc.tensor as pt
@@ -386,7 +387,8 @@ def _random_values(rng, leaves):
     return values
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", some(range(60), 30))
 def test_donated_and_not_donated_agree(seed):
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     shape = (7, 7) if rng.random() < 0.5 else (None, None)

@@ -55,7 +55,7 @@ def test_a_hundred_functions_leave_little():
         gc.collect()
         assert alive == [0]
     with leak.mapped() as alive:
-        for number in range(-10, 30):
+        for number in range(-10, 20):
             leak.cycle(number)
         left = sum(leak.grown(30, warm_up=10) for _ in range(4)) / 4
         assert alive == [0]

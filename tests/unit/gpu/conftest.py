@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions are lowered for a device once: what is looked at afterwards is what the call runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from graphc.backends.cuda import code
+from graphc.backends.cuda.lower import Lowered, lower
+from graphc.backends.target import CompileLog
+
+_KNOWN: dict[tuple[str, str, str], tuple[Lowered, CompileLog]] = {}
+
+
+def _lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str = "") -> Lowered:
+    key = text, arch, fastmath
+    if key not in _KNOWN:
+        own = CompileLog(stages=[])
+        _KNOWN[key] = lower(text, arch, own, fastmath=fastmath), own
+    lowered, seen = _KNOWN[key]
+    if log is not None and log.stages is not None:
+        log.stages += seen.stages or []
+    return lowered
+
+
+@pytest.fixture(autouse=True, scope="module")
+def lowered_once() -> Iterator[None]:
+    """`Function.ir_stages` compiles again, which for kernels takes longer than the test."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(code, "lower", _lower)
+    yield
+    patch.undo()
