@@ -14,6 +14,7 @@ from typing import Any
 from graphc_runtime.record import record
 
 FASTMATH = ("off", "contract", "reassoc", "fast")
+PRECISIONS = ("float32", "tf32")
 CUDA_ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
 MODES = ("fast_run", "fast_compile", "interpret", "cuda", "reference", "debug", "tiered")
 
@@ -111,6 +112,12 @@ class Config:
         "sm_90",
         _one_of(*CUDA_ARCHITECTURES),
         "the oldest CUDA device that functions of mode `cuda` are compiled for: its compute capability",
+    )
+    matmul_precision: str = _setting(
+        "float32",
+        _one_of(*PRECISIONS),
+        "what factors of float32 matrix products have on CUDA devices: all digits, or the 10 bits that "
+        "tensor cores multiply",
     )
     compile_progress: str = _setting(
         "auto",

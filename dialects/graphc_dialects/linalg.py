@@ -7,7 +7,10 @@ from graphc_dialects.shape import same_elements
 
 
 class MatmulOp(GraphcOp, name="matmul", traits=[ext.Pure]):
-    """Matrix product of the last two axes; leading axes, if any, are a batch and agree."""
+    """Matrix product of the last two axes; leading axes, if any, are a batch and agree.
+
+    Elements are of one type, or halves whose products are added up in float32.
+    """
 
     a: ext.Operand[Tensor]
     b: ext.Operand[Tensor]
@@ -20,7 +23,8 @@ class MatmulOp(GraphcOp, name="matmul", traits=[ext.Pure]):
         types = tensor_types(self)
         if types is None or not check_bool(self, "transpose_a") or not check_bool(self, "transpose_b"):
             return False
-        if not same_elements(self, types):
+        of_halves = [str(each.element_type) for each in types] == ["f16", "f16", "f32"]
+        if not of_halves and not same_elements(self, types):
             return False
         a, b = types[0].shape, types[1].shape
         if len(a) < 2 or len(a) != len(b):

@@ -13,6 +13,7 @@ from graphc.backends.cpu.generate import generate, wrap
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cuda.code import compile_for_device
 from graphc.backends.target import CompileLog, CompileOptions
+from graphc.config import config
 from graphc.emit import emit_module
 from graphc.function.compiled import Compiled
 from graphc.function.settings import resources
@@ -87,7 +88,7 @@ class Source:
         Raises:
             CompileError: something in it has no kernel.
         """
-        options = replace(self.options, arch=target.cpu)
+        options = replace(self.options, arch=target.cpu, matmul_precision=config.matmul_precision)
         made = compile_for_device(self.text, options, resources(), CompileLog(), sites)
         return Artifact(Manifest(self.signature, made.sites, target=target.to_dict()), made.code.to_bytes())
 

@@ -38,6 +38,7 @@ class CompileOptions:
         workspace_limit_mb: largest workspace that is kept for the next call, in MiB.
         poison_memory: fill memory with NaN before use, and look for writes next to workspaces.
         arch: the oldest device that code is for, such as "sm_90"; empty for targets that have no such choice.
+        matmul_precision: of products of float32, "float32" or "tf32"; empty where there is no such choice.
     """
 
     mode: str
@@ -48,6 +49,7 @@ class CompileOptions:
     workspace_limit_mb: int = 1024
     poison_memory: bool = False
     arch: str = ""
+    matmul_precision: str = ""
 
 
 @record(frozen=True)

@@ -37,6 +37,7 @@ def compile_options(
         workspace_limit_mb=config.workspace_limit_mb,
         poison_memory=config.poison_memory,
         arch=config.cuda_arch if mode == "cuda" else "",
+        matmul_precision=config.matmul_precision if mode == "cuda" else "",
     )
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.types import storage_name
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 
@@ -22,7 +21,10 @@ def contraction(
     dtype: np.dtype,
     flags: list[bool],
 ) -> ir.Value:
-    """`sum_k a * b` into `start`; `axes` gives the loop dimension of each operand dimension."""
+    """`sum_k a * b` into `start`; `axes` gives the loop dimension of each operand dimension.
+
+    Both sides may be halves where `dtype`, that of `start`, is float32.
+    """
     rank = ir.RankedTensorType(start.type).rank + 1
     maps = [
         ir.AffineMapAttr.get(ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(axis) for axis in operand]))
@@ -43,12 +45,15 @@ def contraction(
         },
         regions=1,
     )
-    element = ir.Type.parse(storage_name(dtype))
-    block = ir.Block.create_at_start(generic.regions[0], [element] * 3)
+    elements = [ir.RankedTensorType(x.type).element_type for x in (a, b, start)]
+    block = ir.Block.create_at_start(generic.regions[0], elements)
     with ir.InsertionPoint(block):
         s = ScalarBuilder(ir)
         work = np.dtype("uint8") if dtype == np.bool_ else dtype
-        x, y, total = (Scalar(argument, work) for argument in block.arguments)
+        halves = [element != elements[2] for element in elements]
+        given = [np.dtype("float16") if half else work for half in halves]
+        sides = [Scalar(value, kind) for value, kind in zip(block.arguments, given, strict=True)]
+        x, y, total = (s.cast(side, work) for side in sides)
         combined = s.or_(total, s.and_(x, y)) if dtype == np.bool_ else s.add(total, s.mul(x, y))
         build.create("linalg.yield", [], [combined.value])
     return generic.results[0]

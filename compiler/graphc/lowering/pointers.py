@@ -10,10 +10,14 @@ from graphc.ir.types import dtype_of
 from graphc_dialects._mlir import ir
 
 
+def address(buffer: ir.Value) -> ir.Value:
+    """The address of the memory of a memref, before its offset; an index."""
+    return build.create("memref.extract_aligned_pointer_as_index", [build.index_type()], [buffer]).result
+
+
 def aligned(buffer: ir.Value) -> ir.Value:
     """A pointer to the memory of a memref, before its offset."""
-    position = build.create("memref.extract_aligned_pointer_as_index", [build.index_type()], [buffer]).result
-    return _pointer(position)
+    return _pointer(address(buffer))
 
 
 def first(buffer: Any) -> Any:
@@ -28,9 +32,8 @@ def first(buffer: Any) -> Any:
         start = build.create("memref.extract_strided_metadata", kinds, [buffer]).results[1]
     else:
         start = build.const_index(start)
-    position = build.create("memref.extract_aligned_pointer_as_index", [index], [buffer]).result
     width = build.const_index(dtype_of(memref.element_type).itemsize)
-    return _pointer(build.index_op("addi", position, build.index_op("muli", start, width)))
+    return _pointer(build.index_op("addi", address(buffer), build.index_op("muli", start, width)))
 
 
 def _pointer(position: ir.Value) -> ir.Value:

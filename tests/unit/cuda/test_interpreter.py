@@ -113,6 +113,11 @@ def test_views(right):
         ("outside_of_memory", 1, BoundsError, ["bytes 400 to 403", "which has 260"]),
         ("never_written", 1, UninitialisedError, ["shared memory at byte 0"]),
         ("unaligned", 1, KernelError, ["no multiple of 16"]),
+        ("copy_without_wait", 1, UninitialisedError, ["shared memory at byte 0", "memref.load"]),
+        ("copy_without_barrier", 1, RaceError, ["memref.load", "nvgpu.device_async_wait", "writes it"]),
+        ("unaligned_copy", 1, KernelError, ["no multiple of 16"]),
+        ("unaligned_rows", 1, KernelError, ["nvgpu.ldmatrix", "no multiple of 16"]),
+        ("divergent_product", 1, DivergenceError, ["a part of a warp"]),
     ],
 )
 def test_what_is_wrong_is_found(wrong, name, grid, error, parts):

@@ -192,6 +192,20 @@ CASES: dict[str, Case] = {
         kernels=3,
         registers=192,
     ),
+    "product of halves": Case(
+        [("float16", 2), ("float16", 2)],
+        lambda a, b: a.T @ b,
+        [[(5, 3), (5, 2)], [(33, 70), (33, 65)], [(16, 24), (16, 8)], [(0, 3), (0, 5)]],
+        kernels=4,
+        registers=128,
+    ),
+    "products of a batch": Case(
+        [("float64", 3), ("float64", 3)],
+        lambda a, b: a @ b.mT,
+        [[(2, 3, 5), (2, 2, 5)], [(2, 70, 33), (2, 65, 33)], [(1, 4, 18), (1, 4, 18)]],
+        kernels=2,
+        registers=128,
+    ),
     "sort": Case([("float32", 2)], lambda x: pt.sort(x, axis=1), [[(3, 1)], [(2, 70)], [(0, 3)]], kernels=4),
     "cholesky": Case(
         [("float64", 3)],

@@ -60,3 +60,39 @@ def test_large_products(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(f(*values)[0], exact, rtol=1e-5, atol=1e-5)
     assert any(name.startswith("large") for name in driver.launches)
     assert not any(name.startswith("product") for name in driver.launches)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "option", "tolerance"), [("float16", "", 1e-3), ("float32", " precision=tf32", 1e-2)]
+)
+def test_large_products_on_tensor_cores(
+    dtype: str, option: str, tolerance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows begin at multiples of 16 bytes, and elsewhere."""
+    x, y = pt.matrix("x", dtype=dtype), pt.matrix("y", dtype=dtype)
+    f, driver = _compiled(monkeypatch, f"graphc-gpu-matmul{{parts=1{option}}}", [x, y], [x @ y])
+    rng = np.random.default_rng(0)
+    for m, k, n in ((140, 40, 136), (131, 37, 70)):
+        a, b = (rng.normal(size=shape).astype(dtype) for shape in ((m, k), (k, n)))
+        exact = a.astype(float) @ b.astype(float)
+        np.testing.assert_allclose(f(a, b)[0], exact, rtol=tolerance, atol=tolerance)
+    assert any(name.startswith("large_tensor") for name in driver.launches)
+    assert not any(name.startswith("tensor") for name in driver.launches)
+
+
+def test_short_factors_are_rounded_to_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """10 digits after the first one; ties go away from 0, and infinities and NaN stay."""
+    x, y = pt.tensor("x", dtype="float32", shape=(6, None)), pt.matrix("y", dtype="float32")
+    with graphc.config.change_flags(matmul_precision="tf32"):
+        f = graphc.function([x, y], x @ y, mode="cuda")
+    driver = SimulatedDriver(Kernels(f.ir_stages()["gpu"]))
+    monkeypatch.setattr(executable, "device", lambda: driver)
+    given = [1 + 2.0**-11, 1 - 2.0**-13, -1 - 3 * 2.0**-12, 2.0**-140, np.inf, np.nan]
+    rounded = [1 + 2.0**-10, 1, -1 - 2.0**-10, 0, np.inf, np.nan]
+    found = f(np.array(given, np.float32)[:, None], np.ones((1, 2), np.float32))
+    np.testing.assert_array_equal(np.asarray(found)[:, 0], np.array(rounded, np.float32))
+
+
+def test_precisions_that_there_are_not_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected one of float32, tf32"):
+        graphc.config.matmul_precision = "bfloat16"

@@ -29,6 +29,30 @@ DYNAMIC_LIMIT = 163 << 10  # of sm_80, the least of all
 SHARED_BASE, LOCAL_BASE = 1 << 56, 1 << 57
 
 
+@dataclass(frozen=True)
+class AsyncCopy:
+    """Elements that threads wait for.
+
+    Attributes:
+        region, starts: where they will be.
+        values: a row for each thread.
+        threads: which have started the copy.
+        where: the operation.
+    """
+
+    region: Region
+    starts: np.ndarray
+    values: np.ndarray
+    threads: np.ndarray
+    where: str
+
+    def of(self, chosen: np.ndarray) -> AsyncCopy:
+        """The part of some of the threads."""
+        return AsyncCopy(
+            self.region, self.starts[chosen], self.values[chosen], self.threads[chosen], self.where
+        )
+
+
 class Frame:
     """One block of a grid while it runs.
 
@@ -37,6 +61,7 @@ class Frame:
         threads: how many there are.
         block: number of the block.
         shared: the dynamic shared memory.
+        copies: those that threads have not waited for.
     """
 
     def __init__(self, launch: Launch, position: tuple[int, int, int], number: int, slots: int) -> None:
@@ -46,6 +71,7 @@ class Frame:
         self.all = np.arange(self.threads)
         self.local = itertools.count(LOCAL_BASE, 1 << 32)
         dynamic = np.zeros(launch.dynamic, np.uint8)
+        self.copies: list[AsyncCopy] = []
         self.shared = Region(SHARED_BASE + (1 << 40), dynamic, "dynamic shared memory", initialised=False)
 
     def array(self, slot: int) -> np.ndarray:
@@ -239,6 +265,9 @@ class Kernel:
         known = tuple(attributes["known_block_size"]) if "known_block_size" in attributes else block
         if known != block:
             raise LaunchError(f"kernel {self.name} is for blocks of {known}, launched with {block}")
+        most = list(attributes["nvvm.maxntid"]) if "nvvm.maxntid" in attributes else list(block)
+        if threads > int(np.prod(most)):
+            raise LaunchError(f"kernel {self.name} is for at most {most} threads, launched with {block}")
         wanted = self.parameter_types()
         if len(arguments) != len(wanted):
             raise LaunchError(f"kernel {self.name} takes {len(wanted)} arguments, given {len(arguments)}")
@@ -276,15 +305,26 @@ class Kernel:
                     raise LaunchError(f"kernel {self.name}: an array of {type_} has sizes {sizes}, strides "
                                       f"{strides}, offset {offset}")  # fmt: skip
 
+    def _alignments(self) -> dict[ir.Value, int]:
+        """Of buffers in shared memory that say so, in bytes."""
+        if "workgroup_attrib_attrs" not in self._op.attributes:
+            return {}
+        given = zip(self._shared, self._op.attributes["workgroup_attrib_attrs"], strict=True)
+        return {value: said["llvm.align"].value for value, said in given if "llvm.align" in said}
+
     def _memory(self, frame: Frame) -> list[Value]:
         """Attributions: shared memory once, private memory for each thread."""
         found: list[Value] = []
         place = SHARED_BASE
+        alignments = self._alignments()
         for value in self._attributions:
             size = _static_bytes(value.type)
             if value in self._shared:
+                alignment = alignments.get(value, element_dtype(value.type.element_type).itemsize)
+                # A multiple of what is asked for, and of nothing more.
+                place += (alignment - place) % (2 * alignment)
                 region = Region(place, np.zeros(size, np.uint8), "shared memory", initialised=False)
-                place += -(-size // 256) * 256
+                place += size
                 found.append(row_major(region, one(0), value.type))
             else:
                 found.append(local(frame, value.type))

@@ -111,6 +111,12 @@ class Region:
         self.data[at] = raw
         self.initialised[at] = True
 
+    def reserve(self, start: np.ndarray, width: int, access: Access) -> None:
+        """Bytes that each thread is going to write, which have no value until it has."""
+        at = self._bytes(start, width, access)
+        self._check_write(at, access, atomic=False)
+        self.initialised[at] = False
+
     def update(self, start: int, dtype: np.dtype, access: Access) -> np.ndarray:
         """One element that one thread is about to change atomically, as a view."""
         at = self._bytes(np.array([start]), dtype.itemsize, access)

@@ -13,6 +13,7 @@ from graphc_tools.gpu import arithmetic
 from graphc_tools.gpu.control import CONTROL
 from graphc_tools.gpu.device_functions import device_function
 from graphc_tools.gpu.interpreter import WARP, Decoder, Frame, Run
+from graphc_tools.gpu.matrices import MATRICES
 from graphc_tools.gpu.memory import DivergenceError, KernelError
 from graphc_tools.gpu.memrefs import MEMREFS
 from graphc_tools.gpu.values import Memref, merged, one, spread
@@ -30,7 +31,7 @@ def _constant(decoder: Decoder, op: ir.Operation) -> Run:
     result, type_ = decoder.slot(op.results[0]), op.results[0].type
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
-        values = np.array(attribute).astype(arithmetic.dtype_of(type_)).reshape(1, -1)
+        values = np.array(attribute).astype(arithmetic.dtype_of(type_)).reshape(1, *type_.shape)
     elif isinstance(attribute, ir.ArrayAttr):
         values = np.array([complex(*(part.value for part in attribute))], element_dtype(type_))
     else:
@@ -271,6 +272,7 @@ DECODERS: dict[str, Callable[[Decoder, ir.Operation], Run]] = {
     "gpu.dynamic_shared_memory": _dynamic_shared,
     **dict.fromkeys(("func.call", "llvm.call"), _call),
     **CONTROL,
+    **MATRICES,
     **MEMREFS,
     **VECTORS,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operations of vectors with one axis, which is axis 1 of a value."""
+"""Operations of vectors, whose axes follow axis 0 of a value."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def _store(decoder: Decoder, op: ir.Operation) -> Run:
 
 def _extract(decoder: Decoder, op: ir.Operation) -> Run:
     vector, *dynamic = decoder.slots_of(list(op.operands))
-    result, (position,) = decoder.slot(op.results[0]), list(op.attributes["static_position"])
+    result, position = decoder.slot(op.results[0]), list(op.attributes["static_position"])
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
         values = frame.array(vector)
-        if position != _DYNAMIC:
-            frame.values[result] = values[:, position]
+        if _DYNAMIC not in position:
+            frame.values[result] = values[(slice(None), *position)]
         else:
             at = spread(frame.array(dynamic[0]), frame.all)
             frame.values[result] = spread(values, frame.all)[frame.all, at]
@@ -87,25 +87,24 @@ def _insert(decoder: Decoder, op: ir.Operation) -> Run:
 
 def _from_elements(decoder: Decoder, op: ir.Operation) -> Run:
     elements, result = decoder.slots_of(list(op.operands)), decoder.slot(op.results[0])
+    shape = list(op.results[0].type.shape)
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
-        frame.values[result] = np.stack([spread(frame.array(slot), frame.all) for slot in elements], axis=1)
+        values = np.stack([spread(frame.array(slot), frame.all) for slot in elements], axis=1)
+        frame.values[result] = values.reshape(-1, *shape)
 
     return run
 
 
 def _broadcast(decoder: Decoder, op: ir.Operation) -> Run:
-    operand, result, count = (
-        decoder.slot(op.operands[0]),
-        decoder.slot(op.results[0]),
-        op.results[0].type.shape[0],
-    )
+    operand, result = decoder.slot(op.operands[0]), decoder.slot(op.results[0])
+    shape = list(op.results[0].type.shape)
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
         value = frame.array(operand)
-        frame.values[result] = np.repeat(
-            value.reshape(len(value), -1), count // max(value[0].size, 1), axis=1
-        )
+        inner = value.shape[1:]
+        value = value.reshape(len(value), *[1] * (len(shape) - len(inner)), *inner)
+        frame.values[result] = np.broadcast_to(value, (len(value), *shape))
 
     return run
 

@@ -44,7 +44,8 @@ def compile_for_device(
     Raises:
         CompileError: see `graphc.backends.cuda.lower.lower`.
     """
-    lowered = lower(text, options.arch, log, fastmath=options.fastmath)
+    precision = options.matmul_precision
+    lowered = lower(text, options.arch, log, fastmath=options.fastmath, precision=precision)
     with log.phase("functions of the host"):
         return _with_functions(lowered, options, resources, sites)
 
@@ -53,7 +54,7 @@ def _with_functions(
     lowered: Lowered, options: CompileOptions, resources: Resources, sites: int
 ) -> DeviceProgram:
     target = CpuTarget(resources)
-    given = replace(options, mode="fast_run", arch="", donations=())
+    given = replace(options, mode="fast_run", arch="", matmul_precision="", donations=())
     functions, found, firsts = [], [*lowered.sites], []
     for function in lowered.host:
         made = target.compile(function.text, function.signature, given, CompileLog())

@@ -47,7 +47,9 @@ class Lowered:
     host: tuple[HostFunction, ...] = ()
 
 
-def lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str = "") -> Lowered:
+def lower(
+    text: str, arch: str, log: CompileLog | None = None, *, fastmath: str = "", precision: str = ""
+) -> Lowered:
     """Compiles graph-stage text for a device.
 
     Args:
@@ -55,6 +57,7 @@ def lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str 
         arch: such as "sm_90".
         log: gains times, and stages if it has any.
         fastmath: level of `graphc-fast-math`.
+        precision: of products of float32: "tf32", else with all digits.
 
     Raises:
         CompileError: a pass or the verifier refused the module, or it computes what has no kernel yet; the
@@ -67,7 +70,7 @@ def lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str 
                 module = ir.Module.parse(text)
             _stage(log, "graph", module)
             with log.phase("passes"):
-                entries = pipeline.kernels(text, fastmath)
+                entries = pipeline.kernels(text, fastmath, precision)
                 place = entries.index(pipeline.PLACEMENT) + 1
                 reports = [run_pipeline(module, entries[:place], managers=managers)]
                 host = take_host_functions(module)

@@ -14,6 +14,9 @@ _CPU = "graphc-kernel-pointers"
 _SHAPES = "graphc-outline-shapes"
 PLACEMENT: Entry = ("graphc-gpu-placement", "what has no kernel becomes functions of the host")
 
+# Then what is only done for devices.
+_HALVES: Entry = ("graphc-gpu-half-products", "tensor cores multiply halves, and add up in float32")
+
 # What the passes before bufferization do otherwise than for CPUs.
 _INSTEAD: dict[str, Entry] = {
     "graphc-scan-to-associative": (
@@ -26,6 +29,10 @@ _INSTEAD: dict[str, Entry] = {
     ),
 }
 
+# Another kernel for products of float32, if they may have fewer digits.
+_PRODUCTS = "graphc-gpu-matmul"
+_SHORT: Entry = ("graphc-gpu-matmul{precision=tf32}", "factors of float32 may be rounded to 10 bits")
+
 # One kernel a nest; what is special before what takes everything.
 KERNELS: list[Entry] = [
     ("graphc-gpu-host-calls", "transfers are of what lies side by side"),
@@ -36,7 +43,7 @@ KERNELS: list[Entry] = [
     ("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
     ("graphc-gpu-batch", "loops with products, for the rows of a batch"),
     ("graphc-gpu-loops", "loops over elements that have no nests"),
-    ("graphc-gpu-matmul", "products, before they are taken for reductions"),
+    (_PRODUCTS, "products, before they are taken for reductions"),
     ("graphc-gpu-whole", "one block would take long for a reduction of everything"),
     ("graphc-gpu-columns", "reductions over rows, with neighbouring columns side by side"),
     ("graphc-gpu-rows", "reductions along rows, with what is done to the rows before and after"),
@@ -61,7 +68,7 @@ MATH: list[Entry] = [
 ]
 
 # Thread numbers, barriers and shuffles of a vendor's devices.
-NVIDIA, AMD = "convert-gpu-to-nvvm", "convert-gpu-to-rocdl{chipset=gfx90a}"
+NVIDIA, AMD = "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm", "convert-gpu-to-rocdl{chipset=gfx90a}"
 
 # Within the gpu module.
 DEVICE: list[Entry] = [
@@ -75,18 +82,20 @@ DEVICE: list[Entry] = [
 ]
 
 
-def kernels(text: str, fastmath: str = "") -> list[Entry]:
+def kernels(text: str, fastmath: str = "", precision: str = "") -> list[Entry]:
     """From emitted text to kernels in the gpu dialect, before math is expanded.
 
     Args:
         text: the module.
         fastmath: level of `graphc-fast-math`; empty leaves the flags that lowering sets.
+        precision: of products of float32: "tf32", else with all digits.
     """
     entries = list(takewhile(lambda entry: entry[0] != _CPU, pipeline_of(text, "fast_run", fastmath)))
     place = 1 + [name for name, _ in entries].index(_SHAPES)
     # Simplification follows it.
-    entries.insert(place + 1, PLACEMENT)
-    return [*(_INSTEAD.get(entry[0], entry) for entry in entries), *KERNELS, *HOST]
+    entries[place + 1 : place + 1] = [PLACEMENT, _HALVES]
+    instead = {**_INSTEAD, **({_PRODUCTS: _SHORT} if precision == "tf32" else {})}
+    return [instead.get(entry[0], entry) for entry in [*entries, *KERNELS, *HOST]]
 
 
 def device(conversion: str = NVIDIA) -> list[Entry]:

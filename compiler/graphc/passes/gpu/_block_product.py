@@ -66,7 +66,7 @@ class BlockProduct:
         """
         kind = nest.outputs[0].argument.type
         if str(kind) not in self._buffers:
-            left = self._kernel.shared([self._rows, _DEPTH], kind)
+            left = self._kernel.shared([self._rows, _DEPTH], kind, alignment=_WIDTH)
             parts = self._kernel.shared([self._rows, self._rows, self._columns], kind)
             self._buffers[str(kind)] = left, parts
         _Writer(nest, right, first, self._rows, self._buffers[str(kind)]).write(finish)

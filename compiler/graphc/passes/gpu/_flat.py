@@ -7,6 +7,7 @@ from graphc.ir import build
 from graphc.ir.types import dtype_of
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
+from graphc.lowering.pointers import address
 from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc_dialects._mlir import ir
@@ -76,10 +77,8 @@ def vectors(nest: Nest, extent: ir.Value, lanes: int) -> ir.Value:
     bits = build.const_index(0)
     for operand in nest.operands:
         if operand.axes == [0]:
-            name = "memref.extract_aligned_pointer_as_index"
-            address = build.create(name, [build.index_type()], [operand.buffer]).result
             mask = build.const_index(lanes * _itemsize(operand) - 1)
-            bits = build.index_op("ori", bits, build.index_op("andi", address, mask))
+            bits = build.index_op("ori", bits, build.index_op("andi", address(operand.buffer), mask))
     aligned = build.compare_index(0, bits, build.const_index(0))
     count = build.index_op("divui", extent, build.const_index(lanes))
     return build.select(aligned, count, build.const_index(0))

@@ -13,7 +13,7 @@ from graphc_dialects._mlir import ir
 
 MODULE = "kernels"
 _SHARED = "builtin.unrealized_conversion_cast"
-_LOADED = ("gpu", "vector")
+_LOADED = ("gpu", "vector", "nvgpu", "nvvm")
 # Indices of x, y and z in attributes of the gpu dialect.
 _AXES = ("x", "y", "z")
 
@@ -31,6 +31,8 @@ class Kernel:
     def __init__(self, anchor: ir.Operation, kind: str) -> None:
         self._anchor, self._kind = anchor, kind
         self._shared: list[ir.Operation] = []
+        self._alignments: list[int | None] = []
+        self._limits: dict[str, ir.Attribute] = {}
         with ir.InsertionPoint(anchor), anchor.location:
             self._place = ir.Operation.create("scf.execute_region", regions=1)
             self._block = ir.Block.create_at_start(self._place.regions[0], [])
@@ -51,14 +53,26 @@ class Kernel:
         """Moves an operation of the host to the end of the body."""
         self._block.append(op)
 
-    def shared(self, shape: Sequence[int], element: ir.Type) -> ir.Value:
-        """A buffer in shared memory, one a block of threads."""
+    def shared(self, shape: Sequence[int], element: ir.Type, *, alignment: int | None = None) -> ir.Value:
+        """A buffer in shared memory, one a block of threads.
+
+        Args:
+            shape, element: of the buffer.
+            alignment: of its address, in bytes, if it has to be more than that of elements.
+        """
         space = ir.Attribute.parse("#gpu.address_space<workgroup>")
         memref = ir.MemRefType.get(list(shape), element, None, space)
         with ir.InsertionPoint.at_block_begin(self._block), self._anchor.location:
             made = ir.Operation.create(_SHARED, results=[memref])
         self._shared.append(made)
+        self._alignments.append(alignment)
         return made.results[0]
+
+    def limit(self, threads: int, blocks: int) -> None:
+        """Registers of a thread are so few that some blocks of so many threads are on a multiprocessor."""
+        word = ir.IntegerType.get_signless(32)
+        self._limits["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads, 1, 1])
+        self._limits["nvvm.minctasm"] = ir.IntegerAttr.get(word, blocks)
 
     def launch(self, grid: Sequence[ir.Value], threads: Sequence[ir.Value]) -> None:
         """Ends the kernel.
@@ -90,12 +104,21 @@ class Kernel:
         self, kernels: ir.Block, name: str, arguments: list[ir.Value], constants: list[ir.Value]
     ) -> None:
         types = [value.type for value in arguments]
+        word = ir.IntegerType.get_signless(64)
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
             "kernel": ir.UnitAttr.get(),
-            "workgroup_attributions": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(self._shared)),
+            "workgroup_attributions": ir.IntegerAttr.get(word, len(self._shared)),
         }
+        attributes |= self._limits
+        if any(self._alignments):
+            attributes["workgroup_attrib_attrs"] = ir.ArrayAttr.get(
+                [
+                    ir.DictAttr.get({} if size is None else {"llvm.align": ir.IntegerAttr.get(word, size)})
+                    for size in self._alignments
+                ]
+            )
         with ir.InsertionPoint(kernels):
             function = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
         shared = [op.results[0] for op in self._shared]

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.types import dtype_of
-from graphc.lowering.carried import carry, loop
+from graphc.lowering.carried import carry
 from graphc.passes.gpu._kernel import Kernel, barrier, position
 from graphc.passes.gpu._nest import Operand, load
-from graphc.passes.gpu._product import Product, add_to_result, zero
+from graphc.passes.gpu._product import Product, add_to_result, each_part, zero
 from graphc.passes.gpu._reduce import on_condition
 from graphc_dialects._mlir import ir
 
@@ -19,12 +19,14 @@ _SIDE = 16
 _EACH = tuple(tile // _SIDE for tile in TILES)
 _THREADS = _SIDE * _SIDE
 _DEPTH, _UNROLLED = 16, 2
-_ROWS = 65535
 
 
-def is_large_type(kind: ir.Type) -> bool:
+def is_large(product: Product) -> bool:
     """Whether the sums of a thread fit into its registers, and four elements into 16 bytes."""
-    return not isinstance(kind, ir.ComplexType) and dtype_of(kind).itemsize == 4
+    kind, *others = {
+        str(operand.argument.type): operand.argument.type for operand in product.nest.operands
+    }.values()
+    return not others and not isinstance(kind, ir.ComplexType) and dtype_of(kind).itemsize == 4
 
 
 class LargeProduct:
@@ -40,7 +42,7 @@ class LargeProduct:
         self._kernel, self._product, self._sizes = kernel, product, sizes
         kind = product.nest.outputs[0].argument.type
         # Four elements more in a row, so that rows begin at multiples of 16 bytes.
-        self._shared = [kernel.shared([2, _DEPTH, tile + _VECTOR], kind) for tile in TILES]
+        self._shared = [kernel.shared([2, _DEPTH, tile + _VECTOR], kind, alignment=16) for tile in TILES]
 
     def threads(self) -> list[ir.Value]:
         """Threads of a block."""
@@ -49,33 +51,13 @@ class LargeProduct:
     def write(self) -> None:
         """The body."""
         with self._kernel.body():
-            self._place = [build.const_index(0)] * self._product.nest.rank
             self._tx, self._ty = position("thread_id", 0), position("thread_id", 1)
-            if not self._product.batch:
-                self._rows()
-                return
-            axis = self._product.batch[0]
-            start, step = position("block_id", 2), position("grid_dim", 2)
-            _, block = loop(self._sizes[axis], [], start=start, step=step)
-            with ir.InsertionPoint(block):
-                self._place[axis] = block.arguments[0]
-                self._rows()
-                build.create("scf.yield", [], [])
+            each_part(self._product, self._sizes, TILES, self._square)
 
-    def _rows(self) -> None:
-        """The squares that a block of threads has."""
-        rows, columns = (build.const_index(tile) for tile in TILES)
-        column = build.index_op("muli", position("block_id", 0), columns)
-        start = build.index_op("muli", position("block_id", 1), rows)
-        step = build.index_op("muli", position("grid_dim", 1), rows)
-        _, block = loop(self._sizes[self._product.row], [], start=start, step=step)
-        with ir.InsertionPoint(block):
-            self._square(block.arguments[0], column)
-            build.create("scf.yield", [], [])
-
-    def _square(self, row: ir.Value, column: ir.Value) -> None:
+    def _square(self, place: list[ir.Value], row: ir.Value, column: ir.Value) -> None:
         """A square of the result."""
         product = self._product
+        self._place = place
         self._first = {product.row: row, product.column: column}
         depth, one, unrolled = (build.const_index(number) for number in (_DEPTH, 1, _UNROLLED))
         inner = self._sizes[product.inner]

@@ -3,15 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from graphc.ir import build
+from graphc.lowering.carried import loop
 from graphc.lowering.partial_reductions import constant
+from graphc.passes.gpu._kernel import position
 from graphc.passes.gpu._nest import Nest, load, store
 from graphc.passes.gpu._reduce import on_condition
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
+# Indices of the nest, of which those of the batch are set; first row and column of a part of the result.
+Part: TypeAlias = "Callable[[list[ir.Value], ir.Value, ir.Value], None]"
+
 _PRODUCTS = (
     ["arith.mulf", "arith.addf"],
+    ["arith.extf", "arith.extf", "arith.mulf", "arith.addf"],
     ["arith.muli", "arith.addi"],
     ["complex.mul", "complex.add"],
 )
@@ -45,6 +54,33 @@ def as_product(nest: Nest) -> Product | None:
     if len(rows) != 1 or len(columns) != 1 or len(batch) > 1 or inner not in left & right:
         return None
     return Product(nest, batch, rows[0], columns[0], inner)
+
+
+def each_part(product: Product, sizes: list[ir.Value], tiles: tuple[int, int], write: Part) -> None:
+    """Loops over the parts of the result that a block of threads has, in the grid of `gpu_matmul`."""
+    place = [build.const_index(0)] * product.nest.rank
+    if not product.batch:
+        _each_row(product, sizes, tiles, place, write)
+        return
+    axis = product.batch[0]
+    _, block = loop(sizes[axis], [], start=position("block_id", 2), step=position("grid_dim", 2))
+    with ir.InsertionPoint(block):
+        place[axis] = block.arguments[0]
+        _each_row(product, sizes, tiles, place, write)
+        build.create("scf.yield", [], [])
+
+
+def _each_row(
+    product: Product, sizes: list[ir.Value], tiles: tuple[int, int], place: list[ir.Value], write: Part
+) -> None:
+    rows, columns = (build.const_index(tile) for tile in tiles)
+    column = build.index_op("muli", position("block_id", 0), columns)
+    start = build.index_op("muli", position("block_id", 1), rows)
+    step = build.index_op("muli", position("grid_dim", 1), rows)
+    _, block = loop(sizes[product.row], [], start=start, step=step)
+    with ir.InsertionPoint(block):
+        write(place, block.arguments[0], column)
+        build.create("scf.yield", [], [])
 
 
 def zero(kind: ir.Type) -> ir.Value:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
-from graphc.lowering.carried import carry, loop
+from graphc.lowering.carried import carry
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
-from graphc.passes.gpu._large_product import TILES, LargeProduct, is_large_type
+from graphc.passes.gpu._large_product import TILES, LargeProduct, is_large
 from graphc.passes.gpu._nest import Nest, Operand, load
-from graphc.passes.gpu._product import Product, add_to_result, as_product, zero
+from graphc.passes.gpu._product import Product, add_to_result, as_product, each_part, zero
+from graphc.passes.gpu._tensor_product import Shape, TensorProduct, shapes_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -31,19 +32,28 @@ class GpuMatmul(Pass):
 
     Large products of numbers of 32 bits have another kernel: parts of 128 by 64, 8 by 4 sums a thread, loads
     of 16 bytes from shared memory, and two halves of it, of which one is filled while the other one is added
-    up. Which of the two is launched follows from the sizes. Tensor cores are not used: they would round
-    float32 to 10 bits. Method: the blocked product of CUTLASS, without its lower levels; V. Volkov and J.
-    Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008).
+    up. Which of the two is launched follows from the sizes.
+
+    Products of halves with sums in float32, and of float64, are for tensor cores, as are those of float32 if
+    `precision` says that factors may be rounded to 10 bits. A block computes 64 by 64 elements with 4 warps,
+    or, of large matrices of halves or float32, 128 by 128 with 8. While a half of shared memory is
+    multiplied, the next part of both sides is copied to the other one without passing through registers, 16
+    bytes at once where rows begin at such addresses.
+
+    Method: the blocked product of CUTLASS; V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear
+    algebra" (2008).
 
     Attributes:
-        tile: rows and columns of a block; a multiple of 4.
-        depth: how much of the reduced dimension is in shared memory at a time.
-        parts: of 128 by 64 elements, about, from which products are large.
+        tile: rows and columns of a block without tensor cores; a multiple of 4.
+        depth: how much of the reduced dimension is in shared memory at a time then.
+        parts: as large as the larger kernel's, about, from which products are large.
+        precision: of float32, "float32" or "tf32".
     """
 
     tile: int = 64
     depth: int = 16
     parts: int = 128
+    precision: str = "float32"
 
     stage = "buffer"
 
@@ -58,11 +68,15 @@ class GpuMatmul(Pass):
 
     def _lower(self, product: Product) -> None:
         """One kernel for any size, and one for large matrices, of which one is launched."""
+        shapes = shapes_of(product, self.precision)
+        if shapes:
+            self._on_tensor_cores(product, shapes)
+            return
         nest = product.nest
         kernel = Kernel(nest.op, "product")
         with kernel.host():
             sizes = [nest.extent(axis) for axis in range(nest.rank)]
-            enough = self._is_large(product, sizes)
+            enough = self._is_large(product, sizes, TILES) if is_large(product) else None
         if enough is not None:
             large = Kernel(nest.op, "large_product")
             writer = LargeProduct(large, product, sizes)
@@ -73,16 +87,32 @@ class GpuMatmul(Pass):
             large.launch(grid, threads)
         _Writer(product, kernel, sizes, self.tile, self.depth).lower(enough)
 
-    def _is_large(self, product: Product, sizes: list[ir.Value]) -> ir.Value | None:
+    def _on_tensor_cores(self, product: Product, shapes: list[Shape]) -> None:
+        """A kernel for each way to divide the product."""
+        nest = product.nest
+        small, *larger = shapes
+        first = Kernel(nest.op, "tensor_product")
+        with first.host():
+            sizes = [nest.extent(axis) for axis in range(nest.rank)]
+            enough = self._is_large(product, sizes, larger[0].tiles) if larger else None
+        ways = [(first, small)]
+        if enough is not None:
+            ways.append((Kernel(nest.op, "large_tensor_product"), larger[0]))
+        for kernel, shape in ways:
+            TensorProduct(kernel, product, sizes, shape).write()
+            with kernel.host():
+                grid, none = _grid(product, sizes, shape.tiles), build.const_index(0)
+                if enough is not None:
+                    grid[0] = build.select(enough, *((none, grid[0]) if shape is small else (grid[0], none)))
+                threads = build.const_index(shape.threads)
+            kernel.launch(grid, [threads])
+
+    def _is_large(self, product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> ir.Value | None:
         """Whether there are enough squares of the larger kind for a device; None if there never are."""
         nest = product.nest
-        if len({str(operand.argument.type) for operand in nest.operands}) > 1:
-            return None
-        sides = list(zip((product.row, product.column), TILES, strict=True))
+        sides = list(zip((product.row, product.column), tiles, strict=True))
         known = [(nest.static_extent(axis), tile) for axis, tile in sides]
         if any(size is not None and size < tile // 2 for size, tile in known):
-            return None
-        if not is_large_type(nest.outputs[0].argument.type):
             return None
         count = build.const_index(1)
         for axis, tile in sides:
@@ -128,37 +158,14 @@ class _Writer:
             for operand in nest.inputs
         ]
         with self._kernel.body():
-            self._place = [build.const_index(0)] * nest.rank
             self._threads = position("thread_id", 0), position("thread_id", 1)
-            self._batch()
+            each_part(self._product, self._sizes, (self._tile, self._tile), self._square)
         self._kernel.launch(grid, [side, side])
 
-    def _batch(self) -> None:
-        if not self._product.batch:
-            self._rows()
-            return
-        axis = self._product.batch[0]
-        start, step = position("block_id", 2), position("grid_dim", 2)
-        _, block = loop(self._sizes[axis], [], start=start, step=step)
-        with ir.InsertionPoint(block):
-            self._place[axis] = block.arguments[0]
-            self._rows()
-            build.create("scf.yield", [], [])
-
-    def _rows(self) -> None:
-        """The blocks of rows that a block of threads has."""
-        tile = build.const_index(self._tile)
-        column = build.index_op("muli", position("block_id", 0), tile)
-        start = build.index_op("muli", position("block_id", 1), tile)
-        step = build.index_op("muli", position("grid_dim", 1), tile)
-        _, block = loop(self._sizes[self._product.row], [], start=start, step=step)
-        with ir.InsertionPoint(block):
-            self._square(block.arguments[0], column)
-            build.create("scf.yield", [], [])
-
-    def _square(self, row: ir.Value, column: ir.Value) -> None:
+    def _square(self, origin: list[ir.Value], row: ir.Value, column: ir.Value) -> None:
         """A square of the result."""
         product, nest = self._product, self._nest
+        self._place = origin
         kind = nest.outputs[0].argument.type
         nothing = zero(kind)
 

@@ -5,18 +5,18 @@
 // CHECK: gpu.func @product_0
 // CHECK: scf.for %[[H:.*]] = %block_id_z
 // CHECK: %[[DEEP:.*]] = arith.remui %{{.*}}, %c16
-// CHECK: memref.load %{{.*}}[%[[H]], %{{.*}}, %{{.*}}] : memref<?x?x?xf64>
+// CHECK: memref.load %{{.*}}[%[[H]], %{{.*}}, %{{.*}}] : memref<?x?x?xi64>
 #a = affine_map<(h, i, j, k) -> (h, i, k)>
 #b = affine_map<(h, i, j, k) -> (h, j, k)>
 #c = affine_map<(h, i, j, k) -> (h, i, j)>
-func.func @batch(%a: memref<?x?x?xf64>, %b: memref<?x?x?xf64>, %c: memref<?x?x?xf64>) {
+func.func @batch(%a: memref<?x?x?xi64>, %b: memref<?x?x?xi64>, %c: memref<?x?x?xi64>) {
   linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
-      ins(%a, %b : memref<?x?x?xf64>, memref<?x?x?xf64>) outs(%c : memref<?x?x?xf64>)
+      ins(%a, %b : memref<?x?x?xi64>, memref<?x?x?xi64>) outs(%c : memref<?x?x?xi64>)
       attrs = {graphc.matmul = array<i1: false, true>} {
-  ^bb0(%x: f64, %y: f64, %o: f64):
-    %0 = arith.mulf %x, %y : f64
-    %1 = arith.addf %o, %0 : f64
-    linalg.yield %1 : f64
+  ^bb0(%x: i64, %y: i64, %o: i64):
+    %0 = arith.muli %x, %y : i64
+    %1 = arith.addi %o, %0 : i64
+    linalg.yield %1 : i64
   }
   return
 }

@@ -2,7 +2,7 @@
 // RUN: graphc-opt --graphc-gpu-matmul --canonicalize --cse %s | filecheck %s
 
 // 16 by 16 threads, each with 4 by 4 sums of a square of 64.
-// CHECK: gpu.func @large_product_0({{.*}} workgroup(%{{.*}} : memref<2x16x132xf32, #gpu.address_space<workgroup>>, %{{.*}} : memref<2x16x68xf32
+// CHECK: gpu.func @large_product_0({{.*}} workgroup(%{{.*}} : memref<2x16x132xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}, %{{.*}} : memref<2x16x68xf32
 // CHECK: vector.load %{{.*}} {alignment = 16
 // CHECK: gpu.func @product_1({{.*}}) workgroup(%[[A:.*]] : memref<16x65xf32, #gpu.address_space<workgroup>>, %[[B:.*]] : memref<16x65xf32, #gpu.address_space<workgroup>>) kernel
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16 iter_args

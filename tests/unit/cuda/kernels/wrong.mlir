@@ -114,4 +114,62 @@ gpu.module @kernels {
     %v = vector.load %x[%c1] {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
     gpu.return
   }
+
+  // What is copied is read before the thread has waited for it.
+  gpu.func @copy_without_wait(%x: memref<?xf32>)
+      workgroup(%s: memref<64xf32, #gpu.address_space<workgroup>>) kernel {
+    %i = gpu.thread_id x
+    %copy = nvgpu.device_async_copy %x[%i], %s[%i], 1 : memref<?xf32> to memref<64xf32, #gpu.address_space<workgroup>>
+    %v = memref.load %s[%i] : memref<64xf32, #gpu.address_space<workgroup>>
+    memref.store %v, %x[%i] : memref<?xf32>
+    gpu.return
+  }
+
+  // Each thread has waited for its own copy, but not for the other threads.
+  gpu.func @copy_without_barrier(%x: memref<?xf32>)
+      workgroup(%s: memref<64xf32, #gpu.address_space<workgroup>>) kernel {
+    %i = gpu.thread_id x
+    %c63 = arith.constant 63 : index
+    %copy = nvgpu.device_async_copy %x[%i], %s[%i], 1 : memref<?xf32> to memref<64xf32, #gpu.address_space<workgroup>>
+    %group = nvgpu.device_async_create_group %copy
+    nvgpu.device_async_wait %group {numGroups = 0 : i32}
+    %j = arith.subi %c63, %i : index
+    %v = memref.load %s[%j] : memref<64xf32, #gpu.address_space<workgroup>>
+    gpu.return
+  }
+
+  // 16 bytes at once, from addresses that are no multiples of 16.
+  gpu.func @unaligned_copy(%x: memref<?xf32>)
+      workgroup(%s: memref<64x4xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}) kernel {
+    %c0 = arith.constant 0 : index
+    %i = gpu.thread_id x
+    %c32 = arith.constant 32 : index
+    %j = arith.remui %i, %c32 : index
+    %copy = nvgpu.device_async_copy %x[%j], %s[%i, %c0], 4 : memref<?xf32> to memref<64x4xf32, #gpu.address_space<workgroup>>
+    gpu.return
+  }
+
+  // Shared memory of which nothing says that it begins at a multiple of 16 bytes.
+  gpu.func @unaligned_rows(%x: memref<?xf32>)
+      workgroup(%s: memref<8x8xf16, #gpu.address_space<workgroup>>) kernel {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %i = gpu.thread_id x
+    %row = arith.remui %i, %c8 : index
+    %v = nvgpu.ldmatrix %s[%row, %c0] {numTiles = 1 : i32, transpose = false} : memref<8x8xf16, #gpu.address_space<workgroup>> -> vector<1x2xf16>
+    gpu.return
+  }
+
+  // A product that half of a warp takes part in.
+  gpu.func @divergent_product(%x: memref<?xf32>) kernel {
+    %c16 = arith.constant 16 : index
+    %i = gpu.thread_id x
+    %some = arith.cmpi slt, %i, %c16 : index
+    scf.if %some {
+      %a = arith.constant dense<1.0> : vector<1x1xf64>
+      %c = arith.constant dense<0.0> : vector<1x2xf64>
+      %d = nvgpu.mma.sync (%a, %a, %c) {mmaShape = [8, 8, 4]} : (vector<1x1xf64>, vector<1x1xf64>, vector<1x2xf64>) -> vector<1x2xf64>
+    }
+    gpu.return
+  }
 }
