@@ -7,18 +7,21 @@ from collections.abc import Iterator
 
 import pytest
 
-from graphc.backends.cuda import code
+from graphc.backends.cuda import code, pipeline
 from graphc.backends.cuda.lower import Lowered, lower
 from graphc.backends.target import CompileLog
 
 _KNOWN: dict[tuple[str, str, str], tuple[Lowered, CompileLog]] = {}
 
 
-def _lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str = "") -> Lowered:
-    key = text, arch, fastmath
+def _lower(
+    text: str, arch: str, log: CompileLog | None = None, *, fastmath: str = "", precision: str = ""
+) -> Lowered:
+    # Tests change the passes, too.
+    key = text, arch, str(pipeline.kernels(text, fastmath, precision))
     if key not in _KNOWN:
         own = CompileLog(stages=[])
-        _KNOWN[key] = lower(text, arch, own, fastmath=fastmath), own
+        _KNOWN[key] = lower(text, arch, own, fastmath=fastmath, precision=precision), own
     lowered, seen = _KNOWN[key]
     if log is not None and log.stages is not None:
         log.stages += seen.stages or []
