@@ -11,14 +11,14 @@ from graphc_dialects._mlir import ir
 # A number, a value, or a buffer and an axis: sizes with equal keys are equal.
 SizeKey: TypeAlias = "int | ir.Value | tuple[ir.Value, int]"
 
-_VIEWS = frozenset(
+VIEWS = frozenset(
     f"memref.{name}" for name in "cast collapse_shape expand_shape subview reinterpret_cast".split()
 )
 
 
 def root_of(buffer: ir.Value) -> ir.Value:
     """The value that a view, or a view of a view, was made of."""
-    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in _VIEWS:
+    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in VIEWS:
         buffer = buffer.owner.operands[0]
     return buffer
 

@@ -108,13 +108,14 @@ class Nest:
 
         Args:
             wanted: values of the body.
-            values: of the body's arguments.
+            values: of the body's arguments, and of results of the body that are known.
             indices: of the dimensions, for `linalg.index`.
         """
         new = dict(values)
         for op in self._slice(wanted):
             if op.name == "linalg.index":
                 new[op.results[0]] = indices[_dimension(op)]
+            if all(result in new for result in op.results):
                 continue
             copy = op.clone()
             for inner in [copy, *walk(copy)]:

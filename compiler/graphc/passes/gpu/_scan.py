@@ -9,15 +9,13 @@ from graphc.ir import build
 from graphc.lowering.carried import loop
 from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
 from graphc.passes.gpu._loops import is_poll
-from graphc.passes.gpu._memory import root_of
+from graphc.passes.gpu._memory import VIEWS, root_of
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._rows import product, split
+from graphc.passes.gpu._scan_reads import Elements, Reads, replace_operands
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-_VIEWS = frozenset(
-    f"memref.{name}" for name in "cast collapse_shape dim expand_shape reinterpret_cast subview".split()
-)
 _BLOCKS = 1 << 16
 
 
@@ -51,6 +49,13 @@ class Scan:
         """What an iteration hands on."""
         *_, end = self.op.regions[0].blocks[0].operations
         return list(end.operation.operands)
+
+    def written(self) -> set[ir.Value]:
+        """Memory that the loop writes, or may."""
+        found = {root_of(o.buffer) for nest in self.nests.values() for o in nest.outputs}
+        # What a state is given may be any memory that was handed on before.
+        found.update(root_of(x) for x in [*self.carried, *list(self.op.operands)[3:], *self.yields])
+        return found
 
     def is_own(self, operand: Operand) -> bool:
         """Whether an operand has the element of the thread."""
@@ -99,18 +104,14 @@ def _chooses_memory(scan: Scan) -> bool:
 
 def _is_known(op: ir.Operation) -> bool:
     """Whether a thread can do for itself what an operation does, or what it needs is the same for all."""
-    if op.name in ("linalg.generic", "memref.alloc") or op.name in _VIEWS:
+    if op.name in ("linalg.generic", "memref.alloc", "memref.dim") or op.name in VIEWS:
         return True
     return op.name.startswith("arith.")
 
 
 def _is_elementwise(scan: Scan) -> bool:
     """Whether memory that the loop writes is read and written at the thread's element only."""
-    nests = scan.nests.values()
-    written = {root_of(o.buffer) for nest in nests for o in nest.outputs}
-    # What a state is given may be any memory that was handed on before.
-    for value in [*scan.carried, *list(scan.op.operands)[3:], *scan.yields]:
-        written.add(root_of(value))
+    nests, written = scan.nests.values(), scan.written()
     for nest in nests:
         if any(not scan.is_own(operand) for operand in nest.outputs):
             return False
@@ -160,6 +161,9 @@ class ScanKernel:
         # Values of the body of the loop in the kernel, and what buffers hold at the thread's element.
         self._new: dict[ir.Value, ir.Value] = {}
         self._held: dict[ir.Value, ir.Value] = {}
+        # Elements of arrays that the loop does not write.
+        self._reads = Reads(scan.op, list(scan.nests.values()), scan.written())
+        self._known: Elements = {}
 
     def lower(self) -> None:
         """The kernel, its launch, and arrays for what the loop gives."""
@@ -192,19 +196,24 @@ class ScanKernel:
         read = {o.buffer for nest in scan.nests.values() for o in nest.needed(nest.yields) if scan.is_own(o)}
         places = [i for i, value in enumerate(scan.carried) if value in read]
         held = [self._load(initial[i]) for i in places]
-        made, block = loop(upper, [*initial, *held], start=lower, step=step)
+        fixed, ahead = self._reads.first(self._element)
+        made, block = loop(upper, [*initial, *held, *ahead], start=lower, step=step)
+        self._reads.unroll(made)
         with ir.InsertionPoint(block):
             index, *given = block.arguments
+            ahead = given[len(initial) + len(held) :]
+            self._known = {**fixed, **self._reads.now(ahead)}
+            following = self._reads.then(index, ahead, self._element)
             self._new[op.regions[0].blocks[0].arguments[0]] = index
             for value, own in zip(scan.carried, given[: len(initial)], strict=True):
                 self._new[value] = own
-            for i, own in zip(places, given[len(initial) :], strict=True):
+            for i, own in zip(places, given[len(initial) : len(initial) + len(held)], strict=True):
                 self._held[scan.carried[i]] = own
             for inner in scan.body:
                 self._one(inner)
             yields = [self._new.get(value, value) for value in scan.yields]
             found = [self._value(scan.yields[i]) for i in places]
-            build.create("scf.yield", [], [*yields, *found])
+            build.create("scf.yield", [], [*yields, *found, *following])
         for number, result in enumerate(op.results):
             if result in results:
                 value = (
@@ -221,17 +230,16 @@ class ScanKernel:
             self._nest(nest)
         elif op.name != "memref.alloc":  # which is a register here
             copy = op.clone()
-            for place, operand in enumerate(copy.operands):
-                if operand in self._new:
-                    copy.operands[place] = self._new[operand]
+            replace_operands(copy, self._new)
             self._new.update(zip(op.results, copy.results, strict=True))
 
     def _nest(self, nest: Nest) -> None:
         values = {}
         for operand in nest.needed(nest.yields):
-            own = self._scan.is_own(operand)
-            values[operand.argument] = self._value(operand.buffer) if own else self._other(operand)
-        found = nest.compute(nest.yields, {**self._new, **values}, self._element)
+            if operand.argument not in self._known:
+                own = self._scan.is_own(operand)
+                values[operand.argument] = self._value(operand.buffer) if own else self._other(operand)
+        found = nest.compute(nest.yields, {**self._new, **self._known, **values}, self._element)
         for operand in nest.outputs:
             self._forget(operand.buffer)
         for operand, value in zip(nest.outputs, found, strict=True):

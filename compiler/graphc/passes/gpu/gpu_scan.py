@@ -18,8 +18,10 @@ class GpuScan(Pass):
 
     That is so where everything in the body is elementwise over one shape, such as that of a batch of chains,
     and no element of a state is computed from other elements. States stay in registers from step to step;
-    rows that are kept are written as they are computed. Without it, each step would be a launch. Arrays that
-    live for one iteration disappear. The loop's polls for interrupts go: a kernel runs to its end.
+    rows that are kept are written as they are computed. Elements of arrays that the loop does not write are
+    read up to 16 steps ahead, so that a step does not wait for memory. Without it, each step would be a
+    launch. Arrays that live for one iteration disappear. The loop's polls for interrupts go: a kernel runs to
+    its end.
 
     Attributes:
         threads: threads of a block; few, so that small batches use many multiprocessors.
