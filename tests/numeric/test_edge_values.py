@@ -341,3 +341,22 @@ def test_statistics_that_pass_over_nan():
             )
     agree([z], [(pt.nanmax(z), np.nanmax(b)), (pt.nanmin(z), np.nanmin(b))], b)
     assert np.isnan(graphc.function([x], pt.cov(x), mode="reference")([]))
+
+
+def test_slopes_of_sums_of_exponentials_that_are_nothing():
+    """Where nothing can happen the slope is 0; a NaN there would reach the slopes of all that can."""
+    m, x, y = pt.dmatrix("m"), vector("float64"), vector("float64")
+    inf = np.inf
+    rows = np.array([[-inf, -inf], [-inf, 1], [0, 0], [1e3, 1e3 - np.log(3)]])
+    shares = [[0, 0], [0, 1], [0.5, 0.5], [0.75, 0.25]]
+    ends = np.array([-inf, -inf, 0, inf, 0, 2]), np.array([-inf, 0, -inf, 0, inf, 2])
+    for mode in MODES:
+        total = pt.logsumexp(m, axis=1)
+        f = graphc.function([m], [total, graphc.grad(total.sum(), m)], mode=mode)
+        found, slopes = f(rows)
+        np.testing.assert_allclose(found, np.logaddexp(*rows.T), rtol=1e-15)
+        np.testing.assert_allclose(slopes, shares, rtol=1e-12)
+        for z in (pt.logaddexp(x, y), pt.logaddexp2(x, y)):
+            of_x, of_y = graphc.function([x, y], graphc.grad(z.sum(), [x, y]), mode=mode)(*ends)
+            np.testing.assert_array_equal(of_x, [0, 0, 1, 1, 0, 0.5])
+            np.testing.assert_array_equal(of_y, [0, 1, 0, 0, 1, 0.5])

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from graphc.ops import forms
 from graphc.ops.elementwise import register, ufunc_rule
 from graphc.ops.external import real_floats
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
 
@@ -30,6 +35,13 @@ def _expm1(x: np.ndarray) -> np.ndarray:
 
 register("exp", np.exp, "e to the power x.", forms.libm("exp"), grad=(lambda x, out, g: g * out,))
 register("exp2", np.exp2, "2 to the power x.", forms.libm("exp2"), grad=(lambda x, out, g: g * out * _LN2,))
+
+
+def _share(difference: TensorVariable, out: TensorVariable) -> TensorVariable:
+    """Slope of logaddexp in an operand. That of two that are -inf is 0, as in `logsumexp`."""
+    return pt.switch(pt.eq(out, -np.inf), 0, pt.sigmoid(difference))
+
+
 register(
     "expm1",
     _expm1,
@@ -88,6 +100,6 @@ register(
     np.logaddexp,
     "log(exp(x) + exp(y)).",
     forms.in_double(forms.logaddexp),
-    grad=(lambda x, y, out, g: g * pt.exp(x - out), lambda x, y, out, g: g * pt.exp(y - out)),
+    grad=(lambda x, y, out, g: g * _share(x - y, out), lambda x, y, out, g: g * _share(y - x, out)),
     folds=True,
 )

@@ -31,6 +31,11 @@ def _sinc(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVa
     return g * pt.switch(small, near, far)
 
 
+def _share2(difference: TensorVariable, out: TensorVariable) -> TensorVariable:
+    """Slope of logaddexp2 in an operand. That of two that are -inf is 0, as in `logsumexp`."""
+    return pt.switch(pt.eq(out, -np.inf), 0, pt.sigmoid(difference * float(np.log(2))))
+
+
 register(
     "xlogy",
     scipy_function("xlogy"),
@@ -90,7 +95,7 @@ register(
     np.logaddexp2,
     "log2(2**x + 2**y).",
     forms.logaddexp2,
-    grad=(lambda x, y, out, g: g * pt.exp2(x - out), lambda x, y, out, g: g * pt.exp2(y - out)),
+    grad=(lambda x, y, out, g: g * _share2(x - y, out), lambda x, y, out, g: g * _share2(y - x, out)),
 )
 register(
     "sinc", np.sinc, "sin(pi x) / (pi x), 1 at 0.", forms.sinc, nin=1, dtypes=floats_or_double, grad=(_sinc,)

@@ -348,6 +348,9 @@ def std(
 def logsumexp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """log(sum(exp(x))) over axes, without overflow.
 
+    Where all elements are -inf the result is -inf and the slopes are 0, as in PyTorch: what cannot happen
+    in a forward pass over states must not make the gradient of all others NaN.
+
     Examples:
         >>> pt.logsumexp([1000.0, 1000.0]).round(6).eval()
         array(1000.693147)
@@ -359,7 +362,9 @@ def logsumexp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tenso
     # The shift cancels out, in the derivative too.
     top = zero_grad(max(pt.real(x) if x.type.numpy_dtype.kind == "c" else x, axes, keepdims=True))
     top = pt.switch(pt.isinf(top), 0, top)
-    result = pt.log(sum(pt.exp(x - top), axes, keepdims=True)) + top
+    total = sum(pt.exp(x - top), axes, keepdims=True)
+    nothing = pt.eq(total, 0)
+    result = pt.switch(nothing, -np.inf, pt.log(pt.switch(nothing, 1, total))) + top
     return (
         result
         if keepdims
