@@ -104,6 +104,10 @@ class NanGuardError(GraphcError, FloatingPointError):
     """An op of a function with ``nan_guard="raise"`` has computed NaN or an infinity."""
 
 
+class MemoryBudgetWarning(UserWarning):
+    """A function needs more memory for intermediate values than its ``memory_budget``."""
+
+
 class VectorizeError(GraphcError, NotImplementedError):
     """An op of a graph has no rule that adds a batch axis."""
 

@@ -39,6 +39,7 @@ class CompileOptions:
         poison_memory: fill memory with NaN before use, and look for writes next to workspaces.
         arch: the oldest device that code is for, such as "sm_90"; empty for targets that have no such choice.
         matmul_precision: of products of float32, "float32" or "tf32"; empty where there is no such choice.
+        memory_budget: bytes of intermediate arrays above which some are computed again; None for any number.
     """
 
     mode: str
@@ -50,6 +51,7 @@ class CompileOptions:
     poison_memory: bool = False
     arch: str = ""
     matmul_precision: str = ""
+    memory_budget: int | None = None
 
 
 @record(frozen=True)

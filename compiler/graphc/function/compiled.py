@@ -17,6 +17,7 @@ from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.compile.fingerprint import fingerprint
 from graphc.config import config
 from graphc.errors import CompileError, UnsupportedError
+from graphc.function.budget import tell
 from graphc.function.call_form import KernelForm
 from graphc.function.report import CompileReport, Fallback
 from graphc.function.settings import resources
@@ -92,6 +93,8 @@ def compile_graph(
     report.native_nodes += len(fgraph.nodes)
     report.donations += _donations(fgraph, executable)
     report.on_host += _on_host(fgraph, executable)
+    if options.memory_budget is not None:
+        report.memory += tell(fgraph, executable.manifest, options.memory_budget, report.name)
     return Compiled(fgraph, executable, options, form.takes_calls)
 
 

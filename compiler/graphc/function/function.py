@@ -50,6 +50,7 @@ def function(
     nan_guard: str | None = None,
     fastmath: str | None = None,
     flush_denormals: bool | None = None,
+    memory_budget: int | str | None = None,
 ) -> Function:
     """Compile a graph into a callable.
 
@@ -86,6 +87,9 @@ def function(
             quotients into products with the reciprocal; ``config.fastmath`` by default. See docs/math.md.
         flush_denormals: whether compiled code takes denormal numbers, operands and results, as zeros: many
             processors are slow with them. ``config.flush_denormals`` by default. See docs/math.md.
+        memory_budget: bytes that intermediate values may take in a call, as a number or as text such as
+            ``"64 MiB"``. Where they would take more, some are computed again instead of being kept; a
+            `MemoryBudgetWarning` says if that is not enough. See docs/guide/memory.md.
 
     Returns:
         A `Function`.
@@ -107,7 +111,11 @@ def function(
         name=name or "function",
         mode=mode_name,
         options=settings.compile_options(
-            mode_name, fastmath=fastmath, flush_denormals=flush_denormals, profile=bool(profile)
+            mode_name,
+            fastmath=fastmath,
+            flush_denormals=flush_denormals,
+            profile=bool(profile),
+            memory_budget=memory_budget,
         ),
         nan_guard=settings.nan_guard(nan_guard),
     )

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # What is known of an argument: its value, its shape, or nothing.
 Given: TypeAlias = np.ndarray | tuple[int, ...] | None
-_KINDS = {"scf.if": "conditional"}
 _DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "index": "int64"}
 _KINDS = {"scf.if": "conditional"}
 _DTYPES |= {"complex<f32>": "complex64", "complex<f64>": "complex128", "i1": "bool"}
@@ -95,6 +94,23 @@ class Step:
 
 
 @record()
+class Recomputed:
+    """A value that is computed again instead of being kept (see ``memory_budget`` of `graphc.function`).
+
+    Attributes:
+        bytes: what it would take. times: how often it is computed again, with what that takes.
+        flops: the operations that this takes, ``exp`` of an element being one. op, location, node: as above.
+    """
+
+    bytes: int
+    times: int
+    flops: int
+    op: str
+    location: str
+    node: int | None = None
+
+
+@record()
 class Workspace:
     """A block of memory that buffers share.
 
@@ -121,6 +137,9 @@ class MemoryPlan:
         copies: loops that only copy.
         steps: what the function does, in order.
         workspaces: the blocks of memory, usually one at most.
+        budget: bytes that the function was to need at most; None for no limit.
+        recomputed: values that are computed again, to need no more.
+        extra_flops: operations that are done more than without a budget.
     """
 
     name: str
@@ -128,6 +147,9 @@ class MemoryPlan:
     copies: list[PlannedCopy] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     workspaces: list[Workspace] = field(default_factory=list)
+    budget: int | None = None
+    recomputed: list[Recomputed] = field(default_factory=list)
+    extra_flops: int = 0
 
     @property
     def peak(self) -> Number:
@@ -169,7 +191,7 @@ def _sum(values: Iterator[Number]) -> Number:
 def memory_plan(function: Function, values: Sequence[np.ndarray]) -> MemoryPlan:
     """See `Function.memory_plan`."""
     _check_count(function, values)
-    plan = MemoryPlan(function.report.name)
+    plan = MemoryPlan(function.report.name, budget=function.report.options.memory_budget)
     whole = function.executor.whole
     if whole is not None:
         _Reader(plan, whole).read(given_values(function, values))
@@ -254,6 +276,12 @@ class _Reader:
         arguments = arguments_of(self._native, given)
         for noted in self._manifest.memory:
             self._read(noted, Sizes(noted["expressions"], arguments))
+        again = self._manifest.extra.get("recomputed", {})
+        self._plan.extra_flops += again.get("flops", 0)
+        for entry in again.get("arrays", ()):
+            numbers = entry["bytes"], entry["times"], entry["flops"]
+            node = self._number(entry["node"])
+            self._plan.recomputed.append(Recomputed(*numbers, *self._origin(entry["node"]), node))
 
     def _read(self, record: dict[str, Any], sizes: Sizes) -> None:
         before = len(self._plan.steps)

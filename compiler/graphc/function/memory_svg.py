@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphc.function.memory_text import human, kind, short
+from graphc.function.memory_text import budget, human, kind, short
 
 if TYPE_CHECKING:
     from graphc.function.memory_plan import MemoryPlan, PlannedBuffer, Workspace
@@ -66,9 +66,12 @@ class _Drawing:
         plan = self._plan
         if not plan.workspaces:
             return f"memory plan of {plan.name}: no workspace"
+        limit = "" if plan.budget is None else f"; {budget(plan)}"
         if plan.peak is None:
-            return f"memory plan of {plan.name}"
-        return f"memory plan of {plan.name}: peak {human(plan.peak)}, {human(plan.total)} without reuse"
+            return f"memory plan of {plan.name}{limit}"
+        return (
+            f"memory plan of {plan.name}: peak {human(plan.peak)}, {human(plan.total)} without reuse{limit}"
+        )
 
     def _workspace(self, workspace: Workspace) -> Iterator[str]:
         buffers = [buffer for buffer in self._plan.buffers if buffer.workspace == workspace.number]

@@ -20,6 +20,7 @@ def text(plan: MemoryPlan) -> str:
         rows.insert(0, ("", "place", "type", "bytes", "offset", "steps", "from"))
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines += ["  " + _columns(row, widths) for row in rows]
+    lines += _again(plan)
     for copy in plan.copies:
         size = "" if copy.bytes is None else f" of {human(copy.bytes)}"
         lines.append(
@@ -27,6 +28,34 @@ def text(plan: MemoryPlan) -> str:
             f"{_origin(copy.op, copy.location)}"
         )
     return "\n".join(lines)
+
+
+def _again(plan: MemoryPlan) -> list[str]:
+    """What is computed again to keep to the budget."""
+    if plan.budget is None:
+        return []
+    lines = [f"  {budget(plan)}"]
+    for value in plan.recomputed:
+        times = "" if value.times == 1 else f" {value.times} times"
+        lines.append(
+            f"  computed again{times}: {human(value.bytes)}, {value.flops:,} operations"
+            f"{_origin(value.op, value.location)}"
+        )
+    return lines
+
+
+def budget(plan: MemoryPlan) -> str:
+    """One line about the budget of a plan."""
+    count = len(plan.recomputed)
+    if not count:
+        return f"budget {human(plan.budget)}: nothing is computed again"
+    values = "1 value is" if count == 1 else f"{count} values are"
+    return f"budget {human(plan.budget)}: {values} computed again, with {more(plan.extra_flops)}"
+
+
+def more(flops: int) -> str:
+    """How many operations are done more than before, or fewer."""
+    return f"{abs(flops):,} operations {'fewer' if flops < 0 else 'more'}"
 
 
 def human(size: Number) -> str:

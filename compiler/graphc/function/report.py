@@ -51,6 +51,7 @@ class CompileReport(CompileLog):
         on_host: ops that run on the host, as there is no kernel for them.
         cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
         donations: what became of donated inputs and of the memory of updated shared variables.
+        memory: what was done to keep to ``memory_budget``.
         fast_call: whether calls go straight to machine code.
     """
 
@@ -65,6 +66,7 @@ class CompileReport(CompileLog):
     on_host: list[Fallback] = field(default_factory=list)
     cache: list[str] = field(default_factory=list)
     donations: list[str] = field(default_factory=list)
+    memory: list[str] = field(default_factory=list)
     fast_call: bool = False
     _function: ref[Function] | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -157,5 +159,5 @@ class CompileReport(CompileLog):
             for fallback in found:
                 where = f" at {fallback.location}" if fallback.location else ""
                 lines.append(f"  runs {what}: {fallback.op} ({fallback.reason}){where}")
-        lines += [f"  memory: {text}" for text in self.donations]
+        lines += [f"  memory: {text}" for text in (*self.donations, *self.memory)]
         return "\n".join(lines)

@@ -5,10 +5,16 @@ from __future__ import annotations
 
 from graphc.backends.target import CompileOptions, Resources
 from graphc.config import FASTMATH, config
+from graphc.function.budget import parsed
 
 
 def compile_options(
-    mode: str, *, fastmath: str | None = None, flush_denormals: bool | None = None, profile: bool = False
+    mode: str,
+    *,
+    fastmath: str | None = None,
+    flush_denormals: bool | None = None,
+    profile: bool = False,
+    memory_budget: object = None,
 ) -> CompileOptions:
     """The options of a function that is compiled now.
 
@@ -18,10 +24,19 @@ def compile_options(
         fastmath: as given to `graphc.function`; None for ``config.fastmath``.
         flush_denormals: as given to `graphc.function`; None for ``config.flush_denormals``.
         profile: as given to `graphc.function`.
+        memory_budget: as given to `graphc.function`.
 
     Raises:
-        ValueError: there is no such level of fast math, or nothing is compiled that could be measured.
+        TypeError: the budget is no number and no text.
+        ValueError: there is no such level of fast math, nothing is compiled that could be measured, or the
+            budget is none, or one of a mode that has none.
     """
+    limit = parsed(memory_budget)
+    if limit is not None and mode in ("reference", "interpret", "cuda"):
+        raise ValueError(
+            f"memory_budget is for code of this machine's processor, which mode {mode!r} does not run; leave "
+            "it out, or take mode 'fast_run'"
+        )
     if profile and mode not in ("fast_run", "fast_compile"):
         raise ValueError(
             f"profile=True measures compiled code, which mode {mode!r} does not run; take mode 'fast_run', "
@@ -38,6 +53,7 @@ def compile_options(
         poison_memory=config.poison_memory,
         arch=config.cuda_arch if mode == "cuda" else "",
         matmul_precision=config.matmul_precision if mode == "cuda" else "",
+        memory_budget=limit,
     )
 
 

@@ -28,7 +28,7 @@ from graphc.lowering.scan_buffers import row_of, writable
 from graphc.lowering.slices import slice_in_place
 from graphc.lowering.structural import reshape
 from graphc.lowering.unit_axes import unit_dimshuffle
-from graphc.lowering.units import Units
+from graphc.lowering.units import SCHEDULED, Units
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
@@ -269,7 +269,8 @@ class FunctionConverter:
         }
         units = Units(old, extra, self.donations.after if old == self._entry else ())
         self._members.update(units.clusters)
-        results = list(list(old.operations)[-1].operands) if old == self._entry else None
+        is_ordered = old != self._entry or SCHEDULED in self._old.attributes
+        results = None if is_ordered else list(list(old.operations)[-1].operands)
         for members in units.order(results):
             self._emit(members)
 

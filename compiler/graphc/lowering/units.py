@@ -22,6 +22,8 @@ from graphc_dialects.check import raises
 from graphc_dialects.write import is_write, root_of
 
 Unit = tuple[str, int]
+# Attribute of functions whose text has the units in the order in which they are to be done.
+SCHEDULED = "graphc.scheduled"
 
 
 class Units:

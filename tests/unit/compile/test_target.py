@@ -30,6 +30,8 @@ CHANGED = {
     "poison_memory": True,
     "arch": "sm_80",
     "profile": True,
+    "memory_budget": 1000,
+    "matmul_precision": "tf32",
 }
 
 

@@ -70,7 +70,8 @@ def generate(
     """
     made_for = machine or this_machine()
     wrapped = wrap(lowered, signature, options, made_for)
-    stages, kept = log.stages, [*lowered.donated.kept]
+    stages = log.stages
+    extra = {"kept": [*lowered.donated.kept], "profile": lowered.slots, "recomputed": lowered.recomputed}
     return build_artifact(
         wrapped.text,
         wrapped.signature,
@@ -83,7 +84,7 @@ def generate(
         opt_level=OPT_LEVEL[options.mode],
         tiers=tiers,
         memory=lowered.memory,
-        extra={name: value for name, value in (("kept", kept), ("profile", lowered.slots)) if value},
+        extra={name: value for name, value in extra.items() if value},
         keep_bytes=options.workspace_limit_mb << 20,
         poison=options.poison_memory,
         arena=any(isinstance(helper, (Allocation, Arena)) for helper in lowered.helpers),

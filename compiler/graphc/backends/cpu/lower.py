@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from graphc.backends.contexts import pooled_context
+from graphc.backends.cpu.budget import within
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.memory_order import takes_memory_first
 from graphc.backends.cpu.pipeline import Entry, pipeline_of
@@ -16,6 +17,8 @@ from graphc.backends.target import CompileLog, CompileOptions, PassView
 from graphc.errors import CompileError
 from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import declared
+from graphc.ir.recomputed import Recomputed
+from graphc.ir.recomputed import attached as attached_recomputed
 from graphc.library.helpers import Helper
 from graphc.native.parts import Piece
 from graphc.passes.buffer import profile_operations
@@ -45,6 +48,7 @@ class Lowered:
         helpers: what it calls that `graphc.library` defines.
         takes_memory_first: whether no memory is taken, which can fail, once cells may have been overwritten.
         slots: what is measured (see `graphc.passes.buffer.profile_operations`).
+        recomputed: what is computed again (see `graphc.ir.recomputed`).
     """
 
     llvm_ir: str
@@ -57,6 +61,7 @@ class Lowered:
     helpers: tuple[Helper, ...]
     takes_memory_first: bool
     slots: list[dict[str, object]]
+    recomputed: Recomputed
 
 
 class _Snapshots:
@@ -130,19 +135,34 @@ def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> 
         CompileError: a pass or the verifier refused the module; the message carries MLIR's diagnostics.
     """
     log = CompileLog() if log is None else log
+
+    def lowered(budget: int | None) -> Lowered:
+        _forget(log)
+        return _lower_donating(text, replace(options, memory_budget=budget), log)
+
     # Wrapping operations makes many objects, none of them in cycles: collecting would double the time.
     with paused():
-        lowered = _lower(text, options, log)
-        if lowered.takes_memory_first:
-            return lowered
-        for kept_views in (log.stages, log.views, log.work):
-            if kept_views:
-                kept_views.clear()
-        cells = [donation.argument for donation in options.donations if donation.keeps_on_failure]
-        others = tuple(donation for donation in options.donations if not donation.keeps_on_failure)
-        lowered = _lower(text, replace(options, donations=others), log)
-        kept = tuple((argument, "memory could run out later") for argument in sorted(cells))
-        return replace(lowered, donated=replace(lowered.donated, kept=(*lowered.donated.kept, *kept)))
+        budget = options.memory_budget
+        return _lower_donating(text, options, log) if budget is None else within(budget, lowered)
+
+
+def _forget(log: CompileLog) -> None:
+    """Drops what a log has of a module that is lowered again."""
+    for kept_views in (log.stages, log.views, log.work):
+        if kept_views:
+            kept_views.clear()
+
+
+def _lower_donating(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
+    lowered = _lower(text, options, log)
+    if lowered.takes_memory_first:
+        return lowered
+    _forget(log)
+    cells = [donation.argument for donation in options.donations if donation.keeps_on_failure]
+    others = tuple(donation for donation in options.donations if not donation.keeps_on_failure)
+    lowered = _lower(text, replace(options, donations=others), log)
+    kept = tuple((argument, "memory could run out later") for argument in sorted(cells))
+    return replace(lowered, donated=replace(lowered.donated, kept=(*lowered.donated.kept, *kept)))
 
 
 def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
@@ -158,6 +178,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                     options.fastmath,
                     profile=options.profile,
                     work=log.work is not None,
+                    budget=options.memory_budget,
                 )
                 if log.views is not None:
                     entries.append(_LINES)
@@ -185,6 +206,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 helpers,
                 cells.isdisjoint(argument for argument, _ in outcome.pairs) or takes_memory_first(module),
                 profile_operations.attached(module),
+                attached_recomputed(module),
             )
     except ir.MLIRError as error:
         raise CompileError(

@@ -70,6 +70,9 @@ _SHAPES: list[Entry] = [
 
 _WIDE_SUMS: Entry = ("graphc-wide-sums", "accumulators have more digits than what they add up")
 
+# Before them where memory has a budget.
+_AGAIN = "what would take too much memory is computed again"
+
 _TENSOR: list[Entry] = [
     ("graphc-convert-to-linalg", "one loop nest per cluster"),
     # No cse here: one buffer shared by two results could not be written in both destinations.
@@ -89,15 +92,21 @@ _PLAN: Entry = ("graphc-plan-memory{record=true}", "other buffers share one bloc
 # Before that where work is counted.
 _WORK: Entry = ("graphc-count-work", "kernels as they will run, and buffers that are allocations")
 
+_ROWS: Entry = ("graphc-loop-fusion", "row-wise work visits each row once")
+_IN_PLACE: Entry = (
+    "graphc-reuse-operands",
+    "what a loop computes lies where its operand was, if nobody needs that",
+)
+
 _BUFFER: list[Entry] = [
     ("graphc-kernel-pointers", "what is called with pointers reads elements that lie side by side"),
     ("graphc-matmul-to-blas", "large products go to BLAS"),
     ("graphc-linalg-to-loops", "loops the vectoriser understands"),
     ("canonicalize,cse,loop-invariant-code-motion", "index arithmetic leaves the loops"),
     ("graphc-hoist-allocations", "one buffer serves all iterations; no stack is taken in a loop"),
-    ("graphc-loop-fusion", "row-wise work visits each row once"),
+    _ROWS,
     ("func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=256})", "scalars need no heap"),
-    ("graphc-reuse-operands", "what a loop computes lies where its operand was, if nobody needs that"),
+    _IN_PLACE,
     _PLAN,
     ("graphc-poll-interrupts", "long loops notice Ctrl-C, where that costs nothing"),
 ]
@@ -188,6 +197,7 @@ def pipeline(
     fastmath: str = "",
     profile: bool = False,
     work: bool = False,
+    budget: int | None = None,
 ) -> list[Entry]:
     """The entries of a mode, less those that only concern loops or complex numbers if there are none.
 
@@ -198,6 +208,7 @@ def pipeline(
         fastmath: level for `graphc-fast-math`; empty leaves the flags that lowering sets.
         profile: whether the time of operations is measured.
         work: whether the work of kernels is counted.
+        budget: bytes of intermediate arrays above which some are computed again.
     """
     entries = PIPELINES[mode]
     if fastmath:
@@ -209,6 +220,8 @@ def pipeline(
     if work:
         plan = entries.index(_PLAN)
         entries = [*entries[:plan], _WORK, *entries[plan:]]
+    if budget is not None:
+        entries = _with_budget(entries, budget)
     left_out: list[Entry] = []
     if not has_scan:
         left_out += [*_SCAN, *_SCAN_MEMORY]
@@ -218,13 +231,28 @@ def pipeline(
     return [entry for entry in entries if id(entry) not in identities]
 
 
+def _with_budget(entries: list[Entry], budget: int) -> list[Entry]:
+    """The entries with those that keep intermediate arrays within some bytes."""
+    again = (f"graphc-rematerialise{{budget={budget}}}", _AGAIN)
+    # A hundredth of the budget, for sums of rows and the like.
+    rows = (f"graphc-loop-fusion{{overlap={budget // 100}}}", _ROWS[1])
+    before: dict[str, list[Entry]] = {_TENSOR[0][0]: [again, _TENSOR[0]], _ROWS[0]: [_IN_PLACE, rows]}
+    return [new for entry in entries for new in before.get(entry[0], [entry])]
+
+
 def has_loops(text: str) -> bool:
     """Whether the text of a module has loops of the program."""
     return "graphc.scan" in text
 
 
 def pipeline_of(
-    text: str, mode: str, fastmath: str = "", *, profile: bool = False, work: bool = False
+    text: str,
+    mode: str,
+    fastmath: str = "",
+    *,
+    profile: bool = False,
+    work: bool = False,
+    budget: int | None = None,
 ) -> list[Entry]:
     """The pipeline of a mode, without what the text of a module shows it has no use for."""
     return pipeline(
@@ -234,4 +262,5 @@ def pipeline_of(
         fastmath=fastmath,
         profile=profile,
         work=work,
+        budget=budget,
     )

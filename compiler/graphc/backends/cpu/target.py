@@ -35,9 +35,10 @@ class CpuTarget(Target):
         return MachineCode(artifact)
 
     def pipeline(self, text: str, options: CompileOptions) -> list[str]:
-        return [
-            entry for entry, _ in pipeline_of(text, options.mode, options.fastmath, profile=options.profile)
-        ]
+        entries = pipeline_of(
+            text, options.mode, options.fastmath, profile=options.profile, budget=options.memory_budget
+        )
+        return [entry for entry, _ in entries]
 
     def build(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Executable:
         """As `Target.build`; where a part from the disk is not what its hash says, all are made anew."""

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from graphc.ir.lifetimes import VIEWS, Lifetimes
 from graphc.ir.walk import blocks_outside_loops, functions
+from graphc.passes.buffer.memory._buffer_sizes import item_size
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Operations that may stand between two loops: they touch no memory that a loop writes.
 _TRANSPARENT = (
@@ -30,6 +34,7 @@ _VIEWS = (
 )
 
 
+@record()
 class LoopFusion(Pass):
     """Fuses neighbouring `scf.for` nests whose iteration i needs only iteration i of the one before.
 
@@ -43,9 +48,16 @@ class LoopFusion(Pass):
     Distinct allocations and function arguments do not overlap (the entry point guarantees it for arguments);
     buffers reached through views are left alone.
 
+    Options:
+        overlap: where memory is scarce, the bytes of buffers that may be in use together after two nests are
+            fused and were not before: some are used last in the first nest, others first in the second.
+            Sizes that are not known count as 0. -1 for any number.
+
     Source: Kennedy and McKinley, "Maximizing loop parallelism and improving data locality via loop fusion"
     (1993).
     """
+
+    overlap: int = -1
 
     stage = "buffer"
 
@@ -56,14 +68,53 @@ class LoopFusion(Pass):
 
     def _fuse_block(self, block: ir.Block) -> None:
         previous: Any = None
+        ends = None if self.overlap < 0 else _Ends(block)
         for op in [op.operation for op in block.operations]:
             if op.name == "scf.for" and not len(op.results):
-                if previous is not None and _can_fuse(previous, op):
+                if previous is not None and _can_fuse(previous, op) and self._may_fuse(ends, previous, op):
+                    if ends is not None:
+                        ends.fuse(previous, op)
                     _fuse(previous, op)
                     self.count("fused loops")
                 previous = op
             elif not op.name.startswith(_TRANSPARENT):
                 previous = None
+
+    def _may_fuse(self, ends: _Ends | None, first: ir.Operation, second: ir.Operation) -> bool:
+        return ends is None or ends.overlap(first, second) <= self.overlap
+
+
+class _Ends:
+    """The bytes of buffers that each operation of a block is the first, or the last, to access."""
+
+    def __init__(self, block: ir.Block) -> None:
+        self._lifetimes = lifetimes = Lifetimes(block)
+        operations = lifetimes.operations
+        self._first, self._last = [0] * len(operations), [0] * len(operations)
+        for alloc in [op for op in operations if op.name == "memref.alloc"]:
+            positions = lifetimes.uses(alloc.results[0]).positions
+            accesses = [i for i in positions if operations[i].name not in (*VIEWS, "memref.dim")]
+            if accesses:
+                self._first[min(accesses)] += _bytes(alloc)
+                self._last[max(accesses)] += _bytes(alloc)
+
+    def overlap(self, first: ir.Operation, second: ir.Operation) -> int:
+        """The bytes that are in use together only if two neighbouring nests are one."""
+        positions = self._lifetimes.positions
+        return min(self._last[positions[first]], self._first[positions[second]])
+
+    def fuse(self, first: ir.Operation, second: ir.Operation) -> None:
+        """Says that one nest becomes part of the one after it."""
+        at, into = self._lifetimes.positions[first], self._lifetimes.positions[second]
+        self._first[into] += self._first[at]
+        self._last[into] += self._last[at]
+
+
+def _bytes(alloc: ir.Operation) -> int:
+    """The bytes of an allocation; 0 where they are not known."""
+    kind = alloc.results[0].type
+    sizes = list(kind.shape)
+    return 0 if min(sizes, default=0) < 0 else math.prod(sizes) * (item_size(kind.element_type) or 0)
 
 
 def _can_fuse(first: ir.Operation, second: ir.Operation) -> bool:
