@@ -11,8 +11,7 @@ import numpy as np
 from graphc.function.io import OutputForm
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.type import TensorType
-from graphc_runtime.cuda.array import HasInterface
-from graphc_runtime.cuda.dlpack import CUDA, MANAGED, HasDlpack
+from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
 
 
 def own_results(

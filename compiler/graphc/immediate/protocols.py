@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.dispatch import Target, call_function, call_ufunc
-from graphc_runtime.cuda.array import DeviceArray, Interface
+from graphc_runtime.cuda.array import DeviceArray
+from graphc_runtime.cuda.interface import Interface
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike

@@ -9,34 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NotRequired, Protocol, TypedDict, runtime_checkable
 
 import numpy as np
 
 from graphc_runtime.cuda import dlpack
 from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface, Interface
 from graphc_runtime.cuda.operators import HostOperators
 from graphc_runtime.symbols import DESCRIPTORS
-
-
-class Interface(TypedDict):
-    """`__cuda_array_interface__`, version 3; strides are in bytes."""
-
-    shape: tuple[int, ...]
-    typestr: str
-    data: tuple[int, bool]
-    version: int
-    strides: NotRequired[tuple[int, ...] | None]
-    stream: NotRequired[int | None]
-
-
-@runtime_checkable
-class HasInterface(Protocol):
-    """An array of another library on the device."""
-
-    @property
-    def __cuda_array_interface__(self) -> Interface:
-        """Where it is."""
 
 
 class Memory:
@@ -206,7 +186,7 @@ class DeviceArray(HostOperators):
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack.CUDA, self.memory.driver.ordinal
+        return CUDA, self.memory.driver.ordinal
 
     def __dlpack__(self, *, stream: int | None = None, **options: object) -> object:
         """A capsule of DLPack's version 0.
@@ -280,7 +260,7 @@ def from_interface(driver: Driver, value: HasInterface, stream: int) -> DeviceAr
     return DeviceArray(memory, dtype, shape, tuple(stride // dtype.itemsize for stride in strides))
 
 
-def from_dlpack(driver: Driver, value: dlpack.HasDlpack, stream: int) -> DeviceArray:
+def from_dlpack(driver: Driver, value: HasDlpack, stream: int) -> DeviceArray:
     """An array that another library has on the device, without a copy.
 
     Args:
@@ -292,7 +272,7 @@ def from_dlpack(driver: Driver, value: dlpack.HasDlpack, stream: int) -> DeviceA
         TypeError: it is not on this device, or its dtype is not one that kernels have.
     """
     kind, ordinal = value.__dlpack_device__()
-    if kind not in (dlpack.CUDA, dlpack.MANAGED) or ordinal != driver.ordinal:
+    if kind not in (CUDA, MANAGED) or ordinal != driver.ordinal:
         raise TypeError(f"an array of device {ordinal} of kind {kind}; expected one of cuda:{driver.ordinal}")
     tensor, owner = dlpack.read_capsule(value.__dlpack__(stream=stream or 1))
     if tensor.dtype.name not in DESCRIPTORS:

@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 
 from graphc_runtime.commit import attempts, commit, snapshot
-from graphc_runtime.cuda.array import DeviceArray, HasInterface, Memory, from_dlpack, from_interface, upload
-from graphc_runtime.cuda.dlpack import CUDA, MANAGED, HasDlpack
+from graphc_runtime.cuda.array import DeviceArray, Memory, from_dlpack, from_interface, upload
 from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
 from graphc_runtime.cuda.outs import Target, targets
 from graphc_runtime.cuda.registers import Cell, OnCheck
 from graphc_runtime.kernel import Shape

@@ -7,28 +7,15 @@ The layout is that of dlpack.h (https://github.com/dmlc/dlpack): a `DLManagedTen
 from __future__ import annotations
 
 import ctypes
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from graphc_runtime.cuda.interface import CUDA
 from graphc_runtime.record import record
 
-# Kinds of devices.
-CUDA, MANAGED = 2, 13
 # NumPy's kind: DLPack's code of the type.
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _NAME, _USED = b"dltensor", b"used_dltensor"
-
-
-@runtime_checkable
-class HasDlpack(Protocol):
-    """An array of another library."""
-
-    def __dlpack__(self, *, stream: int | None = None) -> object:
-        """A capsule."""
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        """Kind and number of its device."""
 
 
 @record(frozen=True)

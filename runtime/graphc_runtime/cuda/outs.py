@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphc_runtime.cuda.array import DeviceArray, HasInterface, from_dlpack, from_interface
-from graphc_runtime.cuda.dlpack import CUDA, MANAGED, HasDlpack
+from graphc_runtime.cuda.array import DeviceArray, from_dlpack, from_interface
 from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
 from graphc_runtime.kernel import Shape
 from graphc_runtime.manifest import ArraySpec
 from graphc_runtime.marshal import fits
