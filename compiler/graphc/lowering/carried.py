@@ -37,6 +37,22 @@ def carry(
     return _together(list(nest.results), kinds)
 
 
+def carry_while(
+    values: list[ir.Value],
+    condition: Callable[[list[ir.Value]], ir.Value],
+    body: Callable[[list[ir.Value]], list[ir.Value]],
+) -> list[ir.Value]:
+    """An `scf.while` that carries values."""
+    types = [value.type for value in values]
+    made = ir.Operation.create("scf.while", results=types, operands=values, regions=2)
+    before, after = (ir.Block.create_at_start(region, types) for region in made.regions)
+    with ir.InsertionPoint(before):
+        build.create("scf.condition", [], [condition(list(before.arguments)), *before.arguments])
+    with ir.InsertionPoint(after):
+        build.create("scf.yield", [], body(list(after.arguments)))
+    return list(made.results)
+
+
 def bit_of_byte(value: ir.Value) -> ir.Value:
     """A bool from how it is stored."""
     zero = build.create("arith.constant", [value.type], [], value=ir.IntegerAttr.get(value.type, 0)).result

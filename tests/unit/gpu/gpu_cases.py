@@ -265,7 +265,7 @@ CASES: dict[str, Case] = {
         kernels=9,
         registers=128,
     ),
-    "put": Case([("float32", 1), ("int64", 1)], lambda x, i: x[i].inc(1.0), [[(8,), (9,)]], kernels=5),
+    "put": Case([("float32", 1), ("int64", 1)], lambda x, i: x[i].inc(1.0), [[(8,), (9,)]], kernels=10),
     "uniform draws": Case(
         [("float64", 2)],
         lambda x: pt.random.uniform(x[0], 9.0, size=x.shape, rng=_PHILOX) * 2,

@@ -42,6 +42,7 @@ KERNELS: list[Entry] = [
     ("graphc-gpu-factor", "and another; what they note of matrices is reduced by passes below"),
     ("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
     ("graphc-gpu-batch", "loops with products, for the rows of a batch"),
+    ("graphc-gpu-scatter", "of loops with no nests those whose writes meet"),
     ("graphc-gpu-loops", "loops over elements that have no nests"),
     (_PRODUCTS, "products, before they are taken for reductions"),
     ("graphc-gpu-whole", "one block would take long for a reduction of everything"),

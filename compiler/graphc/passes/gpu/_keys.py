@@ -48,7 +48,7 @@ class Keys:
             value = build.create("arith.extf", [ir.F32Type.get()], [value]).result
         bits = self._op("bitcast", value)
         if not self._exact:
-            bits = build.select(compare(EQUAL, bits, self._signs()), self.constant(0), bits)
+            bits = build.select(build.compare_index(EQUAL, bits, self._signs()), self.constant(0), bits)
         negative = self._op("shrsi", bits, self.constant(self.width - 1))
         key = self._op("xori", bits, self._op("ori", negative, self._signs()))
         predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _UNORDERED)
@@ -73,11 +73,3 @@ class Keys:
     def _op(self, name: str, *operands: ir.Value) -> ir.Value:
         found: ir.Value = build.create(f"arith.{name}", [self.type], list(operands)).result
         return found
-
-
-def compare(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
-    """`arith.cmpi` of integers."""
-    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
-    bit = ir.IntegerType.get_signless(1)
-    found: ir.Value = build.create("arith.cmpi", [bit], [a, b], predicate=attribute).result
-    return found

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from graphc.ir import build
-from graphc.lowering.carried import loop
-from graphc.passes.gpu._calls import LibraryCall
+from graphc.lowering.carried import carry_while, loop
 from graphc.passes.gpu._kernel import (
     Kernel,
     allocate,
@@ -17,7 +18,7 @@ from graphc.passes.gpu._kernel import (
     global_position,
     position,
 )
-from graphc.passes.gpu._keys import ABOVE, EQUAL, Keys, compare
+from graphc.passes.gpu._keys import ABOVE, EQUAL, Keys
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.gpu._shuffle import WARP
 from graphc_dialects._mlir import ir
@@ -33,21 +34,32 @@ Write = Callable[[ir.Value, ir.Value, Item], None]
 
 
 class SortKernels:
-    """The kernels of a call: rows that are no longer than a tile, tiles of longer ones, merges, results.
+    """The kernels of a sort: rows that are no longer than a tile, tiles of longer ones, merges, results.
 
     Args:
-        call: its operation is to be erased afterwards.
+        op: before which they are launched.
+        source, result: rows, along the last axis, of numbers; of these or of positions.
+        dtype: of the numbers.
         tile: elements of a row that a block sorts, a power of 2; half of it for pairs of 64 bits and more.
+        positions: whether the result is what sorts the numbers, and not they.
     """
 
-    def __init__(self, call: LibraryCall, tile: int) -> None:
-        self._op = call.op
-        self._positions = call.kernel.name == "argsort"
-        self._source, self._result = call.buffers[:2]
-        self._keys = Keys(call.dtypes[0], exact=not self._positions)
+    def __init__(
+        self,
+        op: ir.Operation,
+        source: ir.Value,
+        result: ir.Value,
+        dtype: np.dtype,
+        tile: int,
+        *,
+        positions: bool,
+    ) -> None:
+        self._op, self._positions = op, positions
+        self._source, self._result = source, result
+        self._keys = Keys(dtype, exact=not positions)
         self._tile = tile // 2 if self._positions and self._keys.width == 64 else tile
         self._types = [self._keys.type, ir.IntegerType.get_signless(32)][: 1 + self._positions]
-        self._direct = Kernel(call.op, "sort")
+        self._direct = Kernel(op, "sort")
         with self._direct.host():
             *self._sizes, self._n = build.dims(self._source)
             self._rows = product(self._sizes)
@@ -226,12 +238,14 @@ class SortKernels:
             if not self._positions:
                 # Of equal keys those of the run before come first.
                 bit = ir.IntegerType.get_signless(1)
-                same = build.create("arith.andi", [bit], [odd, compare(EQUAL, mine[0], found[0])]).result
+                same = build.create(
+                    "arith.andi", [bit], [odd, build.compare_index(EQUAL, mine[0], found[0])]
+                ).result
                 earlier = build.create("arith.ori", [bit], [earlier, same]).result
             above = build.index_op("addi", middle, build.const_index(1))
             return [build.select(earlier, above, low), build.select(earlier, high, middle)]
 
-        low, _ = _while([other, end], lambda values: build.compare_index(2, *values), search)
+        low, _ = carry_while([other, end], lambda values: build.compare_index(2, *values), search)
         rank = build.index_op("subi", low, other)
         inside = build.index_op("subi", place, start)
         target = build.index_op("addi", build.index_op("addi", pair, inside), rank)
@@ -261,10 +275,10 @@ class SortKernels:
 
 def _after(a: Item, b: Item) -> ir.Value:
     """Whether `a` comes after `b`: by keys, then by positions."""
-    found = compare(ABOVE, a[0], b[0])
+    found = build.compare_index(ABOVE, a[0], b[0])
     if len(a) > 1:
         bit = ir.IntegerType.get_signless(1)
-        later = [compare(EQUAL, a[0], b[0]), compare(ABOVE, a[1], b[1])]
+        later = [build.compare_index(EQUAL, a[0], b[0]), build.compare_index(ABOVE, a[1], b[1])]
         both = build.create("arith.andi", [bit], later).result
         found = build.create("arith.ori", [bit], [found, both]).result
     return found
@@ -280,22 +294,6 @@ def _levels(count: ir.Value) -> ir.Value:
     index = build.create("arith.index_cast", [build.index_type()], [zeros]).result
     found: ir.Value = build.index_op("subi", build.const_index(64), index)
     return found
-
-
-def _while(
-    values: list[ir.Value],
-    condition: Callable[[list[ir.Value]], ir.Value],
-    body: Callable[[list[ir.Value]], list[ir.Value]],
-) -> list[ir.Value]:
-    """An `scf.while` that carries values."""
-    types = [value.type for value in values]
-    made = ir.Operation.create("scf.while", results=types, operands=values, regions=2)
-    before, after = (ir.Block.create_at_start(region, types) for region in made.regions)
-    with ir.InsertionPoint(before):
-        build.create("scf.condition", [], [condition(list(before.arguments)), *before.arguments])
-    with ir.InsertionPoint(after):
-        build.create("scf.yield", [], body(list(after.arguments)))
-    return list(made.results)
 
 
 def _load(arrays: Sequence[ir.Value], place: ir.Value) -> Item:

@@ -9,7 +9,7 @@ from graphc.ir import build
 from graphc.lowering.carried import carry, loop
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, at_most, blocks_for, position
-from graphc.passes.gpu._keys import ABOVE, EQUAL, Keys, compare
+from graphc.passes.gpu._keys import ABOVE, EQUAL, Keys
 from graphc.passes.gpu._prefix import THREADS, BlockPrefix
 from graphc.passes.gpu._reduce import on_first_thread
 from graphc.passes.gpu._rows import product, split
@@ -64,9 +64,12 @@ class _Later:
     def combine(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> Pair:
         """The winner."""
         bit = ir.IntegerType.get_signless(1)
-        first = [compare(EQUAL, left[0], right[0]), compare(_BELOW, right[1], left[1])]
+        first = [
+            build.compare_index(EQUAL, left[0], right[0]),
+            build.compare_index(_BELOW, right[1], left[1]),
+        ]
         both = build.create("arith.andi", [bit], first).result
-        wins = build.create("arith.ori", [bit], [compare(ABOVE, right[0], left[0]), both]).result
+        wins = build.create("arith.ori", [bit], [build.compare_index(ABOVE, right[0], left[0]), both]).result
         return [build.select(wins, x, y) for x, y in zip(right, left, strict=True)]
 
 
@@ -157,7 +160,9 @@ class _Kernels:
         key, last = self._keys.of(value), self._keys.last()
         if self._smallest:
             turned = build.create("arith.xori", [self._keys.type], [key, last]).result
-            key = build.select(compare(EQUAL, key, last), key, turned) if self._is_float else turned
+            key = (
+                build.select(build.compare_index(EQUAL, key, last), key, turned) if self._is_float else turned
+            )
         if self._keys.width == 64:
             return key
         wide: ir.Value = build.create("arith.extui", [_Later().type], [key]).result

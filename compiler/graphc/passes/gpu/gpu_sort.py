@@ -36,6 +36,8 @@ class GpuSort(Pass):
         for call in calls_of(module, ("sort", "argsort")):
             if call.dtypes[0].kind == "c":
                 continue
-            SortKernels(call, self.tile).lower()
+            positions = call.kernel.name == "argsort"
+            source, result = call.buffers[:2]
+            SortKernels(call.op, source, result, call.dtypes[0], self.tile, positions=positions).lower()
             call.erase()
             self.count("calls")

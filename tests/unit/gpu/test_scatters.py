@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes at positions that repeat: all threads take part, and the bits are those of the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.graph.basic import Variable
+from graphc_runtime.cuda import executable
+from graphc_tools.gpu.kernels import Kernels
+from graphc_tools.gpu.simulated import SimulatedDriver
+
+
+def _check(
+    inputs: list[Variable],
+    outputs: list[Variable],
+    runs: list[list[np.ndarray]],
+    scatters: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = graphc.function(inputs, outputs, mode="cuda")
+    cpu = graphc.function(inputs, outputs)
+    text = device.ir_stages()["gpu"]
+    assert text.count("gpu.func @scatter") == scatters
+    driver = SimulatedDriver(Kernels(text))
+    monkeypatch.setattr(executable, "device", lambda: driver)
+    for values in runs:
+        for found, expected in zip(device(*values), cpu(*values), strict=True):
+            np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_rows_and_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums are rounded in the order of the positions; of what is set the last one stays."""
+    x, v = (pt.matrix(name, dtype="float32") for name in "xv")
+    i = pt.lvector("i")
+    outputs = [x[i].inc(v), x[i].set(v), x.T[:, i].inc(v.T), (x * 2)[i[::-1]].inc(1.0)]
+    rng = np.random.default_rng(0)
+    runs = []
+    for rows, columns, count in ((5, 3, 20), (40, 1, 9), (1, 33, 70), (4, 3, 0)):
+        a, b = (rng.normal(size=(n, columns)).astype(np.float32) for n in (rows, count))
+        runs.append([a, b, rng.integers(-rows, rows, count)])
+    _check([x, v, i], outputs, runs, 4, monkeypatch)
+
+
+def test_several_indices_and_other_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, z, b = (
+        pt.matrix(name, dtype=dtype) for name, dtype in (("x", "float16"), ("z", "complex64"), ("b", "bool"))
+    )
+    i = pt.lmatrix("i")
+    outputs = [x[i, i.T].inc(x[0, 0]), z[i].inc(z), b[:, i[0]].inc(b)]
+    rng = np.random.default_rng(1)
+    given = [
+        rng.normal(size=(4, 4)).astype(np.float16),
+        (rng.normal(size=(4, 4)) + 1j).astype(np.complex64),
+        rng.random((2, 4)) < 0.3,
+        rng.integers(0, 4, (4, 4)),
+    ]
+    _check([x, z, b, i], outputs, [given], 3, monkeypatch)
+
+
+def test_gradients_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of effects of groups, whose observations are many."""
+    effects, group, y = pt.vector("effects"), pt.lvector("group"), pt.vector("y")
+    cost = pt.sum(pt.sqr(y - effects[group]))
+    rng = np.random.default_rng(2)
+    runs = [[rng.normal(size=6), rng.integers(0, 6, 300), rng.normal(size=300)]]
+    inputs: list[Variable] = [effects, group, y]
+    _check(inputs, [graphc.grad(cost, [effects])[0]], runs, 1, monkeypatch)
