@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from functools import cache
 from pathlib import Path
 
-import griffe
 import numpy as np
 
 from graphc.ops.elementwise import Elementwise
@@ -77,23 +77,23 @@ def _summary(value: object) -> str:
 
 
 @cache
-def _package(name: str) -> griffe.Module:
-    loaded = griffe.load(name, search_paths=[str(ROOT / FOLDERS[name])], resolve_aliases=False)
-    if not isinstance(loaded, griffe.Module):
-        raise TypeError(f"{name} is no package")
-    return loaded
+def _defined(module: str) -> frozenset[str]:
+    """The functions and classes that the file of a module defines; none where there is no such file."""
+    package, *parts = module.split(".")
+    if package not in FOLDERS:
+        return frozenset()
+    place = ROOT / FOLDERS[package] / package / Path(*parts)
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    if not file.is_file():
+        return frozenset()
+    kinds = ast.FunctionDef | ast.ClassDef
+    return frozenset(node.name for node in ast.parse(file.read_bytes()).body if isinstance(node, kinds))
 
 
 def _is_found(name: PublicName) -> bool:
     """Whether the sources define it by that name; what is made in loops over tables they do not."""
-    package, _, path = name.defined.partition(".")
-    if package not in FOLDERS:
-        return False
-    try:
-        found = _package(package)[path]
-    except (KeyError, ValueError):
-        return False
-    return bool(found.is_function or found.is_class)
+    module, _, last = name.defined.rpartition(".")
+    return last in _defined(module)
 
 
 def _elementwise_row(each: PublicName) -> str:

@@ -28,6 +28,7 @@ def layers_picture() -> str:
             'font-family="sans-serif" font-size="13">'
         ),
         "<title>Layers: each package may import those below it</title>",
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
     ]
     for number, row in enumerate(rows):
         width = (_WIDTH - _GAP * (len(row) + 1)) / len(row)

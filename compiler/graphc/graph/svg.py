@@ -105,6 +105,8 @@ def _draw(picture: Picture) -> Iterator[str]:
         f'viewBox="0 0 {width:.1f} {height:.1f}">'
     )
     yield f"<style>{_STYLE}</style>"
+    # On dark pages, too.
+    yield f'<rect class="page" width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>'
     yield (
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto">'

@@ -41,7 +41,7 @@ def test_graph():
     y = pt.exp(x * s + 2.0).sum()
     y.name = "total"
     rectangles, texts = parts(to_svg(y))
-    assert rectangles.count("box input") == 1
+    assert rectangles[0] == "page" and rectangles.count("box input") == 1
     assert rectangles.count("box shared") == 1
     assert rectangles.count("box output") == 1
     assert "exp" in texts and "total" in texts and "x" in texts
