@@ -85,6 +85,8 @@ def missing_features(target: dict[str, str]) -> list[str]:
 def best_target(targets: Mapping[str, TargetRecord]) -> str:
     """The name of the target whose code uses most of what this CPU has, else of one for other devices.
 
+    Where the system does not tell what the CPU has, it is the one that asks for least.
+
     Raises:
         LoadError: none of them can run here; the message says why for each.
     """
@@ -106,4 +108,4 @@ def best_target(targets: Mapping[str, TargetRecord]) -> str:
         raise LoadError(
             f"no code for this machine ({platform.machine()}): {'; '.join(reasons) or 'it has no targets'}"
         )
-    return max(found)[1]
+    return max(found)[1] if host_flags() else min(found)[1]

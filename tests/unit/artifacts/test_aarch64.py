@@ -11,6 +11,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.artifacts.c_module import c_module
+from graphc.artifacts.emit import emit
 from graphc.artifacts.names import StateNames
 from graphc.artifacts.source import sources
 from graphc.artifacts.targets import named_target
@@ -114,3 +115,19 @@ def test_draws():
         np.testing.assert_allclose(y, expected.uniform(size=5), rtol=1e-14)
     # The rare draws outside of the ziggurat's rectangles are NumPy's.
     assert "random_normal" in arm.called
+
+
+def test_the_register_of_macos_is_left_alone(tmp_path):
+    """Code for Linux and for macOS is the same: the latter owns x18."""
+    x = pt.dmatrix("x")
+    rows = graphc.scan(
+        lambda row, h: pt.tanh(row * h[::-1] + pt.sin(h) * row.sum()),
+        sequences=[x],
+        outputs_info=[pt.zeros(x.shape[1])],
+        return_updates=False,
+    )
+    f = graphc.function([x], [rows, graphc.grad(rows[-1].sum(), x)], name="f")
+    emit(f, tmp_path / "f.s", "asm", "aarch64")
+    text = (tmp_path / "f.s").read_text(encoding="utf-8")
+    assert text.count("x17") > 10 and "x19" in text
+    assert "x18" not in text and "w18" not in text
