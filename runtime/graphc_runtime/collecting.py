@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -47,6 +48,9 @@ def new_objects_only() -> Iterator[None]:
 
     Compiling makes many objects, so that Python looks through all there are several times: 0.25 s each where
     large libraries are loaded. Older objects are set aside meanwhile, unless somebody has done that already.
+    Python then counts them as looked at, and in a process that compiles again and again would never look at
+    them: functions that were dropped, whose graphs have cycles, would stay. So all objects are looked at here
+    when there are a quarter more of them than after the last time, which is Python's own rule.
     """
     if gc.get_freeze_count() or not gc.isenabled():
         yield
@@ -56,3 +60,19 @@ def new_objects_only() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
+        _collect_if_grown()
+
+
+# Blocks of memory that Python's objects had after the last collection here.
+_BLOCKS: list[int] = []
+_FEWEST = 50_000  # new blocks that are worth a collection: some 100 compilations
+
+
+def _collect_if_grown() -> None:
+    """A full collection if there are many more objects than after the last one."""
+    blocks = sys.getallocatedblocks()
+    if not _BLOCKS:
+        _BLOCKS.append(blocks)
+    elif blocks > _BLOCKS[0] * 1.25 + _FEWEST:
+        gc.collect()
+        _BLOCKS[0] = sys.getallocatedblocks()
