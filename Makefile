@@ -178,8 +178,8 @@ gallery: $(VENV)/.test
 	for name in $(GALLERY); do $(BIN)/python docs/examples/$$name.py --plot docs/gallery/$$name.png || exit 1; done
 
 # Both wheels in dist/, from the tag; installed into bare environments of every Python from 3.11 to 3.14 that is on the path
-# or in PYTHONS, with the newest packages and with the oldest that we claim to work with, and the runtime alone; versions
-# that could not be tried are named at the end. With the sources on the path, pip would take these for installed.
+# or in PYTHONS, with the newest packages and with the oldest that we claim to work with, and the runtime alone, on an
+# emulated AArch64 too (Debian's qemu-user and debootstrap); what could not be tried is named at the end. With the sources on the path, pip would take these for installed.
 RELEASE := build/release
 PYTHONS ?=
 release: export PYTHONPATH :=
@@ -188,6 +188,8 @@ release: $(VENV)/pyvenv.cfg
 	$(BIN)/python -m venv $(RELEASE)/tools && $(RELEASE)/tools/bin/pip install --quiet --disable-pip-version-check build
 	for folder in . runtime; do $(RELEASE)/tools/bin/python -m build --outdir dist $$folder || exit 1; done
 	$(BIN)/python tests/release/environments.py --wheels dist --folder $(RELEASE) $(PYTHONS)
+	$(BIN)/python tests/release/aarch64.py --wheels dist --model $$(ls $(RELEASE)/3.*/model.gcx | tail -1) \
+	  --folder $(RELEASE)/aarch64
 
 # Takes long; goes on where it stopped. CONFORMANCE_ARGS="--version 3.3.0 test_sort" chooses release and files.
 SUITES ?= ../shared/suites

@@ -37,10 +37,12 @@ def main() -> None:
     rng = graphc.shared(np.random.default_rng(3))
     next_rng, draws = rng.normal(size=3)
     expected = np.random.default_rng(3).normal(size=3)
-    assert (graphc.function([], draws, updates={rng: next_rng})() == expected).all()
+    draw = graphc.function([], draws, updates={rng: next_rng})
+    assert (draw() == expected).all()
+    rng.set_value(np.random.default_rng(3))
     with tempfile.TemporaryDirectory() as folder:
         path = options.write or Path(folder) / "model.gcx"
-        graphc.export({"f": f}, path)
+        graphc.export({"f": f, "solve": solve, "draw": draw}, path, targets=["host", "aarch64"])
         assert np.allclose(graphc_runtime.load(path).f(np.array([0.0, 1.0]))[1], slope)
     print("ok", graphc.__file__, graphc_runtime.__file__)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
 import sys
 
 import numpy as np
@@ -14,11 +15,13 @@ import graphc_runtime
 def main(path: str) -> None:
     absent = ["graphc", "graphc_dialects", "llvmlite", "scipy", "torch_mlir"]
     assert not any(importlib.util.find_spec(name) for name in absent), "this environment is not bare"
-    f = graphc_runtime.load(path).f
+    model = graphc_runtime.load(path)
     x = np.array([0.0, 1.0, -2.0])
-    value, slope = f(x)
+    value, slope = model.f(x)
     assert np.allclose(value, np.exp(x).sum(), rtol=1e-14) and np.allclose(slope, np.exp(x), rtol=1e-14)
-    print("ok", sys.version.split()[0], "numpy", np.__version__, graphc_runtime.__file__)
+    assert np.allclose(model.solve(2.0 * np.eye(3) + 1, x), np.linalg.solve(2.0 * np.eye(3) + 1, x))
+    assert (model.draw() == np.random.default_rng(3).normal(size=3)).all()
+    print("ok", platform.machine(), sys.version.split()[0], "numpy", np.__version__, graphc_runtime.__file__)
 
 
 if __name__ == "__main__":
