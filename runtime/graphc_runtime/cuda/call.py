@@ -135,6 +135,7 @@ class DeviceCall:
             if argument >= len(own) or not own[argument]:
                 arguments[argument] = _copied(driver, arguments[argument])
             lent[result] = arguments[argument]
+            lent[result].known = None
         found = []
         for i, (spec, shape) in enumerate(zip(self._signature.results, shapes, strict=True)):
             target = outs[i] if i < len(outs) and i not in lent else None
@@ -173,7 +174,11 @@ def as_device(driver: Driver, value: object, spec: ArraySpec, name: str) -> Devi
     """
     found = _on_device(driver, value)
     if found is None:
-        return upload(driver, canonical(value, spec, name), driver.main_stream)
+        given = canonical(value, spec, name)
+        made = upload(driver, given, driver.main_stream)
+        if not given.shape:
+            made.known = given.copy()
+        return made
     if found.memory.driver is not driver:
         raise TypeError(f"{name}: an array of {found.device}, expected one of cuda:{driver.ordinal}")
     if found.dtype != spec.dtype or found.ndim != spec.rank:

@@ -91,6 +91,9 @@ class Calls(Protocol):
     def elapsed(self, first: int, last: int) -> tuple[int, float]:
         """Milliseconds between two events."""
 
+    def update_graph(self, ready: int, graph: int) -> int:
+        """Gives a graph that is ready to be launched the arguments of another one."""
+
 
 class LibraryCalls:
     """The driver's library, by ctypes.
@@ -185,6 +188,11 @@ class LibraryCalls:
         status = self._library.cuEventElapsedTime(ctypes.byref(found), _HANDLE(first), _HANDLE(last))
         return int(status), found.value
 
+    def update_graph(self, ready: int, graph: int) -> int:
+        # What differs: a number, and two nodes.
+        found = (_HANDLE * 3)()
+        return int(self._library.cuGraphExecUpdate_v2(_HANDLE(ready), _HANDLE(graph), found))
+
 
 class BindingCalls:
     """cuda-bindings.
@@ -253,6 +261,9 @@ class BindingCalls:
     def elapsed(self, first: int, last: int) -> tuple[int, float]:
         status, milliseconds = self._driver.cuEventElapsedTime(first, last)
         return int(status), float(milliseconds)
+
+    def update_graph(self, ready: int, graph: int) -> int:
+        return int(self._driver.cuGraphExecUpdate(ready, graph)[0])
 
 
 def find_calls() -> Calls:

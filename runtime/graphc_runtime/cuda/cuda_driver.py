@@ -15,6 +15,8 @@ from graphc_runtime.cuda.calls import Calls, find_calls
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError, NoDeviceError
 
 _OUT_OF_MEMORY = 2
+# The graph is of other launches.
+_NO_UPDATE = 910
 # Numbers of the driver's interface (cuda.h).
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
 _MAX_DYNAMIC_SHARED, _RELEASE_THRESHOLD, _NO_TIMING, _THREAD_LOCAL = 8, 4, 2, 1
@@ -228,10 +230,17 @@ class CudaDriver:
         self._enter()
         self._call("cuStreamBeginCapture", stream, _THREAD_LOCAL)
 
-    def end_capture(self, stream: int) -> int:
+    def end_capture(self, stream: int, old: int = 0) -> int:
         self._enter()
         (graph,) = self._call("cuStreamEndCapture", stream)
         try:
+            if old:
+                status = self._calls.update_graph(old, graph)
+                if not status:
+                    return old
+                self._call("cuGraphExecDestroy", old)
+                if status != _NO_UPDATE:
+                    raise self._error("cuGraphExecUpdate", status)
             return self._call("cuGraphInstantiate", graph, 0)[0]
         finally:
             self._call("cuGraphDestroy", graph)

@@ -142,8 +142,14 @@ class Driver(Protocol):
     def begin_capture(self, stream: int) -> None:
         """From now on, what this thread asks of a stream is written down instead of done."""
 
-    def end_capture(self, stream: int) -> int:
-        """A graph of what has been written down."""
+    def end_capture(self, stream: int, old: int = 0) -> int:
+        """A graph of what has been written down, ready to be replayed.
+
+        Args:
+            stream: that capture began in.
+            old: a graph that is not needed any more. If it is of the same launches, it is given the new
+                arguments, which takes less than a graph of its own.
+        """
 
     def replay(self, graph: int, stream: int) -> None:
         """Does what a graph holds."""

@@ -15,12 +15,13 @@ import numpy as np
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.commit import commit
 from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.analysis import asks_device, needs_no_values
 from graphc_runtime.cuda.array import DeviceArray, upload
 from graphc_runtime.cuda.call import DeviceCall, as_device, empty
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.cuda_driver import device
 from graphc_runtime.cuda.driver import Driver
-from graphc_runtime.cuda.graphs import Graphs, asks_device, needs_no_values
+from graphc_runtime.cuda.graphs import MOST_LAUNCHES, Graphs, TooLongError
 from graphc_runtime.cuda.host import HostPart
 from graphc_runtime.cuda.registers import Cell, HostFunction, OnCheck, Registers
 from graphc_runtime.cuda.steps import Run as Steps
@@ -68,8 +69,8 @@ class DeviceExecutable(Executable):
         self._main: Steps | None = None
         self._streams: list[int] = []
         self._events: list[int] = []
-        self._graphs: Graphs | None = None
-        self._private = 0
+        # Whether calls that repeat are replayed as a whole.
+        self._is_replayed = False
 
     @property
     def driver(self) -> Driver:
@@ -119,13 +120,11 @@ class DeviceExecutable(Executable):
         with self._lock:
             self._load()
             assert self._shapes is not None
-            registers = Registers(
-                program.registers, driver, self._streams, self._events, self._functions, on_check
-            )
-            registers.values[: program.parameters] = [
+            arrays = [
                 upload(driver, value, driver.main_stream) if isinstance(value, np.ndarray) else value
                 for value in arguments
             ]
+            registers = self._registers(program, arrays, on_check)
             _run(self._shapes, registers)
         return list(registers.numbers(program.results))
 
@@ -143,41 +142,38 @@ class DeviceExecutable(Executable):
         with self._lock:
             main = self._load()
             key = tuple((array.address, array.shape) for array in arrays)
-            graph = self._graphs.find(key) if self._graphs is not None else None
-            if graph is not None:
-                self.driver.replay(graph, self._streams[0])
-                return
-            driver = self.driver
-            registers = Registers(
-                program.registers, driver, self._streams, self._events, self._functions, on_check
-            )
-            registers.values[: program.parameters] = arrays
-            if self._graphs is not None and self._graphs.is_due(key):
-                self._capture(main, registers, key)
+            graph = self._graphs.find(key) if self._is_replayed else None
+            if graph is None and self._is_replayed and self._graphs.is_due(key):
+                graph = self._captured(main, arrays, key, on_check)
+            if graph is None:
+                _run(main, self._registers(program, arrays, on_check))
             else:
-                _run(main, registers)
+                self.driver.replay(graph, self._streams[0])
 
-    def _capture(self, main: Steps, registers: Registers, key: tuple[object, ...]) -> None:
-        """Captures a call, and replays it.
+    def _registers(self, program: sc.Program, values: Sequence[DeviceArray], on_check: OnCheck) -> Registers:
+        registers = Registers(
+            program.registers, self.driver, self._streams, self._events, self._functions, on_check
+        )
+        registers.values[: program.parameters] = values
+        registers.graphs = self._graphs
+        return registers
 
-        In a stream of its own: what other functions ask for meanwhile, or arrays that are given back, are no
-        part of it.
-        """
-        assert self._graphs is not None
-        driver = self.driver
-        if not self._private:
-            self._private = driver.new_stream()
-        stream = self._private
-        registers.streams = [stream, *self._streams[1:]]
-        driver.begin_capture(stream)
-        try:
+    def _captured(
+        self, main: Steps, arrays: Sequence[DeviceArray], key: tuple[object, ...], on_check: OnCheck
+    ) -> int | None:
+        """A graph of a call; None if it would be too large."""
+        registers = self._registers(self.code.schedule.main, arrays, on_check)
+
+        def ask(stream: int) -> None:
+            registers.streams = [stream, *self._streams[1:]]
+            registers.left = MOST_LAUNCHES
             _run(main, registers)
-        except BaseException:
-            driver.drop_graph(driver.end_capture(stream))
-            raise
-        graph = driver.end_capture(stream)
-        self._graphs.add(key, graph)
-        driver.replay(graph, self._streams[0])
+
+        try:
+            return self._graphs.capture(key, ask)
+        except TooLongError:
+            self._graphs.refuse(key)
+            return None
 
     def _load(self) -> Steps:
         """Loads the kernels, once."""
@@ -198,8 +194,8 @@ class DeviceExecutable(Executable):
             if self._sizes_on_device:
                 self._shapes = compile_steps(schedule.shapes.steps, kernel)
             launches = sum(isinstance(step, sc.Launch | sc.Loop) for step in steps)
-            if launches >= _LEAST_LAUNCHES and needs_no_values(steps):
-                self._graphs = Graphs(driver)
+            self._graphs = Graphs(driver)
+            self._is_replayed = launches >= _LEAST_LAUNCHES and needs_no_values(steps)
         return self._main
 
     def array_call(self, signature: Signature, *, where: Where | None = None) -> DeviceCall:

@@ -4,36 +4,26 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable
 
-from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.driver import Driver
 
 _KEPT_GRAPHS = 8
 _KEPT_KEYS = 64
+# Larger graphs take long to make, and much memory.
+MOST_LAUNCHES = 1000
+Key = tuple[object, ...]
 
 
-_ON_HOST = (sc.Constant, sc.Dim, sc.Compute, sc.Read, sc.Check, sc.If, sc.Loop, sc.While)
-
-
-def asks_device(steps: Sequence[sc.Step]) -> bool:
-    """Whether steps need more of the device than elements of arrays."""
-    return any(not isinstance(step, _ON_HOST) or asks_device(_inner(step)) for step in steps)
-
-
-def _inner(step: sc.Step) -> list[sc.Step]:
-    """The steps of the blocks of a step."""
-    return [inner for value in vars(step).values() if isinstance(value, sc.Block) for inner in value.steps]
-
-
-def needs_no_values(steps: Sequence[sc.Step]) -> bool:
-    """Whether steps are the same for the same shapes, so that a graph of them can be replayed."""
-    waits = sc.Read | sc.Download | sc.Upload | sc.HostCall
-    return all(not isinstance(step, waits) and needs_no_values(_inner(step)) for step in steps)
+class TooLongError(Exception):
+    """What is captured has more launches than a graph should hold."""
 
 
 class Graphs:
     """Captured graphs, by what they depend on: kept for what was called last.
+
+    A graph takes the place of the one that was used least recently: where both are of the same launches, the
+    driver only exchanges their arguments.
 
     Args:
         driver: of the device.
@@ -41,32 +31,45 @@ class Graphs:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._graphs: OrderedDict[tuple[object, ...], int] = OrderedDict()
-        self._seen: OrderedDict[tuple[object, ...], None] = OrderedDict()
+        self._graphs: OrderedDict[Key, int] = OrderedDict()
+        self._seen: OrderedDict[Key, bool] = OrderedDict()
+        self._private = 0
 
-    def find(self, key: tuple[object, ...]) -> int | None:
+    def find(self, key: Key) -> int | None:
         """The graph of a call."""
         graph = self._graphs.get(key)
         if graph is not None:
             self._graphs.move_to_end(key)
         return graph
 
-    def is_due(self, key: tuple[object, ...]) -> bool:
+    def is_due(self, key: Key) -> bool:
         """Whether a call has been made before, so that capturing it pays."""
         if key in self._seen:
-            return True
-        self._seen[key] = None
+            return self._seen[key]
+        self._seen[key] = True
         if len(self._seen) > _KEPT_KEYS:
             self._seen.popitem(last=False)
         return False
 
-    def add(self, key: tuple[object, ...], graph: int) -> None:
-        """Keeps a graph, and forgets the one that was used least recently."""
-        self._graphs[key] = graph
-        if len(self._graphs) > _KEPT_GRAPHS:
-            self._driver.drop_graph(self._graphs.popitem(last=False)[1])
+    def refuse(self, key: Key) -> None:
+        """A call is not due any more."""
+        self._seen[key] = False
 
-    def clear(self) -> None:
-        """Forgets all."""
-        while self._graphs:
-            self._driver.drop_graph(self._graphs.popitem()[1])
+    def capture(self, key: Key, ask: Callable[[int], None]) -> int:
+        """A graph of what a function asks of a stream, which is kept.
+
+        The stream is one of its own: what others ask for meanwhile, or arrays that are given back, are no
+        part of it.
+        """
+        driver = self._driver
+        if not self._private:
+            self._private = driver.new_stream()
+        driver.begin_capture(self._private)
+        try:
+            ask(self._private)
+        except BaseException:
+            driver.drop_graph(driver.end_capture(self._private))
+            raise
+        old = self._graphs.popitem(last=False)[1] if len(self._graphs) >= _KEPT_GRAPHS else 0
+        self._graphs[key] = graph = driver.end_capture(self._private, old)
+        return graph

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc_runtime.cuda.array import DeviceArray, Memory
 from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.graphs import Graphs
 from graphc_runtime.errors import ArtifactError
 
 Value: TypeAlias = "DeviceArray | np.ndarray | int | float | bool"
@@ -29,9 +30,13 @@ class Registers:
         streams: handles.
         events: handles.
         made: memory that the call has allocated and not yet given back.
+        graphs: of the executable, for loops; None where nothing is captured.
+        left: where the call is captured, how many launches the graph may still hold.
     """
 
-    __slots__ = ("driver", "events", "functions", "made", "on_check", "streams", "values")
+    __slots__ = (
+        *("driver", "events", "functions", "graphs", "left", "made", "on_check", "streams", "values"),
+    )
 
     def __init__(
         self,
@@ -46,6 +51,8 @@ class Registers:
         self.driver, self.streams, self.events = driver, streams, events
         self.functions, self.on_check = functions, on_check
         self.made: list[Memory] = []
+        self.graphs: Graphs | None = None
+        self.left: int | None = None
 
     def device(self) -> Driver:
         """The driver.

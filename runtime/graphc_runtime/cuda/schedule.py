@@ -4,14 +4,14 @@
 A register holds an array of the device, an array of the host, or a number (int, float or bool of Python).
 Registers are numbered; every register is written by one step, and steps of a block see the registers of the
 blocks around it. Sizes, offsets and strides are registers, in elements. Steps of a stream run in order;
-steps of two streams are ordered by `Record` and `Wait`. `graphc_runtime.cuda.executor` runs schedules,
+steps of two streams are ordered by `Record` and `Wait`. `graphc_runtime.cuda.steps` runs schedules,
 `schedule_json` writes, reads and checks them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import field
 from typing import ClassVar
 
 from graphc_runtime.record import record
@@ -97,8 +97,27 @@ class Dim(Step):
 
 
 @record(frozen=True)
+class Offset(Step):
+    """Where an array begins in its memory, in elements."""
+
+    kind = "offset"
+    result: int
+    array: int
+
+
+@record(frozen=True)
+class Stride(Step):
+    """How far neighbours along an axis of an array are apart, in elements."""
+
+    kind = "stride"
+    result: int
+    array: int
+    axis: int
+
+
+@record(frozen=True)
 class Compute(Step):
-    """Arithmetic of `OPERATIONS`."""
+    """Arithmetic of `OPERATIONS`; "select" also chooses one of two arrays."""
 
     kind = "compute"
     result: int
@@ -302,8 +321,8 @@ class While(Step):
 
 
 STEPS: tuple[type[Step], ...] = (
-    *(Constant, Dim, Compute, Allocate, Free, View, Launch, Copy, Upload, Download, HostCall, Read, Check),
-    *(Record, Wait, If, Loop, While),
+    *(Constant, Dim, Offset, Stride, Compute, Allocate, Free, View, Launch, Copy, Upload, Download),
+    *(HostCall, Read, Check, Record, Wait, If, Loop, While),
 )
 
 
@@ -347,36 +366,3 @@ class Schedule:
 def descriptor_types(rank: int) -> tuple[str, ...]:
     """What a kernel takes for an array: pointer, the same pointer, offset, sizes, strides."""
     return ("pointer", "pointer", *["int64"] * (1 + 2 * rank))
-
-
-def with_sites_after(schedule: Schedule, count: int) -> Schedule:
-    """The schedule with the numbers of its check sites raised, for a list that has others before them."""
-
-    def raised(step: Step) -> Step:
-        if isinstance(step, Check):
-            return replace(step, status=step.status + count)
-        return replace(step, first_site=step.first_site + count) if isinstance(step, HostCall) else step
-
-    return mapped(schedule, raised)
-
-
-def mapped(schedule: Schedule, change: Callable[[Step], Step]) -> Schedule:
-    """The schedule with other steps; a function gives one for each, and is given inner ones first."""
-
-    def steps(old: tuple[Step, ...]) -> tuple[Step, ...]:
-        return tuple(change(_with_blocks(step, steps)) for step in old)
-
-    def program(old: Program) -> Program:
-        return replace(old, steps=steps(old.steps))
-
-    return replace(schedule, main=program(schedule.main), shapes=program(schedule.shapes))
-
-
-def _with_blocks(step: Step, change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> Step:
-    blocks = {
-        name: replace(value, steps=change(value.steps))
-        for name, value in vars(step).items()
-        if isinstance(value, Block)
-    }
-    make: Callable[..., Step] = type(step)
-    return make(**{**vars(step), **blocks}) if blocks else step

@@ -57,11 +57,13 @@ class _Check:
         elif isinstance(step, sc.Dim):
             self._read(known, step.array, DEVICE, HOST)
             self._write(known, step.result, NUMBER)
+        elif isinstance(step, sc.Offset | sc.Stride):
+            self._read(known, step.array, DEVICE)
+            self._write(known, step.result, NUMBER)
         elif isinstance(step, sc.Compute):
             if step.operation not in sc.OPERATIONS or len(step.operands) != _ARITY.get(step.operation, 2):
                 self._fail(f"{len(step.operands)} operands of {step.operation!r:.50}")
-            self._reads(known, step.operands, NUMBER)
-            self._write(known, step.result, NUMBER)
+            self._compute(step, known)
         elif isinstance(step, sc.Allocate):
             self._dtype(step.dtype)
             self._reads(known, step.sizes, NUMBER)
@@ -74,6 +76,15 @@ class _Check:
             self._launch(step, known)
         else:
             self._rest(step, known)
+
+    def _compute(self, step: sc.Compute, known: dict[int, str]) -> None:
+        operands, kind = step.operands, NUMBER
+        if step.operation == "select":
+            kind = self._read(known, operands[1], NUMBER, DEVICE)
+            self._read(known, operands[2], kind)
+            operands = operands[:1]
+        self._reads(known, operands, NUMBER)
+        self._write(known, step.result, kind)
 
     def _rest(self, step: sc.Step, known: dict[int, str]) -> None:
         if isinstance(step, sc.Copy):

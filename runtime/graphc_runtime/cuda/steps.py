@@ -10,13 +10,17 @@ from typing import TypeAlias
 import numpy as np
 
 from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.analysis import is_repeated, reads
 from graphc_runtime.cuda.array import DeviceArray, Memory, upload
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError
+from graphc_runtime.cuda.graphs import Graphs, Key, TooLongError
 from graphc_runtime.cuda.registers import Registers, Value
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.symbols import DESCRIPTORS
 
 Run: TypeAlias = Callable[[Registers], None]
+# With fewer steps a graph of one saves nothing.
+_LEAST_STEPS = 4
 
 
 def compile_steps(steps: Sequence[sc.Step], kernel: Callable[[str, int], int]) -> Run:
@@ -35,7 +39,7 @@ def compile_steps(steps: Sequence[sc.Step], kernel: Callable[[str, int], int]) -
     return run
 
 
-_PLAIN = (sc.Constant, sc.Dim, sc.Compute, sc.Check, sc.If, sc.Loop, sc.While)
+_PLAIN = (sc.Constant, sc.Dim, sc.Offset, sc.Stride, sc.Compute, sc.Check, sc.If, sc.Loop, sc.While)
 
 
 def _guarded(step: sc.Step, run: Run) -> Run:
@@ -66,6 +70,23 @@ def _dim(step: sc.Dim, kernel: object) -> Run:
         if not 0 <= step.axis < len(value.shape):
             raise ArtifactError(f"the schedule asks for axis {step.axis} of an array of shape {value.shape}")
         registers.values[step.result] = value.shape[step.axis]
+
+    return run
+
+
+def _offset(step: sc.Offset, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        registers.values[step.result] = registers.array(step.array).offset
+
+    return run
+
+
+def _stride(step: sc.Stride, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        strides = registers.array(step.array).strides
+        if not 0 <= step.axis < len(strides):
+            raise ArtifactError(f"the schedule asks for axis {step.axis} of an array with strides {strides}")
+        registers.values[step.result] = strides[step.axis]
 
     return run
 
@@ -142,6 +163,10 @@ def _launch(step: sc.Launch, kernel: Callable[[str, int], int]) -> Run:
         grid, block = registers.numbers(step.grid), registers.numbers(step.block)
         if not all(grid):
             return
+        if registers.left is not None:
+            registers.left -= 1
+            if registers.left < 0:
+                raise TooLongError
         driver = registers.device()
         if not function:
             function = kernel(step.kernel, step.shared)
@@ -274,11 +299,18 @@ def _if(step: sc.If, kernel: Callable[[str, int], int]) -> Run:
 
 def _loop(step: sc.Loop, kernel: Callable[[str, int], int]) -> Run:
     body, (counter, *carried) = compile_steps(step.body.steps, kernel), step.body.arguments
+    used = reads(step.body.steps) if is_repeated(step) else None
 
     def run(registers: Registers) -> None:
         at, end, by = registers.numbers((step.lower, step.upper, step.step))
         if by <= 0:
             raise ArtifactError(f"a loop of the schedule has the step {by}")
+        steps = -(-(end - at) // by)
+        graphs = registers.graphs
+        if used is not None and steps >= _LEAST_STEPS and graphs is not None and registers.left is None:
+            key = (id(step), *(_identity(registers.values[register]) for register in used))
+            _replay(registers, graphs, body, key, steps)
+            return
         current = [registers.values[register] for register in step.initial]
         while at < end:
             registers.values[counter] = at
@@ -291,6 +323,31 @@ def _loop(step: sc.Loop, kernel: Callable[[str, int], int]) -> Run:
             registers.values[register] = value
 
     return run
+
+
+def _replay(registers: Registers, graphs: Graphs, body: Run, key: Key, steps: int) -> None:
+    """Captures a step of a loop, unless it has been before, and replays it."""
+    streams, driver = registers.streams, registers.device()
+
+    def ask(stream: int) -> None:
+        registers.streams = [stream, *streams[1:]]
+        body(registers)
+
+    graph = graphs.find(key)
+    if graph is None:
+        try:
+            graph = graphs.capture(key, ask)
+        finally:
+            registers.streams = streams
+    for _ in range(steps):
+        driver.replay(graph, streams[0])
+
+
+def _identity(value: Value | None) -> object:
+    """What launches depend on, of a value."""
+    if isinstance(value, DeviceArray):
+        return value.memory.address, value.offset, value.shape, value.strides
+    return value
 
 
 def _while(step: sc.While, kernel: Callable[[str, int], int]) -> Run:
@@ -320,6 +377,8 @@ def _assign(registers: Registers, targets: Sequence[int], sources: Sequence[int]
 _COMPILERS: dict[type[sc.Step], Callable[..., Run]] = {
     sc.Constant: _constant,
     sc.Dim: _dim,
+    sc.Offset: _offset,
+    sc.Stride: _stride,
     sc.Compute: _compute,
     sc.Allocate: _allocate,
     sc.Free: _free,

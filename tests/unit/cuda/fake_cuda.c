@@ -16,7 +16,9 @@ typedef int CUresult, CUdevice, CUdevice_attribute, CUjit_option, CUfunction_att
 typedef void *CUcontext, *CUmodule, *CUfunction, *CUstream, *CUevent, *CUgraph, *CUgraphExec, *CUmemoryPool;
 typedef unsigned long long CUdeviceptr;
 enum { CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_PTX = 218,
-       CUDA_ERROR_NOT_FOUND = 500, CUDA_ERROR_ILLEGAL_ADDRESS = 700 };
+       CUDA_ERROR_NOT_FOUND = 500, CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+       CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910 };
+typedef struct { int result; void *errorNode, *errorFromNode; } CUgraphExecUpdateResultInfo;
 #define cuMemcpyHtoDAsync cuMemcpyHtoDAsync_v2
 #define cuMemcpyDtoHAsync cuMemcpyDtoHAsync_v2
 #define cuMemcpyDtoDAsync cuMemcpyDtoDAsync_v2
@@ -24,6 +26,7 @@ enum { CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ER
 #define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuEventDestroy cuEventDestroy_v2
 #define cuGraphInstantiate cuGraphInstantiateWithFlags
+#define cuGraphExecUpdate cuGraphExecUpdate_v2
 #endif
 
 static int64_t live, launches, replays, capturing;
@@ -129,6 +132,11 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec exec) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream) {
     return (uintptr_t)exec == 0x700000000008 ? (replays++, CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info) {
+    info->errorFromNode = 0;
+    if ((uintptr_t)graph != 0x700000000006) return CUDA_ERROR_INVALID_VALUE;
+    return (uintptr_t)exec == 0x700000000008 ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 }
 CUresult CUDAAPI cuGetErrorName(CUresult error, const char **text) {
     return *text = error == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_OTHER", CUDA_SUCCESS;

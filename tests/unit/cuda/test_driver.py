@@ -138,6 +138,10 @@ def test_graphs_and_events(driver, library):
     before = counter(library, "replays")
     driver.replay(graph, driver.main_stream)
     assert counter(library, "replays") == before + 1
+    driver.begin_capture(driver.main_stream)
+    assert driver.end_capture(driver.main_stream, graph) == graph  # has been given other arguments
+    driver.begin_capture(driver.main_stream)
+    assert driver.end_capture(driver.main_stream, 0x700000000009) == graph  # of other launches: a new one
     driver.drop_graph(graph)
     event, timed = driver.new_event(), driver.new_event(timing=True)
     driver.record(event, driver.main_stream)

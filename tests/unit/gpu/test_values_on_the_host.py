@@ -15,6 +15,7 @@ from graphc.function.types import Function
 from graphc.graph.tensor.variable import TensorVariable
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.analysis import mapped
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
@@ -134,7 +135,7 @@ def _branches(f: Function) -> list[sc.If]:
         found.extend([step] if isinstance(step, sc.If) else [])
         return step
 
-    sc.mapped(f.executor.executable.code.schedule, note)
+    mapped(f.executor.executable.code.schedule, note)
     return found
 
 

@@ -16,7 +16,7 @@ from graphc_tools.gpu.interpreter import WARP, Decoder, Frame, Run
 from graphc_tools.gpu.matrices import MATRICES
 from graphc_tools.gpu.memory import DivergenceError, KernelError
 from graphc_tools.gpu.memrefs import MEMREFS
-from graphc_tools.gpu.values import Memref, merged, one, spread
+from graphc_tools.gpu.values import Memref, merged, one, spread, uniform
 from graphc_tools.gpu.vectors import VECTORS
 
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -69,8 +69,8 @@ def _select(decoder: Decoder, op: ir.Operation) -> Run:
         first, second = frame.values[a], frame.values[b]
         assert first is not None and second is not None
         chosen = frame.array(condition)
-        if chosen.shape[0] == 1 and chosen.ndim == 1:
-            frame.values[result] = first if chosen[0] else second
+        if chosen.ndim == 1 and uniform(chosen, lanes):
+            frame.values[result] = first if spread(chosen, lanes)[0] else second
         elif chosen.ndim > 1:
             frame.values[result] = np.where(chosen, frame.array(a), frame.array(b))
         else:

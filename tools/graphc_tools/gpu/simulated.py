@@ -41,6 +41,14 @@ class _Stream:
 
 
 @dataclass(frozen=True)
+class _Node:
+    """A part of a graph: the kernel's name, or what else it is, and how it is done."""
+
+    what: str
+    work: Work
+
+
+@dataclass(frozen=True)
 class Transfer:
     """A copy: "upload", "download" or "copy", and its bytes."""
 
@@ -59,7 +67,7 @@ class SimulatedDriver:
     Attributes:
         transfers: all copies, in the order they were asked for.
         launches: names of the kernels that were launched.
-        captured, replayed: how many graphs.
+        captured, updated, replayed: how many graphs were made, given other arguments, launched.
     """
 
     name, arch, ordinal = "simulated", "sm_90", 0
@@ -75,15 +83,15 @@ class SimulatedDriver:
         self._streams: dict[int, _Stream] = {}
         self._events: dict[int, tuple[int, int] | None] = {}
         self._functions: dict[int, str] = {}
-        self._graphs: dict[int, list[Work]] = {}
+        self._graphs: dict[int, list[_Node]] = {}
         self._modules: set[int] = set()
         # Streams that are captured, the one it began in first; empty while nothing is.
         self._capturing: list[int] = []
-        self._captured_work: list[Work] = []
+        self._captured_work: list[_Node] = []
         self._handles = 16
         self.transfers: list[Transfer] = []
         self.launches: list[str] = []
-        self.captured = self.replayed = 0
+        self.captured = self.updated = self.replayed = 0
         self._streams[_DEFAULT_STREAM] = _Stream()
         self.main_stream = self.new_stream()
 
@@ -141,7 +149,7 @@ class SimulatedDriver:
             name = f"the {nbytes} bytes at {address:#x}"
             self._memory.regions[address] = Region(address, data, name, initialised=not self._poison)
 
-        self._ask(stream, begin)
+        self._ask(stream, begin, "allocate")
         return address
 
     def free(self, address: int, stream: int) -> None:
@@ -150,7 +158,7 @@ class SimulatedDriver:
                 f"{address:#x} is given back, but is no memory, or was before", 1, "cuMemFreeAsync"
             )
         del self._live[address]
-        self._ask(stream, lambda: self._end(address))
+        self._ask(stream, lambda: self._end(address), "free")
 
     def _end(self, address: int) -> None:
         del self._memory.regions[address]
@@ -174,7 +182,7 @@ class SimulatedDriver:
         self._require(target, nbytes, "cuMemcpyDtoDAsync")
         self._require(source, nbytes, "cuMemcpyDtoDAsync")
         self.transfers.append(Transfer("copy", nbytes))
-        self._ask(stream, lambda: self._write(target, self._read(source, nbytes)))
+        self._ask(stream, lambda: self._write(target, self._read(source, nbytes)), "copy")
 
     def launch(
         self,
@@ -201,7 +209,7 @@ class SimulatedDriver:
         arguments = list(values)
         kernel.check(grid, block, arguments, shared)
         self.launches.append(name)
-        self._ask(stream, lambda: kernel.run(grid, block, arguments, self._memory, shared))
+        self._ask(stream, lambda: kernel.run(grid, block, arguments, self._memory, shared), name)
 
     def _is_inside(self, address: int) -> bool:
         return any(start <= address < start + max(size, 1) for start, size in self._live.items())
@@ -249,18 +257,30 @@ class SimulatedDriver:
             raise DriverError("another stream is captured", 900, "cuStreamBeginCapture")
         self._capturing, self._captured_work = [stream], []
 
-    def end_capture(self, stream: int) -> int:
+    def end_capture(self, stream: int, old: int = 0) -> int:
         if self._capturing[:1] != [stream]:
             raise DriverError("the stream does not capture", 901, "cuStreamEndCapture")
+        nodes, self._capturing = self._captured_work, []
+        if old:
+            # Of the same kernels and copies, in the same order.
+            is_same = [node.what for node in self._graphs[old]] == [node.what for node in nodes]
+            if is_same:
+                self._graphs[old] = nodes
+                self.updated += 1
+                return old
+            self.drop_graph(old)
         graph = self._handle()
-        self._graphs[graph], self._capturing = self._captured_work, []
+        self._graphs[graph] = nodes
         self.captured += 1
         return graph
 
     def replay(self, graph: int, stream: int) -> None:
+        if graph not in self._graphs:
+            raise DriverError(f"invalid handle {graph} of a graph", 400, "cuGraphLaunch")
+        self._refuse_capture(stream, "cuGraphLaunch")
         self.replayed += 1
-        for work in self._graphs[graph]:
-            self._ask(stream, work)
+        for node in self._graphs[graph]:
+            self._ask(stream, node.work)
 
     def drop_graph(self, graph: int) -> None:
         del self._graphs[graph]
@@ -268,9 +288,9 @@ class SimulatedDriver:
     def memory(self) -> tuple[int, int]:
         return self._total - sum(self._live.values()), self._total
 
-    def _ask(self, stream: int, work: Work) -> None:
+    def _ask(self, stream: int, work: Work, what: str = "") -> None:
         if self._captures(stream):
-            self._captured_work.append(work)
+            self._captured_work.append(_Node(what, work))
         else:
             self._stream(stream).queue.append(work)
 

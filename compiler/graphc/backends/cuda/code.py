@@ -9,6 +9,7 @@ from graphc.backends.cpu.target import CpuTarget
 from graphc.backends.cuda.lower import Lowered, lower
 from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.analysis import mapped, with_sites_after
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.manifest import Site
 from graphc_runtime.record import record
@@ -65,7 +66,7 @@ def _with_functions(
     def numbered(step: sc.Step) -> sc.Step:
         return replace(step, first_site=firsts[step.function]) if isinstance(step, sc.HostCall) else step
 
-    schedule = sc.with_sites_after(sc.mapped(lowered.schedule, numbered), sites)
+    schedule = with_sites_after(mapped(lowered.schedule, numbered), sites)
     code = DeviceCode(schedule, lowered.ptx, options.arch, functions=tuple(functions))
     work = tuple(entry for function in lowered.host for entry in function.work)
     return DeviceProgram(code, tuple(found), work)

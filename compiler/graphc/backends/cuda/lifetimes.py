@@ -40,7 +40,7 @@ def _last(array: ir.Value, position: dict[ir.Operation, int], last: int) -> int 
         while around not in position:
             around = around.parent.operation
         last = max(last, position[around])
-        if user.name in _VIEWS:
+        if user.name in _VIEWS or user.name == "arith.select":
             for result in user.results:
                 if isinstance(result.type, ir.MemRefType):
                     inner = _last(result, position, last)

@@ -60,6 +60,7 @@ KERNELS: list[Entry] = [
 HOST: list[Entry] = [
     ("func.func(expand-strided-metadata,lower-affine)", "offsets, sizes and strides of views are values"),
     ("canonicalize,cse", "what is not read of them"),
+    ("graphc-gpu-steps", "loops that launch the same in each step can be captured once, and replayed"),
 ]
 
 MATH: list[Entry] = [

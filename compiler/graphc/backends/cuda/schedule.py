@@ -168,11 +168,17 @@ class _Program:
         self._steps.append(sc.Allocate(self._define(op.results[0]), dtype, sizes))
 
     def _metadata(self, op: ir.Operation) -> None:
-        """All that this is asked of are arguments and allocations, which are contiguous."""
+        """Of arguments and allocations, which are contiguous, and of what loops and branches give."""
         array = self._registers[op.operands[0]]
         rank = ir.MemRefType(op.operands[0].type).rank
         base, offset, *rest = op.results
         self._registers[base] = array
+        if not self._is_whole(op.operands[0]):
+            self._steps.append(sc.Offset(self._define(offset), array))
+            for axis in range(rank):
+                self._steps.append(sc.Dim(self._define(rest[axis]), array, axis))
+                self._steps.append(sc.Stride(self._define(rest[rank + axis]), array, axis))
+            return
         self._registers[offset] = self._number(0)
         stride = self._number(1)
         for axis in reversed(range(rank)):
@@ -183,6 +189,15 @@ class _Program:
                 wider = self._fresh()
                 self._steps.append(sc.Compute(wider, "muli", (stride, size)))
                 stride = wider
+
+    def _is_whole(self, value: ir.Value) -> bool:
+        """Whether an array is an argument of the function, or what was allocated for it."""
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            return bool(owner == self._block)
+        if owner.name == "memref.cast":
+            return self._is_whole(owner.operands[0])
+        return owner.name in ("memref.alloc", "func.call")
 
     def _reinterpret(self, op: ir.Operation) -> None:
         counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What can be known of steps before they run, and schedules with other steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from graphc_runtime.cuda import schedule as sc
+
+_ON_HOST = (
+    sc.Constant,
+    sc.Dim,
+    sc.Offset,
+    sc.Stride,
+    sc.Compute,
+    sc.Read,
+    sc.Check,
+    sc.If,
+    sc.Loop,
+    sc.While,
+)
+
+
+def asks_device(steps: Sequence[sc.Step]) -> bool:
+    """Whether steps need more of the device than elements of arrays."""
+    return any(not isinstance(step, _ON_HOST) or asks_device(_inner(step)) for step in steps)
+
+
+def _inner(step: sc.Step) -> list[sc.Step]:
+    """The steps of the blocks of a step."""
+    return [inner for value in vars(step).values() if isinstance(value, sc.Block) for inner in value.steps]
+
+
+def needs_no_values(steps: Sequence[sc.Step]) -> bool:
+    """Whether steps are the same for the same shapes, so that a graph of them can be replayed."""
+    waits = sc.Read | sc.Download | sc.Upload | sc.HostCall
+    return all(not isinstance(step, waits) and needs_no_values(_inner(step)) for step in steps)
+
+
+def is_repeated(loop: sc.Loop) -> bool:
+    """Whether each step of a loop asks for the same, so that one can be captured, and replayed."""
+    inside = loop.body.steps
+    if loop.initial or not any(isinstance(step, sc.Launch) for step in _all(inside)):
+        return False
+    others = (sc.Allocate, sc.Free, sc.Check, sc.Record, sc.Wait)
+    if not needs_no_values(inside) or any(isinstance(s, others) or s.stream for s in _all(inside)):
+        return False
+    return loop.body.arguments[0] not in set(reads(inside))
+
+
+def _all(steps: Sequence[sc.Step]) -> Iterable[sc.Step]:
+    """Steps, and those in their blocks."""
+    for step in steps:
+        yield step
+        yield from _all(_inner(step))
+
+
+def reads(steps: Sequence[sc.Step]) -> list[int]:
+    """The registers that steps read and do not write, each once."""
+    found: dict[int, None] = {}
+    written: set[int] = set()
+
+    def note(read: Iterable[int]) -> None:
+        found.update(dict.fromkeys(register for register in read if register not in written))
+
+    def block(inner: sc.Block) -> None:
+        written.update(inner.arguments)
+        for step in inner.steps:
+            one(step)
+        note(inner.yields)
+
+    def one(step: sc.Step) -> None:
+        for name, value in vars(step).items():
+            if name in _READ:
+                note(value if isinstance(value, tuple) else [value])
+        for value in vars(step).values():
+            if isinstance(value, sc.Block):
+                block(value)
+        for name in ("result", "results"):
+            value = getattr(step, name, ())
+            written.update(value if isinstance(value, tuple) else [value])
+
+    for step in steps:
+        one(step)
+    return list(found)
+
+
+# Fields of steps that are registers they read.
+_READ = frozenset(
+    "array operands sizes offset strides grid block arguments source target indices condition given expected "
+    "lower upper step initial".split()
+)
+
+
+def with_sites_after(schedule: sc.Schedule, count: int) -> sc.Schedule:
+    """The schedule with the numbers of its check sites raised, for a list that has others before them."""
+
+    def raised(step: sc.Step) -> sc.Step:
+        if isinstance(step, sc.Check):
+            return replace(step, status=step.status + count)
+        return replace(step, first_site=step.first_site + count) if isinstance(step, sc.HostCall) else step
+
+    return mapped(schedule, raised)
+
+
+def mapped(schedule: sc.Schedule, change: Callable[[sc.Step], sc.Step]) -> sc.Schedule:
+    """The schedule with other steps; a function gives one for each, and is given inner ones first."""
+
+    def steps(old: tuple[sc.Step, ...]) -> tuple[sc.Step, ...]:
+        return tuple(change(_with_blocks(step, steps)) for step in old)
+
+    def program(old: sc.Program) -> sc.Program:
+        return replace(old, steps=steps(old.steps))
+
+    return replace(schedule, main=program(schedule.main), shapes=program(schedule.shapes))
+
+
+def _with_blocks(step: sc.Step, change: Callable[[tuple[sc.Step, ...]], tuple[sc.Step, ...]]) -> sc.Step:
+    blocks = {
+        name: replace(value, steps=change(value.steps))
+        for name, value in vars(step).items()
+        if isinstance(value, sc.Block)
+    }
+    make: Callable[..., sc.Step] = type(step)
+    return make(**{**vars(step), **blocks}) if blocks else step
