@@ -28,6 +28,7 @@ class Document(HTMLParser):
         self.links: list[str] = []
         self.fetched: list[str] = []
         self.anchors: set[str] = set()
+        self.texts: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -38,6 +39,12 @@ class Document(HTMLParser):
         if tag in FETCHED and values.get(FETCHED[tag]):
             self.fetched.append(values[FETCHED[tag]])
 
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def has(self, marks: tuple[str, ...]) -> bool:
+        return any(mark in text for text in self.texts for mark in marks)
+
 
 def test_the_site(tmp_path):
     """One test, as the site is built once and pytest's workers share nothing."""
@@ -46,6 +53,7 @@ def test_the_site(tmp_path):
     documents = {path: Document(path.read_text(encoding="utf-8")) for path in tmp_path.rglob("*.html")}
     links_and_anchors_lead_somewhere(tmp_path, documents)
     nothing_is_fetched_from_elsewhere(tmp_path, documents)
+    formulas_are_text(tmp_path, documents)
     search_finds_pages_and_public_names(tmp_path)
     the_reference_shows_every_public_name(tmp_path)
 
@@ -86,6 +94,12 @@ def nothing_is_fetched_from_elsewhere(site: Path, documents: dict[Path, Document
     assert outside == set()
     styles = [path.read_text(encoding="utf-8") for path in site.rglob("*.css")]
     assert not any("url(http" in text or "@import" in text for text in styles)
+
+
+def formulas_are_text(site: Path, documents: dict[Path, Document]) -> None:
+    """Nothing on the site sets TeX: a reader would see its source."""
+    marks = ("$$", "\\frac", "\\cdot", "\\left", "\\sum")
+    assert [str(page.relative_to(site)) for page, found in documents.items() if found.has(marks)] == []
 
 
 def search_finds_pages_and_public_names(site: Path) -> None:
