@@ -272,6 +272,13 @@ CASES: dict[str, Case] = {
         [[(1, 1)], [(3, 5)], [(9, 131)]],
         kernels=7,
     ),
+    "normal draws": Case(
+        [("float64", 2)],
+        lambda x: pt.random.normal(x[0], 9.0, size=x.shape, rng=_PHILOX),
+        [[(1, 1)], [(9, 131)]],
+        kernels=15,
+        registers=96,
+    ),
     "running sums": Case([("float64", 1)], pt.cumsum, [[(0,)], [(29,)], [(9000,)]], kernels=2, registers=96),
     "running sums of columns": Case(
         [("float64", 2)], lambda x: pt.cumsum(x, axis=0), [[(3, 5)], [(3, 700)], [(300, 3)]], kernels=3

@@ -98,11 +98,71 @@ def test_loops_and_branches(ready: Run) -> None:
     np.testing.assert_array_equal(state_of(rng.get_value()), state_of(expected))
 
 
-@pytest.mark.parametrize("name", ["normal", "exponential", "integers"])
+def tail(first: int, shift: int, bits: int, usual: int) -> int:
+    """How many words there are before one that begins at the lowest level, and is no usual number.
+
+    Args:
+        first: bits of a word before those of the level.
+        shift, bits: of the number: where it begins, and how many.
+        usual: the highest byte of numbers that are, at most (NumPy's `ki_double[0]`, `ke_double[0]`).
+    """
+    words = np.random.Philox(7).random_raw(20_000)
+    level, size = words >> first & 255, words >> shift & (1 << bits) - 1
+    return int(np.flatnonzero((level == 0) & (size >> bits - 8 > usual))[0])
+
+
+NORMAL_TAIL, EXPONENTIAL_TAIL = tail(0, 9, 52, 0xEF), tail(3, 11, 53, 0xE2)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "before"),
+    [("normal", (1.5, 2.0), NORMAL_TAIL), ("exponential", (2.0,), EXPONENTIAL_TAIL)],
+)
+def test_ziggurats(name: str, parameters: tuple[float, ...], before: int, ready: Run) -> None:
+    """Draws that take several words, one of which is of a tail; and none."""
+    n = pt.lscalar("n")
+    rng = graphc.shared(generator(before - 5))
+    after, draws = getattr(pt.random, name)(*parameters, size=(n, 2), rng=rng, return_next_rng=True)
+    f = ready(graphc.function([n], draws, updates={rng: after}, mode="cuda"))
+    assert not f.report.on_host
+    expected = generator(before - 5)
+    for rows in (10, 0, 1, 400):
+        wanted = getattr(expected, name)(*parameters, (rows, 2))
+        np.testing.assert_allclose(f(rows), wanted, rtol=1e-15)
+        np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+
+
+def test_distributions_that_are_made_of_these(ready: Run) -> None:
+    loc = np.array([-1.0, 0.0, 2.0])
+    rng = graphc.shared(generator())
+    host = graphc.shared(generator())
+    results = []
+    for state in (rng, host):
+        after, outputs = state, []
+        for name, parameters in (
+            ("halfnormal", (loc, 2.0)),
+            ("pareto", (3.0, loc + 2)),
+            ("truncexpon", (1.5, loc, 2.0)),
+        ):
+            draw = getattr(pt.random, name)
+            after, draws = draw(*parameters, size=(4, 3), rng=after, return_next_rng=True)
+            outputs.append(draws)
+        mode = "cuda" if state is rng else "fast_run"
+        results.append(graphc.function([], outputs, updates={state: after}, mode=mode))
+    device, cpu = ready(results[0]), results[1]
+    assert not device.report.on_host
+    for found, wanted in zip(device(), cpu(), strict=True):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-14)
+    np.testing.assert_array_equal(
+        rng.get_value(return_internal_type=True), host.get_value(return_internal_type=True)
+    )
+
+
+@pytest.mark.parametrize("name", ["standard_gamma", "integers"])
 def test_other_draws_are_made_on_the_host(name: str, ready: Run) -> None:
     """How many words they take depends on the words."""
     rng = graphc.shared(generator())
-    given = (0, 100) if name == "integers" else ()
+    given = (0, 100) if name == "integers" else (2.0,)
     after, draws = getattr(pt.random, name)(*given, size=(4,), rng=rng, return_next_rng=True)
     f = graphc.function([], draws * 2, updates={rng: after}, mode="cuda")
     assert [fallback.op for fallback in f.report.on_host] == ["random"]

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Normal and exponential numbers for devices: NumPy's ziggurats, all at once.
+
+A draw begins with one word. Nearly always that is all; else it takes more words, or begins again after them.
+So where a draw begins depends on those before. But a word that no attempt from any word before it reaches
+over is sure to be the beginning of an attempt, and most words are. All threads find out what an attempt at
+their word would take, whether it gives a number, and, from the last sure beginning on, whether there is an
+attempt at their word at all. A running sum numbers the draws, and each draw looks up where it is.
+
+Exponentials and logarithms are those of the device: numbers from tails may differ from NumPy's in the last
+digit.
+
+Source: G. Marsaglia, W. Tsang, "The ziggurat method for generating random variables" (2000), with NumPy's
+tables.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from graphc.ir import build
+from graphc.library.arrays.running import KINDS
+from graphc.library.define import kernel_call
+from graphc.lowering import calls
+from graphc.lowering.carried import carry_while
+from graphc.lowering.device_philox import (
+    EQUAL,
+    LESS,
+    LESS_SIGNED,
+    NOT_MORE,
+    State,
+    compare,
+    of,
+    uniform,
+    word,
+    word_type,
+)
+from graphc.lowering.nests import elementwise, position
+from graphc.lowering.scan_buffers import allocate, read
+from graphc.native.types import type_of_dtype
+from graphc_dialects._mlir import ir
+from graphc_runtime import npyrandom
+from graphc_runtime.record import record
+
+_LEVELS = 256
+# Where the tails begin, and the inverse of that of the normal distribution.
+_NORMAL_TAIL, _INVERSE = 3.6541528853610087963519472518, 0.27366123732975827203338247596
+_EXPONENTIAL_TAIL = 7.69711747013104972
+_MANTISSA = 0x000FFFFFFFFFFFFF
+# Words for attempts that give no number: a share of all, and some more, and for the last attempt.
+_SHARE, _MORE, _LAST = 5, 256, 64
+# How many words an attempt takes, whether it gives a number, and the number.
+Attempt: TypeAlias = "tuple[ir.Value, ir.Value, ir.Value]"
+# The word at a place.
+Words: TypeAlias = "Callable[[ir.Value], ir.Value]"
+
+
+@record(frozen=True)
+class Ziggurat:
+    """A distribution.
+
+    Attributes:
+        limits, widths, heights: names of NumPy's tables.
+        attempt: what an attempt at a place gives, with the tables.
+    """
+
+    limits: str
+    widths: str
+    heights: str
+    attempt: Callable[[Words, ir.Value, list[ir.Value]], Attempt]
+
+    def tables(self) -> list[ir.Value]:
+        """The tables, as tensors."""
+        names = (self.limits, self.widths, self.heights)
+        return [_table(name, np.int64 if name == self.limits else np.float64) for name in names]
+
+
+def _table(name: str, dtype: type) -> ir.Value:
+    address = npyrandom.address(name)
+    raw = (ctypes.c_char * (8 * _LEVELS)).from_address(address).raw
+    kind = ir.RankedTensorType.get([_LEVELS], word_type() if dtype is np.int64 else ir.F64Type.get())
+    value = ir.DenseElementsAttr.get(np.frombuffer(raw, dtype), type=kind)
+    return build.create("arith.constant", [kind], [], value=value).result
+
+
+class Draws:
+    """The draws of an operation, of one ziggurat.
+
+    Args:
+        op: the operation.
+        ziggurat: of what.
+        state: the generator's words before the draws, a tensor.
+        count: how many there are, an index.
+    """
+
+    def __init__(
+        self,
+        op: ir.Operation,
+        ziggurat: Ziggurat,
+        state: ir.Value,
+        count: ir.Value,
+    ) -> None:
+        self._op, self._of = op, ziggurat
+        self._tables = ziggurat.tables()
+        share = build.index_op("shrui", count, build.const_index(_SHARE))
+        self._size = build.index_op("addi", build.index_op("addi", count, share), build.const_index(_MORE))
+        self._length = build.index_op("addi", self._size, build.const_index(_LAST))
+        self._bits = self._array(self._length, lambda: word(State(state), calls.number(position(0))))
+        self._codes = self._array(self._size, self._code)
+        self._reach = self._running("max", self._array(self._size, self._end))
+        self._ranks = self._running("add", self._array(self._size, self._gives))
+
+    def number(self, draw: ir.Value) -> ir.Value:
+        """A draw, in the body of a nest."""
+        return self._attempt(self._place(draw))[2]
+
+    def taken(self, count: ir.Value) -> ir.Value:
+        """How many words so many draws take, in the body of a nest; an i64."""
+        none = compare(EQUAL, calls.number(count), 0)
+        last = build.index_op("subi", count, build.const_index(1))
+        place = self._place(build.select(none, build.const_index(0), last))
+        end = of("addi", calls.number(place), self._width(_at(self._codes, place)))
+        return build.select(none, build.const_i64(0), end)
+
+    def _array(self, size: ir.Value, body: Callable[[], ir.Value]) -> ir.Value:
+        """A vector of words."""
+        kind = ir.RankedTensorType.get([build.DYNAMIC], word_type())
+        return elementwise([], build.empty(kind, [size]), lambda _: body())
+
+    def _running(self, kind: str, values: ir.Value) -> ir.Value:
+        """A running sum or maximum."""
+        memory = allocate(ir.RankedTensorType(values.type), [self._size])
+        word_kind = type_of_dtype(np.dtype("int64"))
+        callee = kernel_call("running", [word_kind] * 2, {"kind": KINDS.index(kind), "reverse": 0})
+        calls.call(self._op, callee, [calls.read_from(values), calls.write_to(memory)])
+        found: ir.Value = read(memory, values.type)
+        return found
+
+    def _attempt(self, place: ir.Value) -> Attempt:
+        last = build.index_op("subi", self._length, build.const_index(1))
+        return self._of.attempt(
+            lambda at: _at(self._bits, build.index_op("minsi", at, last)), place, self._tables
+        )
+
+    def _code(self) -> ir.Value:
+        """What an attempt takes, and whether it gives a number: twice the one, and the other."""
+        taken, gives, _ = self._attempt(position(0))
+        return of("addi", of("shli", taken, 1), build.create("arith.extui", [word_type()], [gives]).result)
+
+    def _width(self, code: ir.Value) -> ir.Value:
+        return of("shrui", code, 1)
+
+    def _end(self) -> ir.Value:
+        """The word after those of an attempt."""
+        place = position(0)
+        return of("addi", calls.number(place), self._width(_at(self._codes, place)))
+
+    def _gives(self) -> ir.Value:
+        """1 for words at which attempts that give numbers begin."""
+        here, one = calls.number(position(0)), build.const_i64(1)
+
+        def is_reached(values: list[ir.Value]) -> ir.Value:
+            """Whether an attempt from an earlier word goes beyond this one."""
+            before = of("subi", values[0], one)
+            safe = _index(build.select(compare(EQUAL, values[0], 0), values[0], before))
+            reached = compare(LESS, values[0], _at(self._reach, safe))
+            return _and(reached, compare(LESS, build.const_i64(0), values[0]))
+
+        start = carry_while([here], is_reached, lambda values: [of("subi", values[0], one)])
+
+        def after(values: list[ir.Value]) -> list[ir.Value]:
+            return [of("addi", values[0], self._width(_at(self._codes, _index(values[0]))))]
+
+        found = carry_while(start, lambda values: compare(LESS, values[0], here), after)[0]
+        begins = build.create("arith.extui", [word_type()], [compare(EQUAL, found, here)]).result
+        return of("andi", begins, _at(self._codes, position(0)))
+
+    def _place(self, draw: ir.Value) -> ir.Value:
+        """Where a draw begins: the first word up to which there are enough numbers."""
+        number = calls.number(draw)
+
+        def halve(bounds: list[ir.Value]) -> list[ir.Value]:
+            low, high = bounds
+            middle = build.index_op("divui", build.index_op("addi", low, high), build.const_index(2))
+            few = compare(NOT_MORE, _at(self._ranks, middle), number)
+            above = build.index_op("addi", middle, build.const_index(1))
+            return [build.select(few, above, low), build.select(few, high, middle)]
+
+        last = build.index_op("subi", self._size, build.const_index(1))
+        found: ir.Value = carry_while([draw, last], lambda x: build.compare_index(LESS_SIGNED, *x), halve)[0]
+        return found
+
+
+def _at(tensor: ir.Value, place: ir.Value) -> ir.Value:
+    """An element, in the body of a nest."""
+    element = ir.RankedTensorType(tensor.type).element_type
+    return build.create("tensor.extract", [element], [tensor, place]).result
+
+
+def _index(number: ir.Value) -> ir.Value:
+    return build.create("arith.index_cast", [build.index_type()], [number]).result
+
+
+def _and(a: ir.Value, b: ir.Value) -> ir.Value:
+    return build.create("arith.andi", [a.type], [a, b]).result
+
+
+# -- real numbers --------------------------------------------------------------------------------------------
+
+
+def real(name: str, *operands: ir.Value) -> ir.Value:
+    """An operation on numbers in float64."""
+    return build.create(name, [ir.F64Type.get()], list(operands)).result
+
+
+def real_constant(value: float) -> ir.Value:
+    """A number in float64."""
+    kind = ir.F64Type.get()
+    return build.create("arith.constant", [kind], [], value=ir.FloatAttr.get(kind, value)).result
+
+
+def _is_less(a: ir.Value, b: ir.Value) -> ir.Value:
+    predicate = ir.IntegerAttr.get(word_type(), 4)
+    return build.create("arith.cmpf", [ir.IntegerType.get_signless(1)], [a, b], predicate=predicate).result
+
+
+def _true(value: bool = True) -> ir.Value:
+    kind = ir.IntegerType.get_signless(1)
+    return build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, int(value))).result
+
+
+def _either(
+    condition: ir.Value, then: Callable[[], Sequence[ir.Value]], otherwise: Callable[[], Sequence[ir.Value]]
+) -> list[ir.Value]:
+    """What one of two computations gives."""
+    kinds = [word_type(), ir.IntegerType.get_signless(1), ir.F64Type.get()]
+    made = ir.Operation.create("scf.if", results=kinds, operands=[condition], regions=2)
+    for region, body in zip(made.regions, (then, otherwise), strict=True):
+        with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
+            build.create("scf.yield", [], list(body()))
+    return list(made.results)
+
+
+def _later(place: ir.Value, words: int) -> ir.Value:
+    return build.index_op("addi", place, build.const_index(words))
+
+
+def _inside_level(
+    words: Words, place: ir.Value, x: ir.Value, level: ir.Value, heights: ir.Value, density: ir.Value
+) -> Attempt:
+    """Between the level and the curve: a second word decides."""
+    below = build.index_op("subi", level, build.const_index(1))
+    step = real("arith.subf", _at(heights, below), _at(heights, level))
+    height = real("arith.mulf", step, uniform(words(_later(place, 1))))
+    height = real("arith.addf", height, _at(heights, level))
+    return build.const_i64(2), _is_less(height, density), x
+
+
+def _normal(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
+    """NumPy's `random_standard_normal`, one round of its loop."""
+    limits, widths, heights = tables
+    bits = words(place)
+    level = _index(of("andi", bits, _LEVELS - 1))
+    rest = of("shrui", bits, 8)
+    size = of("andi", of("shrui", rest, 1), _MANTISSA)
+    x = real("arith.mulf", real("arith.sitofp", size), _at(widths, level))
+    negative = compare(EQUAL, of("andi", rest, 1), 1)
+    x = build.select(negative, real("arith.negf", x), x)
+
+    def tail() -> Attempt:
+        def pair(at: ir.Value) -> tuple[ir.Value, ir.Value]:
+            logs = [real("math.log1p", real("arith.negf", uniform(words(_later(at, i))))) for i in range(2)]
+            return real("arith.mulf", real_constant(-_INVERSE), logs[0]), real("arith.negf", logs[1])
+
+        def fails(values: list[ir.Value]) -> ir.Value:
+            xx, yy = pair(values[0])
+            fine = _is_less(real("arith.mulf", xx, xx), real("arith.addf", yy, yy))
+            return build.create("arith.xori", [fine.type], [fine, _true()]).result
+
+        (found,) = carry_while([_later(place, 1)], fails, lambda values: [_later(values[0], 2)])
+        xx, _ = pair(found)
+        far = real("arith.addf", real_constant(_NORMAL_TAIL), xx)
+        low = compare(EQUAL, of("andi", of("shrui", size, 8), 1), 1)
+        taken = build.index_op("subi", _later(found, 2), place)
+        return calls.number(taken), _true(), build.select(low, real("arith.negf", far), far)
+
+    def edge() -> Attempt:
+        half = real("arith.mulf", real("arith.mulf", real_constant(-0.5), x), x)
+        return _inside_level(words, place, x, level, heights, real("math.exp", half))
+
+    def rare() -> Sequence[ir.Value]:
+        first = build.compare_index(EQUAL, level, build.const_index(0))
+        return _either(first, tail, edge)
+
+    common = compare(LESS, size, _at(limits, level))
+    taken, gives, value = _either(common, lambda: (build.const_i64(1), _true(), x), rare)
+    return taken, gives, value
+
+
+def _exponential(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
+    """NumPy's `random_standard_exponential`, one round of its recursion."""
+    limits, widths, heights = tables
+    bits = of("shrui", words(place), 3)
+    level = _index(of("andi", bits, _LEVELS - 1))
+    size = of("shrui", bits, 8)
+    x = real("arith.mulf", real("arith.sitofp", size), _at(widths, level))
+
+    def tail() -> Attempt:
+        log = real("math.log1p", real("arith.negf", uniform(words(_later(place, 1)))))
+        return build.const_i64(2), _true(), real("arith.subf", real_constant(_EXPONENTIAL_TAIL), log)
+
+    def edge() -> Attempt:
+        density = real("math.exp", real("arith.negf", x))
+        return _inside_level(words, place, x, level, heights, density)
+
+    def rare() -> Sequence[ir.Value]:
+        first = build.compare_index(EQUAL, level, build.const_index(0))
+        return _either(first, tail, edge)
+
+    common = compare(LESS, size, _at(limits, level))
+    taken, gives, value = _either(common, lambda: (build.const_i64(1), _true(), x), rare)
+    return taken, gives, value
+
+
+NORMAL = Ziggurat("ki_double", "wi_double", "fi_double", _normal)
+EXPONENTIAL = Ziggurat("ke_double", "we_double", "fe_double", _exponential)
