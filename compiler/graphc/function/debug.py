@@ -112,7 +112,9 @@ def _difference(got: object, expected: object) -> str:
         np.argmax(np.where(np.isnan(distance) & ~((a != a) & (b != b)), np.inf, distance)), a.shape
     )
     index = f" at index {tuple(map(int, where))}" if a.ndim else ""
-    return f"compiled gives {a[where]!r}, the reference {b[where]!r}{index}"
+    stable = " (the form that is compiled stays finite there)" if np.isfinite(a[where]) else ""
+    text = f"compiled gives {a[where]!r}, the reference {b[where]!r}{index}"
+    return text if np.isfinite(b[where]) else text + stable
 
 
 def _kind(a: np.ndarray) -> str:

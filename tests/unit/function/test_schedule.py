@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+import graphc
 import graphc.tensor as pt
 from graphc.backends.target import CompileOptions
 from graphc.errors import DebugModeError
@@ -117,3 +118,10 @@ def test_debug_checks_inputs_and_failures():
         DebugExecutor(graph, Scribbler).run([A.copy()])
     with pytest.raises(DebugModeError, match="compiled code failed"):
         DebugExecutor(graph, Failing).run([A])
+
+
+def test_debug_says_where_the_compiled_form_is_the_stable_one():
+    x = pt.dvector("x")
+    f = graphc.function([x], pt.log(pt.exp(x).sum()), mode="debug")
+    with pytest.raises(DebugModeError, match=r"1000.0\), the reference .*inf\) .*stays finite there"):
+        f(np.array([1000.0]))
