@@ -12,6 +12,8 @@ from graphc.lowering.partial_reductions import constant
 from graphc.passes.gpu._kernel import position
 from graphc.passes.gpu._nest import Nest, load, store
 from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._rows import product as number_of
+from graphc.passes.gpu._rows import split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -51,7 +53,7 @@ def as_product(nest: Nest) -> Product | None:
     columns = [axis for axis in axes if axis in right & result - left]
     batch = [axis for axis in axes if axis in left & right & result]
     inner = nest.reduction.index(True)
-    if len(rows) != 1 or len(columns) != 1 or len(batch) > 1 or inner not in left & right:
+    if len(rows) != 1 or len(columns) != 1 or inner not in left & right:
         return None
     return Product(nest, batch, rows[0], columns[0], inner)
 
@@ -62,10 +64,11 @@ def each_part(product: Product, sizes: list[ir.Value], tiles: tuple[int, int], w
     if not product.batch:
         _each_row(product, sizes, tiles, place, write)
         return
-    axis = product.batch[0]
-    _, block = loop(sizes[axis], [], start=position("block_id", 2), step=position("grid_dim", 2))
+    batch = [sizes[axis] for axis in product.batch]
+    _, block = loop(number_of(batch), [], start=position("block_id", 2), step=position("grid_dim", 2))
     with ir.InsertionPoint(block):
-        place[axis] = block.arguments[0]
+        for axis, index in zip(product.batch, split(block.arguments[0], batch), strict=True):
+            place[axis] = index
         _each_row(product, sizes, tiles, place, write)
         build.create("scf.yield", [], [])
 

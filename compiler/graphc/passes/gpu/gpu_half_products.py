@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product
-from graphc.ir.rewrite import Rewriter
+from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.views import order_of, transposed_order
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+
+# What an array of float32 may be made by of another one.
+_MOVES = ("graphc.broadcast_to", "graphc.dimshuffle", "graphc.reshape")
 
 
 class GpuHalfProducts(Pass):
@@ -29,27 +32,42 @@ class GpuHalfProducts(Pass):
 
 
 def _of_halves(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
-    sides = [_side(rewriter, value) for value in op.operands]
-    if None in sides:
+    if not all(_is_of_halves(rewriter, value) for value in op.operands):
         return None
-    (a, across_a), (b, across_b) = (side for side in sides if side is not None)
+    (a, across_a), (b, across_b) = (_side(rewriter, _halves(rewriter, value)) for value in op.operands)
     transpose_a, transpose_b = flags_of(op)
     flags = transpose_a ^ across_a, transpose_b ^ across_b
     return matrix_product(a, b, flags, op.results[0].type, rewriter.create)
 
 
-def _side(rewriter: Rewriter, value: ir.Value) -> tuple[ir.Value, bool] | None:
-    """The halves that a matrix of float32 is made of, and whether they are to be transposed."""
+def _is_of_halves(rewriter: Rewriter, value: ir.Value) -> bool:
+    """Whether a matrix of float32 is made of halves."""
     cast = rewriter.defining(value, "graphc.cast")
-    if cast is None or str(value.type.element_type) != "f32":
-        return None
-    source = cast.operands[0]
-    if str(source.type.element_type) != "f16":
-        return None
-    moved = rewriter.defs.get(source)
-    rank = len(source.type.shape)
+    if cast is not None:
+        kinds = [str(x.type.element_type) for x in (cast.operands[0], value)]
+        return kinds == ["f16", "f32"]
+    op = rewriter.defs.get(value)
+    return op is not None and op.name in _MOVES and _is_of_halves(rewriter, op.operands[0])
+
+
+def _halves(rewriter: Rewriter, value: ir.Value) -> ir.Value:
+    """These halves, moved as the matrix is."""
+    cast = rewriter.defining(value, "graphc.cast")
+    if cast is not None:
+        return cast.operands[0]
+    op = rewriter.defs[value]
+    source = _halves(rewriter, op.operands[0])
+    kind = tensor_type(list(value.type.shape), source.type.element_type)
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    return rewriter.create(op.name, [source, *list(op.operands)[1:]], kind, **attributes)
+
+
+def _side(rewriter: Rewriter, halves: ir.Value) -> tuple[ir.Value, bool]:
+    """The array that halves are the transpose of, or they themselves, and which of the two."""
+    moved = rewriter.defs.get(halves)
+    rank = len(halves.type.shape)
     if moved is not None and order_of(moved) == transposed_order(rank):
         inner = moved.operands[0]
         if len(inner.type.shape) == rank:
             return inner, True
-    return source, False
+    return halves, False

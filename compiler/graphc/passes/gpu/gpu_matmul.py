@@ -10,6 +10,7 @@ from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, posi
 from graphc.passes.gpu._large_product import TILES, LargeProduct, is_large
 from graphc.passes.gpu._nest import Nest, Operand, load
 from graphc.passes.gpu._product import Product, add_to_result, as_product, each_part, zero
+from graphc.passes.gpu._rows import product as number_of
 from graphc.passes.gpu._tensor_product import Shape, TensorProduct, shapes_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -131,7 +132,7 @@ def _grid(product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> li
     return [
         blocks_for(sizes[product.column], columns, 1 << 30),
         blocks_for(sizes[product.row], rows, _BLOCKS),
-        *(at_most(sizes[axis], _BLOCKS) for axis in product.batch),
+        at_most(number_of([sizes[axis] for axis in product.batch]), _BLOCKS),
     ]
 
 

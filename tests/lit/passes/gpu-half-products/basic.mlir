@@ -34,3 +34,17 @@ func.func @integers(%a: tensor<?x?xi8>, %b: tensor<?x?xi8>) -> tensor<?x?xf32> {
   %p = "graphc.matmul"(%x, %y) {transpose_a = false, transpose_b = false} : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
   return %p : tensor<?x?xf32>
 }
+
+// -----
+
+// Repeated, as another side has a batch: halves are.
+// CHECK-LABEL: @repeated
+// CHECK: %[[B:.*]] = "graphc.broadcast_to"(%{{.*}}) : (tensor<1x?x?xf16>, index, index, index) -> tensor<?x?x?xf16>
+// CHECK: "graphc.matmul"(%arg0, %[[B]]) {{.*}} : (tensor<?x?x?xf16>, tensor<?x?x?xf16>) -> tensor<?x?x?xf32>
+func.func @repeated(%a: tensor<?x?x?xf16>, %b: tensor<1x?x?xf16>, %h: index, %k: index, %n: index) -> tensor<?x?x?xf32> {
+  %x = "graphc.cast"(%a) : (tensor<?x?x?xf16>) -> tensor<?x?x?xf32>
+  %y = "graphc.cast"(%b) : (tensor<1x?x?xf16>) -> tensor<1x?x?xf32>
+  %z = "graphc.broadcast_to"(%y, %h, %k, %n) : (tensor<1x?x?xf32>, index, index, index) -> tensor<?x?x?xf32>
+  %p = "graphc.matmul"(%x, %z) {transpose_a = false, transpose_b = false} : (tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  return %p : tensor<?x?x?xf32>
+}

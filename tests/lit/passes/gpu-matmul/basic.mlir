@@ -25,6 +25,7 @@ func.func @batch(%a: memref<?x?x?xi64>, %b: memref<?x?x?xi64>, %c: memref<?x?x?x
 
 // A product with a vector is a reduction of rows.
 // CHECK-NOT: gpu.func
+// CHECK: func.func @vector
 #a = affine_map<(i, k) -> (i, k)>
 #b = affine_map<(i, k) -> (k)>
 #c = affine_map<(i, k) -> (i)>
@@ -36,6 +37,29 @@ func.func @vector(%a: memref<?x?xf64>, %b: memref<?xf64>, %c: memref<?xf64>) {
     %0 = arith.mulf %x, %y : f64
     %1 = arith.addf %o, %0 : f64
     linalg.yield %1 : f64
+  }
+  return
+}
+
+// -----
+
+// A batch of two dimensions is one of pairs of indices.
+// CHECK: gpu.func @product_0
+// CHECK: scf.for %[[N:.*]] = %block_id_z
+// CHECK: %[[SECOND:.*]] = arith.remui %[[N]], %{{.*}} : index
+// CHECK: %[[FIRST:.*]] = arith.divui %[[N]], %{{.*}} : index
+// CHECK: memref.load %{{.*}}[%[[FIRST]], %[[SECOND]], %{{.*}}, %{{.*}}] : memref<?x?x?x?xi64>
+#a = affine_map<(g, h, i, j, k) -> (g, h, i, k)>
+#b = affine_map<(g, h, i, j, k) -> (g, h, k, j)>
+#c = affine_map<(g, h, i, j, k) -> (g, h, i, j)>
+func.func @pairs(%a: memref<?x?x?x?xi64>, %b: memref<?x?x?x?xi64>, %c: memref<?x?x?x?xi64>) {
+  linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<?x?x?x?xi64>, memref<?x?x?x?xi64>) outs(%c : memref<?x?x?x?xi64>)
+      attrs = {graphc.matmul = array<i1: false, false>} {
+  ^bb0(%x: i64, %y: i64, %o: i64):
+    %0 = arith.muli %x, %y : i64
+    %1 = arith.addi %o, %0 : i64
+    linalg.yield %1 : i64
   }
   return
 }
