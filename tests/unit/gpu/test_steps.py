@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
+from ptx_assembler import report
 
 import graphc
 import graphc.tensor as pt
@@ -99,6 +101,16 @@ def test_a_step_is_captured_once(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     del found
     gc.collect()
     assert not driver.live
+
+
+@pytest.mark.parametrize("name", ["the last of two taps", "states that exchange values", "until"])
+def test_kernels_that_know_their_step_assemble(name: str, tmp_path: Path) -> None:
+    until = _scan(lambda s: (pt.sort(s @ w), graphc.until(s.sum() > 9)), outputs_info=[h], n_steps=n)
+    outputs = [until[-1]] if name == "until" else LOOPS[name][0]
+    f = graphc.function([m, w, h, n], outputs, mode="cuda", on_unused_input="ignore")
+    lines = report(f.ir_stages()["ptx"], "sm_90", tmp_path)
+    spills = [line for line in lines if "spill stores" in line]
+    assert spills and all("0 bytes spill stores, 0 bytes spill loads" in line for line in spills)
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 4, 5])

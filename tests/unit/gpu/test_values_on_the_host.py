@@ -113,6 +113,39 @@ def test_loops_end_when_a_condition_on_the_device_says_so(
     assert not driver.live
 
 
+@pytest.mark.parametrize(("limit", "steps"), [(0, 0), (0, 1), (0, 3), (3, 40), (60, 40), (1e9, 40), (1e9, 5)])
+def test_the_host_asks_seldom_whether_a_loop_goes_on(
+    limit: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After 4 steps, 4 more, 8, 16, and so on; what is launched after the last step changes nothing."""
+    rows = graphc.scan(
+        lambda r, s, t: ([pt.sort(s[::-1]) + abs(r), s + t], graphc.until(t.sum() > limit)),
+        sequences=[m],
+        outputs_info=[x, x],
+        return_updates=False,
+    )
+    last = [rows[0].sum(axis=0), rows[1][-2:], pt.sum(rows[0][-1:])]
+    f, cpu, driver = _pair(monkeypatch, [m, x], last)
+    value = np.random.default_rng(0).normal(size=(steps, 3))
+    start = np.array([0.25, 0.5, 0.5])
+    _agree(f, cpu, value, start)
+    gc.collect()
+    assert not driver.live
+    done = len(graphc.function([m, x], rows[0])(value, start))
+    asked = sum(transfer.nbytes == 8 for transfer in driver.transfers if transfer.kind == "download")
+    # Of the loop that finds the sizes, and the one that computes: the question, and the number of steps.
+    most = 2 * (2 + max(0, int(np.ceil(np.log2(max(done, 1))))))
+    assert driver.replayed <= 2 * max(2 * done, 4) and asked <= most + 2, (driver.replayed, asked)
+
+
+def test_steps_of_loops_that_end_early_are_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, cpu, driver = _pair(monkeypatch, [x], [_doubled(x, 100)[-1]])
+    _agree(f, cpu, A)
+    assert driver.captured == 1 and driver.replayed == 8  # 5 steps
+    # Is there another step, twice, the number of steps, and the result.
+    assert [transfer.kind for transfer in driver.transfers].count("download") == 4
+
+
 def test_loops_of_numbers_with_a_condition_are_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     s = pt.scalar("s")
     f, cpu, driver = _pair(monkeypatch, [s], [_doubled(s, 100)[-1]])

@@ -15,36 +15,69 @@ from graphc_dialects._mlir import ir
 _SIZES = 6
 
 
-def are_own(module: ir.Module, values: StepValues) -> bool:
-    """Whether nothing else launches the kernels of a loop."""
+def are_own(module: ir.Module, values: StepValues, times: int = 1) -> bool:
+    """Whether nothing else launches the kernels of a loop, which is there as often as `times` says."""
     inside = {_name_of(op) for op in values.inside if op.name == "gpu.launch_func"}
     found = [_name_of(op) for op in walk(module.operation) if op.name == "gpu.launch_func"]
-    return all(found.count(name) == 1 for name in inside)
+    return all(found.count(name) == times for name in inside)
 
 
 def counter(loop: ir.Operation, end: ir.Operation) -> ir.Value:
     """An array with the number of the step: 0 before the loop, one more at the end of each step."""
-    start = Kernel(loop, "start")
-    with start.host():
-        array = allocate([], ir.IntegerType.get_signless(64))
-    with start.body():
-        build.create("memref.store", [], [build.const_i64(0), array])
-    start.launch([], [])
+    (array,) = numbers(loop, [0])
     following = Kernel(end, "next")
     with following.body():
-        number = build.create("memref.load", [ir.MemRefType(array.type).element_type], [array]).result
-        more = build.create("arith.addi", [number.type], [number, build.const_i64(1)]).result
-        build.create("memref.store", [], [more, array])
+        increase(array)
     following.launch([], [])
     return array
 
 
-def rewrite(module: ir.Module, launch: ir.Operation, values: StepValues, array: ir.Value) -> None:
-    """Makes a kernel compute arguments that vary from the number of the step, which it reads."""
+def numbers(before: ir.Operation, values: Sequence[int]) -> list[ir.Value]:
+    """Arrays with a number each, which a kernel writes before an operation."""
+    start = Kernel(before, "start")
+    with start.host():
+        arrays = [allocate([], ir.IntegerType.get_signless(64)) for _ in values]
+    with start.body():
+        for array, value in zip(arrays, values, strict=True):
+            build.create("memref.store", [], [build.const_i64(value), array])
+    start.launch([], [])
+    return arrays
+
+
+def increase(array: ir.Value) -> None:
+    """Adds 1 to a number, in a kernel."""
+    number = number_in(array)
+    more = build.create("arith.addi", [number.type], [number, build.const_i64(1)]).result
+    build.create("memref.store", [], [more, array])
+
+
+def number_in(array: ir.Value) -> ir.Value:
+    """The number, with 64 bits."""
+    found: ir.Value = build.create("memref.load", [ir.IntegerType.get_signless(64)], [array]).result
+    return found
+
+
+def rewrite(
+    module: ir.Module,
+    launch: ir.Operation,
+    values: StepValues,
+    array: ir.Value,
+    active: ir.Value | None = None,
+) -> None:
+    """Makes a kernel compute arguments that vary from the number of the step, which it reads.
+
+    Args:
+        module: with the kernels.
+        launch: in the loop.
+        values: of the loop.
+        array: with the number of the step.
+        active: an array with a number; where that is 0 the kernel does nothing.
+    """
     given = list(launch.operands)
     sizes, old = given[:_SIZES], given[_SIZES:]
     kept = [value for value in old if not values.varies(value)]
-    added = [*leaves(values, [value for value in old if values.varies(value)]), array]
+    more = [array] if active is None else [array, active]
+    added = [*leaves(values, [value for value in old if values.varies(value)]), *more]
     function = _function_of(module, launch)
     block = function.regions[0].blocks[0]
     shared = list(block.arguments)[len(old) :]
@@ -59,10 +92,9 @@ def rewrite(module: ir.Module, launch: ir.Operation, values: StepValues, array: 
         attribution.replace_all_uses_with(argument)
     with ir.InsertionPoint(new), launch.location:
         given_for = _known(dict(zip(added, arguments[len(kept) :], strict=False)))
-        count = build.create(
-            "memref.load", [ir.IntegerType.get_signless(64)], [arguments[len(types) - 1]]
+        number: ir.Value = build.create(
+            "arith.index_cast", [build.index_type()], [number_in(given_for(array))]
         ).result
-        number: ir.Value = build.create("arith.index_cast", [build.index_type()], [count]).result
         copies: dict[ir.Value, ir.Value] = {}
         rest = iter(arguments)
         for value, before in zip(old, list(block.arguments), strict=False):
@@ -70,10 +102,26 @@ def rewrite(module: ir.Module, launch: ir.Operation, values: StepValues, array: 
                 before.replace_all_uses_with(values.copy(value, number, given_for, copies))
             else:
                 before.replace_all_uses_with(next(rest))
-    for inner in [inner.operation for inner in block.operations]:
-        new.append(inner)
+    inside = new
+    if active is not None:
+        with ir.InsertionPoint(new), launch.location:
+            inside = where(given_for(active))
+    *body, end = [inner.operation for inner in block.operations]
+    for inner in body:
+        inside.append(inner)
+    if active is not None:
+        with ir.InsertionPoint(inside), launch.location:
+            build.create("scf.yield", [], [])
+    new.append(end)
     function.erase()
     _launch(launch, sizes, [*kept, *added])
+
+
+def where(array: ir.Value) -> ir.Block:
+    """What runs where a number is not 0, the same for all threads."""
+    holds = build.compare_index(1, number_in(array), build.const_i64(0))
+    branch = ir.Operation.create("scf.if", operands=[holds], regions=2)
+    return ir.Block.create_at_start(branch.regions[0], [])
 
 
 def _known(arguments: dict[ir.Value, ir.Value]) -> Callable[[ir.Value], ir.Value]:

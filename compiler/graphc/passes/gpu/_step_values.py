@@ -17,9 +17,7 @@ _VIEWS = frozenset(
         "cast collapse_shape dim expand_shape extract_strided_metadata reinterpret_cast subview".split()
     )
 )
-_OTHERS = frozenset(
-    ("gpu.launch_func", "memref.alloc", "scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition")
-)
+_OTHERS = frozenset(("gpu.launch_func", "scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition"))
 Known = Callable[[ir.Value], ir.Value]
 
 
@@ -53,11 +51,20 @@ class StepValues:
         """Whether a value depends on the step."""
         return value in self._varying
 
+    def count(self) -> ir.Value:
+        """How many steps there are, at the insertion point."""
+        span = build.index_op("subi", self.upper, self.lower)
+        count = build.index_op("ceildivsi", span, self.step)
+        return build.index_op("maxsi", count, build.const_index(0))
+
     def are_computable(self) -> bool:
         """Whether launches are all that happens in a step, and what varies are arguments of launches alone,
         which kernels can compute.
         """
-        end = self.inside[-1] if self.inside else None
+        names = {inner.name for inner in self.inside}
+        if "gpu.launch_func" not in names or "memref.alloc" in names:
+            return False
+        end = self.inside[-1]
         for inner in self.inside:
             if not is_pure(inner) and inner.name not in _OTHERS:
                 return False

@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from graphc.ir import build
 from graphc.ir.walk import walk
 from graphc.passes.gpu import _step_kernel as kernels
 from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
-from graphc.passes.gpu._step_values import StepValues, is_pure
+from graphc.passes.gpu._step_values import StepValues
+from graphc.passes.gpu._steps import prepared, without_states
+from graphc.passes.gpu._until import replace_until
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
-
-# Division by what may be 0 stays in the loop, which may have no steps.
-_DIVISIONS = frozenset(
-    f"arith.{name}" for name in "divsi divui remsi remui floordivsi ceildivsi ceildivui".split()
-)
 
 
 @record()
@@ -28,8 +24,12 @@ class GpuSteps(Pass):
     and can be captured once, and replayed. What comes after the loop computes the last states from the number
     of steps.
 
-    Loops of which the host reads values, calls functions, or asks for grids that differ from step to step,
-    are left as they are.
+    Of loops that end early, a kernel computes at the end of a step whether there is another one; where there
+    is none, kernels do nothing. The host launches 4 steps, then as many as there have been, at most 64, and
+    reads that number.
+
+    Loops of which the host reads other values, calls functions, or asks for grids that differ from step to
+    step, are left as they are.
     """
 
     stage = "buffer"
@@ -38,13 +38,10 @@ class GpuSteps(Pass):
         polls = polls_of(module)
 
         def replace(op: ir.Operation) -> bool:
-            values = StepValues(op, polls)
-            values.fix_sizes()
-            _hoist(StepValues(op, polls))
-            values = StepValues(op, polls)
-            if not any(inner.name == "gpu.launch_func" for inner in values.inside):
-                return False
-            if not values.are_computable() or _allocates(values) or not kernels.are_own(module, values):
+            if op.name == "scf.while":
+                return replace_until(module, op, polls)
+            values = prepared(op, polls)
+            if not values.are_computable() or not kernels.are_own(module, values):
                 return False
             for inner in walk(op):
                 if is_poll(inner, polls):
@@ -52,51 +49,7 @@ class GpuSteps(Pass):
             _lower(module, values)
             return True
 
-        self.count("loops", replace_loops(module, replace))
-
-
-def _allocates(values: StepValues) -> bool:
-    return any(inner.name == "memref.alloc" for inner in values.inside)
-
-
-def _hoist(values: StepValues) -> None:
-    """Moves arithmetic, views and temporary arrays that are the same in each step out of the loop."""
-    inside = set(values.inside)
-
-    def is_outside(value: ir.Value) -> bool:
-        if isinstance(value.owner, ir.Block):
-            owner = value.owner.owner.operation
-            return owner != values.op and owner not in inside
-        return value.owner.operation not in inside
-
-    for inner in values.inside:
-        if is_pure(inner) or (inner.name == "memref.alloc" and not _is_handed_on(inner.results[0])):
-            # A loop without steps computes nothing; it allocates what is freed again.
-            is_safe = inner.name not in _DIVISIONS or _is_not_zero(inner.operands[1])
-            if is_safe and all(map(is_outside, inner.operands)):
-                inner.move_before(values.op)
-                inside.remove(inner)
-
-
-def _is_handed_on(array: ir.Value) -> bool:
-    """Whether a loop or a branch passes an array on: the next step reads it, and writes another one."""
-    users = [use.owner.operation for use in array.uses]
-    views = [result for user in users if is_pure(user) for result in user.results]
-    return any(user.name in ("scf.yield", "scf.condition") for user in users) or any(
-        map(_is_handed_on, views)
-    )
-
-
-def _is_not_zero(value: ir.Value) -> bool:
-    number = build.constant_value(value)
-    if number is not None or isinstance(value.owner, ir.Block):
-        return number not in (None, 0)
-    owner = value.owner
-    if owner.name == "arith.select":
-        return _is_not_zero(owner.operands[1]) and _is_not_zero(owner.operands[2])
-    if owner.name == "arith.maxsi":
-        return any((build.constant_value(x) or 0) > 0 for x in owner.operands)
-    return False
+        self.count("loops", replace_loops(module, replace, ("scf.for", "scf.while")))
 
 
 def _lower(module: ir.Module, values: StepValues) -> None:
@@ -111,33 +64,5 @@ def _lower(module: ir.Module, values: StepValues) -> None:
     used = [k for k, result in enumerate(op.results) if next(iter(result.uses), None) is not None]
     with ir.InsertionPoint(op), op.location:
         for k in used:
-            op.results[k].replace_all_uses_with(values.carried_at(k, _count(values), lambda x: x))
-        _without_states(values)
-
-
-def _count(values: StepValues) -> ir.Value:
-    """How many steps there are."""
-    span = build.index_op("subi", values.upper, values.lower)
-    count = build.index_op("ceildivsi", span, values.step)
-    return build.index_op("maxsi", count, build.const_index(0))
-
-
-def _without_states(values: StepValues) -> None:
-    """The same loop, with nothing carried."""
-    op = values.op
-    made = ir.Operation.create("scf.for", operands=list(op.operands)[:3], regions=1)
-    block = ir.Block.create_at_start(made.regions[0], [build.index_type()])
-    values.index.replace_all_uses_with(block.arguments[0])
-    for state, initial in zip(values.carried, values.initial, strict=True):
-        # Only views that nothing uses any more.
-        state.replace_all_uses_with(initial)
-    *body, end = [inner.operation for inner in op.regions[0].blocks[0].operations]
-    end.erase()
-    for inner in body:
-        block.append(inner)
-    for inner in reversed(body):
-        if is_pure(inner) and not any(next(iter(result.uses), None) for result in inner.results):
-            inner.erase()
-    with ir.InsertionPoint(block):
-        build.create("scf.yield", [], [])
-    op.erase()
+            op.results[k].replace_all_uses_with(values.carried_at(k, values.count(), lambda x: x))
+        without_states(values)

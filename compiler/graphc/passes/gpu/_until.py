@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops that end when the device says so."""
+
+from __future__ import annotations
+
+from graphc.ir import build
+from graphc.ir.walk import walk
+from graphc.passes.gpu import _step_kernel as kernels
+from graphc.passes.gpu._kernel import Kernel
+from graphc.passes.gpu._loops import is_poll
+from graphc.passes.gpu._step_values import StepValues
+from graphc.passes.gpu._steps import prepared, without_states
+from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
+
+# Steps that are launched before the host asks whether there is another one: the first time, and at most.
+_FIRST, _MOST = 4, 64
+
+
+@record(frozen=True)
+class _Until:
+    """A loop over an index, of which a step says whether there is another one.
+
+    Attributes:
+        op: the `scf.while`.
+        lower, upper, step: of the index.
+        index: the argument of the body that is the index.
+        states: the numbers of the other arguments of the body.
+        goes_on: whether there is another step.
+        work: what computes that, in the body.
+    """
+
+    op: ir.Operation
+    lower: ir.Value
+    upper: ir.Value
+    step: ir.Value
+    index: int
+    states: tuple[int, ...]
+    goes_on: ir.Value
+    work: tuple[ir.Operation, ...]
+
+
+def replace_until(module: ir.Module, op: ir.Operation, polls: frozenset[str]) -> bool:
+    """Replaces an `scf.while` by a loop of loops of launches; returns whether that is possible."""
+    until = _as_until(op)
+    if until is None:
+        return False
+    before = set(_siblings(op))
+    new: dict[ir.Value, ir.Value] = {}
+    loop = _copied(until, new, polls)
+    values = prepared(loop, polls)
+    given = [new.get(x, x) for work in until.work for x in work.operands]
+    is_possible = values.are_computable() and not any(map(values.varies, given))
+    if not is_possible or not kernels.are_own(module, values, times=2):
+        loop.erase()
+        for moved in reversed([x for x in _siblings(op) if x not in before]):
+            if not any(next(iter(result.uses), None) for result in moved.results):
+                moved.erase()
+        return False
+    _lower(module, until, values, new)
+    return True
+
+
+def _siblings(op: ir.Operation) -> list[ir.Operation]:
+    return [other.operation for other in op.block.operations]
+
+
+def _as_until(op: ir.Operation) -> _Until | None:
+    """The loop, if it goes on while an index is below a bound and a condition of the last step holds."""
+    before, after = (region.blocks[0] for region in op.regions)
+    *checks, condition = [inner.operation for inner in before.operations]
+    if [inner.name for inner in checks] != ["arith.cmpi", "arith.andi"]:
+        return None
+    below, both = checks
+    flags = [x for x in both.operands if x != below.results[0]]
+    if condition.operands[0] != both.results[0] or len(flags) != 1 or build.predicate_of(below) != 2:
+        return None
+    given: list[ir.Value] = list(before.arguments)
+    passed = list(condition.operands)[1:]
+    at, upper = below.operands
+    if at not in passed or flags[0] not in given or flags[0] in passed or not set(passed) <= set(given):
+        return None
+    if (
+        not isinstance(at.owner, ir.Block)
+        or upper in given
+        or not _is_true(op.operands[given.index(flags[0])])
+    ):
+        return None
+    *body, end = [inner.operation for inner in after.operations]
+    index = after.arguments[passed.index(at)]
+    step = _step(end.operands[given.index(at)], index)
+    goes_on = end.operands[given.index(flags[0])]
+    work = _work(goes_on, body)
+    states = tuple(k for k in range(len(passed)) if passed[k] != at)
+    # What is not passed to the body would be a state that only a condition reads.
+    if step is None or work is None or len(passed) != len(given) - 1:
+        return None
+    lower = op.operands[given.index(at)]
+    return _Until(op, lower, upper, step, passed.index(at), states, goes_on, work)
+
+
+def _is_true(value: ir.Value) -> bool:
+    return (
+        not isinstance(value.owner, ir.Block)
+        and value.owner.name == "arith.constant"
+        and bool(ir.IntegerAttr(value.owner.attributes["value"]).value)
+    )
+
+
+def _step(after: ir.Value, index: ir.Value) -> ir.Value | None:
+    """What is added to an index, if that is a constant above 0."""
+    if isinstance(after.owner, ir.Block) or after.owner.name != "arith.addi":
+        return None
+    others = [x for x in after.owner.operands if x != index]
+    return others[0] if len(others) == 1 and (build.constant_value(others[0]) or 0) > 0 else None
+
+
+def _work(value: ir.Value, body: list[ir.Operation]) -> tuple[ir.Operation, ...] | None:
+    """What computes a condition from elements of arrays, if nothing else in the body needs it."""
+    found: set[ir.Operation] = set()
+    open_ = [value]
+    while open_:
+        owner = open_.pop().owner
+        if isinstance(owner, ir.Block) or owner.operation not in body or owner.operation in found:
+            continue
+        if owner.name != "memref.load" and not owner.name.startswith("arith."):
+            return None
+        found.add(owner.operation)
+        # Which array an element is of is known to the host.
+        open_ += list(owner.operands)[1:] if owner.name == "memref.load" else list(owner.operands)
+    if not any(op.name == "memref.load" for op in found):
+        return None
+    if not all(_keeps(op, body) for op in found if op.name == "memref.load"):
+        return None
+    users = [use.owner.operation for op in found for result in op.results for use in result.uses]
+    is_private = all(user in found or user.name == "scf.yield" for user in users)
+    return tuple(op for op in body if op in found) if is_private else None
+
+
+def _keeps(load: ir.Operation, body: list[ir.Operation]) -> bool:
+    """Whether an element is the same at the end of the body."""
+    rest = body[body.index(load) :]
+    if not any(op.name == "gpu.launch_func" for op in rest):
+        return True
+    array = load.operands[0]
+    is_own = not isinstance(array.owner, ir.Block) and array.owner.name == "memref.alloc"
+    return is_own and all(use.owner.operation not in rest[1:] for use in array.uses)
+
+
+def _copied(until: _Until, new: dict[ir.Value, ir.Value], polls: frozenset[str]) -> ir.Operation:
+    """The steps as an `scf.for` before the loop; what says whether there is another one is left out.
+
+    Args:
+        until: the loop.
+        new: gains the copies of values.
+        polls: functions that ask whether the user wants to stop, which are left out, too.
+    """
+    op = until.op
+    before, after = (region.blocks[0] for region in op.regions)
+    given: list[ir.Value] = list(before.arguments)
+    *_, condition = before.operations
+    *body, end = [inner.operation for inner in after.operations]
+    passed = list(condition.operation.operands)[1:]
+    initial = [op.operands[given.index(passed[k])] for k in until.states]
+    with ir.InsertionPoint(op), op.location:
+        loop = ir.Operation.create(
+            "scf.for",
+            operands=[until.lower, until.upper, until.step, *initial],
+            results=[value.type for value in initial],
+            regions=1,
+        )
+    block = ir.Block.create_at_start(loop.regions[0], [build.index_type(), *(x.type for x in initial)])
+    new[after.arguments[until.index]] = block.arguments[0]
+    for place, k in enumerate(until.states):
+        new[after.arguments[k]] = block.arguments[1 + place]
+    with ir.InsertionPoint(block), op.location:
+        for inner in body:
+            if inner in until.work or is_poll(inner, polls):
+                continue
+            copy = inner.clone()
+            for each in [copy, *walk(copy)]:
+                for place, operand in enumerate(each.operands):
+                    if operand in new:
+                        each.operands[place] = new[operand]
+            new.update(zip(inner.results, copy.results, strict=True))
+        yields = [end.operands[given.index(passed[k])] for k in until.states]
+        build.create("scf.yield", [], [new.get(x, x) for x in yields])
+    return loop
+
+
+def _lower(module: ir.Module, until: _Until, values: StepValues, new: dict[ir.Value, ir.Value]) -> None:
+    op, loop = until.op, values.op
+    count, active = kernels.numbers(loop, [0, 1])
+    *_, end = [inner.operation for inner in loop.regions[0].blocks[0].operations]
+    following = Kernel(end, "next")
+    with following.body():
+        inside = kernels.where(active)
+        with ir.InsertionPoint(inside):
+            kernels.increase(count)
+            wide = build.create("arith.extui", [_wide()], [_again(until, new)]).result
+            build.create("memref.store", [], [wide, active])
+            build.create("scf.yield", [], [])
+    following.launch([], [])
+    for launch in [inner for inner in values.inside if inner.name == "gpu.launch_func"]:
+        kernels.rewrite(module, launch, values, count, active)
+    with ir.InsertionPoint(op), op.location:
+        total = values.count()
+        _write_loop(values, total, active)
+        done = build.create("arith.index_cast", [build.index_type()], [kernels.number_in(count)]).result
+        places = {k: place for place, k in enumerate(until.states)}
+        for k, result in enumerate(op.results):
+            if k == until.index:
+                result.replace_all_uses_with(values.copy(values.index, done, lambda x: x, {}))
+            elif next(iter(result.uses), None) is not None:
+                result.replace_all_uses_with(values.carried_at(places[k], done, lambda x: x))
+    op.erase()
+
+
+def _wide() -> ir.Type:
+    return ir.IntegerType.get_signless(64)
+
+
+def _again(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Value:
+    """Whether there is another step, at the insertion point."""
+    copies = dict(new)
+    for inner in until.work:
+        copy = inner.clone()
+        for place, operand in enumerate(copy.operands):
+            copy.operands[place] = copies.get(operand, operand)
+        copies.update(zip(inner.results, copy.results, strict=True))
+    return copies[until.goes_on]
+
+
+def _write_loop(values: StepValues, total: ir.Value, active: ir.Value) -> None:
+    """The loop of the host, at the insertion point: more and more steps, then the question."""
+    loop, flag = values.op, ir.IntegerType.get_signless(1)
+    zero, one = build.const_index(0), build.const_index(1)
+    yes = build.create("arith.constant", [flag], [], value=ir.IntegerAttr.get(flag, 1)).result
+    made = ir.Operation.create("scf.while", operands=[zero, yes], results=[build.index_type()], regions=2)
+    before = ir.Block.create_at_start(made.regions[0], [build.index_type(), flag])
+    after = ir.Block.create_at_start(made.regions[1], [build.index_type()])
+    with ir.InsertionPoint(before):
+        at, goes_on = before.arguments
+        below = build.compare_index(2, at, total)
+        both = build.create("arith.andi", [flag], [below, goes_on]).result
+        build.create("scf.condition", [], [both, at])
+    with ir.InsertionPoint(after):
+        done = after.arguments[0]
+        steps = build.index_op("maxsi", done, build.const_index(_FIRST))
+        steps = build.index_op("minsi", steps, build.const_index(_MOST))
+        steps = build.index_op("minsi", steps, build.index_op("subi", total, done))
+        for place, bound in enumerate((zero, steps, one)):
+            loop.operands[place] = bound
+        without_states(values)
+        is_next = build.compare_index(1, kernels.number_in(active), build.const_i64(0))
+        build.create("scf.yield", [], [build.index_op("addi", done, steps), is_next])
