@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from graphc.ir import build
 from graphc.ir.traits.draws import RANDOM
 from graphc.lowering import calls
+from graphc.lowering.device_choices import Row, bernoulli, categorical, choice
 from graphc.lowering.device_philox import State, state_after, uniform, word
-from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Draws, Ziggurat, real, real_constant
+from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Draws, Ziggurat
 from graphc.lowering.nests import elementwise, position
 from graphc.lowering.random import taken
+from graphc.lowering.real_numbers import is_less, real, real_constant
 from graphc.lowering.rules import ON_DEVICES
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS
@@ -57,6 +59,7 @@ _FORMULAS: dict[str, tuple[Ziggurat | None, Formula]] = {
     "standard_uniform": (None, _uniform),
     "uniform": (None, _uniform),
     "truncexpon": (None, _truncated),
+    "bernoulli": (None, bernoulli),
     "standard_normal": (NORMAL, lambda x: x),
     "normal": (NORMAL, _affine),
     "halfnormal": (NORMAL, lambda x, loc, scale: _affine(real("math.absf", x), loc, scale)),
@@ -66,13 +69,27 @@ _FORMULAS: dict[str, tuple[Ziggurat | None, Formula]] = {
     "lomax": (EXPONENTIAL, _share),
     "pareto": (EXPONENTIAL, _pareto),
 }
+# Of a uniform number and a vector of probabilities.
+_CHOICES: dict[str, Callable[[ir.Value, Row, ir.Value], ir.Value]] = {
+    "categorical": categorical,
+    "choice": choice,
+}
 
 
 def have_kernel(op: ir.Operation) -> bool:
-    """Whether draws are computed from their places: some distributions in float64, of Philox."""
-    distribution = ir.StringAttr(op.attributes["distribution"]).value
+    """Whether draws are computed from their places: some distributions in float64, of Philox.
+
+    A bit whose probability is 0 takes no word; so all have to have the same one.
+    """
+    distribution = _distribution(op)
     words = ir.RankedTensorType(op.operands[0].type).shape[0]
-    return GENERATORS[words] == "philox" and distribution in _FORMULAS
+    if GENERATORS[words] != "philox" or distribution not in (*_FORMULAS, *_CHOICES):
+        return False
+    return distribution != "bernoulli" or set(op.operands[1].type.shape) <= {1}
+
+
+def _distribution(op: ir.Operation) -> str:
+    return str(ir.StringAttr(op.attributes["distribution"]).value)
 
 
 @ON_DEVICES(RANDOM)
@@ -81,7 +98,9 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
     state, parameters, sizes = taken(context, op)
     draws, following = op.results
     words = context.tensor_of(state)
-    ziggurat, formula = _FORMULAS[ir.StringAttr(op.attributes["distribution"]).value]
+    distribution = _distribution(op)
+    choose = _CHOICES.get(distribution)
+    ziggurat, formula = _FORMULAS.get(distribution, (None, _uniform))
     count = calls.product(sizes)
     numbers = None if ziggurat is None else Draws(op, ziggurat, words, count)
 
@@ -89,17 +108,34 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
         place = build.const_index(0)
         for axis, size in enumerate(sizes):
             place = build.index_op("addi", build.index_op("muli", place, size), position(axis))
-        if numbers is None:
-            return formula(uniform(word(State(words), calls.number(place))), *given)
-        return formula(numbers.number(place), *given)
+        if numbers is not None:
+            return formula(numbers.number(place), *given)
+        number = uniform(word(State(words), calls.number(place)))
+        if choose is not None:
+            probabilities = _row(context.tensor_of(parameters[0]))
+            return choose(number, probabilities, context.sizes_of(parameters[0])[-1])
+        return formula(number, *given)
 
     def after(given: Sequence[ir.Value]) -> ir.Value:
         used = calls.number(count) if numbers is None else numbers.taken(count)
+        if distribution == "bernoulli":
+            some = is_less(real_constant(0.0), _row(context.tensor_of(parameters[0]), 0)())
+            used = build.select(some, used, build.const_i64(0))
         return state_after(State(words), calls.number(position(0)), used)
 
     for result, shape, inputs, body in (
-        (draws, sizes, parameters, draw),
+        (draws, sizes, [] if choose is not None else parameters, draw),
         (following, [build.const_index(state.type.shape[0])], [], after),
     ):
         start = context.destinations.start(result, build.storage_type(result.type), shape)
         context.define(result, elementwise([context.tensor_of(x) for x in inputs], start, body))
+
+
+def _row(tensor: ir.Value, rank: int = 1) -> Row:
+    """The probabilities of the draw at hand; dimensions of size 1 serve all."""
+    kind = ir.RankedTensorType(tensor.type)
+    lead = list(kind.shape)[: kind.rank - rank]
+    indices = [build.const_index(0) if size == 1 else position(axis) for axis, size in enumerate(lead)]
+    return lambda *place: (
+        build.create("tensor.extract", [kind.element_type], [tensor, *indices, *place]).result
+    )

@@ -40,6 +40,7 @@ from graphc.lowering.device_philox import (
     word_type,
 )
 from graphc.lowering.nests import elementwise, position
+from graphc.lowering.real_numbers import is_less, real, real_constant
 from graphc.lowering.scan_buffers import allocate, read
 from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
@@ -209,23 +210,7 @@ def _and(a: ir.Value, b: ir.Value) -> ir.Value:
     return build.create("arith.andi", [a.type], [a, b]).result
 
 
-# -- real numbers --------------------------------------------------------------------------------------------
-
-
-def real(name: str, *operands: ir.Value) -> ir.Value:
-    """An operation on numbers in float64."""
-    return build.create(name, [ir.F64Type.get()], list(operands)).result
-
-
-def real_constant(value: float) -> ir.Value:
-    """A number in float64."""
-    kind = ir.F64Type.get()
-    return build.create("arith.constant", [kind], [], value=ir.FloatAttr.get(kind, value)).result
-
-
-def _is_less(a: ir.Value, b: ir.Value) -> ir.Value:
-    predicate = ir.IntegerAttr.get(word_type(), 4)
-    return build.create("arith.cmpf", [ir.IntegerType.get_signless(1)], [a, b], predicate=predicate).result
+# -- attempts -----------------------------------------------------------------------------------------------
 
 
 def _true(value: bool = True) -> ir.Value:
@@ -257,7 +242,7 @@ def _inside_level(
     step = real("arith.subf", _at(heights, below), _at(heights, level))
     height = real("arith.mulf", step, uniform(words(_later(place, 1))))
     height = real("arith.addf", height, _at(heights, level))
-    return build.const_i64(2), _is_less(height, density), x
+    return build.const_i64(2), is_less(height, density), x
 
 
 def _normal(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
@@ -278,7 +263,7 @@ def _normal(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
 
         def fails(values: list[ir.Value]) -> ir.Value:
             xx, yy = pair(values[0])
-            fine = _is_less(real("arith.mulf", xx, xx), real("arith.addf", yy, yy))
+            fine = is_less(real("arith.mulf", xx, xx), real("arith.addf", yy, yy))
             return build.create("arith.xori", [fine.type], [fine, _true()]).result
 
         (found,) = carry_while([_later(place, 1)], fails, lambda values: [_later(values[0], 2)])

@@ -158,6 +158,26 @@ def test_distributions_that_are_made_of_these(ready: Run) -> None:
     )
 
 
+def test_positions_and_bits(ready: Run) -> None:
+    """A probability of 0 takes no word of the stream."""
+    p, q = pt.dmatrix("p"), pt.dscalar("q")
+    results, states = [], [graphc.shared(generator()) for _ in range(2)]
+    for state, mode in zip(states, ("cuda", "fast_run"), strict=True):
+        after, bits = pt.random.bernoulli(q, size=(7, 3), rng=state, return_next_rng=True)
+        after, rows = pt.random.categorical(p[:, None], size=(3, 40), rng=after, return_next_rng=True)
+        after, bits_of_half = pt.random.bernoulli(0.25, size=(50,), rng=after, return_next_rng=True)
+        outputs = [bits, rows, bits_of_half]
+        results.append(graphc.function([p, q], outputs, updates={state: after}, mode=mode))
+    device, cpu = ready(results[0]), results[1]
+    assert not device.report.on_host
+    given = np.array([[0.1, 0.2, 0.7], [0, 1, 0], [0.5, 0, 0.5]])
+    for share in (0.7, 0.0, 1.0):
+        for found, wanted in zip(device(given, share), cpu(given, share), strict=True):
+            np.testing.assert_array_equal(np.asarray(found), wanted)
+        arrays = [state.get_value(return_internal_type=True) for state in states]
+        np.testing.assert_array_equal(*arrays)
+
+
 @pytest.mark.parametrize("name", ["standard_gamma", "integers"])
 def test_other_draws_are_made_on_the_host(name: str, ready: Run) -> None:
     """How many words they take depends on the words."""

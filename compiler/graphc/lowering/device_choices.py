@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws of positions and of bits for devices, each of one uniform number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from graphc.ir import build
+from graphc.lowering import calls
+from graphc.lowering.carried import carry, carry_while
+from graphc.lowering.device_philox import LESS_SIGNED, word_type
+from graphc.lowering.real_numbers import is_less, real, real_constant
+from graphc_dialects._mlir import ir
+
+# A probability, by its position.
+Row: TypeAlias = "Callable[..., ir.Value]"
+
+
+def categorical(u: ir.Value, row: Row, count: ir.Value) -> ir.Value:
+    """The first position at which the running sum of probabilities is not below a uniform number."""
+    return _first(row, count, lambda total: is_less(total, u))
+
+
+def choice(u: ir.Value, row: Row, count: ir.Value) -> ir.Value:
+    """The first position at which the running sum, divided by its last number, is above a uniform number."""
+
+    def add(position: ir.Value, total: list[ir.Value]) -> list[ir.Value]:
+        return [real("arith.addf", total[0], row(position))]
+
+    (whole,) = carry(count, [real_constant(0.0)], add)
+    return _first(row, count, lambda total: is_less(real("arith.divf", total, whole), u, or_equal=True))
+
+
+def _first(row: Row, count: ir.Value, goes_on: Callable[[ir.Value], ir.Value]) -> ir.Value:
+    """The first position at which a running sum is as it should be; the last one if none is."""
+    last = build.index_op("subi", count, build.const_index(1))
+
+    def condition(values: list[ir.Value]) -> ir.Value:
+        more = build.compare_index(LESS_SIGNED, values[0], last)
+        return build.create("arith.andi", [more.type], [more, goes_on(values[1])]).result
+
+    def step(values: list[ir.Value]) -> list[ir.Value]:
+        position = build.index_op("addi", values[0], build.const_index(1))
+        return [position, real("arith.addf", values[1], row(position))]
+
+    none = build.const_index(0)
+    first = real("arith.addf", real_constant(0.0), row(none))
+    return calls.number(carry_while([none, first], condition, step)[0])
+
+
+def bernoulli(u: ir.Value, p: ir.Value) -> ir.Value:
+    """1 with a probability: the inversion that NumPy makes of a binomial draw of 1."""
+    one, bits = real_constant(1.0), word_type()
+    turned = is_less(real_constant(0.5), p)
+    rare = build.select(turned, real("arith.subf", one, p), p)
+    often = real("math.exp", real("math.log", real("arith.subf", one, rare)))
+    found = build.create("arith.extui", [bits], [is_less(often, u)]).result
+    other = build.create("arith.subi", [bits], [build.const_i64(1), found]).result
+    return build.select(turned, other, found)
