@@ -273,6 +273,9 @@ class DimKeys:
             return first
         joint = []
         for axis, keys in enumerate(zip(*shapes, strict=True)):
-            wide = [k for k, x in zip(keys, operands, strict=True) if not broadcasts(x, axis)] or [1]
+            # A type that says 1 makes the key 1; other keys need no look at the type.
+            wide = [k for k, x in zip(keys, operands, strict=True) if k != 1 or not broadcasts(x, axis)] or [
+                1
+            ]
             joint.append(next((key for key in wide if isinstance(key, int)), wide[0]))
         return joint

@@ -137,12 +137,13 @@ class Line:
     of: str = "f"
 
 
-Bound = dict[Variable, ir.Value]
+# Values of variables, by name.
+Bound = dict[str, ir.Value]
 
 
 def _matches(rw: Rewriter, term: Operand, value: ir.Value, bound: Bound) -> bool:
     if isinstance(term, Variable):
-        return bound.setdefault(term, value) == value
+        return bound.setdefault(term.name, value) == value
     if isinstance(term, Applied):
         made = rw.defs.get(value)
         if made is None or made.name != term.full_name:
@@ -155,9 +156,13 @@ def _matches(rw: Rewriter, term: Operand, value: ir.Value, bound: Bound) -> bool
 def _matches_operands(
     rw: Rewriter, term: Applied, made: ir.Operation, operands: list[ir.Value], bound: Bound
 ) -> bool:
+    terms = term.terms
     for order in term.orders:
         trial = dict(bound)
-        if all(_matches(rw, term.terms[k], operands[place], trial) for k, place in order):
+        for k, place in order:
+            if not _matches(rw, terms[k], operands[place], trial):
+                break
+        else:
             kept = [operands[place] for k, place in order if not isinstance(term.terms[k], int)]
             if len(kept) == len(operands) or all(rw.can_replace(made, value) for value in kept):
                 bound.update(trial)
@@ -167,7 +172,7 @@ def _matches_operands(
 
 def _built(rw: Rewriter, term: Operand, bound: Bound, result: ir.Value) -> ir.Value:
     if isinstance(term, Variable):
-        return bound[term]
+        return bound[term.name]
     if isinstance(term, int):
         return rw.full_like(term, result)
     assert isinstance(term, Applied)
@@ -189,16 +194,21 @@ def rules(lines: Sequence[Line]) -> RuleTable:
 
 
 def _rule(name: str, lines: Sequence[Line]) -> Rule:
+    tried = [
+        (line, frozenset(term.full_name for term in line.before.terms if isinstance(term, Applied)))
+        for line in lines
+    ]
+
     def rule(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-        operands, result = list(op.operands), op.results[0]
-        made = {m.name for m in (rw.defs.get(value) for value in operands) if m is not None}
-        for line in lines:
-            if any(isinstance(t, Applied) and t.full_name not in made for t in line.before.terms):
+        operands, makers = rw.operands(op)
+        for line, needed in tried:
+            if not needed <= makers:
                 continue
             bound: Bound = {}
             if not _matches_operands(rw, line.before, op, operands, bound):
                 continue
             if kind(rw, operands[-1]) in line.of:
+                result = op.results[0]
                 value = _built(rw, line.after, bound, result)
                 if value.type.element_type == result.type.element_type:
                     return value

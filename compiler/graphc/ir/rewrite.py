@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Rule = Callable[["Rewriter", ir.Operation], ir.Value | None]
 RuleTable = dict[str, list[Rule]]
+# Operands, and the names of the operations that make them.
+Operands = tuple[list[ir.Value], frozenset[str]]
 
 # Unused operations of these dialects are erased: at the graph stage all with results are pure.
 _PURE_DIALECTS = ("graphc.", "arith.", "tensor.", "math.", "complex.")
@@ -122,6 +124,8 @@ class Rewriter:
         self._operations: list[ir.Operation] = []
         self._constants: dict[ir.Value, int | np.ndarray] = {}
         self._dtypes: dict[ir.Value, np.dtype] = {}
+        self._splats: dict[ir.Value, np.generic | None] = {}
+        self._read: tuple[ir.Operation, Operands] | None = None
         self._sizes: dict[Any, ir.Value] = {}
         self.reified: dict[Any, ir.Value] = {}
         self._location: Any = None
@@ -180,6 +184,7 @@ class Rewriter:
         self.dims.leave()
 
     def _visit(self, op: ir.Operation, name: str) -> ir.Value | None:
+        self._read = None
         self._operations.append(op)
         for result in op.results:
             self.defs[result] = op
@@ -193,6 +198,7 @@ class Rewriter:
 
     def replace(self, op: ir.Operation, value: ir.Value) -> None:
         """Uses `value` wherever the operation's result was used."""
+        self._read = None
         result = op.results[0]
         result.replace_all_uses_with(self.cast_static(value, result.type))
 
@@ -222,9 +228,27 @@ class Rewriter:
             self._constants[value] = read_constant(op)
         return self._constants[value]
 
+    def operands(self, op: ir.Operation) -> Operands:
+        """The operands of an operation, and the names of the operations that make them: wrapped once for all
+        rules that look at it in turn.
+        """
+        if self._read is None or self._read[0] is not op:
+            values = list(op.operands)
+            makers = (self.defs.get(value) for value in values)
+            self._read = op, (values, frozenset(maker.name for maker in makers if maker is not None))
+        return self._read[1]
+
     def splat(self, value: ir.Value) -> Any:
         """The one NumPy scalar all elements equal, seen through views, else None. Empty tensors give None."""
+        if value in self._splats:
+            return self._splats[value]
         op = self.defs.get(value)
+        if op is None:
+            return None
+        found = self._splats[value] = self._find_splat(value, op)
+        return found
+
+    def _find_splat(self, value: ir.Value, op: ir.Operation | None) -> np.generic | None:
         while op is not None and (op.name in SAME_ELEMENTS or op.name == "graphc.second"):
             value = op.operands[op.name == "graphc.second"]
             op = self.defs.get(value)
