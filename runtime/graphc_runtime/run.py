@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import os
 import re
 import statistics
 import sys
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         keys = None if options.trusted_key is None else [Path(p).read_bytes() for p in options.trusted_key]
         module = graphc_runtime.load(options.artifact, trusted_keys=keys, target=options.target)
         if options.list:
-            print("\n".join(listed(module)))
+            print("\n".join(listed(module)), flush=True)
             return 0
         function = _function(module, options.function)
         values = dict(_value(text, function) for text in options.input)
@@ -85,6 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _store(results, options.output, function)
         if options.benchmark:
             print(_timed(function, values), file=sys.stderr)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads has seen enough, as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (
         ArtifactError,
         LoadError,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 
@@ -155,3 +156,15 @@ def test_both_from_a_fresh_process(folder):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "") and "[3. 4.]" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--list"], ["--function", "double", "--input", "x=[1]"]])
+def test_a_reader_may_end_before(folder, arguments):
+    """As `head` does."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    given = [f"{folder}/model.gcx", *arguments]
+    program = f"import sys; from graphc_runtime.run import main; sys.exit(main({given}))"
+    done = subprocess.run([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
