@@ -14,6 +14,7 @@ from graphc.ir import build
 from graphc.ir.traits.draws import RANDOM
 from graphc.lowering import calls
 from graphc.lowering.device_choices import Row, bernoulli, categorical, choice
+from graphc.lowering.device_integers import Integers
 from graphc.lowering.device_philox import State, state_after, uniform, word
 from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Draws, Ziggurat
 from graphc.lowering.nests import elementwise, position
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 # Of a number from the ziggurat, or a uniform one, and the parameters, the draw.
 Formula: TypeAlias = "Callable[..., ir.Value]"
+# Parameters of which each draw takes an element, a draw by its number and these elements, and a word of the
+# state after all draws.
+Number: TypeAlias = "Callable[[ir.Value, Sequence[ir.Value]], ir.Value]"
+Plan: TypeAlias = "tuple[list[ir.Value], Number, Callable[[ir.Value], ir.Value]]"
 
 
 def _affine(x: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
@@ -76,16 +81,21 @@ _CHOICES: dict[str, Callable[[ir.Value, Row, ir.Value], ir.Value]] = {
 }
 
 
+_INTEGERS = "integers_64"
+
+
 def have_kernel(op: ir.Operation) -> bool:
     """Whether draws are computed from their places: some distributions in float64, of Philox.
 
-    A bit whose probability is 0 takes no word; so all have to have the same one.
+    A bit whose probability is 0 takes no word, and how often an attempt gives no integer depends on how many
+    there are to choose from; so that has to be the same for all draws.
     """
     distribution = _distribution(op)
     words = ir.RankedTensorType(op.operands[0].type).shape[0]
-    if GENERATORS[words] != "philox" or distribution not in (*_FORMULAS, *_CHOICES):
+    if GENERATORS[words] != "philox" or distribution not in (*_FORMULAS, *_CHOICES, _INTEGERS):
         return False
-    return distribution != "bernoulli" or set(op.operands[1].type.shape) <= {1}
+    same = {"bernoulli": 1, _INTEGERS: 2}.get(distribution)
+    return same is None or set(op.operands[same].type.shape) <= {1}
 
 
 def _distribution(op: ir.Operation) -> str:
@@ -97,38 +107,62 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
     """A nest that computes the draws, and one that computes the state after them."""
     state, parameters, sizes = taken(context, op)
     draws, following = op.results
-    words = context.tensor_of(state)
-    distribution = _distribution(op)
-    choose = _CHOICES.get(distribution)
-    ziggurat, formula = _FORMULAS.get(distribution, (None, _uniform))
     count = calls.product(sizes)
-    numbers = None if ziggurat is None else Draws(op, ziggurat, words, count)
+    inputs, number, after = _plan(context, op, parameters, count)
 
     def draw(given: Sequence[ir.Value]) -> ir.Value:
         place = build.const_index(0)
         for axis, size in enumerate(sizes):
             place = build.index_op("addi", build.index_op("muli", place, size), position(axis))
-        if numbers is not None:
-            return formula(numbers.number(place), *given)
-        number = uniform(word(State(words), calls.number(place)))
-        if choose is not None:
-            probabilities = _row(context.tensor_of(parameters[0]))
-            return choose(number, probabilities, context.sizes_of(parameters[0])[-1])
-        return formula(number, *given)
+        return number(place, given)
 
-    def after(given: Sequence[ir.Value]) -> ir.Value:
-        used = calls.number(count) if numbers is None else numbers.taken(count)
+    for result, shape, operands, body in (
+        (draws, sizes, inputs, draw),
+        (
+            following,
+            [build.const_index(state.type.shape[0])],
+            [],
+            lambda _: after(calls.number(position(0))),
+        ),
+    ):
+        start = context.destinations.start(result, build.storage_type(result.type), shape)
+        context.define(result, elementwise([context.tensor_of(x) for x in operands], start, body))
+
+
+def _plan(context: FunctionConverter, op: ir.Operation, parameters: list[ir.Value], count: ir.Value) -> Plan:
+    words = context.tensor_of(op.operands[0])
+    distribution = _distribution(op)
+    if distribution == _INTEGERS:
+        integers = Integers(op, words, context.tensor_of(parameters[1]), count)
+        return (
+            parameters[:1],
+            lambda place, given: integers.number(place, given[0]),
+            lambda place: integers.after(place, count),
+        )
+    ziggurat, formula = _FORMULAS.get(distribution, (None, _uniform))
+    if ziggurat is not None:
+        numbers = Draws(op, ziggurat, words, count)
+        return (
+            parameters,
+            lambda place, given: formula(numbers.number(place), *given),
+            lambda place: state_after(State(words), place, numbers.taken(count)),
+        )
+    choose = _CHOICES.get(distribution)
+
+    def number(place: ir.Value, given: Sequence[ir.Value]) -> ir.Value:
+        u = uniform(word(State(words), calls.number(place)))
+        if choose is None:
+            return formula(u, *given)
+        return choose(u, _row(context.tensor_of(parameters[0])), context.sizes_of(parameters[0])[-1])
+
+    def after(place: ir.Value) -> ir.Value:
+        used = calls.number(count)
         if distribution == "bernoulli":
             some = is_less(real_constant(0.0), _row(context.tensor_of(parameters[0]), 0)())
             used = build.select(some, used, build.const_i64(0))
-        return state_after(State(words), calls.number(position(0)), used)
+        return state_after(State(words), place, used)
 
-    for result, shape, inputs, body in (
-        (draws, sizes, [] if choose is not None else parameters, draw),
-        (following, [build.const_index(state.type.shape[0])], [], after),
-    ):
-        start = context.destinations.start(result, build.storage_type(result.type), shape)
-        context.define(result, elementwise([context.tensor_of(x) for x in inputs], start, body))
+    return [] if choose is not None else parameters, number, after
 
 
 def _row(tensor: ir.Value, rank: int = 1) -> Row:

@@ -23,15 +23,11 @@ from typing import TypeAlias
 import numpy as np
 
 from graphc.ir import build
-from graphc.library.arrays.running import KINDS
-from graphc.library.define import kernel_call
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while
 from graphc.lowering.device_philox import (
     EQUAL,
     LESS,
-    LESS_SIGNED,
-    NOT_MORE,
     State,
     compare,
     of,
@@ -39,10 +35,9 @@ from graphc.lowering.device_philox import (
     word,
     word_type,
 )
-from graphc.lowering.nests import elementwise, position
+from graphc.lowering.device_ranks import Ranks, element, running, words_of
+from graphc.lowering.nests import position
 from graphc.lowering.real_numbers import is_less, real, real_constant
-from graphc.lowering.scan_buffers import allocate, read
-from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_runtime import npyrandom
 from graphc_runtime.record import record
@@ -105,46 +100,32 @@ class Draws:
         state: ir.Value,
         count: ir.Value,
     ) -> None:
-        self._op, self._of = op, ziggurat
+        self._of = ziggurat
         self._tables = ziggurat.tables()
         share = build.index_op("shrui", count, build.const_index(_SHARE))
         self._size = build.index_op("addi", build.index_op("addi", count, share), build.const_index(_MORE))
         self._length = build.index_op("addi", self._size, build.const_index(_LAST))
-        self._bits = self._array(self._length, lambda: word(State(state), calls.number(position(0))))
-        self._codes = self._array(self._size, self._code)
-        self._reach = self._running("max", self._array(self._size, self._end))
-        self._ranks = self._running("add", self._array(self._size, self._gives))
+        self._bits = words_of(self._length, lambda: word(State(state), calls.number(position(0))))
+        self._codes = words_of(self._size, self._code)
+        self._reach = running(op, "max", words_of(self._size, self._end), self._size)
+        self._ranks = Ranks(op, self._size, self._gives)
 
     def number(self, draw: ir.Value) -> ir.Value:
         """A draw, in the body of a nest."""
-        return self._attempt(self._place(draw))[2]
+        return self._attempt(self._ranks.place(draw))[2]
 
     def taken(self, count: ir.Value) -> ir.Value:
         """How many words so many draws take, in the body of a nest; an i64."""
         none = compare(EQUAL, calls.number(count), 0)
         last = build.index_op("subi", count, build.const_index(1))
-        place = self._place(build.select(none, build.const_index(0), last))
-        end = of("addi", calls.number(place), self._width(_at(self._codes, place)))
+        place = self._ranks.place(build.select(none, build.const_index(0), last))
+        end = of("addi", calls.number(place), self._width(element(self._codes, place)))
         return build.select(none, build.const_i64(0), end)
-
-    def _array(self, size: ir.Value, body: Callable[[], ir.Value]) -> ir.Value:
-        """A vector of words."""
-        kind = ir.RankedTensorType.get([build.DYNAMIC], word_type())
-        return elementwise([], build.empty(kind, [size]), lambda _: body())
-
-    def _running(self, kind: str, values: ir.Value) -> ir.Value:
-        """A running sum or maximum."""
-        memory = allocate(ir.RankedTensorType(values.type), [self._size])
-        word_kind = type_of_dtype(np.dtype("int64"))
-        callee = kernel_call("running", [word_kind] * 2, {"kind": KINDS.index(kind), "reverse": 0})
-        calls.call(self._op, callee, [calls.read_from(values), calls.write_to(memory)])
-        found: ir.Value = read(memory, values.type)
-        return found
 
     def _attempt(self, place: ir.Value) -> Attempt:
         last = build.index_op("subi", self._length, build.const_index(1))
         return self._of.attempt(
-            lambda at: _at(self._bits, build.index_op("minsi", at, last)), place, self._tables
+            lambda at: element(self._bits, build.index_op("minsi", at, last)), place, self._tables
         )
 
     def _code(self) -> ir.Value:
@@ -158,7 +139,7 @@ class Draws:
     def _end(self) -> ir.Value:
         """The word after those of an attempt."""
         place = position(0)
-        return of("addi", calls.number(place), self._width(_at(self._codes, place)))
+        return of("addi", calls.number(place), self._width(element(self._codes, place)))
 
     def _gives(self) -> ir.Value:
         """1 for words at which attempts that give numbers begin."""
@@ -168,38 +149,17 @@ class Draws:
             """Whether an attempt from an earlier word goes beyond this one."""
             before = of("subi", values[0], one)
             safe = _index(build.select(compare(EQUAL, values[0], 0), values[0], before))
-            reached = compare(LESS, values[0], _at(self._reach, safe))
+            reached = compare(LESS, values[0], element(self._reach, safe))
             return _and(reached, compare(LESS, build.const_i64(0), values[0]))
 
         start = carry_while([here], is_reached, lambda values: [of("subi", values[0], one)])
 
         def after(values: list[ir.Value]) -> list[ir.Value]:
-            return [of("addi", values[0], self._width(_at(self._codes, _index(values[0]))))]
+            return [of("addi", values[0], self._width(element(self._codes, _index(values[0]))))]
 
         found = carry_while(start, lambda values: compare(LESS, values[0], here), after)[0]
         begins = build.create("arith.extui", [word_type()], [compare(EQUAL, found, here)]).result
-        return of("andi", begins, _at(self._codes, position(0)))
-
-    def _place(self, draw: ir.Value) -> ir.Value:
-        """Where a draw begins: the first word up to which there are enough numbers."""
-        number = calls.number(draw)
-
-        def halve(bounds: list[ir.Value]) -> list[ir.Value]:
-            low, high = bounds
-            middle = build.index_op("divui", build.index_op("addi", low, high), build.const_index(2))
-            few = compare(NOT_MORE, _at(self._ranks, middle), number)
-            above = build.index_op("addi", middle, build.const_index(1))
-            return [build.select(few, above, low), build.select(few, high, middle)]
-
-        last = build.index_op("subi", self._size, build.const_index(1))
-        found: ir.Value = carry_while([draw, last], lambda x: build.compare_index(LESS_SIGNED, *x), halve)[0]
-        return found
-
-
-def _at(tensor: ir.Value, place: ir.Value) -> ir.Value:
-    """An element, in the body of a nest."""
-    element = ir.RankedTensorType(tensor.type).element_type
-    return build.create("tensor.extract", [element], [tensor, place]).result
+        return of("andi", begins, element(self._codes, position(0)))
 
 
 def _index(number: ir.Value) -> ir.Value:
@@ -239,9 +199,9 @@ def _inside_level(
 ) -> Attempt:
     """Between the level and the curve: a second word decides."""
     below = build.index_op("subi", level, build.const_index(1))
-    step = real("arith.subf", _at(heights, below), _at(heights, level))
+    step = real("arith.subf", element(heights, below), element(heights, level))
     height = real("arith.mulf", step, uniform(words(_later(place, 1))))
-    height = real("arith.addf", height, _at(heights, level))
+    height = real("arith.addf", height, element(heights, level))
     return build.const_i64(2), is_less(height, density), x
 
 
@@ -252,7 +212,7 @@ def _normal(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
     level = _index(of("andi", bits, _LEVELS - 1))
     rest = of("shrui", bits, 8)
     size = of("andi", of("shrui", rest, 1), _MANTISSA)
-    x = real("arith.mulf", real("arith.sitofp", size), _at(widths, level))
+    x = real("arith.mulf", real("arith.sitofp", size), element(widths, level))
     negative = compare(EQUAL, of("andi", rest, 1), 1)
     x = build.select(negative, real("arith.negf", x), x)
 
@@ -281,7 +241,7 @@ def _normal(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
         first = build.compare_index(EQUAL, level, build.const_index(0))
         return _either(first, tail, edge)
 
-    common = compare(LESS, size, _at(limits, level))
+    common = compare(LESS, size, element(limits, level))
     taken, gives, value = _either(common, lambda: (build.const_i64(1), _true(), x), rare)
     return taken, gives, value
 
@@ -292,7 +252,7 @@ def _exponential(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attem
     bits = of("shrui", words(place), 3)
     level = _index(of("andi", bits, _LEVELS - 1))
     size = of("shrui", bits, 8)
-    x = real("arith.mulf", real("arith.sitofp", size), _at(widths, level))
+    x = real("arith.mulf", real("arith.sitofp", size), element(widths, level))
 
     def tail() -> Attempt:
         log = real("math.log1p", real("arith.negf", uniform(words(_later(place, 1)))))
@@ -306,7 +266,7 @@ def _exponential(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attem
         first = build.compare_index(EQUAL, level, build.const_index(0))
         return _either(first, tail, edge)
 
-    common = compare(LESS, size, _at(limits, level))
+    common = compare(LESS, size, element(limits, level))
     taken, gives, value = _either(common, lambda: (build.const_i64(1), _true(), x), rare)
     return taken, gives, value
 

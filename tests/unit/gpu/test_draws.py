@@ -178,11 +178,33 @@ def test_positions_and_bits(ready: Run) -> None:
         np.testing.assert_array_equal(*arrays)
 
 
-@pytest.mark.parametrize("name", ["standard_gamma", "integers"])
-def test_other_draws_are_made_on_the_host(name: str, ready: Run) -> None:
+def test_integers(ready: Run) -> None:
+    """Of 32 bits, halves of words that are left over among them, and of 64; with none to choose from."""
+    n, high = pt.lscalar("n"), pt.lscalar("high")
+    rng = graphc.shared(generator())
+    after, draws = pt.random.integers(-5, high, size=(n,), rng=rng, return_next_rng=True)
+    f = ready(graphc.function([n, high], draws, updates={rng: after}, mode="cuda"))
+    assert not f.report.on_host
+    expected = generator()
+    for count, bound in (
+        (3, 10),
+        (0, 10),
+        (4, 10),
+        (1, 10),
+        (5, -4),
+        (300, 2**31 + 100),
+        (7, 2**32 - 5),
+        (200, 2**62 + 2**61),
+        (2, 10),
+    ):
+        np.testing.assert_array_equal(f(count, bound), expected.integers(-5, bound, count))
+        np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+
+
+@pytest.mark.parametrize(("name", "given"), [("standard_gamma", (2.0,)), ("integers", (0, [5, 9, 5, 9]))])
+def test_other_draws_are_made_on_the_host(name: str, given: tuple[object, ...], ready: Run) -> None:
     """How many words they take depends on the words."""
     rng = graphc.shared(generator())
-    given = (0, 100) if name == "integers" else (2.0,)
     after, draws = getattr(pt.random, name)(*given, size=(4,), rng=rng, return_next_rng=True)
     f = graphc.function([], draws * 2, updates={rng: after}, mode="cuda")
     assert [fallback.op for fallback in f.report.on_host] == ["random"]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Integers between bounds for devices: NumPy's, all at once.
+
+Each attempt takes 32 bits, or 64 where there are more integers than 32 bits have. It gives no number where
+some would come more often than others. How many attempts do follows from a running sum. Halves of words that
+are left over are kept in the state.
+
+Source: D. Lemire, "Fast random integer generation in an interval" (2019).
+"""
+
+from __future__ import annotations
+
+from graphc.ir import build
+from graphc.lowering import calls
+from graphc.lowering.device_philox import (
+    EQUAL,
+    LESS,
+    State,
+    compare,
+    of,
+    state_after,
+    word,
+    word_type,
+)
+from graphc.lowering.device_ranks import Ranks
+from graphc.lowering.nests import position
+from graphc_dialects._mlir import ir
+
+# In the state: whether half a word is left, and the half.
+_HAS, _HALF = 11, 12
+_HALF_BITS, _HALF_MASK = 32, (1 << 32) - 1
+# At worst half of the attempts give no number; some more, so that there are always enough.
+_QUARTERS, _MORE = 9, 256
+
+
+class Integers:
+    """The draws of an operation.
+
+    Args:
+        op: the operation.
+        state: the generator's words before the draws, a tensor.
+        extent: a tensor of one element: how far integers are from the lowest one at most.
+        count: how many there are, an index.
+    """
+
+    def __init__(self, op: ir.Operation, state: ir.Value, extent: ir.Value, count: ir.Value) -> None:
+        self._state, self._extent = state, extent
+        quarters = build.index_op("muli", count, build.const_index(_QUARTERS))
+        size = build.index_op("divui", quarters, build.const_index(4))
+        size = build.index_op("addi", size, build.const_index(_MORE))
+        self._ranks = Ranks(op, size, lambda: self._attempt(position(0))[0])
+
+    def number(self, draw: ir.Value, low: ir.Value) -> ir.Value:
+        """A draw, in the body of a nest."""
+        return of("addi", self._attempt(self._ranks.place(draw))[1], low)
+
+    def after(self, place: ir.Value, count: ir.Value) -> ir.Value:
+        """A word of the state after the draws, in the body of a nest."""
+        state, one, zero = State(self._state), build.const_i64(1), build.const_i64(0)
+        extent, wide = self._bounds()
+        last = build.index_op(
+            "subi", build.index_op("maxsi", count, build.const_index(1)), build.const_index(1)
+        )
+        attempts = of("addi", calls.number(self._ranks.place(last)), one)
+        none = _or(compare(EQUAL, calls.number(count), 0), compare(EQUAL, extent, 0))
+        attempts = build.select(none, zero, attempts)
+        has = self._has(state)
+        some = build.create("arith.extui", [word_type()], [compare(LESS, zero, attempts)]).result
+        halves = of("subi", attempts, of("andi", has, some))
+        words = build.select(wide, attempts, of("shrui", of("addi", halves, one), one))
+        found = state_after(state, place, words)
+        # NumPy keeps the half of the last word that it has taken apart, used up or not.
+        before = of("subi", words, one)
+        half = of("shrui", word(state, build.select(compare(EQUAL, words, 0), zero, before)), _HALF_BITS)
+        old = state.read(build.const_i64(_HALF))
+        half = build.select(_or(wide, compare(EQUAL, words, 0)), old, half)
+        left = build.select(_or(wide, none), has, of("andi", halves, one))
+        found = build.select(compare(EQUAL, place, _HAS), left, found)
+        return build.select(compare(EQUAL, place, _HALF), half, found)
+
+    def _bounds(self) -> tuple[ir.Value, ir.Value]:
+        """The extent, and whether an attempt takes a whole word."""
+        zero = build.const_index(0)
+        rank = ir.RankedTensorType(self._extent.type).rank
+        extent = build.create("tensor.extract", [word_type()], [self._extent, *[zero] * rank]).result
+        return extent, compare(LESS, build.const_i64(_HALF_MASK), extent)
+
+    def _has(self, state: State) -> ir.Value:
+        return state.read(build.const_i64(_HAS))
+
+    def _attempt(self, place: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """1 if an attempt gives a number, else 0; and how far that is from the lowest one."""
+        state, number = State(self._state), calls.number(place)
+        extent, wide = self._bounds()
+        bits = self._bits(state, number, wide)
+        span = of("addi", extent, 1)
+        low, high = build.create("arith.mului_extended", [word_type()] * 2, [bits, span]).results
+        most = build.select(wide, build.const_i64(-1), build.const_i64(_HALF_MASK))
+        rest = build.select(wide, low, of("andi", low, _HALF_MASK))
+        all_words = compare(EQUAL, span, 0)
+        safe = build.select(all_words, build.const_i64(1), span)
+        least = of("remui", of("subi", most, extent), safe)
+        fails = build.create("arith.extui", [word_type()], [compare(LESS, rest, least)]).result
+        value = build.select(wide, high, of("shrui", low, _HALF_BITS))
+        return of("xori", fails, 1), build.select(all_words, bits, value)
+
+    def _bits(self, state: State, number: ir.Value, wide: ir.Value) -> ir.Value:
+        """What an attempt takes: a word, or the next half."""
+        has, zero = self._has(state), build.const_i64(0)
+        is_left = compare(LESS, number, has)
+        half = build.select(is_left, zero, of("subi", number, has))
+        bits = word(state, build.select(wide, number, of("shrui", half, 1)))
+        upper = compare(EQUAL, of("andi", half, 1), 1)
+        part = build.select(upper, of("shrui", bits, _HALF_BITS), of("andi", bits, _HALF_MASK))
+        part = build.select(is_left, state.read(build.const_i64(_HALF)), part)
+        return build.select(wide, bits, part)
+
+
+def _or(a: ir.Value, b: ir.Value) -> ir.Value:
+    return build.create("arith.ori", [a.type], [a, b]).result

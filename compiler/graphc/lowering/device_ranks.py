@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which attempts of a stream give numbers: a running sum numbers these, and each draw looks up its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from graphc.ir import build
+from graphc.library.arrays.running import KINDS
+from graphc.library.define import kernel_call
+from graphc.lowering import calls
+from graphc.lowering.carried import carry_while
+from graphc.lowering.device_philox import LESS_SIGNED, NOT_MORE, compare, word_type
+from graphc.lowering.nests import elementwise
+from graphc.lowering.scan_buffers import allocate, read
+from graphc.native.types import type_of_dtype
+from graphc_dialects._mlir import ir
+
+
+def words_of(size: ir.Value, body: Callable[[], ir.Value]) -> ir.Value:
+    """A vector of words, each computed in the body of a nest."""
+    kind = ir.RankedTensorType.get([build.DYNAMIC], word_type())
+    return elementwise([], build.empty(kind, [size]), lambda _: body())
+
+
+def running(op: ir.Operation, kind: str, values: ir.Value, size: ir.Value) -> ir.Value:
+    """A running sum ("add") or maximum ("max") of words.
+
+    Args:
+        op: in whose module the call is declared.
+        kind: which.
+        values, size: a vector, and its length.
+    """
+    memory = allocate(ir.RankedTensorType(values.type), [size])
+    word = type_of_dtype(np.dtype("int64"))
+    callee = kernel_call("running", [word] * 2, {"kind": KINDS.index(kind), "reverse": 0})
+    calls.call(op, callee, [calls.read_from(values), calls.write_to(memory)])
+    found: ir.Value = read(memory, values.type)
+    return found
+
+
+def element(tensor: ir.Value, place: ir.Value) -> ir.Value:
+    """An element of a vector, in the body of a nest."""
+    kind = ir.RankedTensorType(tensor.type).element_type
+    return build.create("tensor.extract", [kind], [tensor, place]).result
+
+
+class Ranks:
+    """How many attempts give numbers, up to each.
+
+    Args:
+        op: in whose module calls are declared.
+        size: how many attempts there are; there have to be enough that give numbers.
+        gives: computes 1 for those that do, and 0 for others.
+    """
+
+    def __init__(self, op: ir.Operation, size: ir.Value, gives: Callable[[], ir.Value]) -> None:
+        self._size = size
+        self._ranks = running(op, "add", words_of(size, gives), size)
+
+    def place(self, draw: ir.Value) -> ir.Value:
+        """The attempt that a draw is: the first one up to which there are enough numbers."""
+        number = calls.number(draw)
+
+        def halve(bounds: list[ir.Value]) -> list[ir.Value]:
+            low, high = bounds
+            middle = build.index_op("divui", build.index_op("addi", low, high), build.const_index(2))
+            few = compare(NOT_MORE, element(self._ranks, middle), number)
+            above = build.index_op("addi", middle, build.const_index(1))
+            return [build.select(few, above, low), build.select(few, high, middle)]
+
+        last = build.index_op("subi", self._size, build.const_index(1))
+        found: ir.Value = carry_while([draw, last], lambda x: build.compare_index(LESS_SIGNED, *x), halve)[0]
+        return found
