@@ -39,7 +39,16 @@ from ways import OPTIONAL  # noqa: E402
 
 FURTHER = (
     *("donated", "out", "tightened", "loosened", "resized", "eager", "lazy", "poisoned", "transposed"),
-    *("small clusters", "products by gemm", "without all", "substituted", "vectorized", "artifact", "c"),
+    *(
+        "small clusters",
+        "products by gemm",
+        "without all",
+        "substituted",
+        "vectorized",
+        "artifact",
+        "c",
+        "device",
+    ),
 )
 
 

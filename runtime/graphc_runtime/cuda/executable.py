@@ -138,7 +138,8 @@ class DeviceExecutable(Executable):
             ValueError, IndexError, ...: a check fails.
         """
         program = self.code.schedule.main
-        arrays = [*arguments, *results][: program.parameters]
+        # Programs do not take the values of cells that they only replace, the last arguments.
+        arrays = [*arguments[: program.parameters - len(results)], *results]
         with self._lock:
             main = self._load()
             key = tuple((array.address, array.shape) for array in arrays)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from graphc.errors import CompileError
 from graphc.ir import build
 from graphc.ir.walk import walk
 from graphc.lowering.layouts import collapse, is_row_major
@@ -46,6 +47,8 @@ class Nest:
         ]
         self.inputs, self.outputs = operands[:count], operands[count:]
         self.indexed = {_dimension(op) for op in self.body if op.name == "linalg.index"}
+        # Where the dimensions of the operation are, once some are merged.
+        self._places = list(range(self.rank))
 
     @property
     def operands(self) -> list[Operand]:
@@ -114,7 +117,7 @@ class Nest:
         new = dict(values)
         for op in self._slice(wanted):
             if op.name == "linalg.index":
-                new[op.results[0]] = indices[_dimension(op)]
+                new[op.results[0]] = indices[self._places[_dimension(op)]]
             if all(result in new for result in op.results):
                 continue
             copy = op.clone()
@@ -172,10 +175,8 @@ class Nest:
             operand.axes = [x - 1 if x is not None and x > left else x for x in operand.axes]
         del self.reduction[left]
         self.indexed = {x - 1 if x > left else x for x in self.indexed}
-        for op in self.body:
-            if op.name == "linalg.index" and _dimension(op) > left:
-                kind = ir.IntegerType.get_signless(64)
-                op.attributes["dim"] = ir.IntegerAttr.get(kind, _dimension(op) - 1)
+        # The operation stays as it is: whoever looks at it may leave it to another pass.
+        self._places = [x - 1 if x > left else x for x in self._places]
 
 
 def op_inputs(op: ir.Operation) -> list[ir.Value]:
@@ -200,7 +201,11 @@ def store(value: ir.Value, operand: Operand, indices: Sequence[ir.Value]) -> Non
 
 
 def _axis(expression: ir.AffineExpr) -> int | None:
-    return expression.position if isinstance(expression, ir.AffineDimExpr) else None
+    if isinstance(expression, ir.AffineDimExpr):
+        return expression.position
+    if isinstance(expression, ir.AffineConstantExpr) and expression.value == 0:
+        return None
+    raise CompileError(f"kernels have no code for the index {expression} of a nest; please report this")
 
 
 def _dimension(op: ir.Operation) -> int:

@@ -99,7 +99,7 @@ def _is_flat(nest: Nest) -> bool:
     return (
         nest.rank == 1
         and not nest.indexed
-        and all(operand.axes != [0] or _flat.is_whole(operand) for operand in nest.operands)
+        and all(_flat.is_whole(operand) or 0 not in operand.axes for operand in nest.operands)
     )
 
 

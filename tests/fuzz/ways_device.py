@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs as kernels of a device that is not there: a simulated driver, and kernels that are interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from checked import Checked, Finding
+
+from graphc.backends.cuda import code
+from graphc.backends.cuda.lower import Lowered, lower
+from graphc.config import config
+from graphc.errors import UnsupportedError
+from graphc_runtime.cuda import executable
+from graphc_runtime.cuda.array import DeviceArray
+from graphc_tools.gpu.kernels import Kernels
+from graphc_tools.gpu.simulated import SimulatedDriver
+
+# Each thread is interpreted.
+_LARGEST = 4000
+
+
+def on_device(c: Checked) -> Iterator[Finding]:
+    """Compares with what kernels of mode "cuda" compute; what is refused, with a message, is no finding."""
+    # The simulated device has no memory for what the program's own error is about.
+    values = [x.value for x in c.program.inputs] + [want.value for want in c.expected]
+    if sum(np.size(value) for value in values) < _LARGEST:
+        yield from c.compare("device", lambda: _run(c))
+
+
+def _run(c: Checked) -> list[Any]:
+    made: list[Lowered] = []
+
+    def kept(*arguments: Any, **named: Any) -> Lowered:
+        made.append(lower(*arguments, **named))
+        return made[-1]
+
+    before = code.lower, executable.device
+    try:
+        code.lower = kept
+        with config.change_flags(cache_dir=""):
+            f = _function(c)
+        kernels = "\n".join(lowered.kernels for lowered in made)
+        driver = SimulatedDriver(Kernels(kernels) if "gpu.func" in kernels else {})
+        executable.device = lambda: driver
+        results = c.call(f)
+        return [np.asarray(y) if isinstance(y, DeviceArray) else y for y in results]
+    finally:
+        code.lower, executable.device = before
+
+
+def _function(c: Checked) -> Any:
+    try:
+        return c.function("cuda")
+    except UnsupportedError:
+        return c.function("reference")

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs that random ones were shrunk to, whose kernels or calls computed something else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc_runtime.cuda import executable
+from graphc_tools.gpu.kernels import Kernels
+from graphc_tools.gpu.simulated import SimulatedDriver
+
+
+def agree(monkeypatch, inputs, outputs, *values):
+    """Compares kernels with what is compiled for the host."""
+    f = graphc.function(inputs, outputs, mode="cuda")
+    driver = SimulatedDriver(Kernels(f.ir_stages()["gpu"]))
+    monkeypatch.setattr(executable, "device", lambda: driver)
+    for found, expected in zip(f(*values), graphc.function(inputs, outputs)(*values), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_nest_that_one_pass_looks_at_is_whole_for_the_next(monkeypatch):
+    """The pass of column sums merged dimensions of what it then left alone."""
+    x = pt.tensor("x", dtype="float64", shape=(1, 2, 2))
+    column = x[:, None][:, :, :, :1]
+    below = pt.pad(column, ((0, 3), (0, 0), (0, 0), (0, 0)))
+    padded = pt.squeeze(pt.pad(below, ((0, 0), (0, 0), (0, 3), (0, 0))), axis=1)
+    agree(monkeypatch, [x], [padded], np.arange(4.0).reshape(1, 2, 2))
+
+
+def test_a_row_of_a_matrix_is_reduced(monkeypatch):
+    """It is one-dimensional, but does not lie in memory as vectors do."""
+    x, y, m = pt.dmatrix("x"), pt.dvector("y"), pt.dmatrix("m")
+    rows = graphc.scan(
+        lambda a, b, m: (b[:, None] + m).max(axis=0) + a,
+        sequences=[x], outputs_info=[y], non_sequences=[m], return_updates=False,
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(6, 5)), rng.normal(size=5), rng.normal(size=(5, 5))
+    agree(monkeypatch, [x, y, m], [rows[-1].max(), pt.argmax(rows[-1])], *values)
+
+
+@pytest.mark.parametrize("replaced", [1, 2])
+def test_shared_variables_that_are_only_replaced(monkeypatch, replaced):
+    """Their old values are no arguments of kernels."""
+    x = pt.dvector("x")
+    states = [graphc.shared(np.zeros(2), f"s{i}", shape=(None,)) for i in range(replaced)]
+    read = graphc.shared(np.ones(3), "read", shape=(None,))
+    updates = {state: x * (i + 2) for i, state in enumerate(states)} | {read: read + x}
+    f = graphc.function([x], x + 1, updates=updates, mode="cuda")
+    driver = SimulatedDriver(Kernels(f.ir_stages()["gpu"]))
+    monkeypatch.setattr(executable, "device", lambda: driver)
+    given = np.arange(3.0)
+    np.testing.assert_array_equal(f(given), given + 1)
+    for i, state in enumerate(states):
+        np.testing.assert_array_equal(state.get_value(), given * (i + 2))
+    np.testing.assert_array_equal(read.get_value(), given + 1)
