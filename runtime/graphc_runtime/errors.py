@@ -37,17 +37,19 @@ ERRORS: dict[str, type[Exception]] = {
 
 @record(frozen=True)
 class Origin:
-    """What the graph knows of a check, and an artifact does not.
+    """What the graph knows of a node, and an artifact does not.
 
     Attributes:
         line: the user's line, for example ``model.py:12 in loss``.
         operands: what the operation was applied to, in words.
         error: the class of the exception, where it is not one that a manifest names.
+        op: the operation.
     """
 
     line: str | None = None
     operands: str | None = None
     error: type[Exception] | None = None
+    op: str | None = None
 
 
 class LoadError(RuntimeError):

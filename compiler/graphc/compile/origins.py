@@ -13,14 +13,14 @@ _LONGEST = 40  # characters of a formula
 
 
 def origin_of(node: Apply) -> Origin:
-    """What is known of a node in which a check failed."""
+    """What is known of a node in which something failed."""
     line = None if node.location is None else str(node.location)
     if isinstance(node.op, CheckAndRaise):
-        return Origin(line, error=node.op.exc_type)
+        return Origin(line, error=node.op.exc_type, op=str(node.op))
     operands = [x for x in node.inputs if getattr(x.type, "ndim", 0)]
     if not isinstance(node.op, Elementwise) or len(operands) < 2:
-        return Origin(line)
-    return Origin(line, ", ".join(map(_words, operands)))
+        return Origin(line, op=str(node.op))
+    return Origin(line, ", ".join(map(_words, operands)), op=str(node.op))
 
 
 def _words(v: Variable) -> str:

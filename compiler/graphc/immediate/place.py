@@ -105,7 +105,7 @@ class Device(Host):
         executor = function.executor
         executable = executor.executable if isinstance(executor, Compiled) else None
         if isinstance(executable, DeviceExecutable):
-            return executable.bind(function.calls.cells, where=executor.where)
+            return cast("Run", executable.bind(function.calls.cells, where=executor.where))
 
         def run(*given: Held) -> Held | list[Held]:
             found: Held | list[Held] = function(*map(np.asarray, given))

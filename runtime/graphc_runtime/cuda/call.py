@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from graphc_runtime.commit import attempts, commit, snapshot
 from graphc_runtime.cuda.array import DeviceArray, Memory, from_dlpack, from_interface, upload
-from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.driver import DeviceMemoryError, Driver, DriverError
 from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
 from graphc_runtime.cuda.outs import Target, targets
 from graphc_runtime.cuda.registers import Cell, OnCheck
+from graphc_runtime.errors import Origin
 from graphc_runtime.kernel import Shape
 from graphc_runtime.manifest import ArraySpec, Signature
 from graphc_runtime.marshal import canonical, fits
@@ -48,6 +49,9 @@ class DeviceCall:
         cells: one-element lists; their values move to the device in the first call, and stay there.
         on_check: called when a check fails; raises.
         signature: the form of calls; the manifest's, or one of the same arguments and results.
+
+    Attributes:
+        where: gives what is known of a node of the graph, for errors of the driver; None where nothing does.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class DeviceCall:
     ) -> None:
         self._executable, self._cells, self._on_check = executable, cells, on_check
         self._signature = signature
+        self.where: Callable[[str], Origin] | None = None
         self.__name__ = signature.name
 
     def __call__(self, *args: object, out: object = None) -> object:
@@ -69,6 +74,14 @@ class DeviceCall:
             TypeError, ValueError: a value is of another type or shape.
             DriverError: the device refuses.
         """
+        try:
+            return self._call(args, out)
+        except DriverError as error:
+            if error.step is None:
+                raise
+            raise error.at(error.step, self.where) from None
+
+    def _call(self, args: Sequence[object], out: object) -> object:
         signature, driver = self._signature, self._executable.driver
         if len(args) != len(signature.inputs):
             names = ", ".join(spec.name or f"input {i}" for i, spec in enumerate(signature.inputs)) or "none"
@@ -140,8 +153,15 @@ class DeviceCall:
         for i, (spec, shape) in enumerate(zip(self._signature.results, shapes, strict=True)):
             target = outs[i] if i < len(outs) and i not in lent else None
             place = target.place(arguments) if target is not None else lent.get(i)
-            found.append(empty(driver, spec.dtype, shape) if place is None else place)
+            found.append(self._new(i, spec, shape) if place is None else place)
         return found
+
+    def _new(self, i: int, spec: ArraySpec, shape: Shape) -> DeviceArray:
+        try:
+            return empty(self._executable.driver, spec.dtype, shape)
+        except DeviceMemoryError as error:
+            name = f"result {i}" + (f" {spec.name!r}" if spec.name else "")
+            raise error.because(f"for {name}, of shape {shape} and dtype {spec.dtype}") from None
 
     def _outs(self, out: object) -> list[Target | None]:
         specs = self._signature.outputs
@@ -175,7 +195,10 @@ def as_device(driver: Driver, value: object, spec: ArraySpec, name: str) -> Devi
     found = _on_device(driver, value)
     if found is None:
         given = canonical(value, spec, name)
-        made = upload(driver, given, driver.main_stream)
+        try:
+            made = upload(driver, given, driver.main_stream)
+        except DeviceMemoryError as error:
+            raise error.because(f"for {name}, of shape {given.shape} and dtype {given.dtype}") from None
         if not given.shape:
             made.known = given.copy()
         return made

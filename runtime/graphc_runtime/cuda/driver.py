@@ -7,13 +7,13 @@ addresses are ints. Work is in stream order and asynchronous, unless a method sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
-from graphc_runtime.cuda.schedule import Step
-from graphc_runtime.errors import LoadError
+from graphc_runtime.cuda.schedule import Launch, Step
+from graphc_runtime.errors import LoadError, Origin
 
 
 class NoDeviceError(LoadError):
@@ -26,25 +26,42 @@ class DriverError(RuntimeError):
     Attributes:
         code: the driver's number; 2 is out of memory.
         call: the function of the driver.
+        step: what was being done, if it was a step of a schedule.
     """
 
-    def __init__(self, message: str, code: int = 0, call: str = "") -> None:
+    def __init__(self, message: str, code: int = 0, call: str = "", step: Step | None = None) -> None:
         super().__init__(message)
-        self.code, self.call = code, call
+        self.code, self.call, self.step = code, call, step
+        self._message = message
 
-    def at(self, step: Step) -> DriverError:
-        """The same error, with what was being done."""
-        return type(self)(f"{self}{place(step)}", self.code, self.call)
+    def at(self, step: Step, where: Callable[[str], Origin] | None = None) -> DriverError:
+        """The same error, with what was being done.
+
+        Args:
+            step: which step.
+            where: gives what is known of a node of the graph, whose positions are `op` of compiled steps.
+        """
+        found = type(self)(f"{self._message}{place(step, where)}", self.code, self.call, step)
+        found._message = self._message
+        return found
+
+    def because(self, what: str) -> DriverError:
+        """The same error, with what the device was asked for."""
+        return type(self)(f"{self._message}\n  {what}", self.code, self.call)
 
 
 class DeviceMemoryError(DriverError, MemoryError):
     """The device has not enough memory; what else there is can still be used."""
 
 
-def place(step: Step) -> str:
+def place(step: Step, where: Callable[[str], Origin] | None = None) -> str:
     """What a step is for and the user's line, as the end of a message."""
-    found = f"\n  in: {step.kind}" + (f" for {step.op}" if step.op else "")
-    return found + (f"\n  made at {step.line}" if step.line else "")
+    is_node = step.op[:1] == "n" and step.op[1:].isdigit()
+    origin = where(step.op) if where is not None and is_node else Origin(step.line)
+    op, line = origin.op or ("" if is_node else step.op), origin.line
+    kernel = f" of {step.kernel}" if isinstance(step, Launch) else ""
+    found = f"\n  in: {step.kind}{kernel}" + (f" for {op}" if op else "")
+    return found + (f"\n  made at {line}" if line else "")
 
 
 class Driver(Protocol):

@@ -201,7 +201,9 @@ class DeviceExecutable(Executable):
 
     def array_call(self, signature: Signature, *, where: Where | None = None) -> DeviceCall:
         """Takes arrays of the host or the device, and gives arrays of the device."""
-        return DeviceCall(self, (), self.handler(where), signature)
+        call = DeviceCall(self, (), self.handler(where), signature)
+        call.where = where
+        return call
 
     def hold(self, cells: Sequence[Cell]) -> None:
         """Values that are not yet on the device go there, unless another thread was faster; cells that are
@@ -213,6 +215,21 @@ class DeviceExecutable(Executable):
             moved = as_device(self.driver, value, spec, f"shared variable {i} ({spec.name})")
             if moved is not value:
                 commit([cell], [moved], [cell], [value])
+
+    def bind(
+        self,
+        cells: Sequence[Cell] = (),
+        fallback: Callable[..., object] | None = None,
+        on_error: OnError | None = None,
+        *,
+        where: Where | None = None,
+        name: str | None = None,
+        doc: str = "",
+    ) -> DeviceCall:
+        """As `Executable.bind`; errors of the driver, too, say what `where` knows."""
+        call = self._python_call(cells, fallback, on_error or self.handler(where))
+        call.where = where
+        return call
 
     def _python_call(
         self, cells: Sequence[Cell], fallback: Callable[..., object] | None, on_error: OnError

@@ -258,7 +258,7 @@ def test_errors_say_where_they_are_from():
     made = programs.column_sums(driver=SimulatedDriver({}))
     with pytest.raises(DriverError, match="named symbol not found: 'transpose'") as caught:
         made.bind()(normal(2, 2))
-    assert "in: launch for Transpose\n  made at model.py:7" in str(caught.value)
+    assert "in: launch of transpose for Transpose\n  made at model.py:7" in str(caught.value)
 
 
 def test_executables_pickle_as_their_artifact():

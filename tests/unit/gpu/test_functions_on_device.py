@@ -15,6 +15,7 @@ import graphc
 import graphc.tensor as pt
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import DeviceArray, upload
+from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
@@ -164,6 +165,33 @@ def test_threads_lose_no_update(device):
     for thread in threads:
         thread.join()
     np.testing.assert_array_equal(w.get_value(), np.full(3, 21))
+
+
+def test_errors_of_the_driver_name_the_operation_and_the_line(device, monkeypatch):
+    f = device.function([x], pt.sort(x) * 2)
+    device.driver.use({})
+    with pytest.raises(DriverError) as caught:
+        f.function(A)
+    text = str(caught.value)
+    assert f"in: launch of sort_0 for Sort\n  made at {__file__}:" in text and text.count("made at") == 1
+    small = SimulatedDriver(total=1 << 10)
+    monkeypatch.setattr(executable, "device", lambda: small)
+    named = pt.outer(x, x)
+    named.name = "products"
+    g = device.function([x], [named])
+    for size, what in (
+        (300, r"input 0 \(x\), of shape \(300,\)"),
+        (40, r"result 0 'products', of shape \(40, 40\)"),
+    ):
+        with pytest.raises(
+            DeviceMemoryError, match=f"were asked for, .* are free\n  for {what} and dtype float32"
+        ):
+            g.function(np.zeros(size, "float32"))
+    f = graphc.function([x], pt.sum(x @ pt.exp(pt.outer(x, x) @ pt.outer(x, x))), mode="cuda")
+    with pytest.raises(
+        DeviceMemoryError, match=r"for an array of shape \(16, 16\) .*\n  in: allocate for .*\n  made at"
+    ):
+        f(np.zeros(16, "float32"))
 
 
 def test_failed_checks_change_nothing(device):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from graphc.backends.cuda.lifetimes import last_uses
@@ -19,6 +20,9 @@ from graphc.passes.gpu._loops import is_poll, polls_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.manifest import Site
+
+# Steps that ask something of the device.
+_ASKING = (sc.Allocate, sc.Launch, sc.Copy, sc.Upload, sc.Download, sc.HostCall, sc.Read)
 
 
 def checks(module: ir.Module) -> list[ir.Operation]:
@@ -95,7 +99,14 @@ class _Program:
         for op in [op.operation for op in block.operations]:
             if op.name in ("func.return", "scf.yield", "scf.condition"):
                 return self._all(list(op.operands))
+            first = len(self._steps)
             self._one(op)
+            node = node_of(op)
+            # What may fail says for which operation: steps in blocks have been here before.
+            self._steps[first:] = [
+                replace(step, op=node) if isinstance(step, _ASKING) and not step.op else step
+                for step in self._steps[first:]
+            ]
             for buffer in ends.get(op, ()):
                 if self._registers[buffer] not in self._on_host:
                     self._steps.append(sc.Free(self._registers[buffer]))
