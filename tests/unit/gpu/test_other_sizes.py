@@ -63,19 +63,20 @@ def test_large_products(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "option", "tolerance"), [("float16", "", 1e-3), ("float32", " precision=tf32", 1e-2)]
+    ("dtype", "option", "tolerance", "sizes"),
+    [("float16", "", 1e-3, (140, 40, 136)), ("float32", " precision=tf32", 1e-2, (131, 37, 70))],
 )
 def test_large_products_on_tensor_cores(
-    dtype: str, option: str, tolerance: float, monkeypatch: pytest.MonkeyPatch
+    dtype: str, option: str, tolerance: float, sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows begin at multiples of 16 bytes, and elsewhere."""
     x, y = pt.matrix("x", dtype=dtype), pt.matrix("y", dtype=dtype)
     f, driver = _compiled(monkeypatch, f"graphc-gpu-matmul{{parts=1{option}}}", [x, y], [x @ y])
     rng = np.random.default_rng(0)
-    for m, k, n in ((140, 40, 136), (131, 37, 70)):
-        a, b = (rng.normal(size=shape).astype(dtype) for shape in ((m, k), (k, n)))
-        exact = a.astype(float) @ b.astype(float)
-        np.testing.assert_allclose(f(a, b)[0], exact, rtol=tolerance, atol=tolerance)
+    m, k, n = sizes
+    a, b = (rng.normal(size=shape).astype(dtype) for shape in ((m, k), (k, n)))
+    exact = a.astype(float) @ b.astype(float)
+    np.testing.assert_allclose(f(a, b)[0], exact, rtol=tolerance, atol=tolerance)
     assert any(name.startswith("large_tensor") for name in driver.launches)
     assert not any(name.startswith("tensor") for name in driver.launches)
 

@@ -36,36 +36,23 @@ def test_rows_and_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums are rounded in the order of the positions; of what is set the last one stays."""
     x, v = (pt.matrix(name, dtype="float32") for name in "xv")
     i = pt.lvector("i")
-    outputs = [x[i].inc(v), x[i].set(v), x.T[:, i].inc(v.T), (x * 2)[i[::-1]].inc(1.0)]
+    outputs = [x[i].inc(v), x[i].set(v), x.T[:, i].inc(v.T)]
     rng = np.random.default_rng(0)
     runs = []
     for rows, columns, count in ((5, 3, 20), (40, 1, 9), (1, 33, 70), (4, 3, 0)):
         a, b = (rng.normal(size=(n, columns)).astype(np.float32) for n in (rows, count))
         runs.append([a, b, rng.integers(-rows, rows, count)])
-    _check([x, v, i], outputs, runs, 4, monkeypatch)
+    _check([x, v, i], outputs, runs, 3, monkeypatch)
 
 
 def test_several_indices_and_other_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, z, b = (
-        pt.matrix(name, dtype=dtype) for name, dtype in (("x", "float16"), ("z", "complex64"), ("b", "bool"))
-    )
+    z, b = pt.matrix("z", dtype="complex64"), pt.matrix("b", dtype="bool")
     i = pt.lmatrix("i")
-    outputs = [x[i, i.T].inc(x[0, 0]), z[i].inc(z), b[:, i[0]].inc(b)]
+    outputs = [z[i, i.T].inc(z[0, 0]), b[:, i[0]].inc(b)]
     rng = np.random.default_rng(1)
     given = [
-        rng.normal(size=(4, 4)).astype(np.float16),
         (rng.normal(size=(4, 4)) + 1j).astype(np.complex64),
         rng.random((2, 4)) < 0.3,
         rng.integers(0, 4, (4, 4)),
     ]
-    _check([x, z, b, i], outputs, [given], 3, monkeypatch)
-
-
-def test_gradients_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of effects of groups, whose observations are many."""
-    effects, group, y = pt.vector("effects"), pt.lvector("group"), pt.vector("y")
-    cost = pt.sum(pt.sqr(y - effects[group]))
-    rng = np.random.default_rng(2)
-    runs = [[rng.normal(size=6), rng.integers(0, 6, 300), rng.normal(size=300)]]
-    inputs: list[Variable] = [effects, group, y]
-    _check(inputs, [graphc.grad(cost, [effects])[0]], runs, 1, monkeypatch)
+    _check([z, b, i], outputs, [given], 2, monkeypatch)
