@@ -58,3 +58,15 @@ def test_shared_variables_that_are_only_replaced(monkeypatch, replaced):
     for i, state in enumerate(states):
         np.testing.assert_array_equal(state.get_value(), given * (i + 2))
     np.testing.assert_array_equal(read.get_value(), given + 1)
+
+
+def test_the_first_element_of_an_array_has_no_axes(monkeypatch):
+    """Where its offset is 0 it is the buffer itself."""
+    x, y = pt.dvector("x"), pt.dmatrix("y")
+    agree(monkeypatch, [x, y], [x[0], y[0, 0] + 1], np.arange(3.0), np.ones((2, 2)))
+
+
+def test_complex_numbers_are_made_in_kernels(monkeypatch):
+    """Constants of two parts are no arguments of a kernel, which takes none."""
+    x = pt.zmatrix("x")
+    agree(monkeypatch, [x], [pt.linalg.matrix_power(x, -2), pt.sum(x) * x], np.array([[1 + 1j, 2], [0, 1j]]))

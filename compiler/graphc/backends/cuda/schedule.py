@@ -184,6 +184,9 @@ class _Program:
         rank = ir.MemRefType(op.operands[0].type).rank
         base, offset, *rest = op.results
         self._registers[base] = array
+        if any(use.owner.operation.name != "memref.reinterpret_cast" for use in base.uses):
+            # What is used itself is the first element of the memory, an array without axes.
+            self._steps.append(sc.View(self._define(base), array, self._number(0), (), ()))
         if not self._is_whole(op.operands[0]):
             self._steps.append(sc.Offset(self._define(offset), array))
             for axis in range(rank):
@@ -230,6 +233,12 @@ class _Program:
         values = list(op.operands)
         x, y, z, *threads = self._all(values[:6])
         given = values[6 : 6 + counts[11]]
+        if any(isinstance(value.type, ir.ComplexType) for value in given):
+            raise UnsupportedError(
+                "kernels take no complex numbers that are computed apart from arrays; compute this part with "
+                "a function of mode 'fast_run', and give its result to the function of mode 'cuda'",
+                node_of(op),
+            )
         kernel = ir.SymbolRefAttr(op.attributes["kernel"]).value[-1]
         types = tuple(_type_name(value.type) for value in given)
         block = (threads[0], threads[1], threads[2])

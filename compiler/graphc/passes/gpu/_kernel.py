@@ -126,7 +126,7 @@ class Kernel:
         new = dict(zip([*arguments, *shared], block.arguments, strict=True))
         with ir.InsertionPoint(block):
             for value in constants:
-                new[value] = value.owner.clone().results[0]
+                new[value] = _made_again(value)
             end = ir.Operation.create("gpu.return")
         for op in [op.operation for op in self._block.operations]:
             if op not in self._shared:
@@ -139,10 +139,21 @@ class Kernel:
 
 
 def _is_constant(value: ir.Value) -> bool:
-    return not isinstance(value.owner, ir.Block) and value.owner.name in (
-        "arith.constant",
-        "complex.constant",
-    )
+    """Whether a value is a constant, or a complex number of two."""
+    if isinstance(value.owner, ir.Block):
+        return False
+    if value.owner.name == "complex.create":
+        return all(map(_is_constant, value.owner.operands))
+    return value.owner.name in ("arith.constant", "complex.constant")
+
+
+def _made_again(value: ir.Value) -> ir.Value:
+    """A copy of a constant at the insertion point."""
+    parts = [_made_again(part) for part in value.owner.operands]
+    copy = value.owner.clone()
+    for place, part in enumerate(parts):
+        copy.operands[place] = part
+    return copy.results[0]
 
 
 def _module_of(op: ir.Operation) -> ir.Operation:
