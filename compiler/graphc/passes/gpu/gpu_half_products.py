@@ -5,13 +5,10 @@ from __future__ import annotations
 
 from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.ir.views import order_of, transposed_order
+from graphc.ir.views import MOVES_AXES, REPEATS, order_of, transposed_order
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
-
-# What an array of float32 may be made by of another one.
-_MOVES = ("graphc.broadcast_to", "graphc.dimshuffle", "graphc.reshape")
 
 
 class GpuHalfProducts(Pass):
@@ -47,7 +44,11 @@ def _is_of_halves(rewriter: Rewriter, value: ir.Value) -> bool:
         kinds = [str(x.type.element_type) for x in (cast.operands[0], value)]
         return kinds == ["f16", "f32"]
     op = rewriter.defs.get(value)
-    return op is not None and op.name in _MOVES and _is_of_halves(rewriter, op.operands[0])
+    return (
+        op is not None
+        and (op.name in MOVES_AXES or op.name in REPEATS)
+        and _is_of_halves(rewriter, op.operands[0])
+    )
 
 
 def _halves(rewriter: Rewriter, value: ir.Value) -> ir.Value:
