@@ -123,7 +123,7 @@ class Kernel:
             function = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
         shared = [op.results[0] for op in self._shared]
         block = ir.Block.create_at_start(function.regions[0], [*types, *(value.type for value in shared)])
-        new = dict(zip([*arguments, *shared], block.arguments, strict=True))
+        new: dict[ir.Value, ir.Value] = dict(zip([*arguments, *shared], block.arguments, strict=True))
         with ir.InsertionPoint(block):
             for value in constants:
                 new[value] = _made_again(value)
