@@ -38,7 +38,7 @@ class PlannedBuffer:
     """An intermediate buffer.
 
     Attributes:
-        place: "workspace", "stack", or "arena" (allocated in a loop whose iterations need different sizes).
+        place: "workspace", "stack", "arena" (allocated in a loop), or "result 0" (before that is written).
         workspace: number of its workspace, None elsewhere.
         dtype: of its elements; storage only, so unsigned integers show as signed ones.
         shape: its sizes: numbers, or expressions of the sizes of arguments as text.

@@ -48,7 +48,8 @@ class _Drawing:
         body = [line for workspace in self._plan.workspaces for line in self._workspace(workspace)]
         others = [buffer for buffer in self._plan.buffers if buffer.place != "workspace"]
         if others:
-            body += self._lanes(others, "stack and arena")
+            lent = any(buffer.place.startswith("result") for buffer in others)
+            body += self._lanes(others, "stack, arena, results" if lent else "stack and arena")
         body += self._steps()
         width, height = _LEFT + self._width + 2 * _MARGIN, self._y + _FOOT + 2 * _MARGIN
         yield (

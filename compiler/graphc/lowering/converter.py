@@ -19,7 +19,7 @@ from graphc.lowering.chains import Chains
 from graphc.lowering.destinations import Destinations
 from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.returns import emit_return
+from graphc.lowering.returns import FIRST_RESULT, emit_return
 from graphc.lowering.rules import LOWERING, ON_DEVICES, Rule
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
@@ -42,13 +42,16 @@ class FunctionConverter:
         old: the graph-stage `func.func`; the new one is created right before it.
         donations: the arguments in whose memory results are computed.
         device: whether the result is for a device.
+        results: whether the new function says which arguments are results.
 
     Attributes:
         is_ending: whether all but the results has been computed.
     """
 
-    def __init__(self, old: ir.Operation, donations: Donations, *, device: bool = False) -> None:
-        self._old, self._device = old, device
+    def __init__(
+        self, old: ir.Operation, donations: Donations, *, device: bool = False, results: bool = False
+    ) -> None:
+        self._old, self._device, self._names_results = old, device, results
         self.donations = donations
         self.is_ending = False
         self._values: dict[ir.Value, ir.Value] = {}
@@ -232,6 +235,8 @@ class FunctionConverter:
                 },
                 regions=1,
             )
+        if self._names_results and outputs:
+            new.attributes[FIRST_RESULT] = ir.IntegerAttr.get(build.index_type(), len(inputs))
         arguments = list(self._old.regions[0].blocks[0].arguments)
         block = ir.Block.create_at_start(
             new.regions[0],

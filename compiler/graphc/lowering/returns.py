@@ -16,6 +16,9 @@ from graphc_dialects._mlir import ir
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
 
+# Attribute of functions: the position of the first argument that is the memory of a result.
+FIRST_RESULT = "graphc.first_result"
+
 
 def emit_return(context: Any, op: Any) -> None:
     """Puts results into their buffers, where they are not there already; those of `@shapes` are returned.

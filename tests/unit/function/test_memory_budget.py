@@ -158,6 +158,34 @@ def test_modes_without_a_plan_have_no_budget(mode: str) -> None:
         graphc.function([x], x + 1, mode=mode, memory_budget=100)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+def test_results_are_scratch_before_they_are_written(dtype: str, mode: str) -> None:
+    """With memory poisoned at both ends of a lifetime: nothing is computed again, and little is needed."""
+    x = pt.tensor("x", shape=(48, 48), dtype=dtype)
+    kept, outputs = [x], []
+    for _ in range(5):
+        kept.append(pt.tanh(kept[-1] @ x / 48))
+    back = kept[-1]
+    for h in reversed(kept):
+        outputs.append(h.T @ back)
+        back = (back * h) @ x
+    given = np.random.default_rng(3).standard_normal((48, 48)).astype(dtype)
+    size = given.nbytes
+    free = graphc.function([x], outputs, mode=mode)
+    assert free.memory_plan().peak >= 6 * size
+    with graphc.config.change_flags(poison_memory=True):
+        tight = graphc.function([x], outputs, mode=mode, memory_budget=2 * size)
+    plan = tight.memory_plan()
+    assert plan.peak <= 2 * size and not plan.recomputed
+    assert any(buffer.place.startswith("result ") for buffer in plan.buffers)
+    assert "result " in str(plan) and plan.to_svg()
+    out = [np.empty((48, 48), dtype) for _ in outputs]
+    for have in (tight(given), tight(given, out=out)):
+        for value, want in zip(have, free(given), strict=True):
+            np.testing.assert_array_equal(value, want)
+
+
 @pytest.mark.filterwarnings("ignore::graphc.errors.MemoryBudgetWarning")
 def test_loops_updates_joins_and_donations() -> None:
     """What may overwrite its operands is left alone; results are those without a budget."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from hypothesis import strategies as st
 
 from graphc.ir.walk import functions, walk
 from graphc.library.memory.places import Interval, Layout, _place, aligned, live_bytes, pack
+from graphc.passes.buffer.memory._buffer_sizes import Size
 from graphc.passes.buffer.memory._plan import Planner
+from graphc.passes.buffer.memory._scratch import Room, lend
+from graphc.passes.buffer.memory._workspace import Buffer
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
@@ -56,6 +60,54 @@ def test_the_smallest_gap_is_taken() -> None:
     sizes = [640, 192, 640, 128, 640, 128]
     lifetimes = [Interval(*life) for life in ((0, 9), (0, 3), (0, 9), (0, 3), (0, 9), (5, 6))]
     assert _place(range(6), sizes, lifetimes) == Layout([0, 640, 832, 1472, 1600, 1472], 2240)
+
+
+def in_result(interval: Interval, size: int, element: str) -> Buffer:
+    kind = SimpleNamespace(type=SimpleNamespace(element_type=element))
+    return Buffer(SimpleNamespace(results=[kind]), interval, Size(size, ()))
+
+
+SCRATCH = st.lists(
+    st.tuples(st.integers(1, 40), INTERVALS, st.sampled_from(["f64", "f32", "i1"])).map(
+        lambda b: in_result(b[1], 8 * b[0], b[2])
+    ),
+    max_size=20,
+)
+ROOMS = st.lists(
+    st.tuples(st.integers(0, 80), st.sampled_from([1, 4, 8]), st.integers(0, 30)), min_size=1, max_size=4
+)
+
+
+@given(SCRATCH, ROOMS)
+def test_buffers_in_results_are_gone_before_these_are_written(
+    buffers: list[Buffer], sizes: list[tuple[int, int, int]]
+) -> None:
+    """Apart from each other, within the result and as aligned as it; others need no more than before."""
+    rooms = [Room(None, i, 8 * size, item, until) for i, (size, item, until) in enumerate(sizes)]
+    left = lend(rooms, buffers, 40)
+    assert len(left) + sum(len(room.buffers) for room in rooms) == len(buffers)
+    for room in rooms:
+        lives = [buffer.interval for buffer in room.buffers]
+        lengths = [buffer.size.units for buffer in room.buffers]
+        assert_apart(lives, Layout([buffer.offset for buffer in room.buffers], room.bytes), lengths)
+        for buffer in room.buffers:
+            element = buffer.alloc.results[0].type.element_type
+            assert buffer.interval.last < room.until and room.item >= {"f64": 8, "f32": 4, "i1": 1}[element]
+
+    def alive(those: list[Buffer]) -> int:
+        return live_bytes([buffer.size.units for buffer in those], [buffer.interval for buffer in those])
+
+    assert alive(left) <= alive(buffers)
+
+
+def test_results_hold_as_many_buffers_as_fit() -> None:
+    """Two that live together side by side, and one after them; the rest stays."""
+    lives = [Interval(0, 2), Interval(1, 3), Interval(4, 5), Interval(4, 9), Interval(0, 9)]
+    buffers = [in_result(life, 64, "f64") for life in lives]
+    room = Room(None, 0, 128, 8, 6)
+    left = lend([room], buffers, 10)
+    assert [b in left for b in buffers] == [False, False, False, True, True]
+    assert sorted(buffer.offset for buffer in room.buffers) == [0, 0, 64]
 
 
 def parse(text: str) -> Any:

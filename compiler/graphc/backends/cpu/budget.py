@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Lowering again takes as long as the first time.
 _TRIES = 3
+# Buffers may lie in the memory of results, but nothing is computed again.
+_ENOUGH = 1 << 62
 
 
 def within(budget: int, lowered: Callable[[int | None], Lowered]) -> Lowered:
@@ -24,25 +26,61 @@ def within(budget: int, lowered: Callable[[int | None], Lowered]) -> Lowered:
 
     Args:
         budget: bytes.
-        lowered: lowers with a budget for `graphc-rematerialise`; None leaves the pass out.
+        lowered: lowers with a budget for `graphc-rematerialise`; None is for the pipeline without it.
     """
-    best, best_target = lowered(None), None
-    least = planned_bytes(best.memory)
-    if least is None:
+    search = _Search(lowered)
+    if not search.is_known():
         # Some sizes are known in calls only; the pass works with the others.
         return lowered(budget)
-    target, last_target = budget, best_target
+    for first in (None, _ENOUGH):
+        if search.needed(first) <= budget:
+            return search.result(first)
+    # What lies in the memory of results is not counted by the pass, and does not count.
+    target = budget + max(search.promised(_ENOUGH) - search.needed(_ENOUGH), 0)
     for _ in range(_TRIES):
-        if least <= budget or target < 0:
+        over = search.needed(target) - budget
+        if over <= 0 or search.promised(target) > target or target < 2 * over:
             break
-        last_target = target
-        found = lowered(target)
-        needed = planned_bytes(found.memory)
-        if needed is None or needed >= least:
-            break
-        best, best_target, least = found, target, needed
-        if found.recomputed.get("peak", 0) > target:
-            break  # a lower one is out of reach
-        target -= needed - budget
-    # A log is about what was lowered last.
-    return best if last_target == best_target else lowered(best_target)
+        # Some of what is not held any more was in the memory of results.
+        target -= 2 * over
+    if search.needed(search.best(budget)) > budget:
+        search.needed(budget)
+    return search.result(search.best(budget))
+
+
+class _Search:
+    """Modules that were lowered with some budgets for the pass."""
+
+    def __init__(self, lowered: Callable[[int | None], Lowered]) -> None:
+        self._lower = lowered
+        self._found: dict[int | None, Lowered] = {}
+
+    def _lowered(self, target: int | None) -> Lowered:
+        if target not in self._found:
+            self._found[target] = self._lower(target)
+        return self._found[target]
+
+    def is_known(self) -> bool:
+        """Whether the bytes of the workspaces are known."""
+        return planned_bytes(self._lowered(None).memory) is not None
+
+    def needed(self, target: int | None) -> int:
+        """The bytes of the workspaces."""
+        return planned_bytes(self._lowered(target).memory) or 0
+
+    def promised(self, target: int | None) -> int:
+        """The bytes that the pass has counted."""
+        return self._lowered(target).recomputed.get("peak", 0)
+
+    def best(self, budget: int) -> int | None:
+        """With what the least is computed again that keeps to a budget, or else the least is needed."""
+
+        def cost(target: int | None) -> tuple[int, int]:
+            return max(self.needed(target), budget), self._lowered(target).recomputed.get("flops", 0)
+
+        return min(self._found, key=cost)
+
+    def result(self, target: int | None) -> Lowered:
+        """What was lowered with a budget; again, if that was not the last one, as a log is about that."""
+        is_last = list(self._found)[-1] == target
+        return self._found[target] if is_last else self._lower(target)

@@ -135,12 +135,17 @@ def wrap(
     if measuring:
         parts.append(Part(measuring, EXPORTS, finished=True, level=1))
     inlined = tick_ir(polling) + define_scalars(lowered.helpers)
-    if any(record["workspaces"] for record in lowered.memory):
+    if any(record["workspaces"] or _lends_results(record["others"]) for record in lowered.memory):
         inlined += places_ir(poison=options.poison_memory)
     outcome = lowered.donated
     return Wrapped(
         text, lowered.pieces, inlined, parts, replace(signature, donated=outcome.pairs, spares=outcome.spares)
     )
+
+
+def _lends_results(others: list[dict[str, object]]) -> bool:
+    """Whether buffers lie in the memory of results."""
+    return any(str(buffer["place"]).startswith("result") for buffer in others)
 
 
 def _part_store(resources: Resources, machine: Machine | None) -> PartStore:

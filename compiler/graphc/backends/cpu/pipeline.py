@@ -236,8 +236,10 @@ def _with_budget(entries: list[Entry], budget: int) -> list[Entry]:
     again = (f"graphc-rematerialise{{budget={budget}}}", _AGAIN)
     # A hundredth of the budget, for sums of rows and the like.
     rows = (f"graphc-loop-fusion{{overlap={budget // 100}}}", _ROWS[1])
-    before: dict[str, list[Entry]] = {_TENSOR[0][0]: [again, _TENSOR[0]], _ROWS[0]: [_IN_PLACE, rows]}
-    return [new for entry in entries for new in before.get(entry[0], [entry])]
+    convert = (f"{_TENSOR[0][0]}{{results=true}}", _TENSOR[0][1])
+    plan = ("graphc-plan-memory{record=true results=true}", _PLAN[1])
+    instead = {_TENSOR[0][0]: [again, convert], _ROWS[0]: [_IN_PLACE, rows], _PLAN[0]: [plan]}
+    return [new for entry in entries for new in instead.get(entry[0], [entry])]
 
 
 def has_loops(text: str) -> bool:

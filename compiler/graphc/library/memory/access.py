@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from graphc.library.memory.arena import HEADER
 
+# What begins the lifetime of a buffer: in a workspace, also one with a table, or in a result's memory, which
+# is only as aligned as elements are.
+PLACES = frozenset({"graphc_buffer", "graphc_planned_buffer", "graphc_scratch"})
 _MEMREF = "{ptr, ptr, i64, [1 x i64], [1 x i64]}"
 _FILL = "  call void @llvm.memset.p0.i64(ptr %memory, i8 -1, i64 %bytes, i1 false)\n"
 
@@ -18,6 +21,18 @@ define {_MEMREF} @graphc_buffer(i64 %workspace, i64 %offset, i64 %bytes) alwaysi
   %address = add i64 %workspace, %offset
   %place = inttoptr i64 %address to ptr
   %memory = call noalias align 64 ptr asm sideeffect "", "=r,0,~{{memory}}"(ptr %place) nounwind
+FILL  %m0 = insertvalue {_MEMREF} poison, ptr %memory, 0
+  %m1 = insertvalue {_MEMREF} %m0, ptr %memory, 1
+  %m2 = insertvalue {_MEMREF} %m1, i64 0, 2
+  %m3 = insertvalue {_MEMREF} %m2, i64 %bytes, 3, 0
+  %m4 = insertvalue {_MEMREF} %m3, i64 1, 4, 0
+  ret {_MEMREF} %m4
+}}
+
+define {_MEMREF} @graphc_scratch(i64 %result, i64 %offset, i64 %bytes) alwaysinline nounwind {{
+  %address = add i64 %result, %offset
+  %place = inttoptr i64 %address to ptr
+  %memory = call noalias ptr asm sideeffect "", "=r,0,~{{memory}}"(ptr %place) nounwind
 FILL  %m0 = insertvalue {_MEMREF} poison, ptr %memory, 0
   %m1 = insertvalue {_MEMREF} %m0, ptr %memory, 1
   %m2 = insertvalue {_MEMREF} %m1, i64 0, 2

@@ -84,6 +84,16 @@ def _best_gap(
     return end if best < 0 else best
 
 
+def first_fit(taken: Sequence[tuple[int, int]], size: int) -> int:
+    """The lowest aligned offset at which a size fits between intervals (begin and end), or after them."""
+    offset = 0
+    for begin, end in sorted(taken):
+        if begin - offset >= size:
+            break
+        offset = max(offset, aligned(end))
+    return offset
+
+
 def aligned(size: int) -> int:
     """A size rounded up, so that what follows it is aligned."""
     return -(-size // ALIGNMENT) * ALIGNMENT

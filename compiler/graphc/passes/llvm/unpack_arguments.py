@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphc.ir.build import constant_value
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import LOOPS, signature_of, symbol_of
+from graphc.library.memory.access import PLACES
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
@@ -29,7 +30,6 @@ _READ_POINTER = frozenset(
 )
 # Functions of plan-memory whose results are as many bytes as their last argument says, and the one that ends
 # their lifetimes.
-_PLACES = frozenset({"graphc_buffer", "graphc_planned_buffer"})
 _END = "graphc_end"
 _ACCESSES = frozenset({"memref.load", "memref.store"})
 
@@ -205,7 +205,7 @@ class _Rewrite:
         ir, op = self._ir, value.owner
         if isinstance(op, ir.Block) or op.name != "func.call":
             return False
-        return callee_of(op) in _PLACES
+        return callee_of(op) in PLACES
 
     def _word(self, index: ir.Value) -> ir.Value:
         """An index as the integer that it will be."""

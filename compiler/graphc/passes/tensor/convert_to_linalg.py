@@ -39,9 +39,11 @@ class ConvertToLinalg(Pass):
 
     Attributes:
         device: for a device: running sums and recurrences are calls, which kernels take the place of.
+        results: say in the attribute `graphc.first_result` where arguments begin that are results.
     """
 
     device: bool = False
+    results: bool = False
 
     stage = "tensor"
 
@@ -54,7 +56,9 @@ class ConvertToLinalg(Pass):
                 if donations.pairs or donations.spares or donations.notes:
                     outcome = ir.Attribute.parse(donations.outcome.to_text())
                     module.operation.attributes[DONATED] = outcome
-                FunctionConverter(function.operation, donations, device=self.device).run()
+                FunctionConverter(
+                    function.operation, donations, device=self.device, results=self.results
+                ).run()
                 self.count("donated arguments", len(donations.pairs))
                 self.count("functions", 1)
 

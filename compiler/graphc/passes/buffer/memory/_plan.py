@@ -7,7 +7,8 @@ from typing import Any
 
 from graphc.ir.lifetimes import Lifetimes
 from graphc.passes.buffer.memory._buffer_sizes import Mover, buffer_size, item_size
-from graphc.passes.buffer.memory._workspace import Buffer, Code, Workspace
+from graphc.passes.buffer.memory._scratch import lend, rooms
+from graphc.passes.buffer.memory._workspace import Buffer, Code, Place, Workspace
 from graphc_dialects._mlir import ir
 
 
@@ -17,13 +18,15 @@ class Planner:
     Attributes:
         lifetimes: the operations of the block, and the uses of buffers.
         left: why allocations stay with the arena, and how many.
+        rooms: results in whose memory buffers may lie before it is written.
     """
 
-    def __init__(self, module: ir.Module, block: ir.Block) -> None:
+    def __init__(self, module: ir.Module, block: ir.Block, *, in_results: bool = False) -> None:
         self._code = Code(module)
         self.lifetimes = Lifetimes(block)
         self._mover = Mover(self.lifetimes)
         self.left: dict[str, int] = {}
+        self.rooms = rooms(self.lifetimes) if in_results else []
 
     def plan(self, number: int) -> list[Workspace]:
         """Workspaces for the allocations of the block, numbered from `number`."""
@@ -31,6 +34,8 @@ class Planner:
         allocations = [op for op in self.lifetimes.operations if op.name == "memref.alloc"]
         buffers = [self._buffer(alloc, numbers) for alloc in allocations]
         waiting = [buffer for buffer in buffers if buffer is not None]
+        if self.rooms:
+            waiting = lend(self.rooms, waiting, len(self.lifetimes.operations))
         memo: dict[Any, float] = {}
         known = {
             id(buffer): max((self._mover.known_from(x, memo) for x in buffer.alloc.operands), default=-1)
@@ -75,6 +80,18 @@ class Planner:
                 self._mover.move(size, workspace.position)
         places = self._code.take(workspace, anchor)
         for buffer, place in zip(workspace.buffers, places, strict=True):
-            location = buffer.alloc.location
-            memory = self._code.begin(buffer, place, operations[buffer.interval.first])
-            self._code.end(memory, operations[buffer.interval.last], location)
+            self._live(buffer, place)
+
+    def put_in_results(self) -> None:
+        """Gives the buffers in the memory of results their places."""
+        for room in self.rooms:
+            if room.buffers:
+                first = min(buffer.interval.first for buffer in room.buffers)
+                places = self._code.scratch(room.result, room.buffers, self.lifetimes.operations[first])
+                for buffer, place in zip(room.buffers, places, strict=True):
+                    self._live(buffer, place)
+
+    def _live(self, buffer: Buffer, place: Place) -> None:
+        operations, location = self.lifetimes.operations, buffer.alloc.location
+        memory = self._code.begin(buffer, place, operations[buffer.interval.first])
+        self._code.end(memory, operations[buffer.interval.last], location)

@@ -20,6 +20,7 @@ from graphc.ir.walk import walk_for
 from graphc.passes.buffer._expressions import Expressions
 from graphc.passes.buffer.memory._buffer_sizes import item_size
 from graphc.passes.buffer.memory._copies import find_copy
+from graphc.passes.buffer.memory._scratch import Room
 from graphc.passes.buffer.memory._workspace import Workspace
 from graphc_dialects._mlir import ir
 
@@ -28,10 +29,10 @@ _STEPS = ("scf.", "func.call", "memref.copy", "memref.store", "linalg.")
 
 
 def record_function(
-    function: ir.Operation, lifetimes: Lifetimes, workspaces: list[Workspace]
+    function: ir.Operation, lifetimes: Lifetimes, workspaces: list[Workspace], rooms: list[Room]
 ) -> dict[str, object]:
     """The record of a function, or of a region in it, made before its buffers get their places."""
-    return _Record(lifetimes).of(function.attributes["sym_name"].value, workspaces)
+    return _Record(lifetimes).of(function.attributes["sym_name"].value, workspaces, rooms)
 
 
 def attach(module: ir.Module, records: list[dict[str, object]]) -> None:
@@ -84,13 +85,14 @@ class _Record:
         self._lifetimes = lifetimes
         self._expressions = Expressions()
 
-    def of(self, name: str, workspaces: list[Workspace]) -> dict[str, Any]:
+    def of(self, name: str, workspaces: list[Workspace], rooms: list[Room]) -> dict[str, Any]:
         planned = {buffer.alloc for workspace in workspaces for buffer in workspace.buffers}
+        lent = {buffer.alloc: room.number for room in rooms for buffer in room.buffers}
         record = {
             "function": name,
             "workspaces": [self._workspace(workspace) for workspace in workspaces],
             "steps": [self._step(i, op) for i, op in self._accesses()],
-            "others": self._others(planned),
+            "others": self._others(planned, lent),
             "copies": self._copies(),
         }
         return {**record, "expressions": self._expressions.nodes}
@@ -125,8 +127,8 @@ class _Record:
         what = callee_of(op) if op.name == "func.call" else op.name
         return [position, node_of(op), what]
 
-    def _others(self, planned: set[ir.Operation]) -> list[dict[str, Any]]:
-        """Buffers that are not in a workspace: on the stack, or in the arena."""
+    def _others(self, planned: set[ir.Operation], lent: dict[ir.Operation, int]) -> list[dict[str, Any]]:
+        """Buffers that are not in a workspace: on the stack, in the arena, or in the memory of a result."""
         found = []
         function = self._lifetimes.block.owner.operation
         for op in walk_for(function, ("memref.alloc", "memref.alloca")):
@@ -138,7 +140,8 @@ class _Record:
                     continue
                 life = self._lifetimes.interval(uses)
                 entry = self._buffer(op, uses.stored)
-                entry.update(place="stack" if op.name == "memref.alloca" else "arena")
+                place = f"result {lent[op]}" if op in lent else "arena"
+                entry.update(place="stack" if op.name == "memref.alloca" else place)
                 item = item_size(op.results[0].type.element_type) or 0
                 found.append({**entry, "first": life.first, "last": life.last, "item": item})
         return found

@@ -15,6 +15,7 @@ from graphc.ir.build import declare
 from graphc.ir.helpers import declare_helper
 from graphc.library import helpers as library
 from graphc.library.memory.places import ALIGNMENT, Interval, aligned, pack
+from graphc.lowering.pointers import address
 from graphc.passes.buffer.memory._buffer_sizes import Size
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -33,7 +34,8 @@ class Buffer:
         interval: its lifetime.
         size: its bytes.
         stored: the values that are stored in it.
-        offset: in a fixed layout, its place: bytes, or multiples of the rounded common factor.
+        offset: in a fixed layout, its place: bytes, or multiples of the rounded common factor; in the memory
+            of a result, bytes.
     """
 
     alloc: Any
@@ -126,6 +128,13 @@ class Code:
         with ir.InsertionPoint(before), before.location:
             counts = [self._count(key) for key in workspace.keys]
             return self._fixed(workspace, counts[0]) if workspace.is_fixed else self._table(workspace, counts)
+
+    def scratch(self, result: ir.Value, buffers: Sequence[Buffer], before: ir.Operation) -> list[Place]:
+        """Takes the memory of a result before an operation; returns a place for each buffer."""
+        with ir.InsertionPoint(before), before.location:
+            begin = address(result)
+            numbers = [(self._constant(b.offset), self._constant(b.size.units)) for b in buffers]
+            return [Place("graphc_scratch", (begin, offset, size)) for offset, size in numbers]
 
     def begin(self, buffer: Buffer, place: Place, before: ir.Operation) -> ir.Value:
         """Replaces an allocation by a view of its place, made before an operation; returns the place."""

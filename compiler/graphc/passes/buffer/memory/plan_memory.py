@@ -39,7 +39,14 @@ class PlanMemory(Pass):
       are no code, but keep LLVM from moving an access out of the lifetime, and tell it that two buffers that
       live at the same time do not overlap.
 
+    With the option `results`, buffers of known sizes whose lifetime ends before a result is first
+    accessed lie in the result's memory, where that makes the workspace smaller: `graphc_scratch(address,
+    offset, bytes)` begins their lifetime. A result lends no more than it has, and only to elements that
+    are not larger than its own, as callers align its memory. The attribute `graphc.first_result` of the
+    function says which arguments are results; what these hold when a call fails is not defined.
+
     Options:
+        results: use the memory of results before it is written.
         record: describe the plan in the module's attribute `graphc.memory`, for the manifest.
 
     Source: Pisarchyk and Lee, "Efficient memory management for deep neural net inference" (2020); XLA's
@@ -47,6 +54,7 @@ class PlanMemory(Pass):
     """
 
     record: bool = False
+    results: bool = False
 
     stage = "buffer"
 
@@ -57,10 +65,14 @@ class PlanMemory(Pass):
             if len(function.regions[0].blocks) != 1:
                 continue
             for block in blocks_outside_loops(function):
-                planner = Planner(module, block)
+                is_whole = block == function.regions[0].blocks[0]
+                planner = Planner(module, block, in_results=self.results and is_whole)
                 workspaces = planner.plan(count)
-                if self.record and (block == function.regions[0].blocks[0] or _allocates(block)):
-                    records.append(record_function(function, planner.lifetimes, workspaces))
+                if self.record and (is_whole or _allocates(block)):
+                    records.append(record_function(function, planner.lifetimes, workspaces, planner.rooms))
+                planner.put_in_results()
+                if planner.rooms:
+                    self.count("buffers in results", sum(len(room.buffers) for room in planner.rooms))
                 for workspace in workspaces:
                     planner.rewrite(workspace)
                     self.count("buffers", len(workspace.buffers))

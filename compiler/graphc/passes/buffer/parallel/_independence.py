@@ -12,13 +12,13 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.walk import walk
 from graphc.library.helpers import BlockProduct, Gemm, Helper
+from graphc.library.memory.access import PLACES
 from graphc.passes.buffer.parallel._loop_cost import minimum_of
 from graphc_dialects._mlir import ir
 
 _HARMLESS = ("arith.", "math.", "complex.", "scf.for", "scf.if", "scf.yield", "memref.dim")
 _STEP = "llvm.getelementptr"
 _ADDRESSES = ("memref.extract_aligned_pointer_as_index", "arith.index_cast", "llvm.inttoptr", _STEP)
-_BUFFERS = ("graphc_buffer", "graphc_planned_buffer")
 _ALL_VIEWS = frozenset({*VIEWS, "memref.view", "memref.extract_strided_metadata"})
 # A position of an index and an expression that differs from iteration to iteration.
 _Key = tuple[Any, ...]
@@ -259,5 +259,5 @@ def root_of(buffer: ir.Value) -> ir.Value | None:
             return buffer
         if owner.name == "func.call":
             callee = callee_of(owner)
-            return buffer if callee in _BUFFERS else None
+            return buffer if callee in PLACES else None
         return None

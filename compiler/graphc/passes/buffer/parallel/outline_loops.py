@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import blocks_outside_loops, functions, walk
+from graphc.library.memory.access import PLACES
 from graphc.passes.buffer.parallel._captured import Captured
 from graphc.passes.buffer.parallel._independence import is_view
 from graphc.passes.manager.base import Pass
@@ -29,7 +30,6 @@ _ALLOWED = (
     "memref.dim",
 )
 _ALLOCATIONS = ("memref.alloc", "memref.alloca")
-_PLACES = ("graphc_buffer", "graphc_planned_buffer")
 
 
 @record()
@@ -107,7 +107,7 @@ def _is_known(ir: ModuleType, value: ir.Value) -> bool:
     if isinstance(owner, ir.Block):
         return bool(owner.owner.operation.name == "func.func")
     if owner.name == "func.call":
-        return callee_of(owner) in _PLACES
+        return callee_of(owner) in PLACES
     return owner.name in _ALLOCATIONS
 
 
