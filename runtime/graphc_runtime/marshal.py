@@ -17,7 +17,12 @@ _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 def is_on_device(value: object) -> bool:
     """Whether a value is an array of a CUDA device, ours or another library's."""
-    return type(value) is not np.ndarray and hasattr(value, "__cuda_array_interface__")
+    kind = type(value)
+    if kind is np.ndarray:
+        return False
+    # Other libraries make their interface anew each time that it is asked for, some of them for arrays of the
+    # host as well, where asking fails.
+    return hasattr(kind, "is_device_array") or hasattr(value, "__cuda_array_interface__")
 
 
 def on_host(value: Value) -> Value | np.ndarray:

@@ -11,7 +11,8 @@ import numpy as np
 from graphc.function.io import OutputForm
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.type import TensorType
-from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
+from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack
+from graphc_runtime.marshal import is_on_device
 
 
 def own_results(
@@ -168,9 +169,11 @@ class Buffers:
 
 def _is_of_device(value: object) -> bool:
     """Whether a value is an array of a device, of ours or of another library."""
-    if isinstance(value, HasDlpack) and not isinstance(value, np.ndarray):
+    if is_on_device(value):
+        return True
+    if not isinstance(value, np.ndarray) and isinstance(value, HasDlpack):
         return value.__dlpack_device__()[0] in (CUDA, MANAGED)
-    return isinstance(value, HasInterface)
+    return False
 
 
 def _shape(shape: Sequence[int | None]) -> str:

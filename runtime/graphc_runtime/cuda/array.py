@@ -72,8 +72,10 @@ class DeviceArray(HostOperators):
         known: its value, where the host has it and nobody writes to the array: it is read without a wait.
     """
 
-    __slots__ = ("__weakref__", "dtype", "known", "memory", "offset", "shape", "strides")
+    __slots__ = ("__weakref__", "_is_whole", "dtype", "known", "memory", "offset", "shape", "strides")
     __array_priority__ = 100
+    # For `graphc_runtime.marshal`, which does not know this class.
+    is_device_array = True
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class DeviceArray(HostOperators):
     ) -> None:
         self.memory, self.dtype, self.shape = memory, np.dtype(dtype), tuple(shape)
         self.strides = row_major(self.shape) if strides is None else tuple(strides)
+        self._is_whole = strides is None
         self.offset = offset
         self.known: np.ndarray | None = None
 
@@ -111,6 +114,8 @@ class DeviceArray(HostOperators):
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order with nothing between."""
+        if self._is_whole:
+            return True
         pairs = zip(self.shape, self.strides, row_major(self.shape), strict=True)
         return self.size == 0 or all(n == 1 or stride == wanted for n, stride, wanted in pairs)
 

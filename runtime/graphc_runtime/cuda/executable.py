@@ -33,6 +33,7 @@ from graphc_runtime.manifest import Signature
 
 # Below this number of launches a graph saves nothing.
 _LEAST_LAUNCHES = 3
+_KEPT_SIZES = 64
 
 
 class DeviceExecutable(Executable):
@@ -66,6 +67,9 @@ class DeviceExecutable(Executable):
         self._shapes: Steps | None = None
         if not self._sizes_on_device:
             self._shapes = compile_steps(schedule.shapes.steps, _no_kernel)
+        # Without values, sizes are the same for the same sizes of arguments; checks have held then.
+        self._sizes_are_kept = needs_no_values(schedule.shapes.steps)
+        self._kept_sizes: dict[tuple[Shape, ...], list[int]] = {}
         self._main: Steps | None = None
         self._streams: list[int] = []
         self._events: list[int] = []
@@ -109,10 +113,19 @@ class DeviceExecutable(Executable):
         """Sizes that follow from those of arguments, and from values of numbers among them."""
         program, shapes = self.code.schedule.shapes, self._shapes
         assert shapes is not None
+        key = tuple(argument.shape for argument in arguments) if self._sizes_are_kept else None
+        found = None if key is None else self._kept_sizes.get(key)
+        if found is not None:
+            return found
         registers = Registers(program.registers, None, (), (), (), on_check)
         registers.values[: program.parameters] = arguments
         shapes(registers)
-        return list(registers.numbers(program.results))
+        sizes = list(registers.numbers(program.results))
+        if key is not None:
+            if len(self._kept_sizes) >= _KEPT_SIZES:
+                self._kept_sizes.clear()
+            self._kept_sizes[key] = sizes
+        return sizes
 
     def _sizes(self, arguments: Sequence[DeviceArray | np.ndarray], on_check: OnCheck) -> list[int]:
         """Sizes that the device computes."""

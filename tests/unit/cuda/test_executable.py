@@ -89,6 +89,20 @@ def test_out_is_filled():
         made.bind()(x, out=np.zeros(3))
 
 
+def test_sizes_are_kept_for_arguments_of_the_same_sizes(monkeypatch):
+    made = programs.column_sums()
+    f, x = made.bind(), normal(5, 3)
+    f(x)
+
+    def ask(registers):
+        raise AssertionError("sizes are computed again")
+
+    monkeypatch.setattr(made, "_shapes", ask)
+    np.testing.assert_allclose(f(2 * x).get(), 2 * x.sum(axis=0), rtol=1e-5)
+    with pytest.raises(AssertionError, match="computed again"):
+        f(normal(5, 4))
+
+
 def test_kernels_take_arrays_of_the_host_as_other_targets_do():
     made = programs.column_sums()
     x = normal(5, 3)
