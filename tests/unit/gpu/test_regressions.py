@@ -70,3 +70,9 @@ def test_complex_numbers_are_made_in_kernels(monkeypatch):
     """Constants of two parts are no arguments of a kernel, which takes none."""
     x = pt.zmatrix("x")
     agree(monkeypatch, [x], [pt.linalg.matrix_power(x, -2), pt.sum(x) * x], np.array([[1 + 1j, 2], [0, 1j]]))
+
+
+def test_halves_are_arguments(monkeypatch):
+    x, y = pt.tensor("x", dtype="float16", shape=(1, 1)), pt.tensor("y", dtype="float16", shape=(None, None))
+    given = np.zeros((1, 1), "float16"), np.full((1, 1), 2.5, "float16")
+    agree(monkeypatch, [x, y], [pt.set_subtensor(x[:, :1], y)], *given)

@@ -355,7 +355,10 @@ def entries(ptx: str) -> dict[str, list[int]]:
             open_ = words[words.index(".entry") + 1].partition("(")[0]
             found[open_] = []
         elif open_ and words[:1] == [".param"]:
-            found[open_].append(int(words[1].lstrip(".busf")) // 8)
+            # Halves are arrays of bytes: `.align 2 .b8 name[2]`.
+            kind = words[1] if words[1] != ".align" else ""
+            size = int(kind.lstrip(".busf")) // 8 if kind else int(line.partition("[")[2].partition("]")[0])
+            found[open_].append(size)
         elif words[:1] == ["{"]:
             open_ = ""
     return found
