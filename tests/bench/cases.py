@@ -35,6 +35,7 @@ class Case:
             the table of models.
         form: the function is made by this entry of `lazy_lines`; the expression is only the reference.
         draws: whether the result is random, so that only its mean and deviation are compared.
+        budget: what graphc's function has as `memory_budget`; empty for none.
         moved: bytes that the call must read and write; it may take 1.5 times as long as NumPy's copy of them.
     """
 
@@ -53,6 +54,7 @@ class Case:
     memory_lead: tuple[tuple[str, float], ...] = ()
     draws: bool = False
     form: str = ""
+    budget: str = ""
     moved: int = 0
 
     @property

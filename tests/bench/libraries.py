@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import timeit
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -219,6 +220,7 @@ class Graphc(_Symbolic):
             environment = graphc_environment(case.eager)
             tensors = {name: environment.numpy_to_tensor(v) for name, v in _arguments(case).items()}
             return _eager(case, environment, tensors)
+        self.function = partial(self.package.function, memory_budget=case.budget or None)
         f, names = self._compiled(case)
         suffix = ""
         if case.out:

@@ -35,4 +35,10 @@ CASES = [
         _inputs, loss, lead=(("pytensor", 1.0), ("jax", 1.0)), series=(), wrt=tuple(range(2, 2 + 2 * LAYERS)),
         value=True, memory_lead=(("pytensor", 2.0), ("jax", 1.0)),
     ),
+    # Three arrays of a layer's size: a product reads two of them and makes the third.
+    Case(
+        "perceptron_budget", "the same with `memory_budget=\"3.65 MB\"`", "us",
+        _inputs, loss, lead=(("pytensor", 1.0),), series=(), wrt=tuple(range(2, 2 + 2 * LAYERS)),
+        value=True, memory_lead=(("pytensor", 2.0), ("jax", 1.0)), budget="3.65 MB",
+    ),
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import subprocess
 import sys
@@ -117,6 +118,13 @@ def test_the_perceptron_agrees_with_numpy(bench):
     products = (3 * 8 - 1) * 2 * 512 * 256 * 256
     assert products < counted["flops"] < 1.01 * products and counted["functions"] == 7 * 512 * 256
     assert counted["bytes"] > 10_000_000 and counted["least"] > 0
+
+
+def test_the_perceptron_with_a_budget_keeps_to_it(bench):
+    libraries = importlib.import_module("libraries")
+    case = next(case for case in importlib.import_module("all_cases").CASES if case.budget)
+    f = libraries.Graphc().build(case)[1]["f"]
+    assert f.memory_plan().peak <= 3_650_000 < 9_000_000 and f.memory_plan().recomputed
 
 
 def test_the_limit_has_a_table(bench):
