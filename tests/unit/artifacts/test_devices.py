@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -83,3 +86,65 @@ def test_sizes_that_depend_on_values(simulated, tmp_path):
     for value in (np.array([[1.0, -1], [2, 1]]), np.zeros((2, 0))):
         for result, expected in zip(found(value), f(value), strict=True):
             np.testing.assert_array_equal(np.asarray(result), expected)
+
+
+# A driver that does nothing and reads ones, and what a file asks of it, in a process that finds no compiler.
+_ALONE = """
+import importlib.abc, sys
+class Refuse(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("graphc", "graphc_dialects", "graphc_tools", "mlir", "llvmlite", "scipy"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Refuse())
+import numpy as np
+import graphc_runtime
+from graphc_runtime.cuda import executable
+
+class Driver:
+    name, arch, ordinal, main_stream = "none", "sm_90", 0, 1
+    def __init__(self):
+        self.asked, self.handles = [], 256
+    def new(self, *given, **more):
+        self.handles += 256
+        return self.handles
+    allocate = function = load = new_stream = new
+    def __getattr__(self, name):
+        def ask(*given, **more):
+            self.asked.append(name)
+            return self.new()
+        return ask
+    def upload(self, address, array, stream):
+        self.asked.append("upload")
+    def download(self, array, address, stream):
+        array[...] = 1
+        self.asked.append("download")
+
+driver = Driver()
+executable.device = lambda: driver
+model = graphc_runtime.load(sys.argv[1], target="cuda")
+x, w = np.ones((9, 4)), np.eye(4)
+found = model.f(x, w)
+assert [array.shape for array in found] == [(9, 4), (4,), (1,)], found
+print(*(driver.asked.count(name) for name in ("begin_capture", "replay")), "launch" in driver.asked)
+"""
+
+
+def test_loops_and_sizes_run_with_the_runtime_alone(tmp_path):
+    x, w = pt.matrix("x"), pt.matrix("w")
+    rows = graphc.scan(
+        lambda r, s: pt.tanh(pt.sort(r + s @ w)), sequences=[x], outputs_info=[x[0]], return_updates=False
+    )
+    until = graphc.scan(
+        lambda s: (pt.sort(s @ w), graphc.until(s.sum() > 9)),
+        outputs_info=[x[0]],
+        n_steps=20,
+        return_updates=False,
+    )
+    f = graphc.function([x, w], [rows, until[-1], pt.arange(x.sum().astype("int64"))], mode="fast_run")
+    path = graphc.export({"f": f}, tmp_path / "f.gcx", targets=["cuda"])
+    made = subprocess.run(
+        [sys.executable, "-c", _ALONE, str(path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    # Nine steps of the one loop, 4, 4, 8 and 4 of the other, which reads each time that it goes on.
+    assert made.stdout.split() == ["2", "29", "True"]
