@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -120,8 +121,9 @@ def _python(name: str) -> int | None:
     return function(ctypes.pythonapi, name)
 
 
-# Subroutines: functions that return numbers are called in a way of their own through cython_blas.
-_SUBROUTINES = r"[sdcz](ge|sy|he|tr|po|or|un|gg)\w+"
+# Kinds of matrices that subroutines are for: functions that return numbers are called in a way of their own
+# through cython_blas.
+_MATRICES = frozenset(("ge", "sy", "he", "tr", "po", "or", "un", "gg"))
 
 
 @cache
@@ -130,16 +132,19 @@ def _bundled_openblas() -> ctypes.CDLL | None:
     spec = importlib.util.find_spec("scipy")
     if spec is None or spec.origin is None:
         return None
-    found = list(Path(spec.origin).parents[1].glob("scipy.libs/libscipy_openblas-*.so"))
+    folder = Path(spec.origin).parents[1] / "scipy.libs"
     try:
-        return ctypes.CDLL(str(found[0])) if len(found) == 1 else None
+        named = [name for name in os.listdir(folder) if name.startswith("libscipy_openblas-")]
+        found = [name for name in named if name.endswith(".so")]
+        return ctypes.CDLL(str(folder / found[0])) if len(found) == 1 else None
     except OSError:
         return None
 
 
 def _linear_algebra(name: str) -> int | None:
     kind, _, routine = name.partition("_")
-    bundled = _bundled_openblas() if re.fullmatch(_SUBROUTINES, routine) else None
+    is_subroutine = routine[:1] in ("s", "d", "c", "z") and routine[1:3] in _MATRICES
+    bundled = _bundled_openblas() if is_subroutine else None
     address = None if bundled is None else function(bundled, f"scipy_{routine}_")
     if address is not None:
         return address
