@@ -104,6 +104,7 @@ WITHOUT = {
         ("alloc_diag", "shape_tuple", "to_one_hot", "xlogx", "xlogy0", "special.xlogx", "special.xlogy0"),
         "PyTensor's names of what others do, which have cases; tests/unit/tensor/test_forms.py",
     ),
+    **dict.fromkeys(("grad", "hessian", "jacobian"), "transform graphs; tests/unit/gradient"),
     **dict.fromkeys(("register_transfer", "transfer"), "move variables between devices"),
     **dict.fromkeys(("vectorize", "vmap"), "transform functions; tests/unit/tensor/test_vectorize.py"),
     **dict.fromkeys(

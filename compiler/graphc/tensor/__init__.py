@@ -108,7 +108,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     modules = [_import_module(f"graphc.tensor.{each}") for each in _MODULES]
-    return sorted({*globals(), *(name for module in modules for name in module.__all__)})
+    return sorted(
+        {*globals(), *_NAMESPACES, *_ELSEWHERE, *(name for module in modules for name in module.__all__)}
+    )
 
 
 __all__ = ["TensorConstant", "TensorType", "TensorVariable", "ifelse"]

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Names of `graphc.tensor` are found when they are asked for, and listed before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from inspect import ismodule
+
+import graphc.tensor as pt
+
+
+def test_all_names_are_listed_before_any_is_used():
+    """Of a process of its own: what others have asked for is there."""
+    command = "import graphc.tensor as pt; print(*dir(pt))"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    listed = set(done.stdout.split())
+    assert {"cross", "vecdot", "grad", "ifelse", "einsum", "sum", "linalg"} <= listed
+    # Modules beside it are attributes once somebody has imported them.
+    here = [name for name in dir(pt) if not name.startswith("_") and not ismodule(getattr(pt, name))]
+    assert [name for name in here if name not in listed] == []
