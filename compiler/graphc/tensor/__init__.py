@@ -95,7 +95,7 @@ def _found(name: str) -> object:
             return getattr(module, name)
     from difflib import get_close_matches
 
-    near = get_close_matches(name, globals(), 1)
+    near = get_close_matches(name, __dir__(), 1)
     hint = f"; did you mean {near[0]!r}?" if near and not name.startswith("_") else ""
     raise AttributeError(f"module 'graphc.tensor' has no attribute {name!r}{hint}")
 

@@ -19,3 +19,10 @@ def test_all_names_are_listed_before_any_is_used():
     # Modules beside it are attributes once somebody has imported them.
     here = [name for name in dir(pt) if not name.startswith("_") and not ismodule(getattr(pt, name))]
     assert [name for name in here if name not in listed] == []
+
+
+def test_misspelt_names_are_compared_with_all():
+    """Also with those that nobody has asked for yet."""
+    command = "import graphc.tensor as pt; pt.concatenat"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False)
+    assert "did you mean 'concatenate'?" in done.stderr
