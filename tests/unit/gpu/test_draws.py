@@ -7,14 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from simulation import device_for
 
 import graphc
 import graphc.tensor as pt
 from graphc.function.types import Function
-from graphc_runtime.cuda import executable
 from graphc_runtime.generators import generator_of, state_of
-from graphc_tools.gpu.kernels import Kernels
-from graphc_tools.gpu.simulated import SimulatedDriver
 
 Run = Callable[[Function], Function]
 
@@ -28,8 +26,7 @@ def generator(skip: int = 0, seed: int = 7) -> np.random.Generator:
 @pytest.fixture
 def ready(monkeypatch: pytest.MonkeyPatch) -> Run:
     def prepare(function: Function) -> Function:
-        driver = SimulatedDriver(Kernels(function.ir_stages()["gpu"]))
-        monkeypatch.setattr(executable, "device", lambda: driver)
+        device_for(monkeypatch, function)
         return function
 
     return prepare

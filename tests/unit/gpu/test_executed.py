@@ -8,26 +8,16 @@ import gc
 import numpy as np
 import pytest
 from gpu_cases import CASES
+from simulation import device_for
 
 import graphc
 import graphc.tensor as pt
 from graphc.errors import UnsupportedError
-from graphc.function.types import Function
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.driver import NoDeviceError
-from graphc_tools.gpu.kernels import Kernels
-from graphc_tools.gpu.simulated import SimulatedDriver
 
 # Sums of a device are added up in another order.
 _TOLERANCE = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5, "float64": 1e-11, "complex128": 1e-11}
-
-
-def _device(monkeypatch: pytest.MonkeyPatch, function: Function) -> SimulatedDriver:
-    """A device that knows the kernels of a function."""
-    text = function.ir_stages()["gpu"]
-    driver = SimulatedDriver(Kernels(text) if "gpu.func" in text else {})
-    monkeypatch.setattr(executable, "device", lambda: driver)
-    return driver
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -36,7 +26,7 @@ def test_results_are_those_of_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch
     inputs, outputs = case.graph()
     cpu = graphc.function(inputs, outputs)
     device = graphc.function(inputs, outputs, mode="cuda")
-    driver = _device(monkeypatch, device)
+    driver = device_for(monkeypatch, device)
     for shapes in case.shapes:
         values = case.values(shapes)
         for found, expected in zip(device(*values), cpu(*values), strict=True):
@@ -52,7 +42,7 @@ def test_results_are_those_of_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch
 def test_equal_calls_give_equal_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     x = pt.matrix("x", dtype="float32")
     f = graphc.function([x], [pt.sum(x), pt.sum(x, axis=0), pt.sum(x, axis=1)], mode="cuda")
-    _device(monkeypatch, f)
+    device_for(monkeypatch, f)
     value = np.random.default_rng(0).normal(size=(70, 90)).astype(np.float32)
     for first, second in zip(f(value), f(value), strict=True):
         assert first.get().tobytes() == second.get().tobytes()
@@ -62,7 +52,7 @@ def test_shared_variables_are_updated(monkeypatch: pytest.MonkeyPatch) -> None:
     x = pt.vector("x", dtype="float32")
     state = graphc.shared(np.zeros(3, np.float32))
     f = graphc.function([x], pt.sum(state), updates={state: state + x}, mode="cuda")
-    _device(monkeypatch, f)
+    device_for(monkeypatch, f)
     assert f(np.ones(3, np.float32)) == 0
     assert f(np.ones(3, np.float32)) == 3
     np.testing.assert_array_equal(state.get_value(), [2, 2, 2])
@@ -72,7 +62,7 @@ def test_checks_of_values_and_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     x, i = pt.vector("x", dtype="float32"), pt.vector("i", dtype="int64")
     y = pt.vector("y", dtype="float32")
     f = graphc.function([x, i, y], x[i] * y, mode="cuda")
-    _device(monkeypatch, f)
+    device_for(monkeypatch, f)
     value = np.arange(4, dtype=np.float32)
     np.testing.assert_array_equal(f(value, [3, -1], value[:2]), [0, 3])
     with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 with size 4"):
@@ -106,7 +96,7 @@ def test_loops_that_are_no_kernel_launch_those_of_their_steps(monkeypatch: pytes
         lambda row, a, b: a - 0.5 * b + row, sequences=[x], outputs_info=[first], return_updates=False
     )
     f, cpu = graphc.function([x], rows, mode="cuda"), graphc.function([x], rows)
-    driver = _device(monkeypatch, f)
+    driver = device_for(monkeypatch, f)
     value = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
     np.testing.assert_allclose(f(value), cpu(value), rtol=1e-5)
     assert driver.replayed == 6

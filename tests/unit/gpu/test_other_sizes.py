@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from simulation import device_for
 
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cuda import pipeline
 from graphc.function.types import Function
-from graphc_runtime.cuda import executable
-from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
 
@@ -28,8 +27,7 @@ def _compiled(
     monkeypatch.setattr(pipeline, "KERNELS", changed)
     with graphc.config.change_flags(cache_dir=""):
         function = graphc.function(inputs, outputs, mode="cuda")
-    driver = SimulatedDriver(Kernels(function.ir_stages()["gpu"]))
-    monkeypatch.setattr(executable, "device", lambda: driver)
+    driver = device_for(monkeypatch, function)
     return function, driver
 
 
@@ -86,8 +84,7 @@ def test_short_factors_are_rounded_to_nearest(monkeypatch: pytest.MonkeyPatch) -
     x, y = pt.tensor("x", dtype="float32", shape=(6, None)), pt.matrix("y", dtype="float32")
     with graphc.config.change_flags(matmul_precision="tf32"):
         f = graphc.function([x, y], x @ y, mode="cuda")
-    driver = SimulatedDriver(Kernels(f.ir_stages()["gpu"]))
-    monkeypatch.setattr(executable, "device", lambda: driver)
+    device_for(monkeypatch, f)
     given = [1 + 2.0**-11, 1 - 2.0**-13, -1 - 3 * 2.0**-12, 2.0**-140, np.inf, np.nan]
     rounded = [1 + 2.0**-10, 1, -1 - 2.0**-10, 0, np.inf, np.nan]
     found = f(np.array(given, np.float32)[:, None], np.ones((1, 2), np.float32))

@@ -8,13 +8,12 @@ import re
 
 import numpy as np
 import pytest
+from simulation import device_for
 
 import graphc
 import graphc.tensor as pt
 import graphc_runtime
-from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import DeviceArray, upload
-from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
 A = np.arange(3, dtype="float32")
@@ -39,8 +38,7 @@ def made(monkeypatch):
 
     def make(inputs, outputs, **options):
         f = graphc.function(inputs, outputs, mode="cuda", **options)
-        driver = SimulatedDriver(Kernels(f.ir_stages()["gpu"]))
-        monkeypatch.setattr(executable, "device", lambda: driver)
+        driver = device_for(monkeypatch, f)
 
         def there(value):
             return upload(driver, np.asarray(value, "float32"), driver.main_stream)

@@ -9,26 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from simulation import device_for
 
 import graphc
 import graphc.tensor as pt
 import graphc_runtime
 from graphc.function.types import Function
 from graphc.passes.gpu._cut import second_side
-from graphc_runtime.cuda import executable
 from graphc_runtime.cuda import schedule as sc
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
 RNG = np.random.default_rng(0)
-
-
-def _device(monkeypatch: pytest.MonkeyPatch, function: Function) -> SimulatedDriver:
-    """A device that knows the kernels of a function."""
-    text = function.ir_stages()["gpu"]
-    driver = SimulatedDriver(Kernels(text) if "gpu.func" in text else {})
-    monkeypatch.setattr(executable, "device", lambda: driver)
-    return driver
 
 
 def _moves(function: Function) -> tuple[int, int, int]:
@@ -51,7 +43,7 @@ def test_factorizations_between_kernels(monkeypatch: pytest.MonkeyPatch) -> None
     values = pt.linalg.eigvalsh(pt.exp(x) @ pt.exp(x).T + 5 * pt.eye(4))
     outputs = [values * 2 + b, pt.special.j0(y + 1) * 3]
     f = graphc.function([x, b, y], outputs, mode="cuda")
-    driver = _device(monkeypatch, f)
+    driver = device_for(monkeypatch, f)
     _agrees(f, [x, b, y], outputs, RNG.normal(size=(4, 4)), RNG.normal(size=4), RNG.normal(size=5))
     assert _moves(f) == (2, 1, 2)
     gc.collect()
@@ -64,7 +56,7 @@ def test_factorizations_between_kernels(monkeypatch: pytest.MonkeyPatch) -> None
 def test_failures_on_the_host_name_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     x, i = pt.tensor("x", dtype="complex128", shape=(None, None)), pt.lvector("i")
     f = graphc.function([x, i], [pt.linalg.cholesky(x)[i]], mode="cuda")
-    driver = _device(monkeypatch, f)
+    driver = device_for(monkeypatch, f)
     with pytest.raises(np.linalg.LinAlgError, match=rf"not positive definite\n  made at {__file__}"):
         f(-np.eye(3), [0])
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
@@ -88,7 +80,7 @@ def test_transposes_slices_numbers_and_dtypes(monkeypatch: pytest.MonkeyPatch) -
         pt.sort(x[:0], axis=1),
     ]
     f = graphc.function([x, n, c, m], outputs, mode="cuda")
-    _device(monkeypatch, f)
+    device_for(monkeypatch, f)
     values = [RNG.normal(size=(3, 4)), 2, np.array([1j, 2], "complex64"), np.array([1, 5, 2, 7], np.int8)]
     _agrees(f, [x, n, c, m], outputs, *values)
 
@@ -98,7 +90,7 @@ def test_loops_and_conditionals_go_as_a_whole(monkeypatch: pytest.MonkeyPatch) -
     rows = graphc.scan(lambda a, s: pt.special.j0(pt.dot(a, s)), [x], [pt.ones(3)], return_updates=False)
     outputs = [rows * 2, graphc.ifelse(pt.gt(c, 0), pt.special.j0(rows[-1] + 1), rows[0] - 1)]
     f = graphc.function([x, c], outputs, mode="cuda")
-    _device(monkeypatch, f)
+    device_for(monkeypatch, f)
     value = RNG.normal(size=(4, 3, 3)) + 3 * np.eye(3)
     for condition in (0, 1):
         _agrees(f, [x, c], outputs, value, condition)
@@ -112,7 +104,7 @@ def test_draws_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
     f, cpu = made("cuda"), made("fast_compile")
-    _device(monkeypatch, f)
+    device_for(monkeypatch, f)
     for _ in range(2):
         for found, expected in zip(f(), cpu(), strict=True):
             np.testing.assert_array_equal(found, expected)
@@ -122,8 +114,7 @@ def test_files_have_their_functions_of_the_host(monkeypatch: pytest.MonkeyPatch,
     x = pt.matrix("x")
     f = graphc.function([x], [pt.linalg.pinv(x + 1) * 2], mode="cuda")
     path = graphc.export({"f": f}, tmp_path / "f.gcx", targets=["cuda"])
-    driver = SimulatedDriver(Kernels(f.ir_stages()["gpu"]))
-    monkeypatch.setattr(executable, "device", lambda: driver)
+    device_for(monkeypatch, f)
     model = graphc_runtime.load(path, target="cuda")
     value = RNG.normal(size=(3, 3)) + 3 * np.eye(3)
     (found,) = model.f(value)

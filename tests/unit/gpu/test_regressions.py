@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from simulation import device_for
 
 import graphc
 import graphc.tensor as pt
-from graphc_runtime.cuda import executable
-from graphc_tools.gpu.kernels import Kernels
-from graphc_tools.gpu.simulated import SimulatedDriver
 
 
 def agree(monkeypatch, inputs, outputs, *values):
     """Compares kernels with what is compiled for the host."""
     f = graphc.function(inputs, outputs, mode="cuda")
-    driver = SimulatedDriver(Kernels(f.ir_stages()["gpu"]))
-    monkeypatch.setattr(executable, "device", lambda: driver)
+    device_for(monkeypatch, f)
     for found, expected in zip(f(*values), graphc.function(inputs, outputs)(*values), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -51,8 +48,7 @@ def test_shared_variables_that_are_only_replaced(monkeypatch, replaced):
     read = graphc.shared(np.ones(3), "read", shape=(None,))
     updates = {state: x * (i + 2) for i, state in enumerate(states)} | {read: read + x}
     f = graphc.function([x], x + 1, updates=updates, mode="cuda")
-    driver = SimulatedDriver(Kernels(f.ir_stages()["gpu"]))
-    monkeypatch.setattr(executable, "device", lambda: driver)
+    device_for(monkeypatch, f)
     given = np.arange(3.0)
     np.testing.assert_array_equal(f(given), given + 1)
     for i, state in enumerate(states):

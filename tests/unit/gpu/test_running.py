@@ -5,22 +5,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from simulation import device_for
 
 import graphc
 import graphc.tensor as pt
 from graphc.function.types import Function
 from graphc.ops.cumulative import Cumulative
-from graphc_runtime.cuda import executable
-from graphc_tools.gpu.kernels import Kernels
-from graphc_tools.gpu.simulated import SimulatedDriver
 
 
 def _compiled(
     monkeypatch: pytest.MonkeyPatch, inputs: list[graphc.Variable], outputs: list[graphc.Variable]
 ) -> Function:
     function = graphc.function(inputs, outputs, mode="cuda")
-    driver = SimulatedDriver(Kernels(function.ir_stages()["gpu"]))
-    monkeypatch.setattr(executable, "device", lambda: driver)
+    device_for(monkeypatch, function)
     return function
 
 

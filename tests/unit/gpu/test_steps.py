@@ -10,27 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ptx_assembler import report
+from simulation import device_for
 
 import graphc
 import graphc.tensor as pt
-from graphc.function.types import Function
 from graphc.graph.tensor.variable import TensorVariable
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import upload
-from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
 RNG = np.random.default_rng(0)
 W, M = RNG.normal(size=(5, 5)) * 0.5, RNG.normal(size=(7, 5))
 H = M[0]
 h, w, m, n = pt.vector("h"), pt.matrix("w"), pt.matrix("m"), pt.lscalar("n")
-
-
-def _device(monkeypatch: pytest.MonkeyPatch, function: Function) -> SimulatedDriver:
-    """A device that knows the kernels of a function."""
-    driver = SimulatedDriver(Kernels(function.ir_stages()["gpu"]))
-    monkeypatch.setattr(executable, "device", lambda: driver)
-    return driver
 
 
 def _scan(step: Callable[..., object], **options: object) -> TensorVariable:
@@ -93,7 +85,7 @@ def test_a_step_is_captured_once(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     outputs, steps, *loops = LOOPS[name]
     options = {"on_unused_input": "ignore"}
     f = graphc.function([m, w, h, n], outputs, mode="cuda", **options)
-    cpu, driver = graphc.function([m, w, h, n], outputs, **options), _device(monkeypatch, f)
+    cpu, driver = graphc.function([m, w, h, n], outputs, **options), device_for(monkeypatch, f)
     for found, expected in zip(f(M, W, H, 9), cpu(M, W, H, 9), strict=True):
         assert found.shape == expected.shape
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
@@ -119,7 +111,7 @@ def test_few_steps(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _rows(last=False)[0]
     f = graphc.function([m, w, h, n], [rows, *states], mode="cuda")
     cpu = graphc.function([m, w, h, n], [rows, *states])
-    driver = _device(monkeypatch, f)
+    driver = device_for(monkeypatch, f)
     for found, expected in zip(f(M[:steps], W, H, steps), cpu(M[:steps], W, H, steps), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
     assert driver.replayed == (2 * steps if steps >= 4 else 0)
@@ -132,7 +124,7 @@ def test_loops_whose_steps_differ_are_launched(monkeypatch: pytest.MonkeyPatch) 
         outputs_info=[m[0]],
     )
     f = graphc.function([m], parts, mode="cuda")
-    driver = _device(monkeypatch, f)
+    driver = device_for(monkeypatch, f)
     np.testing.assert_allclose(f(M), graphc.function([m], parts)(M), rtol=1e-10)
     assert driver.captured == 0 and len(driver.launches) >= 7
 
@@ -141,7 +133,7 @@ def _called(monkeypatch: pytest.MonkeyPatch, most: int) -> tuple[SimulatedDriver
     """Six calls with the same arrays: graphs made, given other arguments, and launched by each."""
     monkeypatch.setattr(executable, "MOST_LAUNCHES", most)
     f = graphc.function([m, w, h], _rows(last=False), mode="cuda")
-    driver = _device(monkeypatch, f)
+    driver = device_for(monkeypatch, f)
     given = [upload(driver, value, driver.main_stream) for value in (M, W, H)]
     out = upload(driver, 0 * M, driver.main_stream)
     wanted = graphc.function([m, w, h], _rows(last=False))(M, W, H)
@@ -173,7 +165,7 @@ def test_long_loops_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_graphs_get_the_arguments_of_other_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """More calls with other arrays than graphs are kept: none is made anew."""
     f = graphc.function([m, w, h], _rows(last=False), mode="cuda")
-    cpu, driver = graphc.function([m, w, h], _rows(last=False)), _device(monkeypatch, f)
+    cpu, driver = graphc.function([m, w, h], _rows(last=False)), device_for(monkeypatch, f)
     kept = []
     for number in range(12):
         value = M + number

@@ -7,6 +7,7 @@ import gc
 
 import numpy as np
 import pytest
+from simulation import device_for
 
 import graphc
 import graphc.tensor as pt
@@ -16,25 +17,16 @@ from graphc.graph.tensor.variable import TensorVariable
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.analysis import mapped
-from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
 A = np.arange(-3.0, 5)
-
-
-def _device(monkeypatch: pytest.MonkeyPatch, function: Function) -> SimulatedDriver:
-    """A device that knows the kernels of a function."""
-    text = function.ir_stages()["gpu"]
-    driver = SimulatedDriver(Kernels(text) if "gpu.func" in text else {})
-    monkeypatch.setattr(executable, "device", lambda: driver)
-    return driver
 
 
 def _pair(
     monkeypatch: pytest.MonkeyPatch, inputs: list, outputs: list[TensorVariable]
 ) -> tuple[Function, Function, SimulatedDriver]:
     f = graphc.function(inputs, outputs, mode="cuda")
-    return f, graphc.function(inputs, outputs), _device(monkeypatch, f)
+    return f, graphc.function(inputs, outputs), device_for(monkeypatch, f)
 
 
 def _agree(f: Function, cpu: Function, *values: object) -> None:
