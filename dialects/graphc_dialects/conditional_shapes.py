@@ -6,8 +6,7 @@ from typing import Any
 from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import checks_in
-from graphc_dialects.scan_verify import is_inside
-from graphc_dialects.walk import walk
+from graphc_dialects.walk import is_inside, walk
 
 CONDITIONALS = frozenset({"scf.if", "arith.select", "tensor.empty"})
 _FAIL = ("arith.div", "arith.rem", "arith.ceildiv", "arith.floordiv")

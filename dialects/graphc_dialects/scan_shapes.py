@@ -7,8 +7,8 @@ from graphc_dialects._base import add_index, const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
 from graphc_dialects.conditional_shapes import UnknownSize as UnknownSize
-from graphc_dialects.scan_verify import carry_of, declarations, is_inside, is_state
-from graphc_dialects.walk import walk
+from graphc_dialects.scan_verify import carry_of, declarations, is_state
+from graphc_dialects.walk import is_inside, walk
 
 
 def trace_size(trace: Any, axis: int) -> Any:

@@ -32,17 +32,6 @@ def declarations(scan: Any) -> dict[str, Any]:
     return found
 
 
-def is_inside(value: Any, op: Any) -> bool:
-    """Whether a value is defined in a region of an operation, at any depth."""
-    owner = value.owner
-    parent = owner.owner if isinstance(owner, ir.Block) else owner.operation.parent
-    while parent.name not in ("func.func", "builtin.module"):
-        if parent.operation == op:
-            return True
-        parent = parent.operation.parent
-    return False
-
-
 def carry_of(prev: Any) -> Any:
     """The `scan_carry` that declares the state a `scan_prev` reads."""
     scan = prev.operands[0].owner.owner

@@ -33,3 +33,14 @@ def walk_for(root: ir.Operation, names: Collection[str]) -> list[ir.Operation]:
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
     return [op for op in found if op != root]
+
+
+def is_inside(value: ir.Value, op: ir.Operation) -> bool:
+    """Whether a value is defined in a region of an operation, at any depth."""
+    owner = value.owner
+    parent = owner.owner if isinstance(owner, ir.Block) else owner.operation.parent
+    while parent.name not in ("func.func", "builtin.module"):
+        if parent.operation == op:
+            return True
+        parent = parent.operation.parent
+    return False

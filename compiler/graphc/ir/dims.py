@@ -15,8 +15,8 @@ from graphc.ir.traits.interfaces import SIZES, Sizes
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import read_results
 from graphc_dialects.elementwise import ELEMENTWISE
-from graphc_dialects.scan_verify import is_inside
 from graphc_dialects.signatures import SIGNATURES
+from graphc_dialects.walk import is_inside
 
 Key = Any
 _KEEP_SIGN = frozenset(

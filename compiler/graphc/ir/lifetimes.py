@@ -9,13 +9,11 @@ of an operation counts for the operation of the function's block that contains i
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.library.memory.places import Interval
+from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 # Operations whose results are elements or sizes, never addresses.
 _DATA = (
@@ -32,7 +30,8 @@ _DATA = (
     "vector.gather",
     "llvm.load",
 )
-VIEWS = tuple(
+# Their results are other names of their operand's memory.
+VIEWS = frozenset(
     f"memref.{name}" for name in ("cast", "collapse_shape", "expand_shape", "subview", "reinterpret_cast")
 )
 _READS = ("memref.load", "memref.dim")
@@ -58,6 +57,13 @@ class Uses:
     deallocations: list[Any] = field(default_factory=list)
     escapes: bool = False
     returned: bool = False
+
+
+def root_of(buffer: ir.Value) -> ir.Value:
+    """The value that a view, or a view of a view, was made of."""
+    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in VIEWS:
+        buffer = buffer.owner.operands[0]
+    return buffer
 
 
 class Lifetimes:
@@ -89,6 +95,10 @@ class Lifetimes:
                         seen.add(alias)
                         waiting.append(alias)
         return found
+
+    def accesses(self, uses: Uses) -> list[int]:
+        """The positions of operations that need the elements, and not only views and sizes."""
+        return [i for i in uses.positions if self.operations[i].name not in (*VIEWS, "memref.dim")]
 
     def interval(self, uses: Uses) -> Interval:
         """From the first to the last use; to the end of the block if the address escapes."""

@@ -9,9 +9,10 @@ from graphc.ir.views import Create, create_here
 from graphc.ir.walk import walk
 from graphc.names import unique_name
 from graphc_dialects._mlir import ir
-from graphc_dialects.scan_verify import DECLARATIONS, is_inside
+from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_dialects.scan_verify import is_state as is_state
 from graphc_dialects.scan_verify import row_shape as row_shape
+from graphc_dialects.walk import is_inside
 
 SCAN, END = "graphc.scan", "graphc.scan_end"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc_dialects._mlir import ir
-from graphc_dialects.walk import walk, walk_for
+from graphc_dialects.walk import is_inside, walk, walk_for
 
 # Beginnings of the names of functions that outline-loops and parallel-loops have made of loops.
 LOOPS = ("graphc_part_", "graphc_body_")
@@ -16,6 +16,7 @@ __all__ = [
     "blocks_outside_loops",
     "functions",
     "inputs_of",
+    "is_inside",
     "is_used_once",
     "split_after",
     "walk",

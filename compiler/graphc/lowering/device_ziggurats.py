@@ -237,13 +237,7 @@ def _normal(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
         half = real("arith.mulf", real("arith.mulf", real_constant(-0.5), x), x)
         return _inside_level(words, place, x, level, heights, real("math.exp", half))
 
-    def rare() -> Sequence[ir.Value]:
-        first = build.compare_index(EQUAL, level, build.const_index(0))
-        return _either(first, tail, edge)
-
-    common = compare(LESS, size, element(limits, level))
-    taken, gives, value = _either(common, lambda: (build.const_i64(1), _true(), x), rare)
-    return taken, gives, value
+    return _by_level(level, compare(LESS, size, element(limits, level)), x, tail, edge)
 
 
 def _exponential(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
@@ -262,11 +256,22 @@ def _exponential(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attem
         density = real("math.exp", real("arith.negf", x))
         return _inside_level(words, place, x, level, heights, density)
 
+    return _by_level(level, compare(LESS, size, element(limits, level)), x, tail, edge)
+
+
+def _by_level(
+    level: ir.Value,
+    common: ir.Value,
+    x: ir.Value,
+    tail: Callable[[], Sequence[ir.Value]],
+    edge: Callable[[], Sequence[ir.Value]],
+) -> Attempt:
+    """A number inside its level is taken; else one of the tail is drawn, or the edge of the level decides."""
+
     def rare() -> Sequence[ir.Value]:
         first = build.compare_index(EQUAL, level, build.const_index(0))
         return _either(first, tail, edge)
 
-    common = compare(LESS, size, element(limits, level))
     taken, gives, value = _either(common, lambda: (build.const_i64(1), _true(), x), rare)
     return taken, gives, value
 

@@ -37,8 +37,13 @@ register("exp", np.exp, "e to the power x.", forms.libm("exp"), grad=(lambda x, 
 register("exp2", np.exp2, "2 to the power x.", forms.libm("exp2"), grad=(lambda x, out, g: g * out * _LN2,))
 
 
-def _share(difference: TensorVariable, out: TensorVariable) -> TensorVariable:
-    """Slope of logaddexp in an operand. That of two that are -inf is 0, as in `logsumexp`."""
+def share(difference: TensorVariable, out: TensorVariable) -> TensorVariable:
+    """Slope of logaddexp in an operand. That of two that are -inf is 0, as in `logsumexp`.
+
+    Args:
+        difference: of the operand and the other one.
+        out: their logaddexp, or that to another base.
+    """
     return pt.switch(pt.eq(out, -np.inf), 0, pt.sigmoid(difference))
 
 
@@ -100,6 +105,6 @@ register(
     np.logaddexp,
     "log(exp(x) + exp(y)).",
     forms.in_double(forms.logaddexp),
-    grad=(lambda x, y, out, g: g * _share(x - y, out), lambda x, y, out, g: g * _share(y - x, out)),
+    grad=(lambda x, y, out, g: g * share(x - y, out), lambda x, y, out, g: g * share(y - x, out)),
     folds=True,
 )

@@ -10,11 +10,14 @@ import numpy as np
 from graphc.ops import forms_special as forms
 from graphc.ops.elementwise import register
 from graphc.ops.external import floats_or_double, real_floats, scipy_function
+from graphc.ops.rows_explog import share
 from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
+
+_LN2 = float(np.log(2))
 
 
 def _over(x: Variable, y: Variable) -> Variable:
@@ -29,11 +32,6 @@ def _sinc(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVa
     small = pt.lt(pt.abs(x), 0.05)
     far = (pt.cos(np.pi * x) - out) / pt.switch(small, 1, x)
     return g * pt.switch(small, near, far)
-
-
-def _share2(difference: TensorVariable, out: TensorVariable) -> TensorVariable:
-    """Slope of logaddexp2 in an operand. That of two that are -inf is 0, as in `logsumexp`."""
-    return pt.switch(pt.eq(out, -np.inf), 0, pt.sigmoid(difference * float(np.log(2))))
 
 
 register(
@@ -95,7 +93,10 @@ register(
     np.logaddexp2,
     "log2(2**x + 2**y).",
     forms.logaddexp2,
-    grad=(lambda x, y, out, g: g * _share2(x - y, out), lambda x, y, out, g: g * _share2(y - x, out)),
+    grad=(
+        lambda x, y, out, g: g * share((x - y) * _LN2, out),
+        lambda x, y, out, g: g * share((y - x) * _LN2, out),
+    ),
 )
 register(
     "sinc", np.sinc, "sin(pi x) / (pi x), 1 at 0.", forms.sinc, nin=1, dtypes=floats_or_double, grad=(_sinc,)

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
+from graphc.ir.lifetimes import VIEWS
 from graphc_dialects._mlir import ir
 
-# Their results are other names of their operands' memory.
-_VIEWS = frozenset(
-    f"memref.{name}"
-    for name in "cast collapse_shape expand_shape subview reinterpret_cast extract_strided_metadata".split()
-)
+_VIEWS = VIEWS | {"memref.extract_strided_metadata"}
 _PASS_ON = frozenset({"scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "func.return"})
 
 

@@ -14,33 +14,29 @@ PLACES = frozenset({"graphc_buffer", "graphc_planned_buffer", "graphc_scratch"})
 _MEMREF = "{ptr, ptr, i64, [1 x i64], [1 x i64]}"
 _FILL = "  call void @llvm.memset.p0.i64(ptr %memory, i8 -1, i64 %bytes, i1 false)\n"
 
+
+def _buffer(name: str, alignment: str) -> str:
+    """A function that gives the memory at an offset of an address."""
+    return f"""
+define {_MEMREF} @{name}(i64 %base, i64 %offset, i64 %bytes) alwaysinline nounwind {{
+  %address = add i64 %base, %offset
+  %place = inttoptr i64 %address to ptr
+  %memory = call noalias {alignment}ptr asm sideeffect "", "=r,0,~{{memory}}"(ptr %place) nounwind
+FILL  %m0 = insertvalue {_MEMREF} poison, ptr %memory, 0
+  %m1 = insertvalue {_MEMREF} %m0, ptr %memory, 1
+  %m2 = insertvalue {_MEMREF} %m1, i64 0, 2
+  %m3 = insertvalue {_MEMREF} %m2, i64 %bytes, 3, 0
+  %m4 = insertvalue {_MEMREF} %m3, i64 1, 4, 0
+  ret {_MEMREF} %m4
+}}
+"""
+
+
 # Where a lifetime begins, and where it ends, there is no code: an empty piece of assembly gives the pointer.
 # It aliases no other pointer, which holds from there to the piece of assembly that takes it back.
 _ACCESS = f"""
-define {_MEMREF} @graphc_buffer(i64 %workspace, i64 %offset, i64 %bytes) alwaysinline nounwind {{
-  %address = add i64 %workspace, %offset
-  %place = inttoptr i64 %address to ptr
-  %memory = call noalias align 64 ptr asm sideeffect "", "=r,0,~{{memory}}"(ptr %place) nounwind
-FILL  %m0 = insertvalue {_MEMREF} poison, ptr %memory, 0
-  %m1 = insertvalue {_MEMREF} %m0, ptr %memory, 1
-  %m2 = insertvalue {_MEMREF} %m1, i64 0, 2
-  %m3 = insertvalue {_MEMREF} %m2, i64 %bytes, 3, 0
-  %m4 = insertvalue {_MEMREF} %m3, i64 1, 4, 0
-  ret {_MEMREF} %m4
-}}
-
-define {_MEMREF} @graphc_scratch(i64 %result, i64 %offset, i64 %bytes) alwaysinline nounwind {{
-  %address = add i64 %result, %offset
-  %place = inttoptr i64 %address to ptr
-  %memory = call noalias ptr asm sideeffect "", "=r,0,~{{memory}}"(ptr %place) nounwind
-FILL  %m0 = insertvalue {_MEMREF} poison, ptr %memory, 0
-  %m1 = insertvalue {_MEMREF} %m0, ptr %memory, 1
-  %m2 = insertvalue {_MEMREF} %m1, i64 0, 2
-  %m3 = insertvalue {_MEMREF} %m2, i64 %bytes, 3, 0
-  %m4 = insertvalue {_MEMREF} %m3, i64 1, 4, 0
-  ret {_MEMREF} %m4
-}}
-
+{_buffer("graphc_buffer", "align 64 ")}
+{_buffer("graphc_scratch", "")}
 define {_MEMREF} @graphc_planned_buffer(i64 %workspace, i64 %number, i64 %bytes) alwaysinline nounwind {{
   %block = inttoptr i64 %workspace to ptr
   %field = getelementptr i64, ptr %block, i64 2

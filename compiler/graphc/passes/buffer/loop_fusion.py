@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphc.ir.lifetimes import VIEWS, Lifetimes
+from graphc.ir.lifetimes import Lifetimes
 from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.buffer.memory._buffer_sizes import item_size
 from graphc.passes.manager.base import Pass
@@ -92,8 +92,7 @@ class _Ends:
         operations = lifetimes.operations
         self._first, self._last = [0] * len(operations), [0] * len(operations)
         for alloc in [op for op in operations if op.name == "memref.alloc"]:
-            positions = lifetimes.uses(alloc.results[0]).positions
-            accesses = [i for i in positions if operations[i].name not in (*VIEWS, "memref.dim")]
+            accesses = lifetimes.accesses(lifetimes.uses(alloc.results[0]))
             if accesses:
                 self._first[min(accesses)] += _bytes(alloc)
                 self._last[max(accesses)] += _bytes(alloc)

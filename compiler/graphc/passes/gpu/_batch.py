@@ -7,16 +7,15 @@ from dataclasses import field
 from functools import cached_property
 
 from graphc.ir import build
-from graphc.ir.walk import walk
+from graphc.ir.lifetimes import VIEWS
+from graphc.ir.walk import is_inside, walk
 from graphc.passes.gpu._loops import is_poll
 from graphc.passes.gpu._nest import Nest
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 _VIEWS = ("memref.cast", "memref.subview")
-_HARMLESS = frozenset(
-    f"memref.{name}" for name in "alloc cast collapse_shape dim expand_shape reinterpret_cast subview".split()
-)
+_HARMLESS = VIEWS | {"memref.alloc", "memref.dim"}
 # A buffer that is no view of another, and the axis of it that a batch lies along.
 Place = tuple[ir.Value, int]
 
@@ -199,7 +198,7 @@ def _places(loop: BatchLoop, buffer: ir.Value, axis: int, seen: set[ir.Value]) -
             return None
         buffer, axis = buffer.owner.operands[0], inner
     if buffer not in loop.carried:
-        return {(buffer, axis)} if buffer == _root(buffer) or not _is_inside(buffer, loop.op) else None
+        return {(buffer, axis)} if buffer == _root(buffer) or not is_inside(buffer, loop.op) else None
     if buffer in seen:
         return set()
     seen.add(buffer)
@@ -234,7 +233,7 @@ def _is_sized_outside(loop: BatchLoop, alloc: ir.Operation) -> bool:
 
 def _can_move(loop: BatchLoop, value: ir.Value) -> bool:
     """Whether an index can be computed before the loop."""
-    if not _is_inside(value, loop.op):
+    if not is_inside(value, loop.op):
         return True
     owner = value.owner
     if isinstance(owner, ir.Block):
@@ -267,7 +266,7 @@ def _size(loop: BatchLoop, buffer: ir.Value, axis: int) -> int | ir.Value | tupl
         return int(known)
     if buffer in loop.carried:
         return _size(loop, loop.carried[buffer][0], axis)
-    if not _is_inside(buffer, loop.op):
+    if not is_inside(buffer, loop.op):
         return buffer, axis
     owner = buffer.owner.operation
     if owner.name == "memref.cast":
@@ -293,7 +292,7 @@ def _size_of_view(view: ir.Operation, axis: int) -> ir.Value | None:
 
 def moved(loop: BatchLoop, value: ir.Value) -> ir.Value:
     """An index, computed at the insertion point, which is before the loop."""
-    if not _is_inside(value, loop.op):
+    if not is_inside(value, loop.op):
         return value
     operands = list(value.owner.operands)
     if value.owner.name == "memref.dim":
@@ -307,19 +306,8 @@ def moved(loop: BatchLoop, value: ir.Value) -> ir.Value:
     return found
 
 
-def _is_inside(value: ir.Value, op: ir.Operation) -> bool:
-    """Whether a value is made within a loop."""
-    owner = value.owner
-    around = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation.parent.operation
-    while around != op:
-        if around.name in ("func.func", "builtin.module"):
-            return False
-        around = around.parent.operation
-    return True
-
-
 def is_outside(loop: BatchLoop, buffer: ir.Value) -> bool:
     """Whether a buffer is made before the loop, which does not write it."""
     nests = [nest for segment in loop.segments for nest in segment.nests]
     written = {root for nest in nests for o in nest.outputs for root in _memory(loop, o.buffer, set())}
-    return not _is_inside(buffer, loop.op) and _root(buffer) not in written
+    return not is_inside(buffer, loop.op) and _root(buffer) not in written

@@ -1,26 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where memory comes from, and what its sizes are."""
+"""What sizes of memory are."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
 from graphc.ir import build
+from graphc.ir.lifetimes import root_of
 from graphc_dialects._mlir import ir
 
 # A number, a value, or a buffer and an axis: sizes with equal keys are equal.
 SizeKey: TypeAlias = "int | ir.Value | tuple[ir.Value, int]"
-
-VIEWS = frozenset(
-    f"memref.{name}" for name in "cast collapse_shape expand_shape subview reinterpret_cast".split()
-)
-
-
-def root_of(buffer: ir.Value) -> ir.Value:
-    """The value that a view, or a view of a view, was made of."""
-    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in VIEWS:
-        buffer = buffer.owner.operands[0]
-    return buffer
 
 
 def size_key(buffer: ir.Value, axis: int) -> SizeKey:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from graphc.errors import CompileError
 from graphc.ir import build
-from graphc.ir.walk import walk
+from graphc.ir.copies import copy_with, slice_of
+from graphc.ir.walk import inputs_of, walk
 from graphc.lowering.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -102,7 +103,10 @@ class Nest:
 
     def depends_on(self, value: ir.Value, arguments: Sequence[ir.Value]) -> bool:
         """Whether a value of the body is computed from any of its arguments."""
-        return any(x in arguments for op in self._slice([value]) for x in op_inputs(op)) or value in arguments
+        return (
+            any(x in arguments for op in slice_of(self.body, [value]) for x in inputs_of(op))
+            or value in arguments
+        )
 
     def compute(
         self, wanted: Sequence[ir.Value], values: Mapping[ir.Value, ir.Value], indices: Sequence[ir.Value]
@@ -115,32 +119,18 @@ class Nest:
             indices: of the dimensions, for `linalg.index`.
         """
         new = dict(values)
-        for op in self._slice(wanted):
+        for op in slice_of(self.body, wanted):
             if op.name == "linalg.index":
                 new[op.results[0]] = indices[self._places[_dimension(op)]]
             if all(result in new for result in op.results):
                 continue
-            copy = op.clone()
-            for inner in [copy, *walk(copy)]:
-                for place, operand in enumerate(inner.operands):
-                    if operand in new:
-                        inner.operands[place] = new[operand]
-            new.update(zip(op.results, copy.results, strict=True))
+            copy_with(op, new)
         return [new.get(value, value) for value in wanted]
 
     def needed(self, wanted: Sequence[ir.Value]) -> list[Operand]:
         """The operands that some values of the body are computed from."""
-        used = {x for op in self._slice(wanted) for x in op_inputs(op)} | set(wanted)
+        used = {x for op in slice_of(self.body, wanted) for x in inputs_of(op)} | set(wanted)
         return [operand for operand in self.operands if operand.argument in used]
-
-    def _slice(self, wanted: Sequence[ir.Value]) -> list[ir.Operation]:
-        """The operations of the body that values are computed by, in order."""
-        needed, found = set(wanted), []
-        for op in reversed(self.body):
-            if any(result in needed for result in op.results):
-                found.append(op)
-                needed.update(op_inputs(op))
-        return found[::-1]
 
     def collapse(self) -> None:
         """Sees neighbouring dimensions as one where every operand walks them contiguously."""
@@ -177,11 +167,6 @@ class Nest:
         self.indexed = {x - 1 if x > left else x for x in self.indexed}
         # The operation stays as it is: whoever looks at it may leave it to another pass.
         self._places = [x - 1 if x > left else x for x in self._places]
-
-
-def op_inputs(op: ir.Operation) -> list[ir.Value]:
-    """Operands of an operation and of those in its regions."""
-    return [x for inner in [op, *walk(op)] for x in inner.operands]
 
 
 def where(operand: Operand, indices: Sequence[ir.Value]) -> list[ir.Value]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from graphc.ir import build
 from graphc.ir.constants import CONSTANTS
+from graphc.ir.copies import copy_with
 from graphc.ir.locations import node_of
 from graphc.ir.walk import inputs_of, walk
 from graphc_dialects._mlir import ir
@@ -48,12 +49,7 @@ def outline(
     with ir.InsertionPoint(block), operations[0].location:
         new.update(zip(arguments, block.arguments, strict=True))
         for op in body.operations:
-            copy = op.clone()
-            for inner in [copy, *walk(copy)]:
-                for place, operand in enumerate(inner.operands):
-                    if operand in new:
-                        inner.operands[place] = new[operand]
-            new.update(zip(op.results, copy.results, strict=True))
+            copy_with(op, new)
         build.create("func.return", [], [new[x] for x in wanted])
     for old, result in zip(wanted, call.results, strict=True):
         old.replace_all_uses_with(result)

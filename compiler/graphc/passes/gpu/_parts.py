@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc.ir import build
+from graphc.ir.lifetimes import root_of
 from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.passes.gpu._kernel import Kernel, allocate
-from graphc.passes.gpu._memory import root_of
 from graphc.passes.gpu._nest import Nest, Operand
 from graphc_dialects._mlir import ir
 

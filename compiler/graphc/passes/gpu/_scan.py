@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from graphc.ir import build
+from graphc.ir.copies import copy_with
+from graphc.ir.lifetimes import VIEWS, root_of
+from graphc.ir.walk import is_inside
 from graphc.lowering.carried import loop
 from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
 from graphc.passes.gpu._loops import is_poll
-from graphc.passes.gpu._memory import VIEWS, root_of
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._rows import product, split
-from graphc.passes.gpu._scan_reads import Elements, Reads, replace_operands
+from graphc.passes.gpu._scan_reads import Elements, Reads
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -83,7 +85,7 @@ def as_scan(op: ir.Operation, polls: frozenset[str]) -> Scan | None:
         groups.join(own)
     for value, before, after in zip(scan.carried, list(op.operands)[3:], scan.yields, strict=True):
         groups.join([value, before, after])
-    outside = [x for x in groups.of(scan.shape) if not _is_inside(x, op)]
+    outside = [x for x in groups.of(scan.shape) if not is_inside(x, op)]
     if not outside or any(o.buffer not in groups.of(scan.shape) for n in nests.values() for o in n.outputs):
         return None
     scan.shape = outside[0]
@@ -139,17 +141,6 @@ class _Groups:
     def of(self, buffer: ir.Value) -> set[ir.Value]:
         """All that have the shape of a buffer."""
         return self._group.setdefault(buffer, {buffer})
-
-
-def _is_inside(value: ir.Value, op: ir.Operation) -> bool:
-    """Whether a value is made within a loop."""
-    owner = value.owner
-    around = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation.parent.operation
-    while around != op:
-        if around.name in ("func.func", "builtin.module"):
-            return False
-        around = around.parent.operation
-    return True
 
 
 class ScanKernel:
@@ -229,9 +220,7 @@ class ScanKernel:
         if nest is not None:
             self._nest(nest)
         elif op.name != "memref.alloc":  # which is a register here
-            copy = op.clone()
-            replace_operands(copy, self._new)
-            self._new.update(zip(op.results, copy.results, strict=True))
+            copy_with(op, self._new)
 
     def _nest(self, nest: Nest) -> None:
         values = {}
@@ -275,7 +264,7 @@ class ScanKernel:
 def _is_temporary(buffer: ir.Value, op: ir.Operation) -> bool:
     """Whether an array lives for one iteration, and only its nests use it."""
     owner = buffer.owner
-    if isinstance(owner, ir.Block) or owner.name != "memref.alloc" or not _is_inside(buffer, op):
+    if isinstance(owner, ir.Block) or owner.name != "memref.alloc" or not is_inside(buffer, op):
         return False
     return all(use.owner.name in ("linalg.generic", "memref.dim") for use in buffer.uses)
 

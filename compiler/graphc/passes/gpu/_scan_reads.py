@@ -8,11 +8,12 @@ register that memory is still to fill cannot be moved to another one, and need n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.passes.gpu._memory import VIEWS, root_of
+from graphc.ir.copies import copy_with
+from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.passes.gpu._nest import Nest, Operand, load
 from graphc.passes.gpu._product import zero
 from graphc_dialects._mlir import ir
@@ -164,23 +165,9 @@ class Reads:
             if op.name == "linalg.index":
                 new[op.results[0]] = element[ir.IntegerAttr(op.attributes["dim"]).value]
             else:
-                _clone(op, new)
+                copy_with(op, new)
         if isinstance(read.source, Operand):
             buffer = new.get(read.source.buffer, read.source.buffer)
             return load(Operand(buffer, read.source.axes, read.source.argument), element)
-        return _clone(read.source, new)
-
-
-def _clone(op: ir.Operation, new: Elements) -> ir.Value:
-    copy = op.clone()
-    replace_operands(copy, new)
-    new.update(zip(op.results, copy.results, strict=True))
-    result: ir.Value = copy.results[0]
-    return result
-
-
-def replace_operands(op: ir.Operation, new: Mapping[ir.Value, ir.Value]) -> None:
-    """Gives an operation other operands for some."""
-    for place, operand in enumerate(op.operands):
-        if operand in new:
-            op.operands[place] = new[operand]
+        found: ir.Value = copy_with(read.source, new).results[0]
+        return found

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.copies import copy_with, slice_of
+from graphc.ir.lifetimes import VIEWS, root_of
+from graphc.ir.walk import is_inside
 from graphc.lowering.carried import carry, carry_while, loop
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for, global_position
 from graphc.passes.gpu._loops import is_poll
-from graphc.passes.gpu._memory import VIEWS, root_of
 from graphc.passes.gpu._reduce import on_condition
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.gpu._sorting import SortKernels
@@ -49,12 +51,8 @@ class Scatter:
     def copy(self, wanted: ir.Value, values: Mapping[ir.Value, ir.Value]) -> ir.Value:
         """Computes a value at the insertion point, from others that are given."""
         new = dict(values)
-        for op in _slice(self.ops, [wanted], new):
-            made = op.clone()
-            for place, operand in enumerate(made.operands):
-                if operand in new:
-                    made.operands[place] = new[operand]
-            new.update(zip(op.results, made.results, strict=True))
+        for op in slice_of(self.ops, [wanted], new):
+            copy_with(op, new)
         return new.get(wanted, wanted)
 
 
@@ -65,15 +63,15 @@ def as_scatter(op: ir.Operation, polls: frozenset[str]) -> Scatter | None:
         return None
     loops, ops = found
     stores = [inner for inner in ops if inner.name == "memref.store"]
-    if len(stores) != 1 or any(_is_inside(made.operands[1], op) for made in loops):
+    if len(stores) != 1 or any(is_inside(made.operands[1], op) for made in loops):
         return None
     store = stores[0]
     _, memory, *where = store.operands
     variables: list[ir.Value] = [made.regions[0].blocks[0].arguments[0] for made in loops]
-    rows = [x for x in where if x not in variables and _is_inside(x, op)]
-    if len(rows) != 1 or len(set(where)) < len(where) or _is_inside(memory, op):
+    rows = [x for x in where if x not in variables and is_inside(x, op)]
+    if len(rows) != 1 or len(set(where)) < len(where) or is_inside(memory, op):
         return None
-    of_row = _slice(ops, rows, {})
+    of_row = slice_of(ops, rows)
     used = {x for inner in of_row for x in inner.operands}
     loads = [inner for inner in ops if inner.name == "memref.load"]
     same = [inner for inner in loads if root_of(inner.operands[0]) == root_of(memory)]
@@ -108,29 +106,6 @@ def _perfect_nest(
         if not inside:
             return loops, ops
         loops.append(inside[0])
-
-
-def _slice(
-    ops: Sequence[ir.Operation], wanted: Iterable[ir.Value], known: Mapping[ir.Value, ir.Value]
-) -> list[ir.Operation]:
-    """The operations that values are computed by, in order, without what is known."""
-    needed, found = set(wanted) - set(known), []
-    for op in reversed(ops):
-        if any(result in needed for result in op.results):
-            found.append(op)
-            needed |= {x for x in op.operands if x not in known}
-    return found[::-1]
-
-
-def _is_inside(value: ir.Value, op: ir.Operation) -> bool:
-    """Whether a value is made within a loop."""
-    owner = value.owner
-    around = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation.parent.operation
-    while around != op:
-        if around.name in ("func.func", "builtin.module"):
-            return False
-        around = around.parent.operation
-    return True
 
 
 class ScatterKernels:

@@ -6,17 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from graphc.ir import build
+from graphc.ir.copies import copy_with
+from graphc.ir.lifetimes import VIEWS
 from graphc.ir.walk import walk
 from graphc.passes.gpu._loops import is_poll
 from graphc_dialects._mlir import ir
 
 # What can be computed in a kernel as well as on the host.
-_VIEWS = frozenset(
-    "memref." + name
-    for name in (
-        "cast collapse_shape dim expand_shape extract_strided_metadata reinterpret_cast subview".split()
-    )
-)
+_VIEWS = VIEWS | {"memref.dim", "memref.extract_strided_metadata"}
 _OTHERS = frozenset(("gpu.launch_func", "scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition"))
 Known = Callable[[ir.Value], ir.Value]
 
@@ -144,11 +141,9 @@ class StepValues:
             found = self.carried_at(self.carried.index(value), number, known)
         else:
             owner = value.owner.operation
-            operands = [self.copy(operand, number, known, copies) for operand in owner.operands]
-            copy = owner.clone()
-            for place, operand in enumerate(operands):
-                copy.operands[place] = operand
-            copies.update(zip(owner.results, copy.results, strict=True))
+            for operand in owner.operands:
+                self.copy(operand, number, known, copies)
+            copy_with(owner, copies)
             return copies[value]
         copies[value] = found
         return found

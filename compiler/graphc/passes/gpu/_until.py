@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from graphc.ir import build
-from graphc.ir.walk import walk
+from graphc.ir.copies import copy_with
 from graphc.passes.gpu import _step_kernel as kernels
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._loops import is_poll
@@ -177,12 +177,7 @@ def _copied(until: _Until, new: dict[ir.Value, ir.Value], polls: frozenset[str])
         for inner in body:
             if inner in until.work or is_poll(inner, polls):
                 continue
-            copy = inner.clone()
-            for each in [copy, *walk(copy)]:
-                for place, operand in enumerate(each.operands):
-                    if operand in new:
-                        each.operands[place] = new[operand]
-            new.update(zip(inner.results, copy.results, strict=True))
+            copy_with(inner, new)
         yields = [end.operands[given.index(passed[k])] for k in until.states]
         build.create("scf.yield", [], [new.get(x, x) for x in yields])
     return loop
@@ -224,10 +219,7 @@ def _again(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Value:
     """Whether there is another step, at the insertion point."""
     copies = dict(new)
     for inner in until.work:
-        copy = inner.clone()
-        for place, operand in enumerate(copy.operands):
-            copy.operands[place] = copies.get(operand, operand)
-        copies.update(zip(inner.results, copy.results, strict=True))
+        copy_with(inner, copies)
     return copies[until.goes_on]
 
 

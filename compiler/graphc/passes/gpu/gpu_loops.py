@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.helpers import declared
+from graphc.ir.lifetimes import VIEWS
 from graphc.ir.walk import walk
 from graphc.library.helpers import Helper
 from graphc.passes.buffer.parallel._independence import is_independent
@@ -17,10 +18,7 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 _ALLOWED = ("arith.", "math.", "complex.", "scf.for", "scf.if", "scf.while", "scf.yield", "scf.condition")
-_ACCESSES = frozenset(
-    f"memref.{name}"
-    for name in "load store dim cast subview reinterpret_cast collapse_shape expand_shape".split()
-)
+_ACCESSES = VIEWS | {"memref.load", "memref.store", "memref.dim"}
 _BLOCKS = 1 << 16
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from graphc.ir.copies import copy_with
 from graphc.ir.walk import functions, walk
 from graphc.passes.gpu._host_arithmetic import is_arithmetic, is_of_host
 from graphc.passes.gpu._kernel import Kernel
@@ -94,9 +95,7 @@ def _copied(value: ir.Value, copies: dict[ir.Value, ir.Value], taken: set[ir.Ope
     if value in copies or isinstance(value.owner, ir.Block) or value.owner.operation not in taken:
         return copies.get(value, value)
     owner = value.owner.operation
-    operands = [_copied(operand, copies, taken) for operand in owner.operands]
-    copy = owner.clone()
-    for place, operand in enumerate(operands):
-        copy.operands[place] = operand
-    copies.update(zip(owner.results, copy.results, strict=True))
+    for operand in owner.operands:
+        _copied(operand, copies, taken)
+    copy_with(owner, copies)
     return copies[value]

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from graphc.ir.lifetimes import root_of
 from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._memory import SizeKey, root_of, size_key
+from graphc.passes.gpu._memory import SizeKey, size_key
 from graphc.passes.gpu._nest import Nest
 from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows
 from graphc.passes.gpu._simple import NESTS, as_generic

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from graphc.ir.copies import copy_with
 from graphc.ir.walk import functions, walk
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.manager.base import Pass
@@ -47,9 +48,7 @@ def _copied(value: ir.Value, copies: dict[ir.Value, ir.Value]) -> ir.Value:
         or not len(owner.operands)
     ):
         return value
-    operands = [_copied(operand, copies) for operand in owner.operands]
-    copy = owner.clone()
-    for place, operand in enumerate(operands):
-        copy.operands[place] = operand
-    copies.update(zip(owner.results, copy.results, strict=True))
+    for operand in owner.operands:
+        _copied(operand, copies)
+    copy_with(owner, copies)
     return copies[value]

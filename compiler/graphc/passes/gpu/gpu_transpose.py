@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from graphc.ir import build
+from graphc.ir.lifetimes import root_of
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import loop
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
-from graphc.passes.gpu._memory import root_of
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._reduce import on_condition
 from graphc.passes.gpu._rows import product, split

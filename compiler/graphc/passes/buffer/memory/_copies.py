@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.ir.lifetimes import VIEWS
+from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.passes.buffer.memory._buffer_sizes import item_size, size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
@@ -83,7 +83,7 @@ def _shape(memref: ir.Value) -> list[object]:
 
 
 def _copy(source: ir.Value, target: ir.Value, sizes: list[Any]) -> Copy:
-    origin, place = _root(source), _root(target)
+    origin, place = root_of(source), root_of(target)
     kinds = _kind(origin), _kind(place)
     why = _why(kinds, target == place, _reads(origin) > 1)
     return Copy(*kinds, sizes, item_size(source.type.element_type) or 0, why)
@@ -112,12 +112,6 @@ def _reads(memref: ir.Value) -> int:
         elif op.name in VIEWS:
             count += _reads(op.results[0])
     return count
-
-
-def _root(memref: ir.Value) -> ir.Value:
-    while not isinstance(memref.owner, ir.Block) and memref.owner.operation.name in VIEWS:
-        memref = memref.owner.operation.operands[0]
-    return memref
 
 
 def _kind(memref: ir.Value) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import field
 
-from graphc.ir.lifetimes import VIEWS, Lifetimes
+from graphc.ir.lifetimes import Lifetimes
 from graphc.library.memory.places import Interval, aligned, first_fit
 from graphc.lowering.returns import FIRST_RESULT
 from graphc.passes.buffer.memory._buffer_sizes import item_size
@@ -57,7 +57,7 @@ def rooms(lifetimes: Lifetimes) -> list[Room]:
         uses = lifetimes.uses(result)
         if item is None or kind != plain or not kind.has_static_shape or -1 in uses.positions:
             continue
-        accesses = [i for i in uses.positions if lifetimes.operations[i].name not in (*VIEWS, "memref.dim")]
+        accesses = lifetimes.accesses(uses)
         size = math.prod(kind.shape) * item
         found.append(Room(result, number, size, item, min(accesses, default=0)))
     return sorted(found, key=lambda room: room.bytes)

@@ -10,7 +10,7 @@ from graphc.ir.walk import walk_for
 from graphc.library.helpers import Arena
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
-from graphc_dialects.scan_verify import is_inside
+from graphc_dialects.walk import is_inside
 
 _LOOPS = ("scf.for", "scf.while", "scf.parallel")
 _ALIASES = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphc.ir.copies import copy_with
 from graphc.passes.buffer.parallel._independence import is_view
 from graphc_dialects._mlir import ir
 
@@ -56,11 +57,7 @@ class Captured:
         """Makes the operations use arguments, and copies at the insertion point of what makes the rest."""
         new = dict(zip(self.values, arguments, strict=True))
         for op in self._again:
-            copy = op.clone()
-            for i, operand in enumerate(copy.operands):
-                if operand in new:
-                    copy.operands[i] = new[operand]
-            new.update(zip(op.results, copy.results, strict=True))
+            copy_with(op, new)
         for op, i, value in self._uses:
             if value in new:
                 op.operands[i] = new[value]
