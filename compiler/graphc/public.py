@@ -64,6 +64,7 @@ pictures = Package("graph.svg")
 shapes = Package("ops.shape")
 sparse = Package("sparse")
 # Parts that few programs need, or none that finds its functions in the disk cache.
+budgets = Package("function.budget")
 conditionals = Package("emit.conditionals")
 constants = Package("function.constants")
 debugging = Package("function.debug")

@@ -11,6 +11,7 @@ from graphc.errors import MemoryBudgetWarning
 from graphc.function.memory_text import human, more
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
+from graphc.library.memory.places import Planned, planned_bytes
 from graphc_runtime.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -33,11 +34,9 @@ class _Buffer(TypedDict):
     node: str
 
 
-class _Workspace(TypedDict):
-    """A workspace in a manifest: the sizes that its layout depends on, its bytes, and its buffers."""
+class _Workspace(Planned):
+    """A workspace in a manifest, with its buffers."""
 
-    keys: list[list[int]]
-    peak: int
     buffers: list[_Buffer]
 
 
@@ -86,15 +85,14 @@ def tell(fgraph: FunctionGraph, manifest: Manifest, budget: int, name: str) -> l
     if arrays:
         count = f"{len(arrays)} value{'' if len(arrays) == 1 else 's'}"
         lines.append(f"{count} computed again, {more(again.get('flops', 0))}; see f.memory_plan()")
-    workspaces = _workspaces(manifest)
-    if unknown or any(workspace["keys"] != [[]] for workspace in workspaces):
+    peak = planned_bytes(manifest.memory)
+    if unknown or peak is None:
         lines.append(f"memory_budget of {human(budget)} leaves out values whose sizes only calls know")
         _warn(
             f"{name}: memory_budget counts no values whose sizes only calls know; give their inputs shapes, "
             "as in pt.tensor('x', shape=(512, 256))"
         )
         return lines
-    peak = sum(workspace["peak"] for workspace in workspaces)
     lines.append(f"memory_budget {human(budget)}, peak {human(peak)}")
     if peak > budget:
         _warn(
@@ -109,14 +107,11 @@ def _warn(message: str) -> None:
     warnings.warn(message, MemoryBudgetWarning, stacklevel=10)
 
 
-def _workspaces(manifest: Manifest) -> list[_Workspace]:
-    return [workspace for record in manifest.memory for workspace in record["workspaces"]]
-
-
 def _largest(fgraph: FunctionGraph, manifest: Manifest) -> str:
     """The largest buffers of the largest workspace while it is fullest, with the user's lines."""
     nodes = emit.all_nodes(fgraph)
-    buffers = max(_workspaces(manifest), key=lambda workspace: workspace["peak"])["buffers"]
+    workspaces: list[_Workspace] = [each for record in manifest.memory for each in record["workspaces"]]
+    buffers = max(workspaces, key=lambda workspace: workspace["peak"])["buffers"]
     moments = [
         [other for other in buffers if other["first"] <= buffer["first"] <= other["last"]]
         for buffer in buffers

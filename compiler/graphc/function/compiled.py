@@ -17,14 +17,13 @@ from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.compile.fingerprint import fingerprint
 from graphc.config import config
 from graphc.errors import CompileError, UnsupportedError
-from graphc.function.budget import tell
 from graphc.function.call_form import KernelForm
 from graphc.function.report import CompileReport, Fallback
 from graphc.function.settings import resources
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
-from graphc.public import origins
+from graphc.public import budgets, origins
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, install
@@ -94,7 +93,7 @@ def compile_graph(
     report.donations += _donations(fgraph, executable)
     report.on_host += _on_host(fgraph, executable)
     if options.memory_budget is not None:
-        report.memory += tell(fgraph, executable.manifest, options.memory_budget, report.name)
+        report.memory += budgets.tell(fgraph, executable.manifest, options.memory_budget, report.name)
     return Compiled(fgraph, executable, options, form.takes_calls)
 
 

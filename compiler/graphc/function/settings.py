@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from graphc.backends.target import CompileOptions, Resources
 from graphc.config import FASTMATH, config
-from graphc.function.budget import parsed
+from graphc.public import budgets
 
 
 def compile_options(
@@ -31,7 +31,7 @@ def compile_options(
         ValueError: there is no such level of fast math, nothing is compiled that could be measured, or the
             budget is none, or one of a mode that has none.
     """
-    limit = parsed(memory_budget)
+    limit = None if memory_budget is None else budgets.parsed(memory_budget)
     if limit is not None and mode in ("reference", "interpret", "cuda"):
         raise ValueError(
             f"memory_budget is for code of this machine's processor, which mode {mode!r} does not run; leave "

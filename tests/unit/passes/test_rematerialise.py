@@ -177,8 +177,8 @@ def test_the_least_is_found_where_the_budget_is_too_small() -> None:
 def test_equal_operations_stay_apart() -> None:
     """Passes that follow in the pipeline do not undo it: the buffers are as few as the budget says."""
     from graphc.backends.cpu.pipeline import pipeline
+    from graphc.library.memory.places import planned_bytes
     from graphc.passes.buffer.memory._record import attached as plans
-    from graphc.passes.buffer.memory._record import planned_bytes
 
     with context(), ir.Location.unknown():
         for budget in (12, 4):

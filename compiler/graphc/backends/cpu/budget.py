@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from graphc.passes.buffer.memory._record import planned_bytes
+from graphc.library.memory.places import planned_bytes
 
 if TYPE_CHECKING:
     from graphc.backends.cpu.lower import Lowered

@@ -13,8 +13,8 @@ inference" (2020), with more orders.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypedDict
 
 ALIGNMENT = 64
 # With more buffers only the first order is tried: the time grows with the square of their number.
@@ -30,6 +30,21 @@ class Interval(NamedTuple):
     def overlaps(self, other: Interval) -> bool:
         """Whether some operation belongs to both lifetimes."""
         return self.first <= other.last and other.first <= self.last
+
+
+class Planned(TypedDict):
+    """What `planned_bytes` reads of a workspace: the sizes that its layout depends on, and its bytes."""
+
+    keys: list[list[int]]
+    peak: int
+
+
+def planned_bytes(records: Iterable[Mapping[str, list[Planned]]]) -> int | None:
+    """The bytes of all workspaces; None where some depend on sizes that are known in calls only."""
+    workspaces = [workspace for record in records for workspace in record["workspaces"]]
+    if any(workspace["keys"] != [[]] for workspace in workspaces):
+        return None
+    return sum(workspace["peak"] for workspace in workspaces)
 
 
 class Layout(NamedTuple):

@@ -9,8 +9,7 @@ record of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from graphc.ir import plain
 from graphc.ir.helpers import callee_of
@@ -44,21 +43,6 @@ def attached(module: ir.Module) -> list[dict[str, Any]]:
     """The records of all functions; empty where a pipeline was asked for that makes none."""
     attributes = module.operation.attributes
     return list(plain.read(attributes[MEMORY])) if MEMORY in attributes else []
-
-
-class Planned(TypedDict):
-    """What `planned_bytes` reads of a workspace: the sizes that its layout depends on, and its bytes."""
-
-    keys: list[list[int]]
-    peak: int
-
-
-def planned_bytes(records: Iterable[Mapping[str, list[Planned]]]) -> int | None:
-    """The bytes of all workspaces; None where some depend on sizes that are known in calls only."""
-    workspaces = [workspace for record in records for workspace in record["workspaces"]]
-    if any(workspace["keys"] != [[]] for workspace in workspaces):
-        return None
-    return sum(workspace["peak"] for workspace in workspaces)
 
 
 def _origin(alloc: ir.Operation, stored: list[ir.Value]) -> str:
