@@ -7,7 +7,7 @@ Source: nutpie's own backends (``nutpie.compile_pymc``).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +16,13 @@ from pymc.initial_point import make_initial_point_fn
 
 import graphc.interop.pytensor  # noqa: F401
 from graphc.function.c_entry import CEntry, density_entry, values_entry
-from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from pymc import Model
 
 
-@record(frozen=True)
+# Its base is one, which a record cannot have.
+@dataclass(frozen=True)
 class CompiledModel(compile_pymc.CompiledPyMCModel):
     """A model for ``nutpie.sample``; ``with_data(name=value)`` exchanges the values of ``pm.Data``."""
 
