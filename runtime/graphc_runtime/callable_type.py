@@ -131,13 +131,6 @@ def install(instance: Any, address: int, native_self: Any) -> bool:
     return True
 
 
-def uninstall(instance: Any) -> None:
-    """Make calls of ``instance`` go to ``__call__`` again."""
-    if SUPPORTED:
-        ctypes.c_void_p.from_address(id(instance) + ADDRESS_OFFSET).value = None
-        instance._native_self = None
-
-
 def suspend(instance: object) -> int | None:
     """Make calls of ``instance`` go to ``__call__`` until `resume`; calls that have begun go on.
 

@@ -47,8 +47,10 @@ def test_calls_with_an_address_use_it():
     assert f(1, 2) == (marker, [1, 2]) and f(*range(5))[1] == list(range(5))
     assert next(map(f, [3]))[1] == [3]
     assert f.__call__(1) == ("python", (1,), {})
-    callable_type.uninstall(f)
+    suspended = callable_type.suspend(f)
     assert f(1)[0] == "python"
+    callable_type.resume(f, suspended)
+    assert f(1) == (marker, [1])
 
 
 def test_instances_are_ordinary_objects():

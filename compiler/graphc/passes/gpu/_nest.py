@@ -97,10 +97,6 @@ class Nest:
         """Whether a dimension is known to have size 1."""
         return self.static_extent(axis) == 1
 
-    def is_used(self, argument: ir.Value) -> bool:
-        """Whether the body reads an operand."""
-        return next(iter(argument.uses), None) is not None
-
     def depends_on(self, value: ir.Value, arguments: Sequence[ir.Value]) -> bool:
         """Whether a value of the body is computed from any of its arguments."""
         return (
