@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sort functions for C programs, in the place of NumPy's: heapsort of unsigned integers."""
+"""Sort functions for C programs, in the place of NumPy's: heapsort of numbers none of which is NaN."""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -41,7 +41,13 @@ def heapsort(data, count, unused):
 def sort_ir() -> str:
     """The functions' text."""
     t = Translator(prefix="graphc_c_sort", apart=False)
-    for bits in (8, 16, 32, 64):
-        data = Value("%data", Type(f"u{bits}", True))
-        t.define(heapsort, f"numpy_sort_uint{bits}", [data, Value("%count", I64), Value("%unused", BYTE.to)])
+    kinds = [
+        ("uint", 8),
+        ("uint", 16),
+        *((kind, bits) for kind in ("uint", "int", "float") for bits in (32, 64)),
+    ]
+    for kind, bits in kinds:
+        data = Value("%data", Type(f"{kind[0]}{bits}", True))
+        parameters = [data, Value("%count", I64), Value("%unused", BYTE.to)]
+        t.define(heapsort, f"numpy_sort_{kind}{bits}", parameters)
     return t.text()

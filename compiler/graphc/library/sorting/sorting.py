@@ -3,9 +3,10 @@
 
 A few elements are inserted one by one. More of them go to NumPy's sort, which uses vector instructions, and
 many to a radix sort (least significant byte first), whose time grows with n only; measured against each
-other on cores with AVX-512. On some processors NumPy's sort is the faster one at every size. Positions are
-always sorted by our own code, because the order is stable. Complex numbers are merged by comparison. NaN
-comes last.
+other on cores with AVX-512. On some processors NumPy's sort is the faster one at every size; there, numbers
+of 32 and 64 bits are sorted as they are, unless some are NaN or -0.0, whose place keys decide. Positions
+are always sorted by our own code, because the order is stable. Complex numbers are merged by comparison.
+NaN comes last.
 """
 # mypy: ignore-errors
 
@@ -30,6 +31,11 @@ SHORT = 256 if available() else 0
 # From here pairs of a short key and its position are sorted by the bytes of the key.
 PAIRS = MANY[64] if quickest() else SHORT + 1
 SYMBOLS = {bits: f"numpy_sort_uint{bits}" for bits in (8, 16, 32, 64)}
+# Whether numbers are sorted as they are, by their bits, and what sorts them.
+DIRECT = {8: False, 16: False, 32: quickest(), 64: quickest()}
+PLAIN = {
+    f"{kind[0]}{bits}": f"numpy_sort_{kind}{bits}" for kind in ("float", "int", "uint") for bits in (32, 64)
+}
 
 
 def key_of(x, i, exact):
@@ -242,6 +248,28 @@ def sort_by_merging(x, out, positions, n):
         out[i] = x[positions[i]]
 
 
+def copy_plain(x, out, n):
+    """Copies numbers, and tells whether all are ordered as NumPy's sort has them: neither NaN nor -0.0."""
+    kind = type_of(x)
+    bits = view(x, UNSIGNED[kind.bits])
+    special = cast(0, UNSIGNED[kind.bits])
+    for i in range(n):
+        out[i] = x[i]
+        if kind.is_float:
+            special |= cast((bits[i] == SIGN[kind.bits]) | isnan(x[i]), UNSIGNED[kind.bits])
+    return special == 0
+
+
+def sort_by_keys(x, out, other, n):
+    kind = type_of(x)
+    keys = view(out, UNSIGNED[kind.bits])
+    for i in range(n):
+        keys[i] = key_of(x, i, True)
+    sort_keys(keys, other, n)
+    for i in range(n):
+        restore(out, i)
+
+
 def _sorted(attributes, x):
     return np.sort(x, axis=-1)
 
@@ -251,13 +279,10 @@ def sort(x, out, scratch, n):
     kind = type_of(x)
     if kind.is_complex:
         sort_by_merging(x, out, view(scratch, "i64"), n)
+    elif DIRECT[kind.bits] and n > FEW and copy_plain(x, out, n):
+        call(PLAIN[kind.name], out, n, scratch, returns="i32")
     else:
-        keys = view(out, UNSIGNED[kind.bits])
-        for i in range(n):
-            keys[i] = key_of(x, i, True)
-        sort_keys(keys, view(scratch, UNSIGNED[kind.bits]), n)
-        for i in range(n):
-            restore(out, i)
+        sort_by_keys(x, out, view(scratch, UNSIGNED[kind.bits]), n)
 
 
 def _argsorted(attributes, x):
