@@ -36,6 +36,9 @@ ARRAY_API_ARGS ?=
 LONG_ARGS ?=
 
 BIN := $(VENV)/bin
+# Tests of a file stay in one process where they can: they share what they compiled.
+IN_JOBS := --quiet --numprocesses $(JOBS) --dist worksteal
+PYTEST = $(BIN)/python -m pytest $(IN_JOBS)
 CODE := compiler dialects runtime tools
 # Tests start hundreds of processes: each would compile all sources it imports where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
@@ -112,14 +115,14 @@ lit: $(VENV)/.test
 	$(BIN)/lit --quiet --workers $(JOBS) tests/lit
 
 pytest: $(VENV)/.test
-	$(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 # The other ways into compiled functions, which machines with another Python layout use: what looks at calls.
 TIER_TESTS := $(addprefix tests/unit/function/test_,donated_memory.py donation.py function.py lazy.py out_buffers.py \
   outputs_wanted.py python_ops.py robustness_threads.py robustness_updates.py shared.py tiered.py unused_inputs.py user_types.py)
 tiers: $(VENV)/.test
-	GRAPHC_CALL_TIER=buffer $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)
-	GRAPHC_CALL_TIER=python $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)
+	GRAPHC_CALL_TIER=buffer $(PYTEST) $(TIER_TESTS)
+	GRAPHC_CALL_TIER=python $(PYTEST) $(TIER_TESTS)
 
 # Random programs, evaluated in every way, in JOBS processes: a summary and scripts of what fails go to FUZZ_RESULTS.
 fuzz: $(VENV)/.test
@@ -129,11 +132,11 @@ fuzz: $(VENV)/.test
 # The tests with generated inputs, FUZZ_EXAMPLES for each of them.
 .PHONY: fuzz-inputs
 fuzz-inputs: $(VENV)/.test
-	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) -m fuzz $(PYTEST_ARGS)
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(PYTEST) -m fuzz $(PYTEST_ARGS)
 
 # BRIDGE_ARGS="--models all" runs the whole catalogue of models.
 bridge: $(BRIDGE)/.bridge
-	PYTENSOR_FLAGS=cxx= $(BRIDGE)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/interop \
+	PYTENSOR_FLAGS=cxx= $(BRIDGE)/bin/python -m pytest $(IN_JOBS) tests/interop \
 	  'tests/unit/test_readme.py::test_code_blocks_run[pymc.md]' $(BRIDGE_ARGS)
 	$(BRIDGE)/bin/python tests/conformance/linked.py --quick --jobs $(JOBS) --suites $(SUITES)
 

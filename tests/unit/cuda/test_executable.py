@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from simulation import assert_nothing_lives
 
 from graphc_runtime import commit
 from graphc_runtime.artifact import Artifact
@@ -53,8 +54,7 @@ def test_nothing_is_done_before_it_is_read_and_nothing_is_left():
     assert not made.driver._memory.regions
     np.asarray(found)
     del found
-    gc.collect()
-    assert not made.driver.live
+    assert_nothing_lives(made.driver)
 
 
 def test_arrays_of_the_device_are_taken_without_copies():
@@ -196,8 +196,7 @@ def test_checks_raise_what_the_manifest_says():
     made = programs.repeated()
     with pytest.raises(ValueError, match="128 steps are more than 64"):
         made.bind()(normal(3), normal(3), np.array([65]))
-    gc.collect()
-    assert not made.driver.live
+    assert_nothing_lives(made.driver)
 
 
 def test_a_shared_variable_that_several_threads_update():
@@ -262,8 +261,7 @@ def test_out_of_memory_says_sizes_and_leaves_the_device_usable():
         part in text for part in ("800,000 bytes were asked for", "are free", "(500, 400)", "Transpose")
     )
     del caught  # the frames that it knows have the arrays
-    gc.collect()
-    assert not made.driver.live
+    assert_nothing_lives(made.driver)
     x = normal(4, 5)
     np.testing.assert_allclose(f(x).get(), x.sum(axis=0), rtol=1e-5)
 
@@ -345,8 +343,7 @@ def test_functions_of_the_host():
     made = simple(*more, register=4, functions=(reverse,))
     x = normal(6)
     np.testing.assert_array_equal(made.bind()(x).get(), x[::-1] * 6)
-    gc.collect()
-    assert not made.driver.live
+    assert_nothing_lives(made.driver)
     with pytest.raises(ArtifactError, match="calls 1 functions of the host, given 0"):
         DeviceExecutable(made.artifact, made.driver)
 
@@ -406,8 +403,7 @@ def test_dlpack_keeps_memory_alive_and_gives_it_back():
     gc.collect()
     assert len(driver.live) == 1  # the capsule that nobody has used
     del capsule
-    gc.collect()
-    assert not driver.live
+    assert_nothing_lives(driver)
 
 
 def test_arrays_are_read_as_numbers():

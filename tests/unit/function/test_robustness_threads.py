@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Many threads calling one function at once get right answers, and updates are not lost."""
 
+import os
 import random
 import sys
 import threading
@@ -16,6 +17,8 @@ from graphc_runtime import commit, kernel_call
 from graphc_runtime.commit import snapshot
 
 THREADS = 8
+# Calls through Python take ten times as long, and what two threads can do to each other takes time, not calls.
+SHARE = 8 if os.environ.get("GRAPHC_CALL_TIER") else 1
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +68,7 @@ def test_native():
         for got, want in zip(f(*arguments[thread]), expected[thread], strict=True):
             assert got.tobytes() == want.tobytes()
 
-    run(work, 48_000)
+    run(work, 48_000 // SHARE)
 
 
 @pytest.mark.parametrize("form", ["small", "in place", "without the GIL", "loop"])
@@ -79,7 +82,7 @@ def test_native_with_updates(form):
     if form == "loop":
         new = graphc.scan(lambda v: pt.sqrt(v * v), outputs_info=new, n_steps=30, return_updates=False)[-1]
     f = graphc.function([], count[0] + 0, updates={count: new})
-    calls, seen = (40_000 if form == "small" else 2_000), [[] for _ in range(THREADS)]
+    calls, seen = (40_000 // SHARE if form == "small" else 2_000), [[] for _ in range(THREADS)]
     run(lambda thread, i: seen[thread].append(float(f())), calls)
     np.testing.assert_array_equal(count.get_value(), np.full(size, float(calls)))
     assert sorted(value for part in seen for value in part) == list(range(calls))
@@ -94,7 +97,7 @@ def test_mixed_graphs():
         assert total == 3 * (2 * thread + 1) ** 2
         np.testing.assert_allclose(values, np.exp(thread + 1.0) - 1)
 
-    run(work, 8_000)
+    run(work, 8_000 // SHARE)
 
 
 def test_mixed_graphs_with_updates():
@@ -138,7 +141,7 @@ def test_torture():
         else:
             time.sleep(dice[thread].random() * 1e-4)
 
-    run(work, 16_000)
+    run(work, 16_000 // SHARE)
     np.testing.assert_array_equal(a.get_value(), -b.get_value())
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from graphc.function.types import Function
@@ -17,3 +19,11 @@ def device_for(monkeypatch: pytest.MonkeyPatch, function: Function) -> Simulated
     driver = SimulatedDriver(Kernels(text) if "gpu.func" in text else {})
     monkeypatch.setattr(executable, "device", lambda: driver)
     return driver
+
+
+def assert_nothing_lives(driver: SimulatedDriver) -> None:
+    """All memory of a device was given back."""
+    # A collection looks at all that pytest has collected, and there is seldom garbage in cycles.
+    if driver.live:
+        gc.collect()
+    assert not driver.live

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import gc
-
 import numpy as np
 import pytest
 from gpu_cases import CASES
-from simulation import device_for
+from simulation import assert_nothing_lives, device_for
 
 import graphc
 import graphc.tensor as pt
@@ -34,8 +32,7 @@ def test_results_are_those_of_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch
             tolerance = _TOLERANCE.get(expected.dtype.name, 0)
             np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
     del found
-    gc.collect()
-    assert not driver.live
+    assert_nothing_lives(driver)
     assert set(driver.launches) <= set(driver._kernels)
 
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import gc
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from simulation import device_for
+from simulation import assert_nothing_lives, device_for
 
 import graphc
 import graphc.tensor as pt
@@ -46,8 +45,7 @@ def test_factorizations_between_kernels(monkeypatch: pytest.MonkeyPatch) -> None
     driver = device_for(monkeypatch, f)
     _agrees(f, [x, b, y], outputs, RNG.normal(size=(4, 4)), RNG.normal(size=4), RNG.normal(size=5))
     assert _moves(f) == (2, 1, 2)
-    gc.collect()
-    assert not driver.live
+    assert_nothing_lives(driver)
     report = str(f.report)
     for op, reason in (("eigvalsh", "eigvalsh has no kernel"), ("j0", "j0 is code of SciPy")):
         assert f"runs on the host: {op} ({reason}) at {__file__}" in report
@@ -61,8 +59,7 @@ def test_failures_on_the_host_name_the_line(monkeypatch: pytest.MonkeyPatch) -> 
         f(-np.eye(3), [0])
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
         f(np.eye(3), [3])
-    gc.collect()
-    assert not driver.live
+    assert_nothing_lives(driver)
 
 
 def test_transposes_slices_numbers_and_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:

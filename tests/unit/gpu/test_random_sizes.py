@@ -7,7 +7,6 @@ barriers, indices out of bounds, unwritten memory and leaks are errors.
 
 from __future__ import annotations
 
-import gc
 import math
 from functools import cache
 
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from fuzzing import FUZZING, some
 from gpu_cases import CASES, Case
+from simulation import assert_nothing_lives
 
 import graphc
 from graphc.backends.cuda.lower import Lowered, lower
@@ -73,8 +73,7 @@ def check(name: str, values: list[np.ndarray]) -> None:
         tolerance = _TOLERANCES.get(str(array.dtype), 1e-12)
         np.testing.assert_allclose(array, expected, rtol=tolerance, atol=tolerance * 10)
     del found, result
-    gc.collect()
-    assert not made.driver.live
+    assert_nothing_lives(made.driver)
 
 
 def other_shapes(case: Case, rng: np.random.Generator) -> list[tuple[int, ...]]:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from ptx_assembler import report
-from simulation import device_for
+from simulation import assert_nothing_lives, device_for
 
 import graphc
 import graphc.tensor as pt
@@ -91,8 +90,7 @@ def test_a_step_is_captured_once(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
     assert driver.replayed == steps and driver.captured == sum(loops or [1])
     del found
-    gc.collect()
-    assert not driver.live
+    assert_nothing_lives(driver)
 
 
 @pytest.mark.parametrize("name", ["the last of two taps", "states that exchange values", "until"])

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import gc
-
 import numpy as np
 import pytest
-from simulation import device_for
+from simulation import assert_nothing_lives, device_for
 
 import graphc
 import graphc.tensor as pt
@@ -58,8 +56,7 @@ def test_sizes_that_depend_on_values(name: str, monkeypatch: pytest.MonkeyPatch)
     f, cpu, driver = _pair(monkeypatch, inputs, outputs)
     for values in calls:
         _agree(f, cpu, *values)
-    gc.collect()
-    assert not driver.live
+    assert_nothing_lives(driver)
 
 
 def test_failures_of_sizes_name_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,8 +67,7 @@ def test_failures_of_sizes_name_the_line(monkeypatch: pytest.MonkeyPatch) -> Non
             function(A[:2], [1, -1])
         messages.append(str(caught.value))
     assert messages[0] == messages[1] and __file__ in messages[0]
-    gc.collect()
-    assert not driver.live
+    assert_nothing_lives(driver)
     _agree(f, cpu, A[:2], [1, 2])
 
 
@@ -101,8 +97,7 @@ def test_loops_end_when_a_condition_on_the_device_says_so(
     states = _doubled(x, 100)
     f, cpu, driver = _pair(monkeypatch, [x], [states[-1] if rows == "last" else states])
     _agree(f, cpu, start)
-    gc.collect()
-    assert not driver.live
+    assert_nothing_lives(driver)
 
 
 @pytest.mark.parametrize(("limit", "steps"), [(0, 0), (0, 1), (0, 3), (3, 40), (60, 40), (1e9, 40), (1e9, 5)])
@@ -121,8 +116,7 @@ def test_the_host_asks_seldom_whether_a_loop_goes_on(
     value = np.random.default_rng(0).normal(size=(steps, 3))
     start = np.array([0.25, 0.5, 0.5])
     _agree(f, cpu, value, start)
-    gc.collect()
-    assert not driver.live
+    assert_nothing_lives(driver)
     done = len(graphc.function([m, x], rows[0])(value, start))
     asked = sum(transfer.nbytes == 8 for transfer in driver.transfers if transfer.kind == "download")
     # Of the loop that finds the sizes, and the one that computes: the question, and the number of steps.
