@@ -57,7 +57,9 @@ def complex_literal(op: ir.Operation, dtype: np.dtype, shape: list[int]) -> np.n
     Parses the printed form: the bindings cannot wrap such attributes.
     """
     width = dtype.itemsize // 2
-    found = _COMPLEX.findall(op.get_asm())
+    # Otherwise printing verifies all that is around the operation first.
+    text = op.get_asm(use_local_scope=True, assume_verified=True)
+    found = _COMPLEX.findall(text)
     values = np.array([complex(_number(re_, width), _number(im, width)) for re_, im in found], dtype)
     count = int(np.prod(shape))
     if values.size == 1:
