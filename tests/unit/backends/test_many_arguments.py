@@ -27,24 +27,22 @@ def test_entries_do_not_grow(tier):
     assert lines(300) == lines(100) < lines(4) + 60
 
 
-def test_entries_of_many_results_are_not_optimised(monkeypatch):
+def test_entries_take_the_lowest_level_of_code_generation(monkeypatch):
+    """The kernel alone takes a higher one."""
     levels = []
 
     def note(text, *rest, **keywords):
-        if "define ptr @graphc_entry(" in text:
-            levels.append(keywords["level"])
+        levels.append((keywords["level"], keywords["finished"]))
         return Part(text, *rest, **keywords)
 
     monkeypatch.setattr(build, "Part", note)
     x = pt.dvector("x")
-    for limit in (10**9, 10):
-        monkeypatch.setattr(build, "LARGE_ENTRY", limit)
-        with graphc.config.change_flags(cache_dir=""):
-            f = graphc.function([x], [x + float(i) for i in range(3)])
-        np.testing.assert_array_equal(f([1.0, 2.0])[2], [3.0, 4.0])
-        with pytest.raises(TypeError, match="x"):
-            f([[1.0]])
-    assert levels == [1, 0]
+    with graphc.config.change_flags(cache_dir=""):
+        f = graphc.function([x], [x + float(i) for i in range(3)])
+    np.testing.assert_array_equal(f([1.0, 2.0])[2], [3.0, 4.0])
+    with pytest.raises(TypeError, match="x"):
+        f([[1.0]])
+    assert levels == [(0, True)] * 2  # the entry, and what all entries call; no memory is taken
 
 
 def test_long_kernels_load_their_arguments():

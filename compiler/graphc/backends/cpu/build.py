@@ -11,7 +11,7 @@ from graphc.backends.cpu.entries.calls import helpers_ir
 from graphc.backends.cpu.object import Machine, compile_to_object, this_machine
 from graphc.library.helpers import Poll
 from graphc.library.interrupts import poll_ir
-from graphc.library.memory.workspace import memory_ir, workspace_table
+from graphc.library.memory.workspace import NOTHING, memory_ir, workspace_table
 from graphc.native.parts import Part, PartStore, Piece
 from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact
@@ -19,9 +19,6 @@ from graphc_runtime.manifest import Manifest, Signature, Site
 
 # What the runtime and the entry look up.
 KERNEL_EXPORTS = ("graphc_run", "graphc_shapes")
-# Characters of IR. Larger entries, of some fifty results or more, take the lowest level of code generation:
-# calls take 4 % longer (30 us with 200 inputs and results), compiling half the time.
-LARGE_ENTRY = 150_000
 MEMORY_EXPORTS = frozenset({"graphc_release", "graphc_unload"})
 
 
@@ -75,14 +72,20 @@ def build_artifact(
     """
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
-    memory_text = _memory_ir(memory, keep_bytes, poison, arena) + poll_ir(polling or [], flush)
-    parts = [Part(memory_text, MEMORY_EXPORTS, finished=True, level=0), *parts]
+    memory_text = _memory_ir(memory, keep_bytes, poison, arena)
+    takes_memory = memory_text != NOTHING
+    memory_text += poll_ir(polling or [], flush)
     if entries:
-        text = entry.entry_ir(signature, entries, interruptible=bool(polling))
-        # Straight code that is written as it runs: with LLVM's passes no call was measured to be faster.
-        level = 1 if len(text) < LARGE_ENTRY else 0
-        helpers = Part(helpers_ir(entries), finished=True, level=0)
-        parts = [Part(text, entry.EXPORTS, finished=True, level=level), helpers, *parts]
+        text = entry.entry_ir(signature, entries, interruptible=bool(polling), releases=takes_memory)
+        if memory_text == NOTHING:  # too little for a module
+            text, memory_text = text + memory_text, ""
+        parts = [
+            Part(text, entry.EXPORTS | MEMORY_EXPORTS, finished=True, level=0),
+            Part(helpers_ir(entries), finished=True, level=0),
+            *parts,
+        ]
+    if memory_text:
+        parts = [Part(memory_text, MEMORY_EXPORTS, finished=True, level=0), *parts]
     code = compile_to_object(
         kernel_ir,
         exports=KERNEL_EXPORTS,

@@ -68,7 +68,7 @@ PLANNED = [
 # No size of a buffer is that; -1 is one that is too large for any memory.
 _NO_SIZE = -2
 # For kernels that take no memory.
-_NOTHING = "define void @graphc_release(ptr %context) nounwind {\n  ret void\n}\n"
+NOTHING = "define void @graphc_release(ptr %context) nounwind {\n  ret void\n}\n"
 # The status for memory that was written next to a workspace.
 _DAMAGED = -2
 
@@ -271,7 +271,7 @@ def memory_ir(
         arena: whether the kernel takes memory of the arena besides.
     """
     if not tables and not arena and not poison:
-        return _NOTHING
+        return NOTHING
     t = Translator(prefix="graphc_memory", apart=False)
     if arena:
         define_arena(t, poison=poison)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """IR text that entries share: declarations, the overlap test, raising a kernel's error.
 
-What entries call is a part of its own, the same for all functions, which is made machine code of with little
-effort: a function takes LLVM's code generation 1.5 ms on the level of entries, and 0.2 on the lowest one.
+What entries call is a part of its own, the same for all functions.
 
 Text, and not in the kernel language: every function has an entry, and translating this would add some
 milliseconds to the first one that a process compiles, however little that does.
@@ -52,7 +51,7 @@ DECLARED = r"""
 @str_out = external global i8
 declare i64 @graphc_shapes(ptr, ptr, ptr, ptr)
 declare i64 @graphc_run(ptr, ptr, ptr)
-declare void @graphc_release(ptr)
+declare ptr @graphc_raise_gone(ptr, ptr, i64, ptr)
 declare i1 @graphc_shares(ptr, ptr, i64, i64)
 declare i1 @graphc_overlap(ptr, ptr, i64, i64)
 declare void @graphc_raise(ptr, i64, ptr) cold
@@ -80,6 +79,19 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 !0 = !{!"branch_weights", i32 1000, i32 1}
 !1 = !{!"branch_weights", i32 1, i32 1}
 """
+# The callable is a graphc_runtime.callable_type.NativeCallable, whose field is null while it is being
+# collected; the flag bit of nargs is dropped (PEP 590).
+VECTORCALL = """
+define ptr @graphc_vectorcall(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames) {
+  %field = getelementptr i8, ptr %callable, i64 24
+  %self = load ptr, ptr %field
+  %gone = icmp eq ptr %self, null
+  %nargs = and i64 %nargsf, 9223372036854775807
+  %entry = select i1 %gone, ptr @graphc_raise_gone, ptr @graphc_entry
+  %result = tail call ptr %entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)
+  ret ptr %result
+}
+"""
 _HELPERS = r"""
 @PyExc_RuntimeError = external global ptr
 @graphc_no_error = internal constant [48 x i8] c"the error handler of a function did not raise\00\00\00"
@@ -89,6 +101,15 @@ declare void @PyBuffer_Release(ptr)
 declare void @PyErr_SetString(ptr, ptr)
 declare void @PyErr_Restore(ptr, ptr, ptr)
 declare ptr @PyLong_FromLongLong(i64)
+
+@graphc_gone = internal constant [47 x i8] c"the function has been cleared by the collector\00"
+
+define ptr @graphc_raise_gone(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) cold {
+; Instead of an entry, which needs the function.
+  %class = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %class, ptr @graphc_gone)
+  ret ptr null
+}
 
 define i1 @graphc_shares(ptr %data, ptr %bytes, i64 %i, i64 %count) {
 ; Whether array i shares memory with another one of the first ones.

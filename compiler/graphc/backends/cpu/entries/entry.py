@@ -10,7 +10,7 @@ Text, and not in the kernel language: it is one check after the other, which one
 from __future__ import annotations
 
 from graphc.backends.cpu.entries.apart import require_apart
-from graphc.backends.cpu.entries.calls import DECLARED
+from graphc.backends.cpu.entries.calls import DECLARED, VECTORCALL
 from graphc.backends.cpu.entries.donation import COPY, Lender
 from graphc.backends.cpu.entries.runs import MANY_EQUAL, Readers, runs, sizes_of
 from graphc.backends.cpu.entries.tiers import ITEM_SIZE, BufferTier, StructTier, Tier
@@ -21,6 +21,7 @@ from graphc_runtime.manifest import Signature
 
 _ENTRIES = {"struct": "graphc_entry", "buffer": "graphc_entry_buffer"}
 EXPORTS = frozenset({*_ENTRIES.values(), "graphc_vectorcall"})
+_CALL = "call i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims)"
 
 
 def entry_ir(
@@ -28,22 +29,30 @@ def entry_ir(
     tiers: tuple[str, ...] = ("struct",),
     *,
     interruptible: bool = False,
+    releases: bool = True,
 ) -> str:
     """IR text of the entries, and declarations of the kernels and helpers (`helpers_ir`) they call.
+
+    Written for the lowest level of code generation, which takes a sixth of the time of the next one. That
+    keeps nothing in registers from one block to the next, and branches well on what the same block has just
+    compared: so there is a branch for each fact, and what several blocks read is in memory from the start.
 
     Args:
         signature: arguments and results of the function.
         tiers: "struct" defines `graphc_entry` and `graphc_vectorcall`, "buffer"
             `graphc_entry_buffer`.
         interruptible: whether the kernel polls for signals (see `graphc.library.interrupts`).
+        releases: whether the kernel takes memory, which calls give back.
     """
     text = [DECLARED]
     if signature.donated:
         text.append(COPY)
     for name in tiers:
-        text += _entry(name, signature, interruptible)
+        text += _entry(name, signature, interruptible, releases)
     if "struct" in tiers:
-        text.append(_VECTORCALL)
+        text.append(VECTORCALL)
+    if releases:
+        text.append("declare void @graphc_release(ptr)\n")
     if interruptible:
         text.append(f"@{interrupts.SYMBOL} = external global i8\n")
     if signature.updates:
@@ -53,38 +62,17 @@ def entry_ir(
     return "".join(text)
 
 
-def _entry(name: str, signature: Signature, interruptible: bool) -> list[str]:
+def _entry(name: str, signature: Signature, interruptible: bool, releases: bool) -> list[str]:
     """The entry of a tier, after what it calls."""
 
     def make(signature: Signature) -> _Entry:
         writer = Writer()
         tier: Tier = StructTier(writer, tuple_items()) if name == "struct" else BufferTier(writer)
-        return _Entry(signature, writer, tier, interruptible, readers)
+        return _Entry(signature, writer, tier, readers, interruptible=interruptible, releases=releases)
 
     readers = Readers(name, make)
     text = make(signature).define(_ENTRIES[name])
     return [*readers.texts, text]
-
-
-# The callable is a graphc_runtime.callable_type.NativeCallable, whose field is null while it is being
-# collected; the flag bit of nargs is dropped (PEP 590).
-_VECTORCALL = """
-@graphc_gone = internal constant [47 x i8] c"the function has been cleared by the collector\\00"
-define ptr @graphc_vectorcall(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames) {
-  %field = getelementptr i8, ptr %callable, i64 24
-  %self = load ptr, ptr %field
-  %gone = icmp eq ptr %self, null
-  br i1 %gone, label %raise, label %call
-raise:
-  %class = load ptr, ptr @PyExc_RuntimeError
-  call void @PyErr_SetString(ptr %class, ptr @graphc_gone)
-  ret ptr null
-call:
-  %nargs = and i64 %nargsf, 9223372036854775807
-  %result = tail call ptr @graphc_entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)
-  ret ptr %result
-}
-"""
 
 
 class _Entry:
@@ -94,10 +82,17 @@ class _Entry:
     """
 
     def __init__(
-        self, signature: Signature, writer: Writer, tier: Tier, interruptible: bool, readers: Readers
+        self,
+        signature: Signature,
+        writer: Writer,
+        tier: Tier,
+        readers: Readers,
+        *,
+        interruptible: bool,
+        releases: bool,
     ) -> None:
-        self.s, self.w, self.tier, self.interruptible = signature, writer, tier, interruptible
-        self.readers = readers
+        self.s, self.w, self.tier, self.readers = signature, writer, tier, readers
+        self.interruptible, self.releases = interruptible, releases
         # The number of elements of each array, and of all arrays of a run together.
         self.counts: list[str] = []
         self.totals: list[str] = []
@@ -112,10 +107,10 @@ class _Entry:
         w.line(f"define ptr @{name}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {{")
         w.label("begin")
         self._allocas()
-        outs = self._keywords()
+        self._keywords()
         self._arguments()
         self._shapes()
-        self._results(outs)
+        self._results()
         self._run()
         self._finish()
         self._cold()
@@ -128,10 +123,11 @@ class _Entry:
         w.line(f"  %data = alloca [{max(arrays, 1)} x ptr]")
         w.line(f"  %bytes = alloca [{max(arrays, 1)} x i64]")
         w.line(f"  %dims = alloca [{max(self.starts[-1], 1)} x i64]")
+        w.line(f"  %given = alloca [{max(len(s.outputs), 1)} x ptr]")
         w.line(f"  %fresh = alloca [{max(self.starts[-1], 1)} x i64]")
         words = interrupts.CONTEXT_WORDS if self.interruptible else 3
         w.line(f"  %ctx = alloca [{words} x i64], align 8")
-        w.line(f"  store [{words} x i64] zeroinitializer, ptr %ctx")
+        w.clear("%ctx", 8 * words)
         if self.interruptible:
             w.store("ptr", f"@{interrupts.SYMBOL}", "%ctx", 8 * interrupts.HOOKS_WORD)
         # One array that escapes: separate slots would become a quadratic number of phis in `fail`.
@@ -140,25 +136,25 @@ class _Entry:
         w.clear("%owned", 8 * (len(s.results) + 1))
         self.tier.begin(arrays)
 
-    def _keywords(self) -> list[str]:
-        """Checks the argument count; returns the objects given by `out=` (null without it)."""
+    def _keywords(self) -> None:
+        """Checks the argument count; stores the objects given by `out=` (null without it)."""
         w, count = self.w, len(self.s.inputs)
         w.require(w.let(f"icmp eq i64 %nargs, {count}"), "slow")
         plain = w.let("icmp eq ptr %kwnames, null")
         if not self.s.outputs:
             w.require(plain, "slow")
-            return []
-        before = w.block
+            return
+        w.line("  store ptr null, ptr %given")
         w.line(f"  br i1 {plain}, label %ready, label %keyword")
         w.label("keyword")
         self.tier.require_out_keyword("%kwnames")
         given = w.load("ptr", "%args", 8 * count)
         single = self.s.returns == "single"
         values = [given] if single else self.tier.sequence(given, len(self.s.outputs))
-        after = w.block
+        for i, value in enumerate(values):
+            w.store("ptr", value, "%given", 8 * i)
         w.line("  br label %ready")
         w.label("ready")
-        return [w.let(f"phi ptr [null, %{before}], [{value}, %{after}]") for value in values]
 
     def _arguments(self) -> None:
         w, s = self.w, self.s
@@ -189,35 +185,37 @@ class _Entry:
         spec = (*self.s.arguments, *self.s.results)[index]
         data, dims = self.tier.array(index, value, spec, writeable=writeable)
         w.store("ptr", data, "%data", 8 * index)
-        sizes = [w.load("i64", dims, 8 * axis) for axis in range(spec.rank)]
-        same = [
-            w.let(f"icmp eq i64 {size}, {expected}")
-            for size, expected in zip(sizes, shape, strict=True)
-            if expected is not None
-        ]
-        if same:
-            w.require(w.all(same), self.tier.unlike)
-        for axis, size in enumerate(sizes):
-            w.store("i64", size, "%dims", 8 * (self.starts[index] + axis))
+        sizes = []
+        for axis, expected in enumerate(shape):
+            sizes.append(w.load("i64", dims, 8 * axis))
+            if expected is not None:
+                w.require(w.let(f"icmp eq i64 {sizes[-1]}, {expected}"), self.tier.unlike)
+            w.store("i64", sizes[-1], "%dims", 8 * (self.starts[index] + axis))
         if not writeable:
             self.counts.append(w.product(sizes))
 
     def _shapes(self) -> None:
         """Fills in the sizes of the results."""
         w, s = self.w, self.s
+        first = len(s.arguments)
+        # Where no size is known, they go where they are wanted.
+        wanted = all(size is None for spec in s.results for size in spec.shape)
         if s.needs_shapes:
-            status = w.let("call i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %fresh)")
+            fresh = w.address("%dims", 8 * self.starts[first]) if wanted else "%fresh"
+            status = w.let(f"call i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr {fresh})")
             self._require_success(status)
         dynamic = 0
         self.sizes: list[list[str]] = []
-        for i, spec in enumerate(s.results, len(s.arguments)):
+        for i, spec in enumerate(s.results, first):
             sizes = []
             for axis, size in enumerate(spec.shape):
+                place = 8 * (self.starts[i] + axis)
                 value = str(size)
                 if size is None:
-                    value = w.load("i64", "%fresh", 8 * dynamic)
+                    value = w.load("i64", "%dims", place) if wanted else w.load("i64", "%fresh", 8 * dynamic)
                     dynamic += 1
-                w.store("i64", value, "%dims", 8 * (self.starts[i] + axis))
+                if not wanted:
+                    w.store("i64", value, "%dims", place)
                 sizes.append(value)
             self.sizes.append(sizes)
             self.counts.append(w.product(sizes))
@@ -227,28 +225,29 @@ class _Entry:
         self.errors.append((status, self.w.block))
         self.w.require(good, "error")
 
-    def _results(self, outs: list[str]) -> None:
+    def _results(self) -> None:
         """Takes the arrays given by `out=`, or makes new ones; updates are always new."""
         w, s = self.w, self.s
-        if outs:
-            given = w.let(f"icmp ne ptr {outs[0]}, null")
+        if s.outputs:
+            given = w.let(f"icmp ne ptr {w.load('ptr', '%given', 0)}, null")
             w.line(f"  br i1 {given}, label %take, label %make, !prof !1")
             w.label("take")
-            self._take(outs)
+            self._take()
             w.line("  br label %have")
             w.label("make")
             self.lender.require_free()
-            for i in range(len(outs)):
+            for i in range(len(s.outputs)):
                 self.lender.give(i)
             w.line("  br label %have")
             w.label("have")
-        for i in range(len(outs), len(s.results)):
+        for i in range(len(s.outputs), len(s.results)):
             (self.lender.update if i in self.lender.source else self.make)(i)
         if self._makes_list_first():
             self._make_list()
 
-    def _take(self, outs: list[str]) -> None:
+    def _take(self) -> None:
         w, first = self.w, len(self.s.arguments)
+        outs = [w.load("ptr", "%given", 8 * i) for i in range(len(self.s.outputs))]
         for i, value in enumerate(outs):
             self.array(first + i, value, list(self.sizes[i]), writeable=True)
         require_apart(w, first, first + len(outs), self.bytes_of, self.measure)
@@ -300,21 +299,20 @@ class _Entry:
             held = interrupts.GIL_KEPT if self.exclusive or keeps else interrupts.GIL_SHARED
             gil = w.let(f"select i1 {big}, i64 {interrupts.GIL_RELEASED}, i64 {held}")
             w.store("i64", gil, "%ctx", 8 * interrupts.GIL_WORD)
-        before = w.block
         w.line(f"  br i1 {big}, label %unlock, label %run")
         w.label("unlock")
         saved = w.let("call ptr @PyEval_SaveThread()")
-        w.line("  br label %run")
+        status = w.let(_CALL)
+        w.line(f"  call void @PyEval_RestoreThread(ptr {saved})")
+        self._end_of_run(status)
         w.label("run")
-        thread = w.let(f"phi ptr [null, %{before}], [{saved}, %unlock]")
-        status = w.let("call i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims)")
-        free = w.let(f"icmp eq ptr {thread}, null")
-        w.line(f"  br i1 {free}, label %ran, label %lock")
-        w.label("lock")
-        w.line(f"  call void @PyEval_RestoreThread(ptr {thread})")
-        w.line("  br label %ran")
+        self._end_of_run(w.let(_CALL))
         w.label("ran")
-        self._require_success(status)
+
+    def _end_of_run(self, status: str) -> None:
+        good = self.w.let(f"icmp eq i64 {status}, 0")
+        self.errors.append((status, self.w.block))
+        self.w.line(f"  br i1 {good}, label %ran, label %error, !prof !0")
 
     def _require_unchanged(self) -> None:
         """Starts anew if another thread has replaced a value that the updates were computed from.
@@ -369,7 +367,8 @@ class _Entry:
         w.require(w.let(f"icmp ne ptr {result}, null"), "fail")
 
     def _release(self) -> None:
-        self.w.line("  call void @graphc_release(ptr %ctx)")
+        if self.releases:
+            self.w.line("  call void @graphc_release(ptr %ctx)")
         self.tier.release()
 
     def _cold(self) -> None:

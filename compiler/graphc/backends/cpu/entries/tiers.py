@@ -115,14 +115,12 @@ class StructTier:
             self.unlike = "bail"
         kind = w.load("ptr", value, layout.OB_TYPE)
         w.require(w.let(f"icmp eq ptr {kind}, @PyArray_Type"), self.unlike)
+        kind = w.load("ptr", value, layout.ARRAY_DESCR)
+        w.require(w.let(f"icmp eq ptr {kind}, @descr_{spec.dtype}"), self.unlike)
+        w.require(w.let(f"icmp eq i32 {w.load('i32', value, layout.ARRAY_NDIM)}, {spec.rank}"), self.unlike)
         wanted = layout.FLAG_C | layout.FLAG_ALIGNED | (layout.FLAG_WRITEABLE if writeable else 0)
         flags = w.let(f"and i32 {w.load('i32', value, layout.ARRAY_FLAGS)}, {wanted}")
-        facts = [
-            w.let(f"icmp eq ptr {w.load('ptr', value, layout.ARRAY_DESCR)}, @descr_{spec.dtype}"),
-            w.let(f"icmp eq i32 {w.load('i32', value, layout.ARRAY_NDIM)}, {spec.rank}"),
-            w.let(f"icmp eq i32 {flags}, {wanted}"),
-        ]
-        w.require(w.all(facts), self.unlike)
+        w.require(w.let(f"icmp eq i32 {flags}, {wanted}"), self.unlike)
         return w.load("ptr", value, layout.ARRAY_DATA), w.load("ptr", value, layout.ARRAY_DIMS)
 
     def writeable(self, index: int, value: str) -> str:
