@@ -17,7 +17,7 @@ from graphc_runtime import commit, kernel_call
 from graphc_runtime.commit import snapshot
 
 THREADS = 8
-# Calls through Python take ten times as long, and what two threads can do to each other takes time, not calls.
+# Calls through Python take ten times as long; what two threads can do to each other takes time, not calls.
 SHARE = 8 if os.environ.get("GRAPHC_CALL_TIER") else 1
 
 
