@@ -16,7 +16,7 @@ from typing import Any
 from graphc_runtime.errors import LinkError
 from graphc_runtime.lazy_program import LazyProgram
 from graphc_runtime.record import record
-from graphc_runtime.thunk import Flag, MakeThunk, Register, Thunk
+from graphc_runtime.thunk import Flag, MakeThunk, Register, Thunk, plain_call
 
 
 @record()
@@ -256,11 +256,12 @@ class EagerProgram:
         for number, position in last.items():
             if number not in kept:
                 spent[position].append(frame.register(number))
-        # The bound method spares each call the look-up of __call__ on the class; most thunks are the last
-        # readers of one value, which then needs no loop.
+        # The bound method spares each call the look-up of __call__ on the class, and a function of one value
+        # its thunk: nobody asks for flags here. Most thunks are the last readers of one value, which then
+        # needs no loop.
         none: Register = [None]
         self._steps = [
-            (thunk.__call__, cells[0] if cells else none, tuple(cells[1:]))
+            (*plain_call(thunk), thunk.__call__, cells[0] if cells else none, tuple(cells[1:]))
             for thunk, cells in zip(thunks, spent, strict=True)
         ]
         self._inputs = [frame.register(number) for number in layout.inputs]
@@ -274,8 +275,11 @@ class EagerProgram:
                 raise TypeError(f"the program has {len(self._inputs)} inputs, got {len(values)} values")
             for register, value in zip(self._inputs, values):  # noqa: B905
                 register[0] = value
-            for run, first, more in self._steps:
-                run()
+            for function, source, target, run, first, more in self._steps:
+                if function is None:
+                    run()
+                else:
+                    target[0] = function(source[0])
                 first[0] = None
                 if more:
                     for register in more:

@@ -143,6 +143,22 @@ class _OfOne(_OfMany):
         self._flag[0] = True
 
 
+def plain_call(thunk: Thunk) -> tuple[Callable[..., Any] | None, Register, Register]:
+    """What a thunk of `value_thunk` with one input calls, and the registers of the input and the output; no
+    function of any other thunk.
+
+    Examples:
+        >>> import graphc_runtime
+        >>> x, y = [3.0], [None]
+        >>> function, source, target = plain_call(graphc_runtime.value_thunk(abs, [x], y, [False]))
+        >>> function is abs, source is x, target is y
+        (True, True, True)
+    """
+    if type(thunk) is _OfOne:
+        return thunk._function, thunk._first, thunk._output
+    return None, [None], [None]
+
+
 class _OfTwo(_OfOne):
     __slots__ = ("_second",)
 

@@ -16,11 +16,12 @@ import graphc.tensor as pt
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.type import TensorType
+from graphc.graph.thunks import CallThunk
 from graphc.graph.type import Type, as_type
 from graphc.graph.undefined import is_discrete
 
 if TYPE_CHECKING:
-    from graphc_runtime.thunk import Register
+    from graphc_runtime.thunk import Flag, Register, Thunk
 
 Function = Callable[..., Any]
 
@@ -74,17 +75,24 @@ class PythonFunction(Op):
         return Apply(self, variables, [as_type(t).make_variable() for t in self.otypes])
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
-        values = self.function(*inputs)
-        if type(values) is np.ndarray and len(node.outputs) == 1:
+        self._store(node, self.function(*inputs), output_storage)
+
+    def make_thunk(
+        self,
+        node: Apply,
+        input_computed: Sequence[Flag],
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
+    ) -> Thunk:
+        cells = (output_computed, input_registers, output_registers)
+        if len(node.outputs) == 1 and type(self).perform is PythonFunction.perform:
             # The usual case, without the cost of the others.
-            wanted: Any = node.outputs[0].type
-            if (
-                isinstance(wanted, TensorType)
-                and values.dtype == wanted.numpy_dtype
-                and values.ndim == wanted.ndim == wanted.shape.count(None)
-            ):
-                output_storage[0][0] = values
-                return
+            return CallThunk(self.function, self._store, node, *cells)
+        return super().make_thunk(node, input_computed, *cells)
+
+    def _store(self, node: Apply, values: Any, output_storage: Sequence[Register]) -> None:
+        """What the function has returned, as one value for each output."""
         if not isinstance(values, tuple | list) or (len(node.outputs) == 1 and isinstance(values, list)):
             values = (values,)
         if len(values) != len(node.outputs):

@@ -30,7 +30,7 @@ def own_results(
     for i, value in enumerate(values):
         if isinstance(value, np.ndarray):
             may_share = i < len(borrowed) and borrowed[i] and value.flags.writeable
-            if not may_share and (value.base is not None or not value.flags.writeable or id(value) in taken):
+            if not may_share and (value.base is not None or id(value) in taken or not value.flags.writeable):
                 value = np.array(value, order="C", copy=True, subok=False)
             taken.add(id(value))
         results.append(value)

@@ -116,6 +116,48 @@ class _OneToOne(_ToOne):
             raise
 
 
+class CallThunk(_ToOne):
+    """Calls a Python function whose result, if it is an array of the promised dtype and rank, is the output.
+
+    Args:
+        function: called with the inputs' values.
+        store: stores any other result in the registers of outputs, or refuses it.
+        node, output_computed, input_registers, output_registers: as in `Op.make_thunk`; there is one output.
+    """
+
+    __slots__ = ("_first", "_function", "_store")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        store: Callable[[Apply, Any, Sequence[Register]], None],
+        node: Apply,
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
+    ) -> None:
+        super().__init__(node, output_computed, input_registers, output_registers)
+        self._function, self._store = function, store
+        # One input spares the list of arguments.
+        self._first = input_registers[0] if len(input_registers) == 1 else None
+
+    def __call__(self) -> None:
+        try:
+            if self._first is None:
+                value = self._function(*[register[0] for register in self._inputs])
+            else:
+                value = self._function(self._first[0])
+            if type(value) is ndarray and value.dtype is self._dtype and value.ndim == self._ndim:
+                self._output[0] = value
+            else:
+                self._store(self._node, value, self._outputs)
+                self._output[0] = checked(self._variable, self._output[0])
+            self._flag[0] = True
+        except Exception as error:
+            add_place(error, self._node)
+            raise
+
+
 def perform_thunk(
     node: Apply,
     output_computed: Sequence[Flag],
