@@ -45,6 +45,10 @@ FORMS = {
     "reciprocal": (
         pt.exp(X) * pt.reciprocal(pt.exp(X).sum(axis=0)) * G, lambda x, y, g: g * softmax(x, axis=0)),
     "loop": (in_loop(X, G), lambda x, y, g: np.cumsum(g * softmax(x, axis=1), axis=0)),
+    "below another divisor": (
+        pt.exp(X) * (1 / (pt.exp(X).sum(axis=0) / G)), lambda x, y, g: g * softmax(x, axis=0)),
+    "above a divisor of a divisor": (
+        pt.exp(X) / (pt.exp(X).sum(axis=0) / G) / G, lambda x, y, g: softmax(x, axis=0)),
     "two terms": (G / (pt.exp(X) + pt.exp(Y)) * pt.exp(Y), lambda x, y, g: g * expit(y - x)),
     "three terms": (
         pt.exp(X) * G / (1 + pt.exp(Y) + pt.exp(X)),

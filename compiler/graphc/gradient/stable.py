@@ -20,6 +20,7 @@ from graphc.graph.basic import Apply, Constant, Variable
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.reduce import Reduce
+from graphc.ops.shape import Shape_i
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.public import pt
 from graphc_runtime.record import record
@@ -135,6 +136,16 @@ def _is_positive(v: Variable) -> bool:
     )
 
 
+def _is_size(v: Variable) -> bool:
+    """Whether ``v`` is a size of an array, or a product of sizes, as a mean divides by."""
+    if v.owner is None:
+        return False
+    if isinstance(v.owner.op, Shape_i):
+        return True
+    moved = isinstance(v.owner.op, DimShuffle) or _name(v.owner) in ("cast", "mul")
+    return moved and all(_is_size(x) for x in v.owner.inputs)
+
+
 def _is_shifted(x: Variable) -> bool:
     """Whether a maximum has been subtracted from ``x``: its exponentials do not overflow."""
     parts = _operands(x, "sub")
@@ -163,6 +174,8 @@ def _log_of(search: _Search, v: Variable) -> Variable | None:
         return _log_constant(v) if _is_positive(v) else None
     if v.owner is None:
         return None
+    if _is_size(v):
+        return pt.log(v)
     search.between.append(v)
     op, inputs = v.owner.op, v.owner.inputs
     if isinstance(op, Elementwise):

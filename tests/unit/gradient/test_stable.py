@@ -36,6 +36,7 @@ def weighted_softmax(p, w):
 OF_VECTORS = {
     "log sum exp": (lse(V), lambda v, w: shares(v)),
     "weighted": (pt.log((WEIGHTS * pt.exp(V)).sum()), lambda v, w: shares(v + np.log(WEIGHTS))),
+    "log mean exp": (pt.log(pt.mean(pt.exp(V))), lambda v, w: shares(v)),
     "terms": (pt.log(0.3 * pt.exp(V[0]) + 0.7 * pt.exp(V[1])) + 0 * V.sum(),
               lambda v, w: np.append(shares(v[:2] + np.log([0.3, 0.7])), [0, 0])),
     "mixture": (pt.log(0.3 * pt.exp(V) + 0.7 * pt.exp(W)).sum(),
@@ -55,6 +56,7 @@ OF_VECTORS = {
 }  # fmt: skip
 OF_ROWS = {
     "axis": (lse(X, axis=1).sum(), shares),
+    "mean": (pt.log(pt.mean(pt.exp(X), axis=1)).sum(), shares),
     "keepdims": (lse(X, axis=1, keepdims=True).sum(), shares),
     "maximum by hand": (
         (X.max(axis=1) + lse(X - X.max(axis=1, keepdims=True), axis=1)).sum(), shares),

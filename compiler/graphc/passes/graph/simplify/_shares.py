@@ -221,7 +221,7 @@ def _without(rw: Rewriter, op: ir.Operation, operands: list[ir.Value], path: tup
         inner = rw.defs[factor]
         operands[i] = _without(rw, inner, list(inner.operands), tuple(rest))
         return _again(rw, op, operands)
-    if len(operands) == 2 and op.name in ("graphc.mul", "graphc.true_div"):
+    if len(operands) == 2 and (op.name == "graphc.mul" or (op.name == "graphc.true_div" and i)):
         other = operands[1 - i]
         return other if other.type == type_ else rw.create("graphc.second", [factor, other], type_)
     operands[i] = rw.create("graphc.second", [factor, rw.scalar_like(1, factor)], factor.type)
