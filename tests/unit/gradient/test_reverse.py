@@ -34,6 +34,17 @@ def test_polynomial():
     np.testing.assert_allclose(run([x], grad(y, x), 2.0), 14.0)
 
 
+@pytest.mark.parametrize("constant", [True, False])
+def test_powers_of_zero(constant):
+    """Each column of a matrix of powers, the constant one too, has derivatives of any order at 0."""
+    x, n = pt.dvectors("x", "n")
+    exponents = np.arange(4.0)
+    y = x[:, None] ** (exponents if constant else n)
+    first = grad((y * [1.0, 2.0, 3.0, 4.0]).sum(), x)
+    found = run([x, n], [first, grad(first.sum(), x)], [0.0, -1.0, 2.0], exponents)
+    np.testing.assert_allclose(found, [[2.0, 8.0, 62.0], [6.0, -18.0, 54.0]])
+
+
 def test_result_container_follows_wrt():
     x, y = pt.dscalars("x", "y")
     cost = x * y
