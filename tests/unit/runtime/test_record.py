@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Records are dataclasses whose initialisation is compiled with their first object."""
+"""Records are dataclasses whose initialisation is compiled with their eighth object."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_records_are_what_dataclasses_are(a, b):
         made.a = 1
 
 
-def test_nothing_is_compiled_before_the_first_object(monkeypatch):
+def test_nothing_is_compiled_before_the_eighth_object(monkeypatch):
     compiled = []
     monkeypatch.setattr(builtins, "exec", lambda *arguments: compiled.append(arguments) or exec_(*arguments))
 
@@ -58,7 +58,28 @@ def test_nothing_is_compiled_before_the_first_object(monkeypatch):
     first = Later()
     first.b.append(1)
     assert Later(1) == Later(1) != first and repr(first).endswith("Later(a=0, b=[1])")
+    assert [Later(i) for i in range(4)][3].a == 3 and not compiled
+    assert [Later(i, b=[i]) for i in range(4)][3] == Later(3, [3])
     assert len(compiled) == 1
+
+
+def test_wrong_arguments_are_refused_by_what_is_compiled():
+    def made():
+        @record()
+        class Wanted:
+            a: int
+            b: int = field(default=1, kw_only=True)
+
+        return Wanted
+
+    for arguments, named, message in (
+        ((), {}, "missing 1 required positional argument: 'a'"),
+        ((1, 2), {}, "takes 2 positional arguments but 3 were given"),
+        ((1,), {"a": 2}, "multiple values for argument 'a'"),
+        ((1,), {"c": 2}, "unexpected keyword argument 'c'"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            made()(*arguments, **named)
 
 
 def test_fields_may_be_named_made_or_left_out():
@@ -76,8 +97,10 @@ def test_fields_may_be_named_made_or_left_out():
         def __post_init__(self):
             self.twice = 2 * self.a
 
-    made = Derived(3, name="x")
-    assert (made.twice, made.rows, made.note, made.found) == (6, [], "", []) and made.rows is not made.found
+    for _ in range(10):  # before and after it is compiled
+        made = Derived(3, name="x")
+        assert (made.twice, made.rows, made.note, made.found) == (6, [], "", [])
+        assert made.rows is not made.found
     assert repr(made).endswith("Derived(name='x', note='', found=[], a=3)")
     made.note = "other"
     assert made == Derived(3, name="x") != Derived(3, name="x", rows=[1])
