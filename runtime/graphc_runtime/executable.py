@@ -17,6 +17,7 @@ from graphc_runtime.manifest import Signature
 from graphc_runtime.thunk import Register
 
 Where = Callable[[str], Origin]
+ReadyCall = Callable[[tuple[object, ...]], "Sequence[object] | None"]
 
 
 class Executable(ABC):
@@ -117,6 +118,19 @@ class Executable(ABC):
     def array_call(self, signature: Signature, *, where: Where | None = None) -> Callable[..., object]:
         """As `kernel_call`, for arrays where the kernels are, which `hold` moves there."""
         return self.kernel_call(signature, where=where)
+
+    def ready_call(self, cells: Sequence[Register], *, where: Where | None = None) -> ReadyCall | None:
+        """What takes calls like one before, where machine code does not and that is worth while.
+
+        Args:
+            cells: one for each cell of the manifest.
+            where: gives what is known of a node of the graph, for errors.
+
+        Returns:
+            A function of the arguments by position. It gives a list of the outputs, or None where the call
+            has to go another way. None if there is no such function.
+        """
+        return None
 
     def hold(self, cells: Sequence[Register]) -> None:
         """Moves the values of the manifest's cells to where kernels are, if that is another memory."""

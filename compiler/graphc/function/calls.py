@@ -23,6 +23,7 @@ from graphc.function.compiled import Compiled
 from graphc.function.program import Program
 from graphc.function.results import Buffers, canonical, own_results
 from graphc_runtime.commit import attempts, commit, has_turn, snapshot
+from graphc_runtime.executable import ReadyCall
 from graphc_runtime.kernel_call import is_owner
 from graphc_runtime.marshal import on_host
 
@@ -39,6 +40,8 @@ class Calls:
         targets: those that calls replace the values of.
         runner: what runs the graph: the program's executor, or what records it.
         machine: takes the values of calls that are machine code; None where there is none.
+        ready: takes calls by position that are like one before, and gives None for others; None where there
+            is no such function.
         trust: whether inputs are taken as they are.
         is_on_device: whether arrays of a device are taken, kept and given.
     """
@@ -54,6 +57,7 @@ class Calls:
         self.targets = [container(target) for target in signature.targets]
         self.runner: Any = program.executor
         self.machine: Callable[..., Any] | None = None
+        self.ready: ReadyCall | None = None
         self.trust = signature.trust_input
         # Compiled code can lend memory, and has no effects but its results.
         self._donated = signature.donated

@@ -28,7 +28,7 @@ from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, install
 from graphc_runtime.errors import ArtifactError, LoadError, Origin
-from graphc_runtime.executable import Executable
+from graphc_runtime.executable import Executable, ReadyCall
 from graphc_runtime.kernel_call import KernelCall
 from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical
@@ -137,6 +137,10 @@ class Compiled(Executor):
         if address is None:
             return False
         return install(function, address, self.executable.native_self(cells, fallback, where=self.where))
+
+    def ready_call(self, cells: Sequence[list[object]]) -> ReadyCall | None:
+        """As `Executable.ready_call`, for the calls of a function."""
+        return self.executable.ready_call(cells, where=self.where)
 
     def call(self) -> tuple[Callable[..., Any], bool]:
         """As `Executor.call`, as fast as calls get."""

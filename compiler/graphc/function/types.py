@@ -147,11 +147,16 @@ class Function(NativeCallable):
         function = self if self._flat is None else self._flat
         fallback = self._call_python if self._flat is None else self._call_flat
         if not executor.install(function, fallback, cells):
+            self.calls.ready = executor.ready_call(cells)
             return False
         self.calls.machine = function
         return True
 
     def _call_python(self, *args: object, **kwargs: object) -> Any:
+        ready = self.calls.ready
+        if ready is not None and not kwargs and self.tracer is None:
+            if (found := ready(args)) is not None:
+                return self.signature.form.build(found)
         if self._pending is not None:
             self._settle(self._pending)
         calls, form, buffers = self.calls, self.signature.form, None

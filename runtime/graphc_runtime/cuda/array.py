@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,6 +30,8 @@ class Memory:
         address: of memory that is there already.
         owner: what keeps that alive; by default this object does, and gives it back.
     """
+
+    __slots__ = ("_free", "address", "driver", "nbytes", "owner", "stream")
 
     def __init__(
         self, driver: Driver, nbytes: int, stream: int, address: int | None = None, owner: object = None
@@ -57,6 +60,38 @@ class Memory:
             return
 
 
+class Layout:
+    """What an array is, but for its memory. Equal ones are mostly the same object, which `layout` gives: what
+    is made for arrays of certain forms is found by them.
+
+    Attributes:
+        dtype: NumPy's.
+        shape: its sizes.
+        strides: in elements.
+        offset: of its first element in the memory, in elements.
+        is_contiguous: whether the elements lie in row-major order with nothing between.
+        size: number of elements.
+        nbytes: their bytes.
+    """
+
+    __slots__ = ("dtype", "is_contiguous", "nbytes", "offset", "shape", "size", "strides")
+
+    def __init__(
+        self, dtype: np.dtype, shape: tuple[int, ...], strides: tuple[int, ...] | None, offset: int
+    ) -> None:
+        wanted = row_major(shape)
+        self.dtype, self.shape, self.offset = dtype, shape, offset
+        self.strides = wanted if strides is None else strides
+        self.size = math.prod(shape)
+        self.nbytes = self.size * dtype.itemsize
+        pairs = zip(shape, self.strides, wanted, strict=True)
+        self.is_contiguous = self.size == 0 or all(n == 1 or stride == step for n, stride, step in pairs)
+
+
+# Forms that arrays had last: more than programs have.
+layout = lru_cache(maxsize=4096)(Layout)
+
+
 class DeviceArray(HostOperators):
     """An array of the device.
 
@@ -65,14 +100,11 @@ class DeviceArray(HostOperators):
 
     Attributes:
         memory: that it lies in.
-        dtype: NumPy's.
-        shape: its sizes.
-        strides: in elements.
-        offset: of its first element in the memory, in elements.
+        layout: dtype, sizes, strides, and where it begins.
         known: its value, where the host has it and nobody writes to the array: it is read without a wait.
     """
 
-    __slots__ = ("__weakref__", "_is_whole", "dtype", "known", "memory", "offset", "shape", "strides")
+    __slots__ = ("__weakref__", "known", "layout", "memory")
     __array_priority__ = 100
     # For `graphc_runtime.marshal`, which does not know this class.
     is_device_array = True
@@ -85,44 +117,74 @@ class DeviceArray(HostOperators):
         strides: Sequence[int] | None = None,
         offset: int = 0,
     ) -> None:
-        self.memory, self.dtype, self.shape = memory, np.dtype(dtype), tuple(shape)
-        self.strides = row_major(self.shape) if strides is None else tuple(strides)
-        self._is_whole = strides is None
-        self.offset = offset
+        steps = None if strides is None else tuple(strides)
+        self.memory, self.layout = memory, layout(np.dtype(dtype), tuple(shape), steps, offset)
         self.known: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, memory: Memory, layout: Layout) -> DeviceArray:
+        """An array of a layout."""
+        made = cls.__new__(cls)
+        made.memory, made.layout, made.known = memory, layout, None
+        return made
+
+    @property
+    def dtype(self) -> np.dtype:
+        """NumPy's."""
+        return self.layout.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+        return self.layout.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """In elements."""
+        return self.layout.strides
+
+    @property
+    def offset(self) -> int:
+        """Of its first element in the memory, in elements."""
+        return self.layout.offset
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return len(self.shape)
+        return len(self.layout.shape)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return math.prod(self.shape)
+        return self.layout.size
 
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return self.size * self.dtype.itemsize
+        return self.layout.nbytes
 
     @property
     def address(self) -> int:
         """Of the first element."""
-        return self.memory.address + self.offset * self.dtype.itemsize
+        return self.memory.address + self.layout.offset * self.layout.dtype.itemsize
 
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order with nothing between."""
-        if self._is_whole:
-            return True
-        pairs = zip(self.shape, self.strides, row_major(self.shape), strict=True)
-        return self.size == 0 or all(n == 1 or stride == wanted for n, stride, wanted in pairs)
+        return self.layout.is_contiguous
 
     @property
     def device(self) -> str:
         """Where it is, such as "cuda:0"."""
         return f"cuda:{self.memory.driver.ordinal}"
+
+    def at_start(self) -> DeviceArray:
+        """The same contiguous elements, as an array that begins with its memory, as kernels take it."""
+        if not self.offset:
+            return self
+        memory = self.memory
+        part = Memory(memory.driver, self.nbytes, memory.stream, self.address, memory)
+        return DeviceArray(part, self.dtype, self.shape)
 
     def synchronise(self) -> DeviceArray:
         """Waits until it is computed."""
@@ -250,7 +312,7 @@ def from_interface(driver: Driver, value: HasInterface, stream: int) -> DeviceAr
     dtype = np.dtype(raw["typestr"])
     if dtype.name not in DESCRIPTORS:
         raise TypeError(f"an array of the device with dtype {raw['typestr']}")
-    shape = tuple(raw["shape"])
+    shape = tuple(map(int, raw["shape"]))
     strides = raw.get("strides")
     theirs = raw.get("stream")
     if theirs is not None and theirs != stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from graphc_runtime.cuda.array import DeviceArray, Memory, from_dlpack, from_int
 from graphc_runtime.cuda.driver import DeviceMemoryError, Driver, DriverError
 from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
 from graphc_runtime.cuda.outs import Target, targets
+from graphc_runtime.cuda.plans import Plans
 from graphc_runtime.cuda.registers import Cell, OnCheck
 from graphc_runtime.errors import Origin
 from graphc_runtime.kernel import Shape
@@ -28,6 +29,10 @@ class Runs(Protocol):
     @property
     def driver(self) -> Driver:
         """Of the device."""
+
+    @property
+    def plans(self) -> Plans:
+        """Of calls that repeat."""
 
     def hold(self, cells: Sequence[Cell]) -> None:
         """Moves values of cells to the device."""
@@ -59,6 +64,8 @@ class DeviceCall:
     ) -> None:
         self._executable, self._cells, self._on_check = executable, cells, on_check
         self._signature = signature
+        self._read = cells[: max(executable.plans.reads - len(signature.inputs), 0)]
+        self._stored = [cells[update.cell] for update in signature.updates]
         self.where: Callable[[str], Origin] | None = None
         self.__name__ = signature.name
 
@@ -75,11 +82,47 @@ class DeviceCall:
             DriverError: the device refuses.
         """
         try:
-            return self._call(args, out)
+            ready = self.ready(args) if out is None else None
+            if ready is None:
+                return self._call(args, out)
+            if self._signature.returns == "single":
+                return ready[0]
+            return ready if self._signature.returns == "list" else None
         except DriverError as error:
-            if error.step is None:
-                raise
-            raise error.at(error.step, self.where) from None
+            raise self._placed(error) from None
+
+    def _placed(self, error: DriverError) -> DriverError:
+        """The error with what is known of the step, if it is one of a step."""
+        return error if error.step is None else error.at(error.step, self.where)
+
+    def ready(self, args: Sequence[object]) -> list[DeviceArray] | None:
+        """The outputs of a call that has a plan; None if it has to go the general way.
+
+        Args:
+            args: values by position. They need no check if they are arrays of the device in forms that a
+                call has had before.
+
+        Raises:
+            DriverError: the device refuses a step.
+        """
+        read = snapshot(self._read) if self._read else []
+        arrays = cast("list[DeviceArray]", [*args, *read])  # if one is not, that shows below
+        try:
+            found = self._executable.plans.ready(tuple([array.layout for array in arrays]))
+        except (AttributeError, TypeError):
+            return None
+        if found is None:
+            return None
+        try:
+            results = found.call(self._executable.driver, arrays)
+        except DriverError as error:
+            if isinstance(error, DeviceMemoryError) and error.step is None:
+                return None  # nothing has been computed; the general way says for what there is no memory
+            raise self._placed(error) from None
+        if results is None or not self._stored:
+            return results
+        outputs, new = results[: -len(self._stored)], results[-len(self._stored) :]
+        return outputs if commit(self._stored, new, self._read, read) else None
 
     def _call(self, args: Sequence[object], out: object) -> object:
         signature, driver = self._signature, self._executable.driver
@@ -214,7 +257,7 @@ def as_device(driver: Driver, value: object, spec: ArraySpec, name: str) -> Devi
         raise ValueError(f"{name}: expected shape ({shape}), given {found.shape}")
     if not found.is_contiguous:
         raise TypeError(f"{name}: an array of the device that is not contiguous, strides {found.strides}")
-    return found
+    return found.at_start()
 
 
 def _on_device(driver: Driver, value: object) -> DeviceArray | None:

@@ -11,8 +11,9 @@ import ctypes
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import ModuleType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from graphc_runtime.cuda.driver import NoDeviceError
 
@@ -52,6 +53,8 @@ FUNCTIONS: dict[str, tuple[str, _Types, _Types]] = {
     "cuGraphExecDestroy": ("cuGraphExecDestroy", (), (_HANDLE,)),
 }
 _NAME_BYTES = 256
+# A function of the driver with all its arguments; gives its status.
+Bound: TypeAlias = Callable[[], int]
 Options = Mapping[int, "ctypes.Array[ctypes.c_char] | int"]
 
 
@@ -87,6 +90,21 @@ class Calls(Protocol):
         cooperative: bool,
     ) -> int:
         """Launches a kernel with the arguments that pointers at `parameters` point at."""
+
+    def bound_launch(
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        stream: int,
+        parameters: int,
+        cooperative: bool,
+    ) -> Bound:
+        """As `launch`, to be called again and again."""
+
+    def bound_copy(self, target: ctypes.c_uint64, source: ctypes.c_uint64, nbytes: int, stream: int) -> Bound:
+        """A copy within the device, to be called again and again; addresses are read at each call."""
 
     def elapsed(self, first: int, last: int) -> tuple[int, float]:
         """Milliseconds between two events."""
@@ -183,6 +201,25 @@ class LibraryCalls:
             return int(self._together(function, *grid, *block, shared, stream, parameters))
         return int(self._launch(function, *grid, *block, shared, stream, parameters, None))
 
+    def bound_launch(
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        stream: int,
+        parameters: int,
+        cooperative: bool,
+    ) -> Bound:
+        # Without types of arguments, objects of ctypes are passed as they are, and small numbers quickly.
+        call = self._library["cuLaunchCooperativeKernel" if cooperative else "cuLaunchKernel"]
+        handles = [_HANDLE(stream), _HANDLE(parameters)] + ([] if cooperative else [_HANDLE(None)])
+        return partial(call, _HANDLE(function), *grid, *block, shared, *handles)
+
+    def bound_copy(self, target: ctypes.c_uint64, source: ctypes.c_uint64, nbytes: int, stream: int) -> Bound:
+        call = self._library[FUNCTIONS["cuMemcpyDtoDAsync"][0]]
+        return partial(call, target, source, _SIZE(nbytes), _HANDLE(stream))
+
     def elapsed(self, first: int, last: int) -> tuple[int, float]:
         found = ctypes.c_float()
         status = self._library.cuEventElapsedTime(ctypes.byref(found), _HANDLE(first), _HANDLE(last))
@@ -199,10 +236,13 @@ class BindingCalls:
 
     Args:
         driver: its module.
+        library: the driver's library, which it has loaded; what is called again and again is called there,
+            since handles and addresses are the same.
     """
 
-    def __init__(self, driver: ModuleType) -> None:
+    def __init__(self, driver: ModuleType, library: LibraryCalls) -> None:
         self._driver = driver
+        self.bound_launch, self.bound_copy = library.bound_launch, library.bound_copy
         self._attributes = {
             "cuDeviceGetAttribute": driver.CUdevice_attribute,
             "cuStreamBeginCapture": driver.CUstreamCaptureMode,
@@ -273,6 +313,6 @@ def find_calls() -> Calls:
         NoDeviceError: neither is there.
     """
     try:
-        return BindingCalls(importlib.import_module("cuda.bindings.driver"))
+        return BindingCalls(importlib.import_module("cuda.bindings.driver"), LibraryCalls())
     except (ImportError, RuntimeError, OSError):
         return LibraryCalls()

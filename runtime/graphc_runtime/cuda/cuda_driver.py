@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import struct
 import threading
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from graphc_runtime.cuda.asks import Ask, AskLaunch, Prepared, Sizes
+from graphc_runtime.cuda.blocks import Blocks
 from graphc_runtime.cuda.calls import Calls, find_calls
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError, NoDeviceError
+from graphc_runtime.cuda.prepared import Packer, PreparedCalls
 
 _OUT_OF_MEMORY = 2
 # The graph is of other launches.
@@ -23,35 +25,13 @@ _MAX_DYNAMIC_SHARED, _RELEASE_THRESHOLD, _NO_TIMING, _THREAD_LOCAL = 8, 4, 2, 1
 _LOG_BYTES = 8192
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
 _STATIC_SHARED = 48 << 10
-# Every argument has a slot of 8 bytes.
-_CODES = dict(
-    zip(
-        "pointer int64 uint64 float64 int32 uint32 float32 int16 uint16 float16 int8 uint8 bool".split(),
-        "Q q Q d i4x I4x f4x h6x H6x e6x b7x B7x ?7x".split(),
-        strict=True,
-    )
-)
 # After these, the context of the process is of no use.
 _STICKY = frozenset((700, 702, 704, 714, 715, 716, 717, 718, 719))
 
 
-class _Packer:
-    """Memory for the arguments of kernels with certain types."""
-
-    def __init__(self, types: tuple[str, ...]) -> None:
-        unknown = [name for name in types if name not in _CODES]
-        if unknown:
-            raise DriverError(f"kernels take no arguments of type {unknown[0]}")
-        self.pack_into = struct.Struct("<" + "".join(_CODES[name] for name in types)).pack_into
-        self.slots = ctypes.create_string_buffer(8 * max(len(types), 1))
-        first = ctypes.addressof(self.slots)
-        self._pointers = (ctypes.c_void_p * max(len(types), 1))(*(first + 8 * i for i in range(len(types))))
-        self.address = ctypes.addressof(self._pointers)
-
-
 class _Packers(threading.local):
     def __init__(self) -> None:
-        self.by_types: dict[tuple[str, ...], _Packer] = {}
+        self.by_types: dict[tuple[str, ...], Packer] = {}
 
 
 class CudaDriver:
@@ -85,6 +65,8 @@ class CudaDriver:
         (self._context,) = self._call("cuDevicePrimaryCtxRetain", self._device)
         self._threads = threading.local()
         self._packers = _Packers()
+        # Of the main stream: what others are asked for may be captured, and is in another order.
+        self._blocks = Blocks()
         self._keep_pool()
         self.main_stream = self.new_stream()
 
@@ -141,8 +123,23 @@ class CudaDriver:
         return function
 
     def allocate(self, nbytes: int, stream: int) -> int:
+        if stream != self.main_stream:
+            return self._allocated(nbytes, stream)
+        kept = self._blocks.take(nbytes)
+        if kept is not None:
+            return kept
+        address = self._allocated(self._blocks.size(nbytes), stream)
+        self._blocks.add(address, nbytes)
+        return address
+
+    def _allocated(self, nbytes: int, stream: int) -> int:
+        """Memory of the driver's pool."""
         self._enter()
         status, *found = self._calls.call("cuMemAllocAsync", max(nbytes, 1), stream)
+        if status == _OUT_OF_MEMORY:
+            for address in self._blocks.clear():
+                self._call("cuMemFreeAsync", address, self.main_stream)
+            status, *found = self._calls.call("cuMemAllocAsync", max(nbytes, 1), stream)
         if status == _OUT_OF_MEMORY:
             free, total = self.memory()
             more = f": {nbytes:,} bytes were asked for, {free:,} of {total:,} are free outside of the pool"
@@ -152,8 +149,9 @@ class CudaDriver:
         return found[0]
 
     def free(self, address: int, stream: int) -> None:
-        self._enter()
-        self._call("cuMemFreeAsync", address, stream)
+        if not self._blocks.give_back(address):
+            self._enter()
+            self._call("cuMemFreeAsync", address, stream)
 
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
         if array.nbytes:
@@ -188,11 +186,22 @@ class CudaDriver:
         key = tuple(types)
         packer = self._packers.by_types.get(key)
         if packer is None:
-            packer = self._packers.by_types[key] = _Packer(key)
+            packer = self._packers.by_types[key] = Packer(key)
         packer.pack_into(packer.slots, 0, *values)
         status = self._calls.launch(function, grid, block, shared, stream, packer.address, cooperative)
         if status:
-            raise self._error("cuLaunchKernel", status, f" with a grid of {grid} blocks of {block} threads")
+            raise self._launch_error(status, grid, block)
+
+    def _launch_error(self, status: int, grid: Sizes, block: Sizes) -> DriverError:
+        return self._error("cuLaunchKernel", status, f" with a grid of {grid} blocks of {block} threads")
+
+    def prepare(self, asks: Sequence[Ask], places: int, stream: int) -> Prepared:
+        def failure(ask: Ask, status: int) -> DriverError:
+            if isinstance(ask, AskLaunch):
+                return self._launch_error(status, ask.grid, ask.block)
+            return self._error("cuMemcpyDtoDAsync", status)
+
+        return PreparedCalls(self._calls, asks, places, stream, self._enter, failure)
 
     def new_stream(self) -> int:
         self._enter()

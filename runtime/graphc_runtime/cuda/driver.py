@@ -8,12 +8,15 @@ addresses are ints. Work is in stream order and asynchronous, unless a method sa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from graphc_runtime.cuda.schedule import Launch, Step
 from graphc_runtime.errors import LoadError, Origin
+
+if TYPE_CHECKING:
+    from graphc_runtime.cuda.asks import Ask, Prepared
 
 
 class NoDeviceError(LoadError):
@@ -133,6 +136,15 @@ class Driver(Protocol):
             stream: in which.
             shared: bytes of dynamic shared memory.
             cooperative: all blocks have to run at the same time.
+        """
+
+    def prepare(self, asks: Sequence[Ask], places: int, stream: int) -> Prepared:
+        """What is asked for again and again, with other addresses; any number of threads may call it.
+
+        Args:
+            asks: what, in this order; errors say which step it was.
+            places: how many addresses there are.
+            stream: in which.
         """
 
     def new_stream(self) -> int:

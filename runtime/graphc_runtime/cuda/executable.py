@@ -20,19 +20,19 @@ from graphc_runtime.cuda.array import DeviceArray, upload
 from graphc_runtime.cuda.call import DeviceCall, as_device, empty
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.cuda_driver import device
-from graphc_runtime.cuda.driver import Driver
-from graphc_runtime.cuda.graphs import MOST_LAUNCHES, Graphs, TooLongError
+from graphc_runtime.cuda.driver import DeviceMemoryError, Driver
+from graphc_runtime.cuda.graphs import Graphs
 from graphc_runtime.cuda.host import HostPart
+from graphc_runtime.cuda.planned import Planned
+from graphc_runtime.cuda.plans import Plans
 from graphc_runtime.cuda.registers import Cell, HostFunction, OnCheck, Registers
-from graphc_runtime.cuda.steps import Run as Steps
+from graphc_runtime.cuda.registers import Run as Steps
 from graphc_runtime.cuda.steps import compile_steps
 from graphc_runtime.errors import ArtifactError
-from graphc_runtime.executable import Executable, Where
+from graphc_runtime.executable import Executable, ReadyCall, Where
 from graphc_runtime.kernel import Kernel, OnError, Run, Shape
 from graphc_runtime.manifest import Signature
 
-# Below this number of launches a graph saves nothing.
-_LEAST_LAUNCHES = 3
 _KEPT_SIZES = 64
 
 
@@ -43,6 +43,9 @@ class DeviceExecutable(Executable):
         artifact: manifest and `DeviceCode`.
         driver: of the device; by default that of the first CUDA device, found when it is first needed.
         functions: what the schedule calls on the host; by default what the code has.
+
+    Attributes:
+        plans: of calls that repeat.
 
     Raises:
         ArtifactError: the code is damaged, or calls functions that are not there.
@@ -73,8 +76,7 @@ class DeviceExecutable(Executable):
         self._main: Steps | None = None
         self._streams: list[int] = []
         self._events: list[int] = []
-        # Whether calls that repeat are replayed as a whole.
-        self._is_replayed = False
+        self.plans = Plans(schedule, artifact.manifest.signature, self._sizes_are_kept)
 
     @property
     def driver(self) -> Driver:
@@ -151,18 +153,19 @@ class DeviceExecutable(Executable):
             ValueError, IndexError, ...: a check fails.
         """
         program = self.code.schedule.main
-        # Programs do not take the values of cells that they only replace, the last arguments.
-        arrays = [*arguments[: program.parameters - len(results)], *results]
+        arrays = [*arguments[: self.plans.reads], *results]
+        layouts = tuple([array.layout for array in arrays])
+        addresses = tuple([array.memory.address for array in arrays])
+        planned = self.plans.planned(layouts)
+        if planned is None:
+            with self._lock:
+                main = self._load()
+                if self.plans.is_due(layouts, addresses, self._graphs):
+                    planned = self.plans.make(layouts, main, on_check, self.driver, self._graphs, self._lock)
+        if planned is not None and _has_run(planned, addresses):
+            return
         with self._lock:
-            main = self._load()
-            key = tuple((array.address, array.shape) for array in arrays)
-            graph = self._graphs.find(key) if self._is_replayed else None
-            if graph is None and self._is_replayed and self._graphs.is_due(key):
-                graph = self._captured(main, arrays, key, on_check)
-            if graph is None:
-                _run(main, self._registers(program, arrays, on_check))
-            else:
-                self.driver.replay(graph, self._streams[0])
+            _run(self._load(), self._registers(program, arrays, on_check))
 
     def _registers(self, program: sc.Program, values: Sequence[DeviceArray], on_check: OnCheck) -> Registers:
         registers = Registers(
@@ -171,23 +174,6 @@ class DeviceExecutable(Executable):
         registers.values[: program.parameters] = values
         registers.graphs = self._graphs
         return registers
-
-    def _captured(
-        self, main: Steps, arrays: Sequence[DeviceArray], key: tuple[object, ...], on_check: OnCheck
-    ) -> int | None:
-        """A graph of a call; None if it would be too large."""
-        registers = self._registers(self.code.schedule.main, arrays, on_check)
-
-        def ask(stream: int) -> None:
-            registers.streams = [stream, *self._streams[1:]]
-            registers.left = MOST_LAUNCHES
-            _run(main, registers)
-
-        try:
-            return self._graphs.capture(key, ask)
-        except TooLongError:
-            self._graphs.refuse(key)
-            return None
 
     def _load(self) -> Steps:
         """Loads the kernels, once."""
@@ -207,9 +193,7 @@ class DeviceExecutable(Executable):
             self._main = compile_steps(steps, kernel)
             if self._sizes_on_device:
                 self._shapes = compile_steps(schedule.shapes.steps, kernel)
-            launches = sum(isinstance(step, sc.Launch | sc.Loop) for step in steps)
             self._graphs = Graphs(driver)
-            self._is_replayed = launches >= _LEAST_LAUNCHES and needs_no_values(steps)
         return self._main
 
     def array_call(self, signature: Signature, *, where: Where | None = None) -> DeviceCall:
@@ -217,6 +201,9 @@ class DeviceExecutable(Executable):
         call = DeviceCall(self, (), self.handler(where), signature)
         call.where = where
         return call
+
+    def ready_call(self, cells: Sequence[Cell], *, where: Where | None = None) -> ReadyCall:
+        return self.bind(cells, where=where).ready
 
     def hold(self, cells: Sequence[Cell]) -> None:
         """Values that are not yet on the device go there, unless another thread was faster; cells that are
@@ -256,6 +243,16 @@ class DeviceExecutable(Executable):
 
 def _no_kernel(name: str, shared: int) -> int:
     raise ArtifactError(f"a program of shapes launches the kernel {name}")
+
+
+def _has_run(planned: Planned, addresses: Sequence[int]) -> bool:
+    """Whether a plan has run; without memory for all temporary arrays together, it has not begun."""
+    try:
+        return planned(addresses)
+    except DeviceMemoryError as error:
+        if error.step is not None:
+            raise
+        return False
 
 
 def _run(main: Callable[[Registers], None], registers: Registers) -> None:

@@ -102,6 +102,8 @@ def _array(driver: Driver, value: object, spec: ArraySpec, name: str) -> DeviceA
     elif not array.is_contiguous:
         steps = tuple(stride * array.dtype.itemsize for stride in array.strides)
         raise ValueError(f"{name} must be C-contiguous, got strides {steps} for shape {array.shape}")
+    else:
+        return array.at_start()
     return array
 
 

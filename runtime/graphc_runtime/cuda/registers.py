@@ -11,6 +11,7 @@ import numpy as np
 from graphc_runtime.cuda.array import DeviceArray, Memory
 from graphc_runtime.cuda.driver import Driver
 from graphc_runtime.cuda.graphs import Graphs
+from graphc_runtime.cuda.schedule import Step
 from graphc_runtime.errors import ArtifactError
 
 Value: TypeAlias = "DeviceArray | np.ndarray | int | float | bool"
@@ -31,11 +32,14 @@ class Registers:
         events: handles.
         made: memory that the call has allocated and not yet given back.
         graphs: of the executable, for loops; None where nothing is captured.
-        left: where the call is captured, how many launches the graph may still hold.
+        is_unrolled: whether steps of a loop were run that would have been captured.
+        left: where the call is written down, how many launches there may still be.
+        step: which one asks the device for something.
     """
 
     __slots__ = (
-        *("driver", "events", "functions", "graphs", "left", "made", "on_check", "streams", "values"),
+        *("driver", "events", "functions", "graphs", "is_unrolled", "left", "made", "on_check", "step"),
+        *("streams", "values"),
     )
 
     def __init__(
@@ -52,7 +56,9 @@ class Registers:
         self.functions, self.on_check = functions, on_check
         self.made: list[Memory] = []
         self.graphs: Graphs | None = None
+        self.is_unrolled = False
         self.left: int | None = None
+        self.step: Step | None = None
 
     def device(self) -> Driver:
         """The driver.
@@ -85,3 +91,7 @@ class Registers:
     def numbers(self, registers: Sequence[int]) -> tuple[int, ...]:
         """Numbers."""
         return tuple(map(self.number, registers))
+
+
+# A step, or several, as a function.
+Run: TypeAlias = Callable[[Registers], None]

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import gc
 import shutil
+import struct
 import subprocess
 import threading
 from pathlib import Path
@@ -13,7 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import DeviceArray, upload
+from graphc_runtime.cuda.asks import AskCopy, AskLaunch, Place
+from graphc_runtime.cuda.blocks import Blocks
 from graphc_runtime.cuda.calls import FUNCTIONS, LibraryCalls
 from graphc_runtime.cuda.cuda_driver import CudaDriver
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError, NoDeviceError
@@ -38,7 +43,16 @@ def library(tmp_path_factory):
 
 @pytest.fixture
 def driver(library):
-    return CudaDriver(0, LibraryCalls(library))
+    made = CudaDriver(0, LibraryCalls(library))
+    yield made
+    gc.collect()
+    _refuse(made)  # what it keeps goes back
+
+
+def _refuse(driver):
+    """Asks for more than there is."""
+    with pytest.raises(DeviceMemoryError):
+        driver.allocate(2_000_000, driver.main_stream)
 
 
 def counter(library, name):
@@ -63,19 +77,46 @@ def test_there_is_no_other_device(library):
 
 
 def test_arrays_go_there_and_back(driver, library):
-    x = np.arange(12.0).reshape(3, 4)
+    x = np.arange(64.0).reshape(16, 4)
     array = upload(driver, x, driver.main_stream)
     assert counter(library, "live") == x.nbytes
     np.testing.assert_array_equal(array.get(), x)
     target = driver.allocate(x.nbytes, driver.main_stream)
     driver.copy(target, array.address, x.nbytes, driver.main_stream)
-    found = np.empty(12)
+    found = np.empty(64)
     driver.download(found, target, driver.main_stream)
     np.testing.assert_array_equal(found, x.ravel())
     driver.free(target, driver.main_stream)
     del array
     gc.collect()
+    # Small blocks are kept for the next arrays of about their size, until memory is short.
+    assert counter(library, "live") == 2 * x.nbytes
+    again = upload(driver, x[:9], driver.main_stream)
+    assert counter(library, "live") == 2 * x.nbytes
+    np.testing.assert_array_equal(again.get(), x[:9])
+    del again
+    _refuse(driver)
     assert counter(library, "live") == 0
+
+
+def test_few_blocks_are_kept_and_no_large_ones(driver, library):
+    def allocate(size):
+        return driver.allocate(size, driver.main_stream)
+
+    for size in (*range(100), 100_000, 131_072):
+        driver.free(allocate(size), driver.main_stream)
+    assert counter(library, "live") == 256 + 131_072
+    addresses = [allocate(200) for _ in range(40)]
+    assert counter(library, "live") == 131_072 + 40 * 256 and len(set(addresses)) == 40
+    for address in addresses:
+        driver.free(address, driver.main_stream)
+    assert counter(library, "live") == 131_072 + 32 * 256
+    other = driver.allocate(200, 0)  # in the order of another stream
+    assert counter(library, "live") == 131_072 + 32 * 256 + 200
+    driver.free(other, 0)
+    blocks = Blocks()
+    blocks.add(4096, 1 << 21)
+    assert blocks.size(1 << 21) == 1 << 21 and not blocks.give_back(4096) and blocks.take(1 << 21) is None
 
 
 def launch(driver, x, y, *, block=4, cooperative=False, shared=0):
@@ -109,6 +150,78 @@ def test_threads_launch_at_the_same_time(driver):
         thread.join()
     for y in ys:
         np.testing.assert_array_equal(y.get(), np.full(4, -200))
+
+
+def asks(driver, *, block=4, cooperative=False):
+    """Adds half of x to y (places 0 and 1), and copies the last two elements to the start of z (2)."""
+    function = driver.function(driver.load(".version 8.0", {}), "axpy", 0)
+    arrays = [(Place(0), Place(0), 0, 4, 1), (Place(1), Place(1), 0, 4, 1)]
+    types = ("float32", "float64", "int8", *["pointer", "pointer", "int64", "int64", "int64"] * 2)
+    step = sc.Launch("axpy", (0, 0, 0), (0, 0, 0), (), op="Add", line="model.py:3")
+    values = (0.5, 1.0, 1, *arrays[0], *arrays[1])
+    launched = AskLaunch(step, function, (1, 2, 3), (block, 5, 6), types, values, 0, cooperative)
+    return launched, AskCopy(sc.Copy(0, 1), Place(2), Place(3), 8)
+
+
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_what_is_prepared_gets_other_addresses_in_every_call(driver, cooperative):
+    ask = driver.prepare(asks(driver, cooperative=cooperative), 4, driver.main_stream)
+    wrong = []
+
+    def work(seed):
+        x, y, z = (upload(driver, np.full(4, seed, np.float32), driver.main_stream) for _ in range(3))
+        for n in range(1, 40):
+            ask([x.address, y.address, z.address, y.address + 8])
+            value = seed * (1 + n / 2)
+            if y.get().tolist() != [value] * 4 or z.get().tolist() != [value, value, seed, seed]:
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_prepared_calls_within_prepared_calls(driver, monkeypatch):
+    x, y, z = (upload(driver, np.full(4, value, np.float32), driver.main_stream) for value in (1, 0, 0))
+    ask, inner = driver.prepare(asks(driver), 4, driver.main_stream), []
+    bound = driver._calls.bound_launch
+
+    def interrupted(*arguments):
+        call = bound(*arguments)
+
+        def launch():
+            if not inner:  # as a finaliser would, between filling in and launching
+                inner.append(upload(driver, np.zeros(4, np.float32), driver.main_stream))
+                ask([x.address, inner[0].address, z.address, x.address])
+            return call()
+
+        return launch
+
+    monkeypatch.setattr(driver._calls, "bound_launch", interrupted)
+    ask([x.address, y.address, z.address, y.address])
+    assert y.get().tolist() == inner[0].get().tolist() == [0.5] * 4
+    with pytest.raises(struct.error):
+        ask([x.address])
+    ask([x.address, y.address, z.address, y.address])
+    assert y.get().tolist() == [1.0] * 4
+
+
+def test_errors_of_prepared_calls(driver):
+    x = upload(driver, np.ones(4, np.float32), driver.main_stream)
+    ask = driver.prepare(asks(driver, block=2000), 4, driver.main_stream)
+    expected = (
+        r"grid of \(1, 2, 3\) blocks of \(2000, 5, 6\)[^$]*in: launch of axpy for Add\n  made at model.py:3"
+    )
+    for _ in range(2):
+        with pytest.raises(DriverError, match=expected):
+            ask([x.address] * 4)
+    with pytest.raises(DriverError, match="no arguments of type float8"):
+        wrong = dataclasses.replace(asks(driver)[0], types=("float8",), values=(0.0,))
+        driver.prepare([wrong], 1, driver.main_stream)([0])
+    assert x.get().tolist() == [1.0] * 4
 
 
 def test_errors_of_the_driver(driver):

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from graphc.function.types import Function
 from graphc_runtime.cuda import executable
+from graphc_runtime.cuda.array import DeviceArray
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
@@ -27,3 +29,37 @@ def assert_nothing_lives(driver: SimulatedDriver) -> None:
     if driver.live:
         gc.collect()
     assert not driver.live
+
+
+def asked(
+    monkeypatch: pytest.MonkeyPatch,
+    driver: SimulatedDriver,
+    call: Callable[[], Sequence[DeviceArray]],
+    given: Sequence[DeviceArray],
+) -> list[tuple[object, ...]]:
+    """Launches and copies that a call asks for, none of which is done: sizes, arguments, and of addresses, of
+    which array they are or that they are of a temporary one.
+    """
+    found: list[tuple[object, ...]] = []
+
+    def launch(
+        function: int, grid: object, block: object, types: Sequence[str], values: Sequence[float], *rest: int
+    ) -> None:
+        pairs = [(kind, value) for kind, value in zip(types, values, strict=True)]
+        found.append((function, grid, block, *pairs))
+
+    def copy(target: int, source: int, nbytes: int, stream: int) -> None:
+        found.append(("copy", ("pointer", target), ("pointer", source), nbytes))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "launch", lambda *arguments, **options: launch(*arguments[:5]))
+        patch.setattr(driver, "copy", copy)
+        arrays = [*given, *call()]
+    names = {array.memory.address: number for number, array in enumerate(arrays)}
+    return [tuple(_named(part, names) for part in ask) for ask in found]
+
+
+def _named(part: object, names: dict[int, int]) -> object:
+    if isinstance(part, tuple) and part[0] == "pointer":
+        return names.get(int(part[1]), "temporary")
+    return part

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from gpu_cases import CASES
-from simulation import assert_nothing_lives, device_for
+from simulation import asked, assert_nothing_lives, device_for
 
 import graphc
 import graphc.tensor as pt
 from graphc.errors import UnsupportedError
 from graphc_runtime.cuda import executable
+from graphc_runtime.cuda.array import upload
 from graphc_runtime.cuda.driver import NoDeviceError
 
 # Sums of a device are added up in another order.
@@ -31,6 +34,17 @@ def test_results_are_those_of_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch
             assert found.dtype == expected.dtype and found.shape == expected.shape
             tolerance = _TOLERANCE.get(expected.dtype.name, 0)
             np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    plans = device.executor.executable.plans
+    if plans._is_planned and plans._is_ready:
+        largest = max(case.shapes, key=lambda shapes: sum(map(math.prod, shapes)))
+        given = [upload(driver, value, driver.main_stream) for value in case.values(largest)]
+        plans._is_planned = False
+        direct = asked(monkeypatch, driver, lambda: device(*given), given)
+        plans._is_planned = True
+        # A plan is made and used, and found again.
+        assert [asked(monkeypatch, driver, lambda: device(*given), given) for _ in range(2)] == 2 * [direct]
+        assert direct and driver.prepared == 1
+        del given
     del found
     assert_nothing_lives(driver)
     assert set(driver.launches) <= set(driver._kernels)

@@ -194,6 +194,41 @@ def test_errors_of_the_driver_name_the_operation_and_the_line(device, monkeypatc
         f(np.zeros(16, "float32"))
 
 
+def test_calls_like_one_before_go_straight_to_the_driver(device, monkeypatch):
+    w = graphc.shared(np.ones(3, "float32"), "w")
+    scale = pt.constant(np.full(3, 2, "float32"))
+    f = device.function([graphc.In(x, value=A)], {"y": x * scale, "z": w.sum()}, updates={w: w + x})
+    given = upload(device.driver, A, device.driver.main_stream)
+    for _ in range(2):
+        f(given)
+    device.moved()
+    general = f.function.calls._run
+    monkeypatch.setattr(f.function.calls, "_run", None)
+    found = f(given)
+    assert found["y"].get().tolist() == [0, 2, 4] and float(found["z"]) == 9
+    assert device.moved() == ["download", "download"] and device.driver.prepared == 1
+    launch = device.driver.launch
+    monkeypatch.setattr(device.driver, "launch", lambda *a, **k: _refuse())
+    with pytest.raises(DriverError, match=rf"refused\n  in: launch of \w+ for \S+\n  made at {__file__}:"):
+        f(given)
+    monkeypatch.setattr(device.driver, "launch", launch)
+    w.set_value(A)  # of the host: moved by the next call, on the general way
+    monkeypatch.setattr(f.function.calls, "_run", general)
+    assert float(f(given)["z"]) == 3 and float(f()["z"]) == 6 and float(f(x=given)["z"]) == 9
+    with f.function.trace() as trace:
+        assert float(f(given)["z"]) == 12
+    assert "1 call" in str(trace)
+    with pytest.raises(TypeError, match="by position"):
+        f(given, given)
+    with pytest.raises(TypeError, match="float64"):
+        f(upload(device.driver, np.arange(3.0), device.driver.main_stream))
+    assert float(f(given)["z"]) == 15
+
+
+def _refuse():
+    raise DriverError("refused", 1)
+
+
 def test_failed_checks_change_nothing(device):
     w = graphc.shared(np.ones(3, "float32"), "w")
     f = device.function([x], [], updates={w: w + x})

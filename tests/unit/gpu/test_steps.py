@@ -14,7 +14,7 @@ from simulation import assert_nothing_lives, device_for
 import graphc
 import graphc.tensor as pt
 from graphc.graph.tensor.variable import TensorVariable
-from graphc_runtime.cuda import executable
+from graphc_runtime.cuda import plan
 from graphc_runtime.cuda.array import upload
 from graphc_tools.gpu.simulated import SimulatedDriver
 
@@ -129,7 +129,7 @@ def test_loops_whose_steps_differ_are_launched(monkeypatch: pytest.MonkeyPatch) 
 
 def _called(monkeypatch: pytest.MonkeyPatch, most: int) -> tuple[SimulatedDriver, list[tuple[int, int, int]]]:
     """Six calls with the same arrays: graphs made, given other arguments, and launched by each."""
-    monkeypatch.setattr(executable, "MOST_LAUNCHES", most)
+    monkeypatch.setattr(plan, "MOST_LAUNCHES", most)
     f = graphc.function([m, w, h], _rows(last=False), mode="cuda")
     driver = device_for(monkeypatch, f)
     given = [upload(driver, value, driver.main_stream) for value in (M, W, H)]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from graphc_runtime.cuda.asks import Ask, Prepared, ask_all
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError
 from graphc_tools.gpu.interpreter import Kernel
 from graphc_tools.gpu.memory import LaunchError, Memory, Region
@@ -67,6 +68,7 @@ class SimulatedDriver:
     Attributes:
         transfers: all copies, in the order they were asked for.
         launches: names of the kernels that were launched.
+        prepared: how often something was prepared that is asked for again and again.
         captured, updated, replayed: how many graphs were made, given other arguments, launched.
     """
 
@@ -91,7 +93,7 @@ class SimulatedDriver:
         self._handles = 16
         self.transfers: list[Transfer] = []
         self.launches: list[str] = []
-        self.captured = self.updated = self.replayed = 0
+        self.prepared = self.captured = self.updated = self.replayed = 0
         self._streams[_DEFAULT_STREAM] = _Stream()
         self.main_stream = self.new_stream()
 
@@ -210,6 +212,16 @@ class SimulatedDriver:
         kernel.check(grid, block, arguments, shared)
         self.launches.append(name)
         self._ask(stream, lambda: kernel.run(grid, block, arguments, self._memory, shared), name)
+
+    def prepare(self, asks: Sequence[Ask], places: int, stream: int) -> Prepared:
+        self.prepared += 1
+
+        def ask(addresses: Sequence[int]) -> None:
+            if len(addresses) != places:
+                raise LaunchError(f"{len(addresses)} addresses are given for {places} places")
+            ask_all(self, asks, addresses, stream)
+
+        return ask
 
     def _is_inside(self, address: int) -> bool:
         return any(start <= address < start + max(size, 1) for start, size in self._live.items())

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a driver is asked for, written down: all but addresses, for which there are places in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from graphc_runtime.cuda.driver import Driver, DriverError
+from graphc_runtime.cuda.schedule import Step
+from graphc_runtime.record import record
+
+Sizes: TypeAlias = tuple[int, int, int]
+# Asks for everything, given the addresses in the order of their places.
+Prepared: TypeAlias = Callable[[Sequence[int]], None]
+
+
+@record(frozen=True)
+class Place:
+    """Where an address stands in the table."""
+
+    number: int
+
+
+@record(frozen=True, eq=False)
+class AskLaunch:
+    """A kernel; `values` are its arguments, of `types`, addresses among them as places."""
+
+    step: Step
+    function: int
+    grid: Sizes
+    block: Sizes
+    types: tuple[str, ...]
+    values: tuple[int | float | Place, ...]
+    shared: int
+    cooperative: bool
+
+    def ask(self, driver: Driver, addresses: Sequence[int], stream: int) -> None:
+        """Asks for it."""
+        values = [addresses[value.number] if isinstance(value, Place) else value for value in self.values]
+        driver.launch(
+            self.function,
+            self.grid,
+            self.block,
+            self.types,
+            values,
+            stream,
+            shared=self.shared,
+            cooperative=self.cooperative,
+        )
+
+    def mapped(self, change: Callable[[int], Place]) -> AskLaunch:
+        """The same with other places; a function gives them for the numbers of these."""
+        values = [change(value.number) if isinstance(value, Place) else value for value in self.values]
+        return replace(self, values=tuple(values))
+
+
+@record(frozen=True, eq=False)
+class AskCopy:
+    """A copy within the device."""
+
+    step: Step
+    target: Place
+    source: Place
+    nbytes: int
+
+    def ask(self, driver: Driver, addresses: Sequence[int], stream: int) -> None:
+        """Asks for it."""
+        driver.copy(addresses[self.target.number], addresses[self.source.number], self.nbytes, stream)
+
+    def mapped(self, change: Callable[[int], Place]) -> AskCopy:
+        """As `AskLaunch.mapped`."""
+        return replace(self, target=change(self.target.number), source=change(self.source.number))
+
+
+Ask: TypeAlias = AskLaunch | AskCopy
+
+
+def ask_all(driver: Driver, asks: Sequence[Ask], addresses: Sequence[int], stream: int) -> None:
+    """Asks for everything, one after the other, as `Driver.prepare` does it without preparation.
+
+    Raises:
+        DriverError: the driver refuses; it has the step.
+    """
+    for ask in asks:
+        try:
+            ask.ask(driver, addresses, stream)
+        except DriverError as error:
+            raise error.at(ask.step) from None

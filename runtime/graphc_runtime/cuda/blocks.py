@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small blocks of memory that were given back, for the next one who asks.
+
+The driver's pool would do the same, for a call of the driver to get and one to give back, which for small
+results take longer than all else that a call does on the host.
+"""
+
+from __future__ import annotations
+
+# Sizes are powers of two, the smallest and the largest of which these are.
+_LEAST, _LARGEST = 8, 20
+# Of each size at most so many are kept, so 64 MiB in all.
+_KEPT = 32
+
+
+class Blocks:
+    """Blocks of one stream, in whose order they are used, given back and used again.
+
+    Any number of threads may use it: each step that matters is one of a list or of a dict.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[list[int]] = [[] for _ in range(_LARGEST + 1)]
+        # Where blocks that are in use go.
+        self._home: dict[int, list[int]] = {}
+
+    def take(self, nbytes: int) -> int | None:
+        """A block that was given back."""
+        if nbytes > 1 << _LARGEST:
+            return None
+        try:
+            kept = self._kept[max((nbytes - 1).bit_length(), _LEAST)]
+            address = kept.pop()
+        except IndexError:
+            return None
+        self._home[address] = kept
+        return address
+
+    def size(self, nbytes: int) -> int:
+        """How many bytes to ask the driver for."""
+        return nbytes if nbytes > 1 << _LARGEST else 1 << max((nbytes - 1).bit_length(), _LEAST)
+
+    def add(self, address: int, nbytes: int) -> None:
+        """A block from the driver is in use."""
+        if nbytes <= 1 << _LARGEST:
+            self._home[address] = self._kept[max((nbytes - 1).bit_length(), _LEAST)]
+
+    def give_back(self, address: int) -> bool:
+        """Whether a block is kept; the driver gets it back otherwise."""
+        kept = self._home.pop(address, None)
+        if kept is None or len(kept) >= _KEPT:
+            return False
+        kept.append(address)
+        return True
+
+    def clear(self) -> list[int]:
+        """All that are kept, for the driver to get back."""
+        found: list[int] = []
+        for kept in self._kept:
+            while kept:
+                found.append(kept.pop())
+        return found

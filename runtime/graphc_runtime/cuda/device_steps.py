@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Steps of a schedule that the device, or a function of the host, is asked for, as Python functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.array import DeviceArray, Memory, upload
+from graphc_runtime.cuda.driver import DeviceMemoryError
+from graphc_runtime.cuda.graphs import TooLongError
+from graphc_runtime.cuda.registers import Registers, Run, Value
+from graphc_runtime.errors import ArtifactError
+from graphc_runtime.symbols import DESCRIPTORS
+
+
+def _allocate(step: sc.Allocate, kernel: object) -> Run:
+    dtype = DESCRIPTORS[step.dtype]
+
+    def run(registers: Registers) -> None:
+        shape = tuple(max(size, 0) for size in registers.numbers(step.sizes))
+        stream = registers.streams[step.stream]
+        try:
+            memory = Memory(registers.device(), math.prod(shape) * dtype.itemsize, stream)
+        except DeviceMemoryError as error:
+            text = f"{error}\n  for an array of shape {shape} and dtype {dtype}"
+            raise DeviceMemoryError(text, error.code, error.call) from None
+        registers.made.append(memory)
+        registers.values[step.result] = DeviceArray(memory, dtype, shape)
+
+    return run
+
+
+def _free(step: sc.Free, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        registers.array(step.array).memory.free()
+
+    return run
+
+
+def _view(step: sc.View, kernel: object) -> Run:
+    dtype = DESCRIPTORS[step.dtype] if step.dtype else None
+
+    def run(registers: Registers) -> None:
+        array = registers.array(step.array)
+        registers.values[step.result] = DeviceArray(
+            array.memory,
+            array.dtype if dtype is None else dtype,
+            registers.numbers(step.sizes),
+            registers.numbers(step.strides),
+            registers.number(step.offset),
+        )
+
+    return run
+
+
+def _launch(step: sc.Launch, kernel: Callable[[str, int], int]) -> Run:
+    function = 0
+    given = step.types or ("",) * len(step.arguments)
+    types_of: dict[tuple[int, ...], tuple[str, ...]] = {}
+
+    def types(values: Sequence[Value | None]) -> tuple[str, ...]:
+        """Of the arguments of the entry."""
+        found: list[str] = []
+        for value, name in zip(values, given, strict=True):
+            if isinstance(value, DeviceArray):
+                found += sc.descriptor_types(len(value.shape))
+            else:
+                found.append(name or ("float64" if isinstance(value, float) else "int64"))
+        return tuple(found)
+
+    def run(registers: Registers) -> None:
+        nonlocal function
+        grid, block = registers.numbers(step.grid), registers.numbers(step.block)
+        if not all(grid):
+            return
+        if registers.left is not None:
+            registers.left -= 1
+            if registers.left < 0:
+                raise TooLongError
+        driver = registers.device()
+        if not function:
+            function = kernel(step.kernel, step.shared)
+        values = [registers.values[argument] for argument in step.arguments]
+        flat: list[int | float] = []
+        ranks: list[int] = []
+        for argument, value in zip(step.arguments, values, strict=True):
+            if isinstance(value, DeviceArray):
+                address = registers.array(argument).memory.address
+                flat += (address, address, value.offset, *value.shape, *value.strides)
+                ranks.append(len(value.shape))
+            else:
+                assert isinstance(value, int | float)
+                flat.append(value)
+                ranks.append(-2 if isinstance(value, float) else -1)
+        key = tuple(ranks)
+        if key not in types_of:
+            types_of[key] = types(values)
+        driver.launch(
+            function,
+            (grid[0], grid[1], grid[2]),
+            (block[0], block[1], block[2]),
+            types_of[key],
+            flat,
+            registers.streams[step.stream],
+            shared=step.shared,
+            cooperative=step.cooperative,
+        )
+
+    return run
+
+
+def _copy(step: sc.Copy, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        source, target = registers.array(step.source), registers.array(step.target)
+        if source.shape != target.shape or source.dtype != target.dtype:
+            raise ArtifactError(f"the schedule copies {source.shape} to {target.shape}")
+        if not source.is_contiguous or not target.is_contiguous:
+            raise ArtifactError("the schedule copies what is not contiguous")
+        stream = registers.streams[step.stream]
+        registers.device().copy(target.address, source.address, source.nbytes, stream)
+
+    return run
+
+
+def _upload(step: sc.Upload, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        value = registers.values[step.source]
+        assert isinstance(value, np.ndarray)
+        array = upload(registers.device(), value, registers.streams[step.stream])
+        registers.made.append(array.memory)
+        registers.values[step.result] = array
+
+    return run
+
+
+def _download(step: sc.Download, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        array = registers.array(step.source)
+        value = np.empty(array.shape, array.dtype)
+        registers.device().download(value, array.address, registers.streams[step.stream])
+        registers.values[step.result] = value
+
+    return run
+
+
+def _host_call(step: sc.HostCall, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        def on_check(status: int, given: int, expected: int) -> None:
+            registers.on_check(step.first_site + status, given, expected)
+
+        values = [value for a in step.arguments if (value := registers.values[a]) is not None]
+        results = registers.functions[step.function](values, on_check)
+        for register, value in zip(step.results, results, strict=True):
+            registers.values[register] = value
+
+    return run
+
+
+def _read(step: sc.Read, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        value, indices = registers.values[step.array], registers.numbers(step.indices)
+        assert isinstance(value, DeviceArray | np.ndarray)
+        inside = all(0 <= i < n for i, n in zip(indices, value.shape, strict=False))
+        if len(indices) != len(value.shape) or not inside:
+            raise ArtifactError(f"the schedule reads element {indices} of an array of shape {value.shape}")
+        known = value if isinstance(value, np.ndarray) else value.known
+        if known is not None:
+            registers.values[step.result] = known[indices].item()
+            return
+        array = registers.array(step.array)
+        found, memory = np.empty((), array.dtype), array.memory
+        at = array.offset + sum(i * stride for i, stride in zip(indices, array.strides, strict=True))
+        # Programs of shapes have no streams: what they read was there before.
+        stream = memory.stream if registers.driver is None else registers.streams[step.stream]
+        memory.driver.download(found, memory.address + at * array.dtype.itemsize, stream)
+        registers.values[step.result] = found.item()
+
+    return run
+
+
+def _event(step: sc.Record | sc.Wait, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        driver = registers.device()
+        do = driver.record if isinstance(step, sc.Record) else driver.wait
+        do(registers.events[step.event], registers.streams[step.stream])
+
+    return run
+
+
+# By kind; a function takes the step, and what finds a kernel by its name and bytes of shared memory.
+ON_DEVICE: dict[type[sc.Step], Callable[..., Run]] = {
+    sc.Allocate: _allocate,
+    sc.Free: _free,
+    sc.View: _view,
+    sc.Launch: _launch,
+    sc.Copy: _copy,
+    sc.Upload: _upload,
+    sc.Download: _download,
+    sc.HostCall: _host_call,
+    sc.Read: _read,
+    sc.Record: _event,
+    sc.Wait: _event,
+}

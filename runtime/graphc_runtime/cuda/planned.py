@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls that have a plan: addresses are filled in, and what the plan holds is asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from graphc_runtime.cuda.array import DeviceArray, Layout, Memory
+from graphc_runtime.cuda.asks import ask_all
+from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.graphs import Graphs
+from graphc_runtime.cuda.plan import Plan
+from graphc_runtime.record import record
+
+Layouts: TypeAlias = tuple[Layout, ...]
+# Below this number of launches a graph saves nothing.
+_LEAST_LAUNCHES = 3
+
+
+class Planned:
+    """A plan on a device; any number of threads may call it.
+
+    Args:
+        plan: what is asked for.
+        layouts: of the arrays that it was made for.
+        driver: of the device.
+        graphs: those of the executable.
+        lock: of the graphs.
+    """
+
+    def __init__(
+        self, plan: Plan, layouts: Layouts, driver: Driver, graphs: Graphs, lock: threading.RLock
+    ) -> None:
+        self._plan, self._layouts, self._driver = plan, layouts, driver
+        self._graphs = graphs if plan.launches >= _LEAST_LAUNCHES else None
+        self._lock = lock
+        # Whether the table has nothing but the addresses of the arrays.
+        self._is_plain = self._graphs is None and not (plan.workspace or plan.inside or plan.is_unrolled)
+        self._prepared = driver.prepare(plan.asks, plan.places(len(layouts)), driver.main_stream)
+
+    def __call__(self, addresses: Sequence[int]) -> bool:
+        """Asks for the results.
+
+        Args:
+            addresses: where the memory of each array begins.
+
+        Returns:
+            Whether it has asked; there may be a faster way, where there is no graph of the call.
+
+        Raises:
+            DeviceMemoryError: without a step, if there is no memory for temporary arrays; nothing has been
+                asked for then.
+            DriverError: the device refuses a step.
+        """
+        if self._is_plain:
+            self._prepared(addresses)
+            return True
+        if self._graphs is not None and self._replayed(self._graphs, addresses):
+            return True
+        driver, plan = self._driver, self._plan
+        if plan.is_unrolled:
+            return False
+        if not plan.workspace:
+            self._prepared(plan.table(addresses, 0))
+            return True
+        memory = Memory(driver, plan.workspace, driver.main_stream)
+        try:
+            self._prepared(plan.table(addresses, memory.address))
+        finally:
+            memory.free()
+        return True
+
+    def _replayed(self, graphs: Graphs, addresses: Sequence[int]) -> bool:
+        """Whether a graph of the same call has been launched; one is made of a call that repeats."""
+        driver = self._driver
+        with self._lock:
+            key = self._layouts, tuple(addresses)
+            graph = graphs.find(key)
+            if graph is None and graphs.is_due(key):
+                graph = graphs.capture(key, lambda stream: self._asked(addresses, stream))
+            if graph is None:
+                return False
+            driver.replay(graph, driver.main_stream)
+        return True
+
+    def _asked(self, addresses: Sequence[int], stream: int) -> None:
+        """Asks in a stream that is captured; so is that the workspace comes and goes."""
+        plan = self._plan
+        memory = Memory(self._driver, plan.workspace, stream) if plan.workspace else None
+        table = plan.table(addresses, 0 if memory is None else memory.address)
+        try:
+            ask_all(self._driver, plan.asks, table, stream)
+        finally:
+            if memory is not None:
+                memory.free()
+
+
+@record(frozen=True, eq=False)
+class Ready:
+    """A call that needs no more than arrays of the device.
+
+    Attributes:
+        planned: takes the addresses of arguments and results.
+        results: what to allocate.
+        donated: numbers of arguments and of the results that are computed in copies of them.
+    """
+
+    planned: Planned
+    results: Layouts
+    donated: tuple[tuple[int, int], ...]
+
+    def call(self, driver: Driver, arguments: Sequence[DeviceArray]) -> list[DeviceArray] | None:
+        """The results; None if an argument is on another device, or the call has to go another way.
+
+        Raises:
+            DeviceMemoryError: without a step, if nothing has been computed.
+            DriverError: the device refuses a step.
+        """
+        addresses, found = [], []
+        for array in arguments:
+            memory = array.memory
+            if memory.driver is not driver:
+                return None
+            addresses.append(memory.address)
+        for layout in self.results:
+            memory = Memory(driver, layout.nbytes, driver.main_stream)
+            found.append(DeviceArray.of(memory, layout))
+            addresses.append(memory.address)
+        for argument, result in self.donated:
+            given, copied = arguments[argument], found[result]
+            driver.copy(copied.memory.address, given.address, given.nbytes, driver.main_stream)
+            addresses[argument] = copied.memory.address
+        return found if self.planned(addresses) else None
