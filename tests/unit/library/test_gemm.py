@@ -111,8 +111,14 @@ def test_small_matrices_of_every_size(letter, width):
 
 @pytest.mark.parametrize("letter", "sd")
 def test_where_small_matrices_end(letter):
-    """Up to a number of multiplications, and as long as a transposed operand fits the buffer."""
+    """Up to a number of multiplications, more if the second operand is small, and as long as a transposed
+    one fits the buffer; blocks of what is too large for one thread.
+    """
     for sizes in (
+        (3000, 9, 8),
+        (4000, 9, 9),
+        (250, 32, 32),
+        (250, 32, 33),
         (25, 25, 26),
         (26, 25, 26),
         (32, 32, 32),
@@ -255,6 +261,7 @@ def test_products_of_known_sizes_are_parts_of_their_own():
     first, second = (BlockProduct("d", (1, size, size), (False, True)) for size in (8, 16))
     general = product_parts([Gemm("d", packs=True)], "+avx2")
     assert [part.level for part in general] == [3, 0]  # large ones need no good code around BLAS
+    assert [part.level for part in product_parts([Gemm("d", packs=True)], "+avx")] == [1, 0]
     for block in (first, second):
         assert product_parts([Gemm("d", packs=True), block], "+avx2")[:2] == general
     assert len(product_parts([first, second], "+avx2")) == 2

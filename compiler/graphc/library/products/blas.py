@@ -42,6 +42,9 @@ from graphc.native.types import BOOL, I64, Static, Type, Value
 SMALL_WORK = 1 << 14
 SMALL_TRANSPOSED = 1 << 15
 SMALL_ROW = 512 * 512
+# Up to so many elements, b stays in the nearest cache whatever the rows of a: then vector code is faster for
+# any number of them. BLAS copies both into buffers before each of few multiplications.
+NARROW = 1 << 10
 # As `tb`: not transposed, and not to be done in any other way than that of small matrices, which takes any
 # strides and sizes.
 HERE = 2
@@ -187,7 +190,7 @@ def parts(size, length):
 
 
 def do_blocks(given, first, past):
-    """BLAS calls for some blocks of a product: what a thread does.
+    """Some blocks of a product, by BLAS unless b is small: what a thread does.
 
     A row-major C = A B is the column-major C^T = B^T A^T, so the operands swap and nothing is copied. The
     external symbols `blas_?gemm` (LP64 Fortran interface) are resolved when the object is loaded.
@@ -205,7 +208,10 @@ def do_blocks(given, first, past):
         b = at(frame[4], kind)[i_column * choose(fb, lb, 1) :]
         c = at(frame[5], kind)[i_row * lc + i_column :]
         rows, columns = ref(min(frame[6] - i_row, height)), ref(min(frame[7] - i_column, width))
-        call("blas_?gemm", letter_b, letter_a, columns, rows, k, one, b, ref_b, a, ref_a, beta, c, ref_c)
+        if not kind.is_complex and (frame[7] * frame[8] <= NARROW) & (not fb):
+            gemm(frame[0], rows[0], columns[0], frame[8], a, la, b, lb, c, lc, frame[2] != 0)
+        else:
+            call("blas_?gemm", letter_b, letter_a, columns, rows, k, one, b, ref_b, a, ref_a, beta, c, ref_c)
 
 
 @cache

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """LLVM IR of products of small matrices whose sizes are known at run time only.
 
-A tile of the result, 4 rows of one vector, has its sums in registers while p runs: a piece of row p of b is
-multiplied with an element of each row of a, whose strides do not matter: a may be transposed. The last
-tile may extend beyond the last row: there the last row stands in for those that do not exist, is computed
-several times, and written with the same values. Columns beyond the last one are masked.
+A tile of the result, 4 rows of two vectors or one, has its sums in registers while p runs: a piece of row p
+of b is multiplied with an element of each row of a, whose strides do not matter: a may be transposed. The
+last tile may extend beyond the last row: there the last row stands in for those that do not exist, is
+computed several times, and written with the same values. Columns beyond the last one are masked.
 
 If b is transposed its rows are transposed into a buffer on the stack first, in squares of registers.
 
@@ -13,7 +13,7 @@ Text, and not in the kernel language, for the reason that `graphc.native.vector_
 
 from __future__ import annotations
 
-from graphc.library.products.blas import HERE, SMALL_TRANSPOSED, SMALL_WORK
+from graphc.library.products.blas import HERE, NARROW, ONE_THREAD, SMALL_TRANSPOSED, SMALL_WORK
 from graphc.native.vector_ir import VectorWriter
 
 PARAMETERS = (
@@ -37,55 +37,60 @@ def small_product(letter: str, register: int) -> VectorWriter:
     w = VectorWriter(letter, register)
     w.label("small")
     lanes = w.lanes
+    tiles = [_Columns(w, lanes, 2, False, 0)]
     if register == 64:  # masks cost nothing; half a register does for what is narrow
-        tiles = [_Columns(w, lanes, True, lanes // 2 - 1), _Columns(w, lanes // 2, True, lanes // 2 - 1)]
+        tiles += [
+            _Columns(w, lanes, 1, True, lanes // 2 - 1),
+            _Columns(w, lanes // 2, 1, True, lanes // 2 - 1),
+        ]
     elif register == 32:
-        tiles = [_Columns(w, lanes, False, 0), _Columns(w, lanes, True, lanes - 1)]
+        tiles += [_Columns(w, lanes, 1, False, 0), _Columns(w, lanes, 1, True, lanes - 1)]
     else:
-        tiles = [_Columns(w, lanes, False, 0), _Columns(w, 1, False, 0)]
+        tiles += [_Columns(w, lanes, 1, False, 0), _Columns(w, 1, 1, False, 0)]
     w.columns(tiles, [("ptr", "%b"), ("ptr", "%c"), ("i64", "%n")])
     return w
 
 
 class _Columns:
-    """Tiles of one vector across.
+    """Tiles of a column of vectors.
 
     Args:
         w: the function.
-        width: elements of the vector.
+        lanes: elements of a vector.
+        vectors: how many are across.
         masked: the tile may extend beyond the last column.
         padding: by how many elements it may.
     """
 
-    def __init__(self, w: VectorWriter, width: int, masked: bool, padding: int) -> None:
-        self._w, self.width, self._masked, self.padding = w, width, masked, padding
+    def __init__(self, w: VectorWriter, lanes: int, vectors: int, masked: bool, padding: int) -> None:
+        self._w, self._lanes, self._vectors, self._masked = w, lanes, vectors, masked
+        self.width, self.padding = lanes * vectors, padding
 
     def body(self, values: list[str]) -> list[str]:
         """All rows of some columns; carries b, c and the number of columns from there on."""
         w = self._w
         self._b, c, left = values
         if self._masked:
-            self._mask = w.first_lanes(left, self.width)
+            self._mask = w.first_lanes(left, self._lanes)
         w.loop(_parts(w, "%m", _HEIGHT), [("ptr", "%a"), ("ptr", c), ("i64", "%m")], self._rows)
         beyond = w.let(f"sub nsw i64 {left}, {self.width}")
         return [w.element(self._b, self.width), w.element(c, self.width), beyond]
 
     def _rows(self, values: list[str]) -> list[str]:
         """One tile; carries a, c and the number of rows from there on."""
-        w, kind = self._w, self._w.vector(self.width)
+        w, kind = self._w, self._w.vector(self._lanes)
         a, c, left = values
         last = w.let(f"sub nsw i64 {left}, 1")
         numbers = [w.minimum(str(row), last) for row in range(1, _HEIGHT)]
         self._a_rows = ["0", *(w.let(f"mul i64 {number}, %sai") for number in numbers)]
         c_rows = [c, *(w.element(c, w.let(f"mul i64 {number}, %ldc")) for number in numbers)]
-        sums = w.when("%accumulate", kind, _HEIGHT, lambda: [self._read(row) for row in c_rows])
+        count = _HEIGHT * self._vectors
+        sums = w.when("%accumulate", kind, count, lambda: [x for row in c_rows for x in self._pieces(row)])
         carried = [("ptr", a), ("ptr", self._b), *((kind, value) for value in sums)]
         sums = w.loop("%k", carried, self._next)[2:]
-        for value, row in zip(sums, c_rows, strict=True):
-            if self._masked:
-                w.write_masked(value, row, self._mask, self.width)
-            else:
-                w.write(value, row, self.width)
+        for number, value in enumerate(sums):
+            row, vector = divmod(number, self._vectors)
+            self._write(value, w.element(c_rows[row], vector * self._lanes))
         following = [
             w.element(x, w.let(f"mul i64 {step}, {_HEIGHT}")) for x, step in ((a, "%sai"), (c, "%ldc"))
         ]
@@ -95,17 +100,25 @@ class _Columns:
         """One p; carries the addresses of its elements of a and b, and the sums."""
         w = self._w
         a, b, *sums = values
-        piece = self._read(b)
-        new = [
-            w.multiply_add(w.broadcast(w.element(a, row), self.width), piece, total, self.width)
-            for row, total in zip(self._a_rows, sums, strict=True)
-        ]
+        pieces = self._pieces(b)
+        new: list[str] = []
+        for row in self._a_rows:
+            factor = w.broadcast(w.element(a, row), self._lanes)
+            new += [w.multiply_add(factor, x, sums[len(new) + i], self._lanes) for i, x in enumerate(pieces)]
         return [w.element(a, "%sap"), w.element(b, "%ldb"), *new]
 
-    def _read(self, address: str) -> str:
+    def _pieces(self, row: str) -> list[str]:
+        """The vectors of a row of the tile."""
+        addresses = [self._w.element(row, vector * self._lanes) for vector in range(self._vectors)]
         if self._masked:
-            return self._w.read_masked(address, self._mask, self.width)
-        return self._w.read(address, self.width)
+            return [self._w.read_masked(address, self._mask, self._lanes) for address in addresses]
+        return [self._w.read(address, self._lanes) for address in addresses]
+
+    def _write(self, value: str, address: str) -> None:
+        if self._masked:
+            self._w.write_masked(value, address, self._mask, self._lanes)
+        else:
+            self._w.write(value, address, self._lanes)
 
 
 def square(letter: str, register: int) -> int:
@@ -179,7 +192,10 @@ entry:
   %least = call i64 @llvm.smin.i64(i64 %m, i64 %n)
   %wide = icmp sgt i64 %least, 1
   %fb = icmp eq i64 %tb, 1
-  %limit = select i1 %fb, i64 {SMALL_TRANSPOSED}, i64 {SMALL_WORK}
+  %some = select i1 %fb, i64 {SMALL_TRANSPOSED}, i64 {SMALL_WORK}
+  %nk = mul i64 %n, %k
+  %narrow = icmp ule i64 %nk, {NARROW}
+  %limit = select i1 %narrow, i64 {ONE_THREAD}, i64 %some
   %light = icmp ule i64 %work, %limit
   %fits = and i1 %wide, %light
   %here = icmp eq i64 %tb, {HERE}

@@ -40,8 +40,8 @@ class MatmulToBlas(Pass):
       `graphc_<s,d>block_<m>_<n>_<k>_<nt><nt>`, a function for just these sizes with the result in registers.
       Complex products of so few operations stay loops.
     * Everything else: `graphc_<s,d,c,z>gemm`. It decides at run time: up to 16384 multiplications (32768 if
-      the second operand is transposed), or 262144 where the result is one row or one column, vector code is
-      faster than a call of BLAS.
+      the second operand is transposed), or 262144 where the result is one row or one column or the second
+      operand has at most 1024 elements, vector code is faster than a call of BLAS.
 
     Matrices may be parts of larger arrays, as in loops, whose bodies read one step of a sequence. A result
     that is filled with zeros for the product alone need not be. Batched products loop over the batch.
