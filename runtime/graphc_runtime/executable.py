@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -17,7 +17,18 @@ from graphc_runtime.manifest import Signature
 from graphc_runtime.thunk import Register
 
 Where = Callable[[str], Origin]
-ReadyCall = Callable[[tuple[object, ...]], "Sequence[object] | None"]
+
+
+class ReadyCall(Protocol):
+    """Takes calls like one before."""
+
+    def __call__(self, args: Sequence[object], outs: Sequence[object] = ()) -> Sequence[object] | None:
+        """A list of the outputs; None where the call has to go another way.
+
+        Args:
+            args: by position.
+            outs: arrays for the outputs, None for new ones; empty where all are new.
+        """
 
 
 class Executable(ABC):
@@ -127,8 +138,7 @@ class Executable(ABC):
             where: gives what is known of a node of the graph, for errors.
 
         Returns:
-            A function of the arguments by position. It gives a list of the outputs, or None where the call
-            has to go another way. None if there is no such function.
+            What takes them; None if nothing does.
         """
         return None
 

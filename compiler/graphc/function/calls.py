@@ -56,6 +56,7 @@ class Calls:
         self.cells = [container(v) for v in fgraph.inputs[len(inputs) :]]
         self.targets = [container(target) for target in signature.targets]
         self.runner: Any = program.executor
+        self._executor = program.executor
         self.machine: Callable[..., Any] | None = None
         self.ready: ReadyCall | None = None
         self.trust = signature.trust_input
@@ -77,6 +78,10 @@ class Calls:
             kwargs: values by name.
             buffers: arrays for the results; None where new ones are wanted.
         """
+        if buffers is not None and self.ready is not None and self.runner is self._executor and not kwargs:
+            all_there = all(array is None for array in buffers.arrays)
+            if all_there and (found := self.ready(args, buffers.on_device)) is not None:
+                return list(found)
         values = self._read(args, kwargs)
         if self.machine is not None:
             exact = self._exact(values, args)

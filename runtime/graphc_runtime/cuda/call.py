@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
 from graphc_runtime.commit import attempts, commit, snapshot
-from graphc_runtime.cuda.array import DeviceArray, Memory, from_dlpack, from_interface, upload
+from graphc_runtime.cuda.array import DeviceArray, Memory, from_dlpack, from_interface, layout, upload
 from graphc_runtime.cuda.driver import DeviceMemoryError, Driver, DriverError
 from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
 from graphc_runtime.cuda.outs import Target, targets
@@ -82,7 +82,10 @@ class DeviceCall:
             DriverError: the device refuses.
         """
         try:
-            ready = self.ready(args) if out is None else None
+            outs = () if out is None else [out] if self._signature.returns == "single" else out
+            ready = None
+            if isinstance(outs, tuple | list) and len(outs) in (0, len(self._signature.outputs)):
+                ready = self.ready(args, outs)
             if ready is None:
                 return self._call(args, out)
             if self._signature.returns == "single":
@@ -95,26 +98,38 @@ class DeviceCall:
         """The error with what is known of the step, if it is one of a step."""
         return error if error.step is None else error.at(error.step, self.where)
 
-    def ready(self, args: Sequence[object]) -> list[DeviceArray] | None:
+    def ready(self, args: Sequence[object], outs: Sequence[object] = ()) -> list[DeviceArray] | None:
         """The outputs of a call that has a plan; None if it has to go the general way.
 
         Args:
-            args: values by position. They need no check if they are arrays of the device in forms that a
-                call has had before.
+            args: values by position. They need no check if they are arrays, of the host or the device, in
+                forms that a call has had before.
+            outs: arrays for the outputs, None for new ones; empty where all are new.
 
         Raises:
             DriverError: the device refuses a step.
         """
         read = snapshot(self._read) if self._read else []
-        arrays = cast("list[DeviceArray]", [*args, *read])  # if one is not, that shows below
-        try:
-            found = self._executable.plans.ready(tuple([array.layout for array in arrays]))
-        except (AttributeError, TypeError):
-            return None
+        arrays, layouts, own = [*args, *read], [], []
+        for number, value in enumerate(arrays):
+            if type(value) is DeviceArray:
+                layouts.append(value.layout)
+            elif type(value) is np.ndarray and number < len(args):
+                layouts.append(layout(value.dtype, value.shape, None, 0))
+                own.append(number)
+            else:
+                return None
+        found = self._executable.plans.ready(tuple(layouts))
         if found is None:
             return None
+        driver = self._executable.driver
         try:
-            results = found.call(self._executable.driver, arrays)
+            for number in own:
+                arrays[number] = upload(driver, arrays[number], driver.main_stream)
+            places = found.places(outs, arrays) if outs else []
+            if places is None:
+                return None
+            results = found.call(driver, arrays, own, places)
         except DriverError as error:
             if isinstance(error, DeviceMemoryError) and error.step is None:
                 return None  # nothing has been computed; the general way says for what there is no memory

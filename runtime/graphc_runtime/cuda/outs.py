@@ -40,7 +40,7 @@ class Target:
 
     def place(self, others: Sequence[DeviceArray]) -> DeviceArray | None:
         """The array, if the result can be computed in it: it is on the device, apart from what is read."""
-        if not isinstance(self.array, DeviceArray) or any(_overlap(self.array, x) for x in others):
+        if not isinstance(self.array, DeviceArray) or any(overlap(self.array, x) for x in others):
             return None
         return self.array
 
@@ -134,11 +134,11 @@ def _check_apart(found: Sequence[Target]) -> None:
             elif isinstance(one, np.ndarray) or isinstance(two, np.ndarray):
                 continue
             else:
-                shared = _overlap(one, two)
+                shared = overlap(one, two)
             if shared:
                 raise ValueError(f"{target.name} shares memory with {other.name}; give arrays apart")
 
 
-def _overlap(one: DeviceArray, two: DeviceArray) -> bool:
+def overlap(one: DeviceArray, two: DeviceArray) -> bool:
     """Whether two contiguous arrays of the device share memory."""
     return one.address < two.address + two.nbytes and two.address < one.address + one.nbytes

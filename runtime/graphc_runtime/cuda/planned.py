@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import combinations
 from typing import TypeAlias
 
 from graphc_runtime.cuda.array import DeviceArray, Layout, Memory
 from graphc_runtime.cuda.asks import ask_all
 from graphc_runtime.cuda.driver import Driver
 from graphc_runtime.cuda.graphs import Graphs
+from graphc_runtime.cuda.outs import overlap
 from graphc_runtime.cuda.plan import Plan
 from graphc_runtime.record import record
 
@@ -111,25 +113,63 @@ class Ready:
     results: Layouts
     donated: tuple[tuple[int, int], ...]
 
-    def call(self, driver: Driver, arguments: Sequence[DeviceArray]) -> list[DeviceArray] | None:
+    def call(
+        self,
+        driver: Driver,
+        arguments: Sequence[DeviceArray],
+        own: Collection[int] = (),
+        outs: Sequence[DeviceArray | None] = (),
+    ) -> list[DeviceArray] | None:
         """The results; None if an argument is on another device, or the call has to go another way.
+
+        Args:
+            driver: of the device.
+            arguments: in the forms that this is for.
+            own: numbers of arguments that nobody else has: results may be computed in them.
+            outs: arrays for the first results; None stands for a new one.
 
         Raises:
             DeviceMemoryError: without a step, if nothing has been computed.
             DriverError: the device refuses a step.
         """
-        addresses, found = [], []
+        addresses, found, stream = [], [], driver.main_stream
         for array in arguments:
             memory = array.memory
             if memory.driver is not driver:
                 return None
             addresses.append(memory.address)
-        for layout in self.results:
-            memory = Memory(driver, layout.nbytes, driver.main_stream)
-            found.append(DeviceArray.of(memory, layout))
-            addresses.append(memory.address)
+        given = dict(enumerate(outs)) if outs else {}
         for argument, result in self.donated:
-            given, copied = arguments[argument], found[result]
-            driver.copy(copied.memory.address, given.address, given.nbytes, driver.main_stream)
-            addresses[argument] = copied.memory.address
+            given[result] = arguments[argument] if argument in own else None
+        for number, layout in enumerate(self.results):
+            taken = given.get(number) if given else None
+            if taken is None:
+                taken = DeviceArray.of(Memory(driver, layout.nbytes, stream), layout)
+            found.append(taken)
+            addresses.append(taken.memory.address)
+        for argument, result in self.donated:
+            source, target = arguments[argument], found[result]
+            if source is not target:
+                driver.copy(target.memory.address, source.address, source.nbytes, stream)
+                addresses[argument] = target.memory.address
         return found if self.planned(addresses) else None
+
+    def places(
+        self, outs: Sequence[object], arguments: Sequence[DeviceArray]
+    ) -> list[DeviceArray | None] | None:
+        """The arrays that are given for results; None if there is more to do than to compute in them."""
+        donated = [result for _, result in self.donated]
+        found: list[DeviceArray | None] = []
+        for number, array in enumerate(outs):
+            if array is not None:
+                if type(array) is not DeviceArray or array.layout is not self.results[number]:
+                    return None
+                if array.known is not None or number in donated:
+                    return None
+            found.append(array)
+        given = [array for array in found if array is not None]
+        drivers = {array.memory.driver for array in (*given, *arguments)}
+        apart = not any(overlap(one, two) for one, two in combinations(given, 2))
+        if len(drivers) > 1 or not apart or any(overlap(x, y) for x in given for y in arguments):
+            return None
+        return found

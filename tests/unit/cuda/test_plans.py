@@ -50,13 +50,20 @@ def test_the_second_call_makes_a_plan_and_later_ones_prepare_nothing(monkeypatch
     for name in ("_run", "compile_steps"):
         monkeypatch.setattr(executable, name, refuse)
     monkeypatch.setattr(plan, "Registers", refuse)
-    # Arrays of the host are copied there, and nothing else happens; neither does with out=.
-    close(f(values[2]), values[2].sum(axis=0))
-    out = there(made, normal(3))
-    assert f(values[3], out=out) is out
-    close(out, values[3].sum(axis=0))
+    out, host = there(made, normal(3)), np.empty(3, np.float32)
+    assert f(values[2], out=host) is host
+    close(host, values[2].sum(axis=0))
     monkeypatch.setattr(f, "_call", refuse)
+    # Arrays of the host are copied there, in whatever order they are, and nothing else happens.
+    for value in (values[2], np.asfortranarray(values[2]), values[2][::-1]):
+        before = len(made.driver.transfers)
+        close(f(value), values[2].sum(axis=0))
+        kinds = [transfer.kind for transfer in made.driver.transfers[before:]]
+        assert kinds == ["upload", "download"]
     given = there(made, values[4])
+    before = len(made.driver.live)
+    assert f(given, out=out) is out and len(made.driver.live) == before
+    close(out, values[4].sum(axis=0))
     before, launches = len(made.driver.transfers), len(made.driver.launches)
     for _ in range(3):
         close(f(given), values[4].sum(axis=0))
@@ -73,6 +80,41 @@ def test_the_second_call_makes_a_plan_and_later_ones_prepare_nothing(monkeypatch
     del given, out, part, wide
     gc.collect()
     assert not made.driver.live
+
+
+def test_results_go_where_they_can_be_computed():
+    """What is not refused, but cannot be computed in place, goes the general way."""
+    made = programs.in_place()
+    x, cell = normal(8), [np.full(8, 2, np.float32)]
+    f = made.bind([cell])
+    array, out = there(made, x), there(made, 0 * x)
+    for value in (array, x, array, x):
+        cell[0] = there(made, np.full(8, 2, np.float32))
+        assert f(value, out=out) is out
+        close(out, x + 1)
+        close(cell[0], 2 + (x + 1) / 2)
+    np.testing.assert_array_equal(array.get(), x)
+    assert (
+        f(x, out=array) is array and made.driver.prepared == 1
+    )  # of an array of the host: computed in its copy
+    other = programs.column_sums(driver=made.driver)
+    g, square = other.bind(), there(made, normal(3, 3))
+    expected = square.get().sum(axis=0)
+    for _ in range(3):
+        close(g(square), expected)
+    row = DeviceArray(square.memory, "float32", (3,))
+    row_of_other = upload(SimulatedDriver(), np.zeros(3, np.float32), 17)
+    known = there(made, normal(3))
+    known.known = normal(3)
+    for wrong, error in (
+        (row_of_other, TypeError),
+        (known, ValueError),
+        (there(made, normal(4)), ValueError),
+    ):
+        with pytest.raises(error, match=r"out= of"):
+            g(square, out=wrong)
+    assert g(square, out=row) is row  # shares memory with what is read
+    close(row, expected)
 
 
 def test_plans_of_the_forms_that_were_seen_last_are_kept():
