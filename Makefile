@@ -96,12 +96,12 @@ demo: $(VENV)/.demo
 	$(BIN)/python docs/examples/logistic_regression.py $(DEMO_ARGS)
 	$(BIN)/python docs/examples/sunspots.py $(DEMO_ARGS)
 
-test: static lint lit pytest tiers bridge conformance-quick
+test: static pytest tiers bridge
 
 # What uses one core each, or waits for packages, side by side.
 .PHONY: static
-static: $(VENV)/.test
-	$(MAKE) --jobs 2 types $(BRIDGE)/.bridge
+static: $(VENV)/pyvenv.cfg
+	$(MAKE) --jobs 2 JOBS=1 types lint lit conformance-quick $(BRIDGE)/.bridge
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
