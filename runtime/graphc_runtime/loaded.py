@@ -315,6 +315,8 @@ class LoadedFunction(NativeCallable):
     def _values(self, args: tuple[Any, ...], keywords: dict[str, np.ndarray]) -> list[np.ndarray]:
         """One value for each input."""
         inputs, name = self.inputs, self.__name__
+        if not keywords and len(args) == len(inputs):
+            return list(args)
         if len(args) > len(inputs):
             raise TypeError(f"{name}() takes {len(inputs)} arguments, given {len(args)}")
         values = dict(enumerate(args))

@@ -4,6 +4,7 @@
     python tests/bench/gpu.py build FILE     where graphc is installed: compiles all lines into FILE
     python tests/bench/gpu.py run FILE       where the device is: needs NumPy and the driver, no compiler
     python tests/bench/gpu.py simulate FILE  checks the small sizes without a device; needs graphc
+    python tests/bench/gpu.py host FILE      times what calls cost in Python, without a device or its driver
 
 `run` prints a table and writes it, with date and device, to docs/gpu-figures.md (`--page PATH` for another
 place). Peers that are not installed have an empty column.
@@ -237,17 +238,38 @@ def simulate(path: Path) -> None:
         assert ours < 1e-5, name
 
 
+def host(path: Path) -> None:
+    """CPU time of calls that are all overhead, with functions of the driver that do nothing."""
+    executable = importlib.import_module("graphc_runtime.cuda.executable")
+    calls = importlib.import_module("no_driver").NoDriver()
+    driver = importlib.import_module("graphc_runtime.cuda.cuda_driver").CudaDriver(0, calls)
+    upload = importlib.import_module("graphc_runtime.cuda.array").upload
+    executable.device = lambda: driver
+    module = importlib.import_module("graphc_runtime").load(path, target="cuda")
+    for line in LINES:
+        if line.name not in ("one_kernel", "twenty_kernels"):
+            continue
+        given = [upload(driver, value, driver.main_stream) for value in line.inputs(line.shapes)]
+        found = []
+        for _ in range(_REPEATS):
+            start = time.process_time()
+            for _ in range(100):
+                module[line.name](*given)
+            found.append(1e4 * (time.process_time() - start))
+        print(f"{line.name}: {statistics.median(found):.1f} us of Python a call, best {min(found):.1f}")
+
+
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("build", "run", "simulate"))
+    parser.add_argument("what", choices=("build", "run", "simulate", "host"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--page", type=Path, default=_ROOT / "docs" / "gpu-figures.md")
     given = parser.parse_args()
     if given.what == "run":
         run(given.file, given.page)
     else:
-        (build if given.what == "build" else simulate)(given.file)
+        {"build": build, "simulate": simulate, "host": host}[given.what](given.file)
 
 
 if __name__ == "__main__":

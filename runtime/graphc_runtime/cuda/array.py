@@ -55,7 +55,8 @@ class Memory:
 
     def __del__(self) -> None:
         try:
-            self.free()
+            if self._free is not None:
+                self._free(self.address, self.stream)
         except Exception:  # at the interpreter's end there may be no driver any more
             return
 

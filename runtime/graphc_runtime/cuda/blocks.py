@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small blocks of memory that were given back, for the next one who asks.
 
-The driver's pool would do the same, for a call of the driver to get and one to give back, which for small
-results take longer than all else that a call does on the host.
+The driver's pool would do the same, for a call of the driver to get one and a call to give it back, which for
+small results take longer than all else that a call does on the host.
 """
 
 from __future__ import annotations
 
-# Sizes are powers of two, the smallest and the largest of which these are.
-_LEAST, _LARGEST = 8, 20
+from contextlib import suppress
+
+# Blocks have 256 bytes, or twice as many and so on, up to 1 MiB.
+_LEAST_BITS, _KINDS = 8, 13
+_LARGEST = 1 << (_LEAST_BITS + _KINDS - 1)
 # Of each size at most so many are kept, so 64 MiB in all.
 _KEPT = 32
 
@@ -20,30 +23,32 @@ class Blocks:
     """
 
     def __init__(self) -> None:
-        self._kept: list[list[int]] = [[] for _ in range(_LARGEST + 1)]
+        self._kept: list[list[int]] = [[] for _ in range(_KINDS)]
         # Where blocks that are in use go.
         self._home: dict[int, list[int]] = {}
 
     def take(self, nbytes: int) -> int | None:
         """A block that was given back."""
-        if nbytes > 1 << _LARGEST:
+        if nbytes > _LARGEST:
+            return None
+        kept = self._kept[_kind(nbytes)]
+        if not kept:
             return None
         try:
-            kept = self._kept[max((nbytes - 1).bit_length(), _LEAST)]
             address = kept.pop()
-        except IndexError:
+        except IndexError:  # another thread was faster
             return None
         self._home[address] = kept
         return address
 
     def size(self, nbytes: int) -> int:
         """How many bytes to ask the driver for."""
-        return nbytes if nbytes > 1 << _LARGEST else 1 << max((nbytes - 1).bit_length(), _LEAST)
+        return nbytes if nbytes > _LARGEST else 1 << (_LEAST_BITS + _kind(nbytes))
 
     def add(self, address: int, nbytes: int) -> None:
         """A block from the driver is in use."""
-        if nbytes <= 1 << _LARGEST:
-            self._home[address] = self._kept[max((nbytes - 1).bit_length(), _LEAST)]
+        if nbytes <= _LARGEST:
+            self._home[address] = self._kept[_kind(nbytes)]
 
     def give_back(self, address: int) -> bool:
         """Whether a block is kept; the driver gets it back otherwise."""
@@ -57,6 +62,12 @@ class Blocks:
         """All that are kept, for the driver to get back."""
         found: list[int] = []
         for kept in self._kept:
-            while kept:
-                found.append(kept.pop())
+            with suppress(IndexError):  # one at a time: other threads take some meanwhile
+                while True:
+                    found.append(kept.pop())
         return found
+
+
+def _kind(nbytes: int) -> int:
+    """Which of the sizes is enough; nothing needs some memory, too."""
+    return ((nbytes or 1) - 1 >> _LEAST_BITS).bit_length()

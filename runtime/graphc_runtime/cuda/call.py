@@ -122,14 +122,14 @@ class DeviceCall:
         found = self._executable.plans.ready(tuple(layouts))
         if found is None:
             return None
-        driver = self._executable.driver
         try:
             for number in own:
+                driver = self._executable.driver
                 arrays[number] = upload(driver, arrays[number], driver.main_stream)
             places = found.places(outs, arrays) if outs else []
             if places is None:
                 return None
-            results = found.call(driver, arrays, own, places)
+            results = found.call(arrays, own, places)
         except DriverError as error:
             if isinstance(error, DeviceMemoryError) and error.step is None:
                 return None  # nothing has been computed; the general way says for what there is no memory

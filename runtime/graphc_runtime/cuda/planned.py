@@ -22,7 +22,7 @@ _LEAST_LAUNCHES = 3
 
 
 class Planned:
-    """A plan on a device; any number of threads may call it.
+    """A plan on a device; any number of threads may call `ask`.
 
     Args:
         plan: what is asked for.
@@ -30,19 +30,22 @@ class Planned:
         driver: of the device.
         graphs: those of the executable.
         lock: of the graphs.
+
+    Attributes:
+        driver: of the device.
     """
 
     def __init__(
         self, plan: Plan, layouts: Layouts, driver: Driver, graphs: Graphs, lock: threading.RLock
     ) -> None:
-        self._plan, self._layouts, self._driver = plan, layouts, driver
+        self._plan, self._layouts, self.driver = plan, layouts, driver
         self._graphs = graphs if plan.launches >= _LEAST_LAUNCHES else None
         self._lock = lock
         # Whether the table has nothing but the addresses of the arrays.
         self._is_plain = self._graphs is None and not (plan.workspace or plan.inside or plan.is_unrolled)
         self._prepared = driver.prepare(plan.asks, plan.places(len(layouts)), driver.main_stream)
 
-    def __call__(self, addresses: Sequence[int]) -> bool:
+    def ask(self, addresses: Sequence[int]) -> bool:
         """Asks for the results.
 
         Args:
@@ -61,7 +64,7 @@ class Planned:
             return True
         if self._graphs is not None and self._replayed(self._graphs, addresses):
             return True
-        driver, plan = self._driver, self._plan
+        driver, plan = self.driver, self._plan
         if plan.is_unrolled:
             return False
         if not plan.workspace:
@@ -76,7 +79,7 @@ class Planned:
 
     def _replayed(self, graphs: Graphs, addresses: Sequence[int]) -> bool:
         """Whether a graph of the same call has been launched; one is made of a call that repeats."""
-        driver = self._driver
+        driver = self.driver
         with self._lock:
             key = self._layouts, tuple(addresses)
             graph = graphs.find(key)
@@ -90,10 +93,10 @@ class Planned:
     def _asked(self, addresses: Sequence[int], stream: int) -> None:
         """Asks in a stream that is captured; so is that the workspace comes and goes."""
         plan = self._plan
-        memory = Memory(self._driver, plan.workspace, stream) if plan.workspace else None
+        memory = Memory(self.driver, plan.workspace, stream) if plan.workspace else None
         table = plan.table(addresses, 0 if memory is None else memory.address)
         try:
-            ask_all(self._driver, plan.asks, table, stream)
+            ask_all(self.driver, plan.asks, table, stream)
         finally:
             if memory is not None:
                 memory.free()
@@ -115,7 +118,6 @@ class Ready:
 
     def call(
         self,
-        driver: Driver,
         arguments: Sequence[DeviceArray],
         own: Collection[int] = (),
         outs: Sequence[DeviceArray | None] = (),
@@ -123,7 +125,6 @@ class Ready:
         """The results; None if an argument is on another device, or the call has to go another way.
 
         Args:
-            driver: of the device.
             arguments: in the forms that this is for.
             own: numbers of arguments that nobody else has: results may be computed in them.
             outs: arrays for the first results; None stands for a new one.
@@ -132,17 +133,16 @@ class Ready:
             DeviceMemoryError: without a step, if nothing has been computed.
             DriverError: the device refuses a step.
         """
+        driver = self.planned.driver
         addresses, found, stream = [], [], driver.main_stream
         for array in arguments:
             memory = array.memory
             if memory.driver is not driver:
                 return None
             addresses.append(memory.address)
-        given = dict(enumerate(outs)) if outs else {}
-        for argument, result in self.donated:
-            given[result] = arguments[argument] if argument in own else None
+        given = self._given(arguments, own, outs) if outs or self.donated else None
         for number, layout in enumerate(self.results):
-            taken = given.get(number) if given else None
+            taken = None if given is None else given.get(number)
             if taken is None:
                 taken = DeviceArray.of(Memory(driver, layout.nbytes, stream), layout)
             found.append(taken)
@@ -152,7 +152,16 @@ class Ready:
             if source is not target:
                 driver.copy(target.memory.address, source.address, source.nbytes, stream)
                 addresses[argument] = target.memory.address
-        return found if self.planned(addresses) else None
+        return found if self.planned.ask(addresses) else None
+
+    def _given(
+        self, arguments: Sequence[DeviceArray], own: Collection[int], outs: Sequence[DeviceArray | None]
+    ) -> dict[int, DeviceArray | None]:
+        """Arrays for results, by their numbers, where they are there already."""
+        found = dict(enumerate(outs))
+        for argument, result in self.donated:
+            found[result] = arguments[argument] if argument in own else None
+        return found
 
     def places(
         self, outs: Sequence[object], arguments: Sequence[DeviceArray]

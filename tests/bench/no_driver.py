@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of a CUDA driver that do nothing, for the time that calls take in Python.
+
+What a call asks the driver for each time is a call of a C function through ctypes, as with a driver.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import partial
+from itertools import count
+from typing import Any
+
+
+class NoDriver:
+    """As `graphc_runtime.cuda.calls.Calls`."""
+
+    def __init__(self) -> None:
+        # Of all arguments it looks at the first one, 0, and returns that: a status without an error.
+        self._nothing = ctypes.CDLL(None).labs
+        self._handles = count(1 << 40, 1 << 30)
+
+    def call(self, name: str, *arguments: int) -> tuple[int, ...]:
+        status = self._nothing(0, *map(ctypes.c_uint64, arguments))
+        if name == "cuMemGetInfo":
+            return status, 1 << 30, 1 << 30
+        gives = ("Get", "Create", "Alloc", "EndCapture", "Instantiate", "Retain")
+        return (status, next(self._handles)) if any(word in name for word in gives) else (status,)
+
+    def device_name(self, device: int) -> str:
+        return "none"
+
+    def error_text(self, status: int) -> str:
+        return "no driver"
+
+    def pool_attribute(self, *arguments: Any) -> int:
+        return 0
+
+    def load_module(self, image: Any, options: Any) -> tuple[int, int]:
+        return 0, 1
+
+    def kernel(self, module: int, name: str) -> tuple[int, int]:
+        return 0, 0
+
+    def launch(self, function: int, grid: Any, block: Any, *rest: int) -> int:
+        return self._nothing(function, *grid, *block, *map(ctypes.c_uint64, rest))
+
+    def bound_launch(self, function: int, grid: Any, block: Any, *rest: int) -> Any:
+        return partial(self._nothing, ctypes.c_void_p(0), *grid, *block, *map(ctypes.c_void_p, rest))
+
+    def bound_copy(self, target: Any, source: Any, nbytes: int, stream: int) -> Any:
+        return partial(self._nothing, ctypes.c_void_p(0), target, source, ctypes.c_size_t(nbytes))
+
+    def elapsed(self, first: int, last: int) -> tuple[int, float]:
+        return 0, 0.0
+
+    def update_graph(self, ready: int, graph: int) -> int:
+        return 0
