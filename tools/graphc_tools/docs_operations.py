@@ -17,7 +17,7 @@ import graphc.tensor as pt
 from graphc.graph.op import Op
 from graphc.library.registry import find
 from graphc.ops.elementwise import ROWS, Elementwise, Undefined
-from graphc.ops.kernel import KernelOp
+from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc_dialects.dialect import operation_classes
 from graphc_dialects.signatures import SIGNATURES
 
@@ -50,6 +50,7 @@ _FAMILIES = {
     "special_bessel": "Bessel functions",
     "special_integral": "Integrals and hypergeometric functions",
     "special_entropy": "Entropy and probability",
+    "special_lambert": "Lambert's function",
 }
 
 
@@ -233,6 +234,10 @@ _PLAIN = {
         ".finfo",
         ".bool_",
         ".diag",
+        ".ravel",
+        ".ogrid",
+        ".uint8",
+        ".logical_or.at",
     ),
 }
 
@@ -323,14 +328,19 @@ def _kernel_dtypes(cls: Any) -> str:
     op = object.__new__(cls)
     for name in cls.__props__:
         setattr(op, name, 0)
-    found = []
+    kinds = {}
     for letter, sample in (("b", "bool"), ("i", "int64"), ("f", "float32"), ("c", "complex64")):
         try:
             operands, _ = op.dtypes(*(sample,) * len(SIGNATURES[cls.kernel].operands))
         except Exception:  # rules say no in their own ways
             continue
-        kind = _kind_of(operands[0])
-        found.append(letter if kind == letter else f"{letter} → {kind}")
+        kinds[letter] = [_kind_of(operand) for operand in operands]
+    # Operands that are positions have one dtype, whatever is given.
+    places = range(min(map(len, kinds.values()), default=0))
+    place = next((k for k in places if len({each[k] for each in kinds.values()}) > 1), 0)
+    found = [
+        letter if each[place] == letter else f"{letter} → {each[place]}" for letter, each in kinds.items()
+    ]
     return ", ".join(found) or "see the documentation"
 
 
@@ -342,7 +352,9 @@ def _kind_of(dtype: str) -> str:
 
 def _class_gradient(cls: object) -> str:
     absent = getattr(cls, "absent", {})
-    return f"no: {cell(absent['pullback'])}" if "pullback" in absent else "yes"
+    if "pullback" in absent:
+        return f"no: {cell(absent['pullback'])}"
+    return "zero" if getattr(cls, "pullback", None) is DiscreteOp.pullback else "yes"
 
 
 def _class_code(cls: object) -> str:
