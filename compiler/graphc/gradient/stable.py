@@ -9,9 +9,9 @@ what lies between contribute their own terms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Set
 from dataclasses import field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from graphc.ops.shape import Shape_i
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.public import pt
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
 
 # Patterns are small; larger expressions are differentiated as they are.
 _MAX_NODES = 24
@@ -198,7 +195,7 @@ def _log_constant(v: Constant) -> Variable:
         return pt.constant(np.log(v.data), dtype=v.type.dtype)
 
 
-def _log_exp(search: _Search, x: TensorVariable) -> Variable:
+def _log_exp(search: _Search, x: Variable) -> Variable:
     search.exponentials += 1
     return search.root(x)
 
@@ -211,6 +208,10 @@ def _log_sigmoid(search: _Search, x: Variable) -> Variable:
 def _log_expm1(search: _Search, x: Variable) -> Variable:
     search.exponentials += 1
     return x + pt.log1mexp(-search.root(x))
+
+
+def _log_erfc(x: Variable) -> Variable:
+    return pt.log_ndtr(-math.sqrt(2) * x) + math.log(2)
 
 
 def _both(
@@ -226,13 +227,21 @@ def _both(
 def _log_sum(search: _Search, a: Variable, b: Variable) -> Variable | None:
     for one, other in ((a, b), (b, a)):
         if _is_ones(one):
-            x = _log_of(search, other)
-            return None if x is None else pt.softplus(x)
+            return _log_one_plus(search, other)
     return _both(search, a, b, pt.logaddexp)
 
 
+def _log_one_plus(search: _Search, v: Variable) -> Variable | None:
+    inside = _operands(v, "erf")
+    if inside is not None:
+        search.between.append(v)
+        return _log_erfc(-_log_exp(search, inside[0]))
+    x = _log_of(search, v)
+    return None if x is None else pt.softplus(x)
+
+
 def _log_difference(search: _Search, a: Variable, b: Variable) -> Variable | None:
-    """Of 1 - exp(x), 1 - sigmoid(x), exp(x) - 1."""
+    """Of 1 - exp(x), 1 - sigmoid(x), 1 - erf(x), exp(x) - 1."""
     if _is_ones(a):
         return _log_one_minus(search, b)
     x = _operands(a, "exp")
@@ -243,7 +252,7 @@ def _log_difference(search: _Search, a: Variable, b: Variable) -> Variable | Non
 
 
 def _log_one_minus(search: _Search, b: Variable) -> Variable | None:
-    for name, log in (("exp", pt.log1mexp), ("sigmoid", lambda x: -pt.softplus(x))):
+    for name, log in (("exp", pt.log1mexp), ("sigmoid", lambda x: -pt.softplus(x)), ("erf", _log_erfc)):
         x = _operands(b, name)
         if x is not None:
             search.between.append(b)
@@ -269,6 +278,7 @@ _LOGS: dict[str, Callable[..., Variable | None]] = {
     "add": _log_sum,
     "sub": _log_difference,
     "neg": _log_negative,
+    "erfc": lambda search, x: _log_erfc(_log_exp(search, x)),
     "mul": lambda search, a, b: _both(search, a, b, lambda x, y: x + y),
     "true_div": lambda search, a, b: _both(search, a, b, lambda x, y: x - y),
 }
@@ -288,8 +298,8 @@ def _log1p(search: _Search, node: Apply) -> Variable | None:
     if negated is not None:
         search.between.append(v)
         return _log_one_minus(search, negated[0])
-    x = _log_of(search, v)
-    return pt.softplus(x) if x is not None and search.exponentials else None
+    value = _log_one_plus(search, v)
+    return value if search.exponentials else None
 
 
 def _quotient(search: _Search, node: Apply) -> Variable | None:

@@ -28,6 +28,16 @@ def _normal_density(x: Variable) -> Variable:
     return pt.exp(-0.5 * pt.sqr(x)) / _SQRT_2PI
 
 
+def _log_ndtr(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+    """The density over the distribution function, below 0 both scaled by exp(x**2 / 2), which overflows above.
+
+    Each side is limited to where it is finite, so that its own derivatives are.
+    """
+    above = _normal_density(pt.maximum(x, 0)) * pt.exp(-pt.maximum(out, -1))
+    below = (2 / _SQRT_2PI) / pt.erfcx(-_SQRT_HALF * pt.minimum(x, 0))
+    return g * pt.switch(x > 0, above, below)
+
+
 def _owens_t_h(h: Variable, a: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return -0.5 * g * _normal_density(h) * pt.erf(a * h * _SQRT_HALF)
 
@@ -102,8 +112,7 @@ register(
     forms_special.log_ndtr,
     nin=1,
     dtypes=real_floats,
-    # The density over the distribution function, both scaled by exp(x**2 / 2).
-    grad=(lambda x, out, g: g * (2 / _SQRT_2PI) / pt.erfcx(-_SQRT_HALF * x),),
+    grad=(_log_ndtr,),
 )
 register_scipy(
     "ndtri_exp",

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import erfcx
 
 import graphc
 import graphc.tensor as pt
@@ -21,6 +22,11 @@ def shares(x, axis=None):
 def sigmoid(x):
     tail = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, tail) / (1 + tail)
+
+
+def erfc_slope(x):
+    """The derivative of log(erfc(x))."""
+    return -2 / np.sqrt(np.pi) / erfcx(x)
 
 
 def lse(x, **options):
@@ -47,6 +53,10 @@ OF_VECTORS = {
     "log(sigmoid)": (pt.log(pt.sigmoid(V)).sum(), lambda v, w: sigmoid(-v)),
     "log(1 - sigmoid)": (pt.log(1 - pt.sigmoid(V)).sum(), lambda v, w: -sigmoid(v)),
     "log1p(-sigmoid)": (pt.log1p(-pt.sigmoid(V)).sum(), lambda v, w: -sigmoid(v)),
+    "log(erfc)": (pt.log(pt.erfc(V)).sum(), lambda v, w: erfc_slope(v)),
+    "log(1 - erf)": (pt.log(1 - pt.erf(V)).sum(), lambda v, w: erfc_slope(v)),
+    "log(1 + erf)": (pt.log(0.5 * (1 + pt.erf(V))).sum(), lambda v, w: -erfc_slope(-v)),
+    "log1p(erf)": (pt.log1p(pt.erf(V)).sum(), lambda v, w: -erfc_slope(-v)),
     "quotient": ((pt.exp(V) / pt.exp(V).sum() * WEIGHTS).sum(),
                  lambda v, w: weighted_softmax(shares(v), WEIGHTS)),
     "product": ((pt.exp(V) * (W / pt.exp(V).sum())).sum(), lambda v, w: weighted_softmax(shares(v), w)),
@@ -131,6 +141,14 @@ def test_forward_mode_and_second_order():
     np.testing.assert_allclose(found, [p @ direction, 7.0, shares(v[:2]) @ direction[:2]], rtol=1e-12)
     np.testing.assert_allclose(h_lse, np.diag(p) - np.outer(p, p), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(h_sigmoid, np.zeros((3, 3)), atol=1e-300)
+
+
+def test_second_derivative_of_the_distribution_of_the_normal():
+    x = np.array([-1000.0, -30.0, -1.0, 0.0, 1.0, 30.0, 1000.0, 1e200])
+    slope = graphc.grad(pt.log(0.5 * (1 + pt.erf(V / np.sqrt(2)))).sum(), V)
+    mills = np.sqrt(2 / np.pi) / erfcx(-x / np.sqrt(2))
+    found = graphc.function([V], graphc.grad(slope.sum(), V))(x)
+    np.testing.assert_allclose(found, -mills * (x + mills), rtol=1e-8, atol=1e-100)
 
 
 def test_what_lies_between():

@@ -52,6 +52,12 @@ CASES = {
     "x exp x exp add log": (800.0, 800.0 + math.log(2)),
     "1 x erf sub": (7.0, math.erfc(7.0)),
     "1 x erfc sub": (1e-17, math.erf(1e-17)),
+    "1 x erf add": (-7.0, math.erfc(7.0)),
+    "x erfc log": (30.0, -903.9741171106439),
+    "1 x erf sub log": (30.0, -903.9741171106439),
+    "1 x erf add log": (-30.0, -903.9741171106439),
+    "x erf neg log1p": (1e-17, math.log1p(-math.erf(1e-17))),
+    "x erf log1p": (-30.0, -903.9741171106439),
 }
 
 

@@ -62,6 +62,7 @@ STABLE_FORMS = (
     Line("sub with one", 1 - op.sigmoid(x), op.sigmoid(-x)),
     Line("sub with one", 1 - op.erf(x), op.erfc(x)),
     Line("sub with one", 1 - op.erfc(x), op.erf(x)),
+    Line("add of one", 1 + op.erf(x), op.erfc(-x)),
     Line("exp minus one", op.exp(x) + -1, op.expm1(x)),
     Line("log1p of exp or sigmoid", op.log1p(op.exp(x)), op.softplus(x)),
     Line("log1p of exp or sigmoid", op.log1p(-op.exp(x)), op.log1mexp(x)),

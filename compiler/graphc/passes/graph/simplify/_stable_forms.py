@@ -56,6 +56,33 @@ def log_ofexp_sum(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return None if y is None else rw.create("graphc.logaddexp", [x, y], op.results[0].type)
 
 
+def _in_erfc(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """x, if the operation is an unlimited log(erfc(x)), log1p(-erf(x)) or log1p(erf(-x))."""
+    (value,) = op.operands
+    if op.name == "graphc.log":
+        return rw.operand_of(value, "graphc.erfc")
+    negative = rw.operand_of(value, "graphc.neg")
+    x = rw.operand_of(value if negative is None else negative, "graphc.erf")
+    if x is None or rw.defining(x, "graphc.minimum") is not None:  # as `log_of_erfc` leaves it
+        return None
+    return unary(rw, "neg", x) if negative is None else x
+
+
+@_rule("log", "log1p")
+def log_of_erfc(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """log(erfc(x)) -> log1p(-erf(x)) for x < 1, log_ndtr(-sqrt(2) x) + log(2) for others."""
+    x = _in_erfc(rw, op) if _is_float(rw, op) else None
+    if x is None or x.type != op.results[0].type:
+        return None
+    one, type_ = rw.scalar_like(1, x), x.type
+    limited = rw.create("graphc.minimum", [x, one], type_)
+    near = unary(rw, "log1p", unary(rw, "neg", unary(rw, "erf", limited)))
+    scaled = rw.create("graphc.mul", [x, rw.scalar_like(-np.sqrt(2), x)], type_)
+    far = rw.create("graphc.add", [unary(rw, "log_ndtr", scaled), rw.scalar_like(np.log(2), x)], type_)
+    condition = tensor_type(type_.shape, ir.IntegerType.get_signless(1))
+    return rw.create("graphc.switch", [rw.create("graphc.lt", [x, one], condition), near, far], type_)
+
+
 # -- sums of exponentials ------------------------------------------------------------------------------------
 
 

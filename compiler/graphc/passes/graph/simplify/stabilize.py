@@ -34,7 +34,8 @@ class Stabilize(Pass):
     | `exp(x) * (w / (exp(x) + exp(y)))` | `sigmoid(x - y) * w` | as above |
     | `log(sum(exp(x)))` | `m + log(sum(exp(x - m)))`, m the maximum | infinite when exp over- or underflows |
     | `log(c * exp(x) + d * exp(y))`, c, d > 0 | `logaddexp(x + log(c), y + log(d))` | as above |
-    | `1 - erf(x)`, `1 - erfc(x)` | `erfc(x)`, `erf(x)` | 0 for x > 6; lost digits |
+    | `1 - erf(x)`, `1 + erf(x)`, `1 - erfc(x)` | `erfc(x)`, `erfc(-x)`, `erf(x)` | 0 for x > 6; lost digits |
+    | `log(erfc(x))`, `log1p(-erf(x))` | for x >= 1: `log_ndtr(-sqrt(2) x) + log(2)` | -inf for x > 27 |
 
     In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and
     +inf and NaN come through. The softmax of a quotient is `guarded` in the same way, so that +inf makes NaN
