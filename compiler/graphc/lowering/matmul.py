@@ -10,6 +10,7 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import declare_helper
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.lowering import calls, pointers
+from graphc.lowering.aligned import AlignedMatrices
 from graphc.lowering.carried import loop
 from graphc.lowering.contractions import IS_PRODUCT
 from graphc.lowering.layouts import is_contiguous
@@ -31,10 +32,12 @@ class Product:
 
     Args:
         op: the generic, whose result buffer holds what the product is added to.
+        aligned: addresses of matrices that vectors are multiplied with.
         fill: the operation that fills the result buffer with zeros for this product only, if one does.
     """
 
     op: Any
+    aligned: AlignedMatrices
     fill: Any = None
 
     def lower(self, threshold: int) -> str | None:
@@ -96,7 +99,13 @@ class Product:
             [],
             value=ir.BoolAttr.get(self.fill is None),
         ).result
-        layouts = [_Layout(matrix.buffer) for matrix in matrices]
+        # Of a vector and a matrix, the matrix: each of its elements is read in every step of a loop.
+        row, column = matrices[2].static_size(0) == 1, matrices[2].static_size(1) == 1
+        starts = [
+            self.aligned.pointer(self.op, matrix.buffer) if used else None
+            for matrix, used in zip(matrices, (column and not row, row, False), strict=True)
+        ]
+        layouts = [_Layout(matrix.buffer, start) for matrix, start in zip(matrices, starts, strict=True)]
         pointers = _APART if isinstance(helper, BlockProduct) else ["!llvm.ptr"] * 3
         types = ["i64"] * len(numbers) + [kind for pointer in pointers for kind in (pointer, "i64")] + ["i1"]
         declare_helper(self.op, helper, types, [])
@@ -158,9 +167,14 @@ class _Matrix:
 
 
 class _Layout:
-    """Address and strides of a buffer, as values."""
+    """Address and strides of a buffer, as values.
 
-    def __init__(self, buffer: ir.Value) -> None:
+    Args:
+        buffer: the buffer.
+        start: where its elements are read instead.
+    """
+
+    def __init__(self, buffer: ir.Value, start: ir.Value | None = None) -> None:
         memref = ir.MemRefType(buffer.type)
         self._element = memref.element_type
         self._strides, offset = memref.get_strides_and_offset()
@@ -171,7 +185,7 @@ class _Layout:
             kinds = [base, *[index] * (1 + 2 * memref.rank)]
             buffer, position, *rest = build.create("memref.extract_strided_metadata", kinds, [buffer]).results
             self._values = rest[memref.rank :]
-        self._base = pointers.aligned(buffer)
+        self._base = pointers.aligned(buffer) if start is None else start
         if offset:
             self._base = self._element_at(
                 calls.number(position) if offset == self._dynamic else build.const_i64(offset)

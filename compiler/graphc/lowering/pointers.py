@@ -17,7 +17,7 @@ def address(buffer: ir.Value) -> ir.Value:
 
 def aligned(buffer: ir.Value) -> ir.Value:
     """A pointer to the memory of a memref, before its offset."""
-    return _pointer(address(buffer))
+    return at(address(buffer))
 
 
 def first(buffer: Any) -> Any:
@@ -33,9 +33,10 @@ def first(buffer: Any) -> Any:
     else:
         start = build.const_index(start)
     width = build.const_index(dtype_of(memref.element_type).itemsize)
-    return _pointer(build.index_op("addi", address(buffer), build.index_op("muli", start, width)))
+    return at(build.index_op("addi", address(buffer), build.index_op("muli", start, width)))
 
 
-def _pointer(position: ir.Value) -> ir.Value:
+def at(position: ir.Value) -> ir.Value:
+    """A pointer to an address, an index."""
     number = build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [position]).result
     return build.create("llvm.inttoptr", [ir.Type.parse("!llvm.ptr")], [number]).result

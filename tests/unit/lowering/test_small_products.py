@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import graphc
 import graphc.tensor as gt
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.lower import lower
@@ -169,3 +170,32 @@ def test_axes_of_size_one_need_no_copy(shape, order, result, views):
             module.operation.verify()
             text = str(module)
             assert text.count("tensor.expand_shape") + text.count("tensor.collapse_shape") == views
+
+
+def test_a_recurrence_reads_its_matrix_wherever_that_is():
+    """Before a loop of many steps a matrix that begins inside of a line is copied; sums are the same."""
+    w, x = gt.tensor("w", dtype="float64", shape=(16, 16)), gt.tensor("x", dtype="float64", shape=(None, 16))
+    h = graphc.scan(
+        lambda row, h, w: gt.tanh(gt.dot(h, w) + row),
+        sequences=x, outputs_info=gt.zeros(16), non_sequences=w, return_updates=False,
+    )  # fmt: skip
+    f = graphc.function([x, w], [h, graphc.grad((h**2).sum(), w)])
+    rng = np.random.default_rng(0)
+    matrix, memory = rng.normal(size=(16, 16)) / 4, np.empty(16 * 16 + 16)
+    first = -memory.ctypes.data // 8 % 8
+    for steps in (0, 5, 40):
+        rows = rng.normal(size=(steps, 16))
+        results = []
+        for at in (first, first + 2, first + 5):
+            place = memory[at : at + 256].reshape(16, 16)
+            place[...] = matrix
+            results.append(f(rows, place))
+            np.testing.assert_array_equal(place, matrix)
+        state, want = np.zeros(16), []
+        for row in rows:
+            state = np.tanh(state @ matrix + row)
+            want.append(state)
+        np.testing.assert_allclose(results[0][0], np.reshape(want, (steps, 16)), rtol=1e-12, atol=1e-12)
+        for other in results[1:]:
+            for one, two in zip(results[0], other, strict=True):
+                np.testing.assert_array_equal(one, two)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphc.ir.walk import walk
+from graphc.lowering.aligned import AlignedMatrices
 from graphc.lowering.contractions import IS_PRODUCT
 from graphc.lowering.matmul import Product
 from graphc.passes.manager.base import Pass
@@ -43,6 +44,9 @@ class MatmulToBlas(Pass):
       the second operand is transposed), or 262144 where the result is one row or one column or the second
       operand has at most 1024 elements, vector code is faster than a call of BLAS.
 
+    A matrix of 2 to 128 KB that is an argument, and that a loop which carries values multiplies vectors with,
+    is read from a copy if it does not begin with a line of the cache and the loop has 32 steps or more.
+
     Matrices may be parts of larger arrays, as in loops, whose bodies read one step of a sequence. A result
     that is filled with zeros for the product alone need not be. Batched products loop over the batch.
 
@@ -57,18 +61,19 @@ class MatmulToBlas(Pass):
     threshold: int = 4096
 
     def run(self, module: ir.Module) -> None:
-        for product in list(_products(walk(module.operation))):
+        operations = walk(module.operation)
+        for product in list(_products(operations, AlignedMatrices(operations))):
             kind = product.lower(self.threshold)
             if kind is not None:
                 self.count(kind)
 
 
-def _products(operations: list[ir.Operation]) -> Iterator[Product]:
+def _products(operations: list[ir.Operation], aligned: AlignedMatrices) -> Iterator[Product]:
     """The products among operations in order, each with the fill that serves it alone."""
     fills: dict[Any, Any] = {}
     for op in operations:
         if op.name == "linalg.generic" and IS_PRODUCT in op.attributes:
-            yield Product(op, fills.get(op.operands[2]))
+            yield Product(op, aligned, fills.get(op.operands[2]))
         # Whatever opens or ends a block clears too.
         if not op.name.startswith(_TRANSPARENT):
             fills.clear()

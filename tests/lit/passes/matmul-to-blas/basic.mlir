@@ -188,3 +188,70 @@ func.func @batch(%a: memref<?x?x?xcomplex<f64>>, %b: memref<?x?x?xcomplex<f64>>,
   }
   return
 }
+
+// -----
+
+// A loop multiplies vectors with an argument, which is copied to where a line of the cache begins unless it
+// begins there, or the steps are few. Not one that is written.
+// CHECK-LABEL: @recurrence
+// CHECK: %[[COPY:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x32xf64>
+// CHECK: %[[PLACE:.*]] = memref.extract_aligned_pointer_as_index %arg0
+// CHECK: %[[STAYS:.*]] = arith.ori
+// CHECK: scf.if %[[STAYS]]
+// CHECK: } else {
+// CHECK: memref.copy %arg0, %[[COPY]]
+// CHECK: %[[OTHER:.*]] = memref.extract_aligned_pointer_as_index %[[COPY]]
+// CHECK: arith.select %[[STAYS]], %[[PLACE]], %[[OTHER]]
+// CHECK-NOT: memref.alloc
+// CHECK: scf.for
+// CHECK-COUNT-2: call @graphc_dgemm
+// CHECK-LABEL: @written
+// CHECK-NOT: memref.alloc
+#a = affine_map<(j, k) -> (k)>
+#b = affine_map<(j, k) -> (k, j)>
+#c = affine_map<(j, k) -> (j)>
+func.func @recurrence(%w: memref<32x32xf64>, %x: memref<32xf64>, %y: memref<32xf64>, %n: index) -> f64 {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %start = arith.constant 0.0 : f64
+  %last = scf.for %i = %zero to %n step %one iter_args(%s = %start) -> (f64) {
+    linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "reduction"]}
+        ins(%x, %w : memref<32xf64>, memref<32x32xf64>) outs(%y : memref<32xf64>)
+        attrs = {graphc.matmul = array<i1: false, false>} {
+    ^bb0(%p: f64, %q: f64, %t: f64):
+      %0 = arith.mulf %p, %q : f64
+      %1 = arith.addf %t, %0 : f64
+      linalg.yield %1 : f64
+    }
+    linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "reduction"]}
+        ins(%y, %w : memref<32xf64>, memref<32x32xf64>) outs(%x : memref<32xf64>)
+        attrs = {graphc.matmul = array<i1: false, false>} {
+    ^bb0(%p: f64, %q: f64, %t: f64):
+      %0 = arith.mulf %p, %q : f64
+      %1 = arith.addf %t, %0 : f64
+      linalg.yield %1 : f64
+    }
+    %new = memref.load %y[%zero] : memref<32xf64>
+    scf.yield %new : f64
+  }
+  return %last : f64
+}
+func.func @written(%w: memref<32x32xf64>, %x: memref<32xf64>, %y: memref<32xf64>, %n: index) -> f64 {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %start = arith.constant 0.0 : f64
+  %last = scf.for %i = %zero to %n step %one iter_args(%s = %start) -> (f64) {
+    linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "reduction"]}
+        ins(%x, %w : memref<32xf64>, memref<32x32xf64>) outs(%y : memref<32xf64>)
+        attrs = {graphc.matmul = array<i1: false, false>} {
+    ^bb0(%p: f64, %q: f64, %t: f64):
+      %0 = arith.mulf %p, %q : f64
+      %1 = arith.addf %t, %0 : f64
+      linalg.yield %1 : f64
+    }
+    %new = memref.load %y[%zero] : memref<32xf64>
+    memref.store %new, %w[%zero, %zero] : memref<32x32xf64>
+    scf.yield %new : f64
+  }
+  return %last : f64
+}
