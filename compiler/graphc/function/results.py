@@ -11,7 +11,7 @@ import numpy as np
 from graphc.function.io import OutputForm
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.type import TensorType
-from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack
+from graphc_runtime.cuda.interface import CUDA, MANAGED, has_dlpack
 from graphc_runtime.marshal import is_on_device
 
 
@@ -171,7 +171,7 @@ def _is_of_device(value: object) -> bool:
     """Whether a value is an array of a device, of ours or of another library."""
     if is_on_device(value):
         return True
-    if not isinstance(value, np.ndarray) and isinstance(value, HasDlpack):
+    if not isinstance(value, np.ndarray) and has_dlpack(value):
         return value.__dlpack_device__()[0] in (CUDA, MANAGED)
     return False
 

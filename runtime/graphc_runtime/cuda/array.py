@@ -19,6 +19,9 @@ from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
 from graphc_runtime.cuda.operators import HostOperators
 from graphc_runtime.symbols import DESCRIPTORS
 
+# Names of dtypes are put together each time that they are asked for.
+_DTYPES = frozenset(DESCRIPTORS.values())
+
 
 class Memory:
     """Memory of a device, which is given back when nothing refers to it any more.
@@ -311,7 +314,7 @@ def from_interface(driver: Driver, value: HasInterface, stream: int) -> DeviceAr
     """
     raw = value.__cuda_array_interface__
     dtype = np.dtype(raw["typestr"])
-    if dtype.name not in DESCRIPTORS:
+    if dtype not in _DTYPES:
         raise TypeError(f"an array of the device with dtype {raw['typestr']}")
     shape = tuple(map(int, raw["shape"]))
     strides = raw.get("strides")
@@ -343,7 +346,7 @@ def from_dlpack(driver: Driver, value: HasDlpack, stream: int) -> DeviceArray:
     if kind not in (CUDA, MANAGED) or ordinal != driver.ordinal:
         raise TypeError(f"an array of device {ordinal} of kind {kind}; expected one of cuda:{driver.ordinal}")
     tensor, owner = dlpack.read_capsule(value.__dlpack__(stream=stream or 1))
-    if tensor.dtype.name not in DESCRIPTORS:
+    if tensor.dtype not in _DTYPES:
         raise TypeError(f"an array of the device with dtype {tensor.dtype}")
     nbytes = math.prod(tensor.shape) * tensor.dtype.itemsize
     memory = Memory(driver, nbytes, stream, tensor.address, owner)

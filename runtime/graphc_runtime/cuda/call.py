@@ -12,7 +12,7 @@ import numpy as np
 from graphc_runtime.commit import attempts, commit, snapshot
 from graphc_runtime.cuda.array import DeviceArray, Memory, from_dlpack, from_interface, layout, upload
 from graphc_runtime.cuda.driver import DeviceMemoryError, Driver, DriverError
-from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
+from graphc_runtime.cuda.interface import CUDA, MANAGED, has_dlpack, has_interface
 from graphc_runtime.cuda.outs import Target, targets
 from graphc_runtime.cuda.plans import Plans
 from graphc_runtime.cuda.registers import Cell, OnCheck
@@ -102,8 +102,8 @@ class DeviceCall:
         """The outputs of a call that has a plan; None if it has to go the general way.
 
         Args:
-            args: values by position. They need no check if they are arrays, of the host or the device, in
-                forms that a call has had before.
+            args: values by position. They need no check if they are arrays, of the host or the device (also
+                those of other libraries), in forms that a call has had before.
             outs: arrays for the outputs, None for new ones; empty where all are new.
 
         Raises:
@@ -117,6 +117,9 @@ class DeviceCall:
             elif type(value) is np.ndarray and number < len(args):
                 layouts.append(layout(value.dtype, value.shape, None, 0))
                 own.append(number)
+            elif (there := _on_device(self._executable.driver, value)) is not None:
+                layouts.append(there.layout)
+                arrays[number] = there
             else:
                 return None
         found = self._executable.plans.ready(tuple(layouts))
@@ -280,9 +283,9 @@ def _on_device(driver: Driver, value: object) -> DeviceArray | None:
         return value
     if isinstance(value, np.ndarray | np.generic | int | float | list | tuple):
         return None
-    if isinstance(value, HasInterface):
+    if has_interface(value):
         return from_interface(driver, value, driver.main_stream)
-    if isinstance(value, HasDlpack) and value.__dlpack_device__()[0] in (CUDA, MANAGED):
+    if has_dlpack(value) and value.__dlpack_device__()[0] in (CUDA, MANAGED):
         return from_dlpack(driver, value, driver.main_stream)
     return None
 

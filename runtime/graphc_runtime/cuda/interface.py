@@ -6,7 +6,7 @@ Apart from arrays of our own: what asks whether a value is one needs no driver.
 
 from __future__ import annotations
 
-from typing import NotRequired, Protocol, TypedDict, runtime_checkable
+from typing import NotRequired, Protocol, TypedDict, TypeGuard
 
 # Kinds of devices in DLPack.
 CUDA, MANAGED = 2, 13
@@ -23,7 +23,6 @@ class Interface(TypedDict):
     stream: NotRequired[int | None]
 
 
-@runtime_checkable
 class HasInterface(Protocol):
     """An array of another library on the device."""
 
@@ -32,7 +31,6 @@ class HasInterface(Protocol):
         """Where it is."""
 
 
-@runtime_checkable
 class HasDlpack(Protocol):
     """An array of another library."""
 
@@ -41,3 +39,13 @@ class HasDlpack(Protocol):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Kind and number of its device."""
+
+
+def has_interface(value: object) -> TypeGuard[HasInterface]:
+    """Whether a value is an array of a device; asking a `Protocol` takes ten times as long."""
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def has_dlpack(value: object) -> TypeGuard[HasDlpack]:
+    """Whether a value is an array that DLPack passes on."""
+    return hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc_runtime.cuda.array import DeviceArray, from_dlpack, from_interface
 from graphc_runtime.cuda.driver import Driver
-from graphc_runtime.cuda.interface import CUDA, MANAGED, HasDlpack, HasInterface
+from graphc_runtime.cuda.interface import CUDA, MANAGED, has_dlpack, has_interface
 from graphc_runtime.kernel import Shape
 from graphc_runtime.manifest import ArraySpec
 from graphc_runtime.marshal import fits
@@ -54,7 +54,7 @@ class Target:
         if array is self.given:
             return self.given
         theirs = None
-        if isinstance(self.given, HasInterface):
+        if has_interface(self.given):
             theirs = self.given.__cuda_array_interface__.get("stream")
         if theirs not in _ORDERED and theirs != driver.main_stream:
             assert theirs is not None
@@ -116,11 +116,11 @@ def _memory_of(driver: Driver, value: object, name: str) -> DeviceArray | np.nda
         if value.known is not None:
             raise ValueError(f"{name} must be writeable, and is the array of a number that the host knows")
         return value
-    if isinstance(value, HasInterface):
+    if has_interface(value):
         if value.__cuda_array_interface__["data"][1]:
             raise ValueError(f"{name} must be writeable, and is read-only")
         return from_interface(driver, value, driver.main_stream)
-    if isinstance(value, HasDlpack) and value.__dlpack_device__()[0] in (CUDA, MANAGED):
+    if has_dlpack(value) and value.__dlpack_device__()[0] in (CUDA, MANAGED):
         return from_dlpack(driver, value, driver.main_stream)
     raise TypeError(f"{name} must be an array of the host or the device, got {type(value).__name__}")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import threading
+import types
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,10 @@ def test_the_second_call_makes_a_plan_and_later_ones_prepare_nothing(monkeypatch
         kinds = [transfer.kind for transfer in made.driver.transfers[before:]]
         assert kinds == ["upload", "download"]
     given = there(made, values[4])
+    theirs = types.SimpleNamespace(__cuda_array_interface__=given.__cuda_array_interface__)
+    close(f(theirs), values[4].sum(axis=0))
+    with pytest.raises(AssertionError, match="general way"):
+        f(values[4].tolist())
     before = len(made.driver.live)
     assert f(given, out=out) is out and len(made.driver.live) == before
     close(out, values[4].sum(axis=0))
