@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     pass
 
 
+# Operations that are worth to be optimised wherever they are: LLVM takes less than a millisecond.
+_SHORT = 12
+
+
 class KernelAbi(Pass):
     """Makes `@main` and `@shapes` (in cf form) return a status, and each `graphc.check` a branch.
 
@@ -23,7 +27,8 @@ class KernelAbi(Pass):
       entry point guarantees, and `noalias-buffers` says so. (Upstream's conversion drops `llvm.noalias`.)
     * Functions with the attribute `graphc.part` (see outline-loops) are called by kernels, and only get that
       list.
-    * Index results of `@shapes` are stored through a pointer that becomes its last argument.
+    * Index results of `@shapes` are stored through a pointer that becomes its last argument. Where it is long
+      and has no branches but checks, LLVM does not optimise it: it runs once a call, in some nanoseconds.
     * A failed check stores what was given and expected in the context and returns its site number + 1; the
       module attribute `graphc.sites` lists message, error class and graph node of each site. Success returns
       0.
@@ -39,6 +44,12 @@ class KernelAbi(Pass):
                 _Function(op, sites).rewrite()
         module.operation.attributes["graphc.sites"] = ir.ArrayAttr.get(sites)
         self.statistics["checks"] = len(sites)
+
+
+def _is_long(function: ir.Operation) -> bool:
+    """Whether a function is one block of more than a few operations."""
+    blocks = list(function.regions[0].blocks)
+    return len(blocks) == 1 and len(list(blocks[0].operations)) > _SHORT
 
 
 class _Function:
@@ -68,6 +79,9 @@ class _Function:
         for _ in old:
             entry.erase_argument(0)
         inputs = [self._pointer, *function_type.inputs]
+        if self._op.attributes["sym_name"].value == "shapes" and _is_long(self._op):
+            for name in ("llvm.no_inline", "llvm.optimize_none"):
+                self._op.attributes[name] = ir.UnitAttr.get()
         if self._results:
             self._out = entry.add_argument(self._pointer, location)
             inputs.append(self._pointer)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: graphc-opt --graphc-kernel-abi %s | filecheck %s
+// RUN: graphc-opt --graphc-kernel-abi --split-input-file %s | filecheck %s
 
 // CHECK: module attributes {graphc.sites = [{error = "ValueError", message = "sizes differ: {given} and {expected}", node = "n3"}]}
 // CHECK: func.func @main(%{{.*}}: !llvm.ptr, %{{.*}}: memref<?xf64>) -> i64 attributes {graphc.buffers = array<i32: 2>}
@@ -30,4 +30,23 @@ func.func @shapes(%x: memref<?xf64>) -> index {
   %c0 = arith.constant 0 : index
   %n = memref.dim %x, %c0 : memref<?xf64>
   return %n : index
+}
+
+// -----
+// What is long runs once a call all the same: LLVM leaves it as it is.
+// CHECK: func.func @shapes({{.*}}) -> i64 attributes {{{.*}}llvm.no_inline, llvm.optimize_none
+func.func @shapes(%x: memref<?xf64>, %y: memref<?xf64>) -> (index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %c0 : memref<?xf64>
+  %m = memref.dim %y, %c0 : memref<?xf64>
+  %a = arith.addi %n, %c1 : index
+  %b = arith.addi %m, %c1 : index
+  %c = arith.maxsi %a, %c0 : index
+  %d = arith.maxsi %b, %c0 : index
+  %e = arith.minsi %c, %n : index
+  %f = arith.minsi %d, %m : index
+  %g = arith.subi %e, %c1 : index
+  %h = arith.subi %f, %c1 : index
+  return %g, %h : index, index
 }
