@@ -185,7 +185,7 @@ def test_a_planned_call_whose_state_was_replaced_starts_anew(monkeypatch):
 def test_threads_that_call_at_the_same_time(times):
     """Each with arrays of its own, which are captured from three launches on, and all with one state."""
     made = programs.axpy(times=times)
-    cell, n, threads = [np.zeros(8, np.float32)], 12, 4
+    cell, n, threads = [np.zeros(8, np.float32)], 8, 4
     f = made.bind([cell])
     ones = there(made, np.ones(8, np.float32))
     other = programs.column_sums(driver=made.driver)
@@ -254,21 +254,21 @@ def test_errors_of_planned_steps_say_where_they_are_from(monkeypatch):
 
 
 def test_out_of_memory_in_a_planned_call():
-    made = programs.column_sums(driver=SimulatedDriver(programs.KERNELS, total=1 << 20))
-    f, x = made.bind(), normal(400, 300)
+    made = programs.column_sums(driver=SimulatedDriver(programs.KERNELS, total=1 << 14))
+    f, x = made.bind(), normal(40, 30)
     given = there(made, x)
     for _ in range(3):
         close(f(given), x.sum(axis=0))
-    hog = there(made, normal(25_000))
+    hog = there(made, normal(1700))
     # There is no memory for temporary arrays, then none for the result.
     for more, message in (
-        (0, r"shape \(300, 400\) and dtype float32[^$]*Transpose"),
+        (0, r"shape \(30, 40\) and dtype float32[^$]*Transpose"),
         (1, "for result 0, of shape"),
     ):
         fill = []
         while more:
             try:
-                fill.append(made.driver.allocate(512, made.driver.main_stream))
+                fill.append(made.driver.allocate(64, made.driver.main_stream))
             except DeviceMemoryError:
                 break
         with pytest.raises(DeviceMemoryError, match=message) as caught:
