@@ -149,6 +149,15 @@ def reduction(b: Builder) -> None:
     b.add(f"pt.{name}({x}, axis={axis}{keep})", "reduction", may_fail=b.chance(2))
 
 
+FLOATS = ("float32", "float64")
+# What is positive, of a value x.
+FACTORS = (
+    *("2", "pt.exp(-{x})", "(1 + pt.exp({x}))", "(1 + pt.exp(-{x}))", "pt.sigmoid({x})", "pt.erfc({x})"),
+    *("(1 + pt.erf({x}))", "(1 - pt.erf({x}))", "(1 + pt.tanh({x}))", "pt.cosh({x})", "pt.hypot({x}, 1)"),
+    *("(pt.exp({x}) + pt.exp(-{x}))", "pt.softmax({x}, axis=-1)", "(0.5 * pt.exp({x}))"),
+)
+
+
 @recipe(1)
 def reduce_expression(b: Builder) -> None:
     x = b.operand(lambda v: is_float(v) and v.ndim > 0)
@@ -165,6 +174,22 @@ def reduce_expression(b: Builder) -> None:
         ]
     )
     b.add(text.format(x=x, a=axis_of(b, x)), "reduce_expression")
+
+
+@recipe(2)
+def factors(b: Builder) -> None:
+    """Products and quotients of exponentials, their sums and sizes, in any order; logarithms, derivatives."""
+    x = b.operand(lambda v: v.dtype.name in FLOATS and v.ndim > 0 and v.size > 0 and abs(v).max() < 4)
+    of_axis = f"(pt.exp({x}), axis={axis_of(b, x)}, keepdims=True)"
+    others = b.r.choices([f"pt.mean{of_axis}", f"{x}.size", *FACTORS], k=3)
+    parts = [f"pt.exp({x})", f"pt.sum{of_axis}", *others]
+    b.r.shuffle(parts)
+    while parts[1:]:
+        i = b.r.randrange(len(parts) - 1)
+        parts[i : i + 2] = [f"({parts[i]} {b.pick(['*', '/'])} {parts[i + 1]})"]
+    y = b.one(b.pick(["{y}", "pt.log({y})", "pt.log({y}).sum()"]).format(y=parts[0].format(x=x)), "factors")
+    if b.chance(2):
+        b.kept.append(b.one(f"graphc.grad({y}.sum(), {x})", "gradient", numpy=""))
 
 
 @recipe(4)
