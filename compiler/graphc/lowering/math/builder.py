@@ -13,8 +13,9 @@ from graphc_dialects._mlir import ir
 # arith.cmpf predicates; the unordered ones are true for NaN.
 _OEQ, _OGT, _OLT, _UGT = 1, 2, 4, 9
 
-# Coefficients above which a polynomial is evaluated as two chains.
-_LONG = 16
+# Coefficients above which a polynomial is evaluated as two chains: exp has ten, and its chain would be half
+# of what is under way.
+_LONG = 9
 
 
 class Number:
@@ -142,17 +143,17 @@ class Builder:
         operands = [(x if isinstance(x, Number) else self.const(x)).value for x in (a, b, c)]
         return Number(self, self.create("math.fma", self.float_type, operands), True)
 
-    def polynomial(self, x: Number, coefficients: Sequence[float]) -> Number:
-        """Sum of `coefficients[i] x^i` by Horner's rule.
+    def polynomial(self, x: Number, coefficients: Sequence[float], square: Number | None = None) -> Number:
+        """Sum of `coefficients[i] x^i` by Horner's rule; `square` is `x^2` where that is known.
 
-        Loop iterations overlap, so its latency is hidden; a long one would exhaust the processor's window,
-        and is evaluated as two chains in `x^2`.
+        Loop iterations overlap, which hides latency as far as the processor's window reaches: a long sum is
+        evaluated as two chains in `x^2`, but for the last step, which rounds what counts most.
         """
         if len(coefficients) <= _LONG:
             return self._horner(x, coefficients)
-        square = x * x
-        even, odd = (self._horner(square, coefficients[start::2]) for start in (0, 1))
-        return self.fma(odd, x, even)
+        square, (first, *rest) = square or x * x, coefficients
+        even, odd = (self._horner(square, rest[start::2]) for start in (0, 1))
+        return self.fma(self.fma(odd, x, even), x, first)
 
     def _horner(self, x: Number, coefficients: Sequence[float]) -> Number:
         total = self.const(coefficients[-1])

@@ -26,7 +26,8 @@ def erf(b: Builder, x: Number) -> Number:
     high, low = fmt.split(_TWO_OVER_SQRT_PI)
     product = a * high
     rest = b.fma(a, low, b.fma(a, high, -product))
-    rest = b.fma(a * a, b.polynomial(a, ERF[fmt.name]), rest)
+    square = a * a
+    rest = b.fma(square, b.polynomial(a, ERF[fmt.name], square), rest)
     y = product + rest
     y_low = (product - y) + rest
     bits, r, r_low = reduce(b, -y, fmt.bias)

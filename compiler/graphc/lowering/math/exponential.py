@@ -25,7 +25,8 @@ _TINY = {"f64": 2.0**-54, "f32": 2.0**-25}
 
 def exp(b: Builder, x: Number) -> Number:
     bits, r, _ = reduce(b, _clamp(b, x, _EXP_RANGE[b.format.name]), 2 * b.format.bias)
-    return _scale(b, b.fma(r * r, b.polynomial(r, EXP[b.format.name]), r) + 1.0, bits)
+    square = r * r
+    return _scale(b, b.fma(square, b.polynomial(r, EXP[b.format.name], square), r) + 1.0, bits)
 
 
 def exp2(b: Builder, x: Number) -> Number:
@@ -36,7 +37,8 @@ def exp2(b: Builder, x: Number) -> Number:
     ln2, ln2_rest = b.format.split(LN2)
     r = fraction * ln2
     rest = b.fma(fraction, ln2_rest, b.fma(fraction, ln2, -r))
-    p = r + b.fma(r * r, b.polynomial(r, EXP[b.format.name]), rest)
+    square = r * r
+    p = r + b.fma(square, b.polynomial(r, EXP[b.format.name], square), rest)
     return _scale(b, p + 1.0, b.bits(shifted))
 
 
@@ -86,7 +88,8 @@ def reduce(b: Builder, x: Number, offset: int) -> tuple[Number, Number, Number]:
 
 def expm1_tail(b: Builder, r: Number, r_low: Number) -> Number:
     """expm1(r + r_low) - r."""
-    return b.fma(r * r, b.polynomial(r, EXPM1[b.format.name]), r_low)
+    square = r * r
+    return b.fma(square, b.polynomial(r, EXPM1[b.format.name], square), r_low)
 
 
 def _scale(b: Builder, y: Number, bits: Number) -> Number:
