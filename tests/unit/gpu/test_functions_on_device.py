@@ -207,6 +207,9 @@ def test_calls_like_one_before_go_straight_to_the_driver(device, monkeypatch):
     found = f(given)
     assert found["y"].get().tolist() == [0, 2, 4] and float(found["z"]) == 9
     assert device.moved() == ["download", "download"] and device.driver.prepared == 1
+    named, numbers = upload(device.driver, 0 * A, device.driver.main_stream), A.tolist()
+    assert f(x=given, out={"y": named, "z": None})["y"] is named and named.get().tolist() == [0, 2, 4]
+    assert f(numbers)["y"].get().tolist() == [0, 2, 4] and float(f()["z"]) == 18
     launch = device.driver.launch
     monkeypatch.setattr(device.driver, "launch", lambda *a, **k: _refuse())
     with pytest.raises(DriverError, match=rf"refused\n  in: launch of \w+ for \S+\n  made at {__file__}:"):
