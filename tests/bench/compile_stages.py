@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the processor time of a compilation goes: `python tests/bench/compile_stages.py`.
 
-Five small graphs, each compiled several times in a process of its own, with one thread, without the disk
+Six small graphs, each compiled several times in a process of its own, with one thread, without the disk
 cache and with all parts made anew. A stage's time is the least of all compilations but the first.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-GRAPHS = ("x + 1", "exp(x) * y + 1", "recurrence", "recurrence_gradient", "rnn16_gradient")
+GRAPHS = ("x + 1", "exp(x) * y + 1", "recurrence", "recurrence_gradient", "rnn16_gradient", "garch")
 COMPILATIONS = 9
 STAGES = (
     *(
