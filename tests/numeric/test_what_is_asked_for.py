@@ -26,6 +26,9 @@ def test_sizes_of_parts(mode):
             f(np.arange(4.0), wrong)
     with pytest.raises(ValueError, match=r"at least 0|expects size"):
         pt.split(x, [5, -1], 2)
+    for number in (2, np.int64(2), pt.lscalar()):
+        with pytest.raises(TypeError, match="array_split"):
+            pt.split(x, number)
 
 
 @MODES

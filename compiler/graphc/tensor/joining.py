@@ -158,6 +158,7 @@ def split(
         axis: the axis.
 
     Raises:
+        TypeError: ``splits_size`` is a single number.
         ValueError: the sizes do not add up to that of the axis, or one is negative, here or at run time.
 
     Examples:
@@ -166,6 +167,11 @@ def split(
     """
     x = as_tensor_variable(x)
     axis = normalize_axis(axis, x.type.ndim, "split")
+    if isinstance(splits_size, int) or getattr(splits_size, "ndim", 1) == 0:
+        raise TypeError(
+            f"split takes the sizes of the parts as a list or vector, got {splits_size}; for n parts there "
+            "is array_split(x, n, axis)"
+        )
     sizes = as_sizes(splits_size, "split", n_splits)
     if n_splits is not None and len(sizes) != n_splits:
         raise ValueError(f"split: n_splits is {n_splits}, but there are {len(sizes)} sizes")
