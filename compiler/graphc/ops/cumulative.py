@@ -133,8 +133,8 @@ class Cumulative(_Running):
             # With s[i] = g[i] + x[i + 1] s[i + 1] the derivative is s[i] out[i - 1]: nothing is divided.
             one, zero = pt.ones_like(x[:1]), pt.zeros_like(x[:1])
             following = LinearRecurrence(not self.reverse)
-            s = following(following._moved(pt.conj(x), zero), g)
-            return [s * pt.conj(self._moved(out, one))]
+            s = following(following._moved(x, zero), g)
+            return [s * self._moved(out, one)]
         positions = self._positions(x, out)
         return [_put_rows(g, positions)]
 
@@ -259,8 +259,8 @@ class LinearRecurrence(_Running):
             return [None, None]
         zero = pt.zeros_like(a[:1])
         back = LinearRecurrence(not self.reverse)
-        s = back(back._moved(pt.conj(a), zero), g)
-        return [s * pt.conj(self._moved(out, zero)), s]
+        s = back(back._moved(a, zero), g)
+        return [s * self._moved(out, zero), s]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (a, _), (out,), (t_a, t_b) = inputs, outputs, tangents

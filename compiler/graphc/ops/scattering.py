@@ -89,7 +89,7 @@ class Scatter(KernelOp):
             ]
         if KINDS[self.kind] == "mul":
             factor = Scatter("mul")(pt.ones_like(x), y, indices)
-            return [g * pt.conj(factor), g_y * pt.conj(self._others(x, y, indices)), None]
+            return [g * factor, g_y * self._others(x, y, indices), None]
         return [pt.switch(pt.eq(x, out), g, 0), pt.switch(pt.eq(y, Gather()(out, indices)), g_y, 0), None]
 
     def _is_last(self, x: Variable, indices: Variable) -> TensorVariable:

@@ -89,6 +89,11 @@ GRADIENTS = {
         )
         for mode in ("set", "add", "mul", "max", "min")
     },
+    "complex cumprod": (lambda x, y: pt.real((1 + 2j) * pt.cumprod(pt.complex(x, y))), [4, 4]),
+    "complex put_mul": (
+        lambda x, y: pt.real(1j * pt.put_along_axis(
+            pt.complex(x, y), pt.constant(POSITIONS), pt.complex(y, 2 * x), 1, "mul")),
+        [(2, 3), (2, 3)]),
 }  # fmt: skip
 
 
@@ -100,7 +105,11 @@ def points(*shapes):
 def test_gradients():
     cases = {name: (function, points(*shapes)) for name, (function, shapes) in GRADIENTS.items()}
     cases["cumprod with zeros"] = (pt.cumprod, [np.array([1.0, 2.0, 0.0, 3.0, 0.0, 1.0])])
-    cases["second derivative"] = (lambda x: graphc.grad(pt.cumprod(x).sum(), x), points(4))
+    for name, part in {"": lambda x: x, " of complex numbers": lambda x: pt.complex(x, x[::-1])}.items():
+        cases[f"second derivative{name}"] = (
+            lambda x, part=part: graphc.grad(pt.real((1 + 2j) * pt.cumprod(part(x))).sum(), x),
+            points(4),
+        )
     verify_grads(cases)
 
 
