@@ -105,3 +105,18 @@ def test_zeros_of_products_of_masks_stay():
 def test_a_graph_without_masks_is_the_same():
     outputs = [pt.exp(v), pt.switch(pt.gt(v, 0), v, 0)]
     assert all(new is old for new, old in zip(computed_once(outputs), outputs, strict=True))
+
+
+@pytest.mark.parametrize("shape", [(6,), (None,)])
+def test_slopes_of_what_a_mask_leaves_out_are_zero(shape):
+    """Conditions on the value itself add zeros of its shape to the derivatives, before these are multiplied."""
+    x = pt.tensor("x", shape=shape)
+    y = pt.log(x)
+    is_out = pt.isnan(y) | pt.isinf(y)
+    costs = [pt.switch(is_out, 0, y), pt.switch(is_out, 0, y**2), pt.switch(is_out, 0, y) * x]
+    value = np.array([-1.0, 0.0, 2.0, np.inf, 0.5, 3.0])
+    f = pytensor.function([x], pytensor.grad(sum(cost.sum() for cost in costs), x), mode="GRAPHC")
+    with np.errstate(all="ignore"):
+        slopes = 1 / value + 2 * np.log(value) / value + np.log(value) + 1
+    wanted = np.where(np.isfinite(np.log(value)), slopes, 0.0)
+    np.testing.assert_allclose(f(value), wanted, rtol=1e-12)

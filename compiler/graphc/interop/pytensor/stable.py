@@ -4,7 +4,8 @@
 Log densities and their gradients need some of PyTensor's rewrites to stay finite where numbers get large.
 These are made here as nodes are converted, which takes no time, in place of rewriting the graph:
 
-- what is added and subtracted again cancels: ``y + a - 1 - y + 1`` is ``a`` (`local_add_canonizer`);
+- what is added and subtracted again cancels: ``y + a - 1 - y + 1`` is ``a``, and zeros are left out
+  (`local_add_canonizer`);
 - so does what is multiplied and divided by: ``g / f(x) * f(x)`` is ``g`` (`local_mul_canonizer`);
 - ``(1 - a / s) * s`` is ``s - a`` (`local_greedy_distributor`);
 - what all terms of a sum are divided by is divided by afterwards, and what masks all of them masks the sum
@@ -77,6 +78,8 @@ def total(terms: list[Term]) -> Variable:
         return plain
     flat = [part for v, sign in terms for part in _parts(v, sign)]
     kept = _with_one_number(_cancelled(flat)) if len(flat) <= _MOST_TERMS else flat
+    # Conditions have no slopes, but zeros of their shape among the derivatives, which would hide a mask.
+    kept = [term for term in kept if _number(term[0]) != 0]
     if len(kept) == len(flat):
         return plain
     return _in_shape_of(plain, _sum(kept) if kept else _constant(0, plain))
@@ -172,7 +175,10 @@ def _switch(condition: Variable, kept: Variable, first: bool) -> Variable:
 
 
 def _masked(v: Variable) -> tuple[Variable, Variable, bool] | None:
-    """Condition and value of a switch between a value and 0, and whether the value comes first."""
+    """Condition and value of a switch between a value and 0, and whether the value comes first.
+
+    A sum of such is one, too, if they have one condition.
+    """
     node = v.owner
     if node is None:
         return None
@@ -182,7 +188,22 @@ def _masked(v: Variable) -> tuple[Variable, Variable, bool] | None:
             return None
         condition, kept, first = found
         return node.op(condition), node.op(kept), first
-    if not isinstance(node.op, Elementwise) or node.op.name != "switch":
+    if isinstance(node.op, BroadcastTo):
+        found = _masked(node.inputs[0])
+        if found is None:
+            return None
+        condition, kept, first = found
+        return node.op(condition, *node.inputs[1:]), node.op(kept, *node.inputs[1:]), first
+    if not isinstance(node.op, Elementwise):
+        return None
+    if node.op.name in ("add", "sub"):
+        # The second term is seldom a long sum itself.
+        other = _masked(node.inputs[1])
+        found = _masked(node.inputs[0]) if other is not None else None
+        if found is None or other is None or found[2] != other[2] or not _same(found[0], other[0]):
+            return None
+        return found[0], node.op(found[1], other[1]), found[2]
+    if node.op.name != "switch":
         return None
     condition, x, y = node.inputs
     if _number(y) == 0:
