@@ -91,7 +91,7 @@ class PythonFunction(Op):
             return CallThunk(self.function, self._store, node, *cells)
         return super().make_thunk(node, input_computed, *cells)
 
-    def _store(self, node: Apply, values: Any, output_storage: Sequence[Register]) -> None:
+    def _store(self, node: Apply, values: object, output_storage: Sequence[Register]) -> None:
         """What the function has returned, as one value for each output."""
         if not isinstance(values, tuple | list) or (len(node.outputs) == 1 and isinstance(values, list)):
             values = (values,)
@@ -103,7 +103,7 @@ class PythonFunction(Op):
         for i, (cell, value, output) in enumerate(zip(output_storage, values, node.outputs, strict=True)):
             cell[0] = self._converted(value, output.type, i)
 
-    def _converted(self, value: object, wanted: object, i: int) -> Any:
+    def _converted(self, value: object, wanted: object, i: int) -> object:
         """Python numbers and lists as arrays; arrays must have the declared dtype and rank."""
         if not isinstance(wanted, TensorType):
             return value

@@ -129,8 +129,8 @@ class CallThunk(_ToOne):
 
     def __init__(
         self,
-        function: Callable[..., Any],
-        store: Callable[[Apply, Any, Sequence[Register]], None],
+        function: Callable[..., object],
+        store: Callable[[Apply, object, Sequence[Register]], None],
         node: Apply,
         output_computed: Sequence[Flag],
         input_registers: Sequence[Register],
