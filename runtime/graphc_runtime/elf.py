@@ -198,25 +198,27 @@ def _string(strings: bytes, offset: int) -> str:
 
 def _merge(data: bytes) -> Object:
     """Joined objects as one: sections and symbols of all, one after the other."""
-    parsed = []
-    for start, size in _places(data):
-        one = _parse(data[start : start + size])
-        parsed.append((start, one))
-    if len({one.machine for _, one in parsed}) > 1:
-        raise LoadError("corrupt object: objects for several machines are joined")
     sections: list[Section] = []
     symbols: list[Symbol] = []
     relocations: dict[int, list[Relocation]] = {}
-    for start, one in parsed:
+    machines = set()
+    for start, size in _places(data):
+        one = _parse(data[start : start + size])
+        machines.add(one.machine)
         first_section, first_symbol = len(sections), len(symbols)
-        sections += [section._replace(offset=section.offset + start) for section in one.sections]
+        sections += [
+            Section(name, kind, flags, offset + start, *rest)
+            for name, kind, flags, offset, *rest in one.sections
+        ]
         symbols += [_moved(symbol, first_section) for symbol in one.symbols]
         for target, entries in one.relocations.items():
             relocations[target + first_section] = [
-                Relocation(entry.offset, entry.kind, entry.symbol + first_symbol, entry.addend)
-                for entry in entries
+                Relocation(offset, kind, symbol + first_symbol, addend)
+                for offset, kind, symbol, addend in entries
             ]
-    return Object(data, parsed[0][1].machine, sections, _resolved(symbols), relocations)
+    if len(machines) > 1:
+        raise LoadError("corrupt object: objects for several machines are joined")
+    return Object(data, machines.pop(), sections, _resolved(symbols), relocations)
 
 
 def _places(data: bytes) -> list[tuple[int, int]]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from typing import NamedTuple
 
 from graphc_runtime.elf import AARCH64, X86_64
 from graphc_runtime.errors import LoadError
-from graphc_runtime.record import record
 
 # Which relocations go through a GOT slot, and which may go through a stub.
 _GOT = {X86_64: {9, 41, 42}, AARCH64: {311, 312}}
@@ -20,8 +20,7 @@ _CALL = {X86_64: {4}, AARCH64: {282, 283, 314}}
 STUB_SIZE = 16
 
 
-@record(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a relocation applies: `image[at]` will live at address `address`."""
 
     image: bytearray

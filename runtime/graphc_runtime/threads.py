@@ -152,7 +152,7 @@ def address(symbol: str) -> int:
 
 def _load() -> None:
     machine = "aarch64" if host_machine() == elf.AARCH64 else "x86_64"
-    pool = load_object(zlib.decompress(base64.b85decode(OBJECT[machine])), resolve)
+    pool = load_object(zlib.decompress(base64.b64decode(OBJECT[machine])), resolve)
     # Workers run this code until the process ends.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(pool))
     key = ctypes.c_ulong(0)

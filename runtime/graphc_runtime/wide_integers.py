@@ -48,7 +48,7 @@ def _code() -> LoadedObject | None:
     if library() is None:
         return None
     machine = "aarch64" if host_machine() == elf.AARCH64 else "x86_64"
-    code = load_object(zlib.decompress(base64.b85decode(OBJECT[machine])), _resolve)
+    code = load_object(zlib.decompress(base64.b64decode(OBJECT[machine])), _resolve)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
     return code
 

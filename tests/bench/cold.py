@@ -26,7 +26,7 @@ def main() -> None:
         times[label], start = now - start, time.perf_counter()
 
     start = time.perf_counter()
-    import numpy  # noqa: F401
+    import numpy.random  # noqa: F401 - what makes the data of loops; JAX loads it with itself
 
     lap("import_numpy")
     import libraries  # its own imports are the standard library's
@@ -41,7 +41,7 @@ def main() -> None:
     if name == "graphc" and not graphc.config.cache_dir:
         from graphc.backends.cpu.preload import preload
 
-        preload()
+        preload(has_scan=what.startswith("scan"))
         lap("load_compiler")
     found = getattr(library, what)()
     lap("first")

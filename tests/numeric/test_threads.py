@@ -281,7 +281,7 @@ def test_shipped_code_is_up_to_date(name):
 
     module = importlib.import_module(f"graphc_runtime.{name}")
     for machine, code in module.OBJECT.items():
-        image = Image(elf.parse(zlib.decompress(base64.b85decode(code))), lambda name: 1 << 20)
+        image = Image(elf.parse(zlib.decompress(base64.b64decode(code))), lambda name: 1 << 20)
         assert len(image.relocate(1 << 21)) > 1000, machine
     current = {machine: SHIPPED[name].source_hash(machine) for machine in MACHINES}
     assert current == module.SOURCE, "run python -m graphc_tools.pool"

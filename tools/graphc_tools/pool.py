@@ -33,7 +33,7 @@ SOURCE = {{
 {hashes}
 }}
 
-# ELF objects, compressed and in base 85.
+# ELF objects, compressed and in base 64, which Python decodes in C.
 OBJECT = {{
 {objects}
 }}
@@ -66,8 +66,8 @@ class Shipped:
 
     def _literal(self, machine: str) -> str:
         code = compile_shipped(self.ir_text(machine), machine)
-        text = base64.b85encode(zlib.compress(code, 9)).decode()
-        return "\n".join(f'        "{line}"' for line in textwrap.wrap(text, 96))
+        text = base64.b64encode(zlib.compress(code, 9)).decode()
+        return "\n".join(f'        "{line}"' for line in textwrap.wrap(text, 96, break_on_hyphens=False))
 
 
 SHIPPED = {
