@@ -4,26 +4,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from graphc.ir import build
 from graphc.ir.types import dtype_of
-from graphc.lowering import pointers
+from graphc.lowering import calls, pointers
+from graphc.lowering.carried import loop as count
 from graphc.lowering.layouts import is_contiguous
 from graphc.lowering.scan_buffers import allocate
 from graphc_dialects._mlir import ir
 
-# Bytes of matrices that stay in the nearest caches, from where reading twice as many lines takes time.
-_LEAST, _MOST = 2 << 10, 128 << 10
-# A copy takes as long as one or two steps, and saves a tenth to a fifth of each.
+# Bytes of matrices that stay in a core's own caches, from where reading twice as many lines takes time.
+_LEAST, _MOST = 2 << 10, 2 << 20
+# A copy takes as long as one or two steps, and saves a tenth to a fifth of each with vectors of 32 bytes,
+# two fifths with vectors of 64.
 _STEPS = 32
 _LINE = 64
 
 
-class AlignedMatrices:
-    """Addresses of matrices in a function, each made once for a loop.
+class Place(NamedTuple):
+    """Where a matrix is read.
 
-    NumPy's arrays begin 16 bytes after a line, so that every second vector of 32 bytes crosses into the next
-    line and is loaded in two parts. Such an argument is copied before a loop that has enough steps.
+    Attributes:
+        pointer: to its first element.
+        stride: from row to row, in elements, an i64.
+    """
+
+    pointer: ir.Value
+    stride: ir.Value
+
+
+class AlignedMatrices:
+    """Places of matrices in a function, each made once for a loop.
+
+    NumPy's arrays begin 16 bytes after a line, so that every second vector of 32 bytes, and each one of 64,
+    crosses into the next line and is loaded in two parts. So do vectors of rows that are no multiple of a
+    line. Such an argument is copied before a loop that has enough steps: each row begins with a line there.
 
     Args:
         operations: of a module; before any product becomes a call, as nobody sees what a call writes.
@@ -33,9 +49,9 @@ class AlignedMatrices:
         functions = [op for op in operations if op.name == "func.func"]
         blocks = [block for op in functions for block in op.regions[0].blocks]
         self._arguments = {value for block in blocks for value in block.arguments if _is_copied(value)}
-        self._made: dict[tuple[ir.Value, ir.Value], ir.Value] = {}
+        self._made: dict[tuple[ir.Value, ir.Value], Place] = {}
 
-    def pointer(self, product: ir.Operation, matrix: ir.Value) -> ir.Value | None:
+    def place(self, product: ir.Operation, matrix: ir.Value) -> Place | None:
         """Where a product of a vector reads its matrix; None where that is as well read where it is.
 
         Args:
@@ -78,20 +94,43 @@ def _reads(use: ir.OpOperand) -> bool:
     return op.name in ("memref.dim", "memref.load") or (op.name == "memref.copy" and use.operand_number == 0)
 
 
-def _copied(matrix: ir.Value, loop: ir.Operation) -> ir.Value:
-    """The address of the matrix, or of a copy where that pays in this call."""
+def _copied(matrix: ir.Value, loop: ir.Operation) -> Place:
+    """The place of the matrix, or of a copy where that pays in this call."""
     memref = ir.MemRefType(matrix.type)
-    copy = allocate(memref, list(memref.shape))
+    rows, columns = memref.shape
+    item = dtype_of(memref.element_type).itemsize
+    padded = -(-columns * item // _LINE) * _LINE // item
+    copy = allocate(ir.MemRefType.get([rows, padded], memref.element_type), [rows, padded])
     place = pointers.address(matrix)
-    beside = build.index_op("andi", place, build.const_index(_LINE - 1))
-    even = build.compare_index(0, beside, build.const_index(0))
     steps = build.index_op("subi", loop.operands[1], loop.operands[0])
-    few = build.compare_index(2, steps, build.const_index(_STEPS))
-    stays = build.create("arith.ori", [even.type], [even, few]).result
+    stays = build.compare_index(2, steps, build.const_index(_STEPS))
+    if padded == columns:
+        beside = build.index_op("andi", place, build.const_index(_LINE - 1))
+        even = build.compare_index(0, beside, build.const_index(0))
+        stays = build.create("arith.ori", [even.type], [even, stays]).result
     choice = ir.Operation.create("scf.if", operands=[stays], regions=2)
     for region, copies in zip(choice.regions, (False, True), strict=True):
         with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
             if copies:
-                build.create("memref.copy", [], [matrix, copy])
+                _copy(matrix, copy)
             build.create("scf.yield", [], [])
-    return pointers.at(build.select(stays, place, pointers.address(copy)))
+    start = pointers.at(build.select(stays, place, pointers.address(copy)))
+    strides = (build.const_index(size) for size in (columns, padded))
+    return Place(start, calls.number(build.select(stays, *strides)))
+
+
+def _copy(matrix: ir.Value, copy: ir.Value) -> None:
+    """Copies elements to the beginning of rows that may be longer."""
+    memref = ir.MemRefType(matrix.type)
+    if list(memref.shape) == list(ir.MemRefType(copy.type).shape):
+        build.create("memref.copy", [], [matrix, copy])
+        return
+    _, rows = count(build.const_index(memref.shape[0]), [])
+    with ir.InsertionPoint(rows):
+        _, row = count(build.const_index(memref.shape[1]), [])
+        with ir.InsertionPoint(row):
+            place = [rows.arguments[0], row.arguments[0]]
+            element = build.create("memref.load", [memref.element_type], [matrix, *place]).result
+            build.create("memref.store", [], [element, copy, *place])
+            build.create("scf.yield", [], [])
+        build.create("scf.yield", [], [])

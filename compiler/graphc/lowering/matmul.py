@@ -10,7 +10,7 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import declare_helper
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.lowering import calls, pointers
-from graphc.lowering.aligned import AlignedMatrices
+from graphc.lowering.aligned import AlignedMatrices, Place
 from graphc.lowering.carried import loop
 from graphc.lowering.contractions import IS_PRODUCT
 from graphc.lowering.layouts import is_contiguous
@@ -32,7 +32,7 @@ class Product:
 
     Args:
         op: the generic, whose result buffer holds what the product is added to.
-        aligned: addresses of matrices that vectors are multiplied with.
+        aligned: places of matrices that vectors are multiplied with.
         fill: the operation that fills the result buffer with zeros for this product only, if one does.
     """
 
@@ -101,11 +101,11 @@ class Product:
         ).result
         # Of a vector and a matrix, the matrix: each of its elements is read in every step of a loop.
         row, column = matrices[2].static_size(0) == 1, matrices[2].static_size(1) == 1
-        starts = [
-            self.aligned.pointer(self.op, matrix.buffer) if used else None
+        places = [
+            self.aligned.place(self.op, matrix.buffer) if used else None
             for matrix, used in zip(matrices, (column and not row, row, False), strict=True)
         ]
-        layouts = [_Layout(matrix.buffer, start) for matrix, start in zip(matrices, starts, strict=True)]
+        layouts = [_Layout(matrix.buffer, place) for matrix, place in zip(matrices, places, strict=True)]
         pointers = _APART if isinstance(helper, BlockProduct) else ["!llvm.ptr"] * 3
         types = ["i64"] * len(numbers) + [kind for pointer in pointers for kind in (pointer, "i64")] + ["i1"]
         declare_helper(self.op, helper, types, [])
@@ -171,10 +171,10 @@ class _Layout:
 
     Args:
         buffer: the buffer.
-        start: where its elements are read instead.
+        place: where its elements are read instead, if it is a matrix with contiguous rows.
     """
 
-    def __init__(self, buffer: ir.Value, start: ir.Value | None = None) -> None:
+    def __init__(self, buffer: ir.Value, place: Place | None = None) -> None:
         memref = ir.MemRefType(buffer.type)
         self._element = memref.element_type
         self._strides, offset = memref.get_strides_and_offset()
@@ -185,7 +185,8 @@ class _Layout:
             kinds = [base, *[index] * (1 + 2 * memref.rank)]
             buffer, position, *rest = build.create("memref.extract_strided_metadata", kinds, [buffer]).results
             self._values = rest[memref.rank :]
-        self._base = pointers.aligned(buffer) if start is None else start
+        self._place = place
+        self._base = pointers.aligned(buffer) if place is None else place.pointer
         if offset:
             self._base = self._element_at(
                 calls.number(position) if offset == self._dynamic else build.const_i64(offset)
@@ -195,6 +196,8 @@ class _Layout:
         """The distance of elements along a dimension, an i64."""
         if axis is None:
             return build.const_i64(1)
+        if self._place is not None and axis == 0:
+            return self._place.stride
         known = self._strides[axis]
         return calls.number(self._values[axis]) if known == self._dynamic else build.const_i64(known)
 

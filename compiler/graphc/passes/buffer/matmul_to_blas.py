@@ -44,8 +44,9 @@ class MatmulToBlas(Pass):
       the second operand is transposed), or 262144 where the result is one row or one column or the second
       operand has at most 1024 elements, vector code is faster than a call of BLAS.
 
-    A matrix of 2 to 128 KB that is an argument, and that a loop which carries values multiplies vectors with,
-    is read from a copy if it does not begin with a line of the cache and the loop has 32 steps or more.
+    A matrix of 2 KB to 2 MB that is an argument, and that a loop which carries values multiplies vectors
+    with, is read from a copy if it or one of its rows does not begin with a line of the cache and the loop
+    has 32 steps or more. Rows of the copy all begin with a line.
 
     Matrices may be parts of larger arrays, as in loops, whose bodies read one step of a sequence. A result
     that is filled with zeros for the product alone need not be. Batched products loop over the batch.

@@ -207,6 +207,18 @@ func.func @batch(%a: memref<?x?x?xcomplex<f64>>, %b: memref<?x?x?xcomplex<f64>>,
 // CHECK-COUNT-2: call @graphc_dgemm
 // CHECK-LABEL: @written
 // CHECK-NOT: memref.alloc
+// Rows that are no multiple of a line begin with one in the copy, wherever the matrix begins.
+// CHECK-LABEL: @odd_rows
+// CHECK: %[[COPY:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x40xf64>
+// CHECK-NOT: arith.andi
+// CHECK: scf.if
+// CHECK: } else {
+// CHECK: memref.load %arg0
+// CHECK: memref.store %{{.*}}, %[[COPY]]
+// CHECK: %[[STRIDE:.*]] = arith.select %{{.*}}, %c33, %c40
+// CHECK: %[[NUMBER:.*]] = arith.index_cast %[[STRIDE]]
+// CHECK: scf.for
+// CHECK: call @graphc_dgemm{{.*}}, %[[NUMBER]],
 #a = affine_map<(j, k) -> (k)>
 #b = affine_map<(j, k) -> (k, j)>
 #c = affine_map<(j, k) -> (j)>
@@ -251,6 +263,25 @@ func.func @written(%w: memref<32x32xf64>, %x: memref<32xf64>, %y: memref<32xf64>
     }
     %new = memref.load %y[%zero] : memref<32xf64>
     memref.store %new, %w[%zero, %zero] : memref<32x32xf64>
+    scf.yield %new : f64
+  }
+  return %last : f64
+}
+func.func @odd_rows(%w: memref<32x33xf64>, %x: memref<32xf64>, %y: memref<33xf64>, %n: index) -> f64 {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %start = arith.constant 0.0 : f64
+  %last = scf.for %i = %zero to %n step %one iter_args(%s = %start) -> (f64) {
+    linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "reduction"]}
+        ins(%x, %w : memref<32xf64>, memref<32x33xf64>) outs(%y : memref<33xf64>)
+        attrs = {graphc.matmul = array<i1: false, false>} {
+    ^bb0(%p: f64, %q: f64, %t: f64):
+      %0 = arith.mulf %p, %q : f64
+      %1 = arith.addf %t, %0 : f64
+      linalg.yield %1 : f64
+    }
+    %new = memref.load %y[%zero] : memref<33xf64>
+    memref.store %new, %x[%zero] : memref<32xf64>
     scf.yield %new : f64
   }
   return %last : f64
