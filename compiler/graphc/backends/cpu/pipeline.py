@@ -115,6 +115,9 @@ _PARTS: list[Entry] = [("graphc-outline-loops", "LLVM takes time n squared for n
 # Before them where the time of operations is measured.
 _PROFILE: Entry = ("graphc-profile-operations", "loops as they will run; before they become parts")
 
+# Left out where a module has no scan.
+_SETTLED: Entry = ("graphc-settle-recurrences", "what does not change any more is not computed again")
+
 # Left out where a module has no complex numbers.
 _COMPLEX_FUNCTIONS: Entry = ("convert-complex-to-standard", "complex functions become real ones")
 _COMPLEX_NUMBERS: Entry = ("convert-complex-to-llvm", "complex numbers as pairs")
@@ -162,6 +165,7 @@ FAST_RUN: list[Entry] = [
     *_BUFFER,
     ("graphc-parallel-loops", "large loops are shared by several cores"),
     *_PARTS,
+    _SETTLED,
     *_MATH,
     *_LLVM,
     _DIVIDE,
@@ -224,7 +228,7 @@ def pipeline(
         entries = _with_budget(entries, budget)
     left_out: list[Entry] = []
     if not has_scan:
-        left_out += [*_SCAN, *_SCAN_MEMORY]
+        left_out += [*_SCAN, *_SCAN_MEMORY, _SETTLED]
     if not has_complex:
         left_out += [_COMPLEX_FUNCTIONS, _COMPLEX_NUMBERS]
     identities = {id(entry) for entry in left_out}

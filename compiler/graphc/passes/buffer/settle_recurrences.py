@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Recurrences that do not change any more are not computed further."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from graphc.ir import build
+from graphc.ir.copies import copy_with
+from graphc.ir.lifetimes import root_of
+from graphc.ir.walk import walk_for
+from graphc.lowering.carried import loop as count
+from graphc.passes.manager.base import Pass
+from graphc_dialects._base import constant_value
+from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
+
+_PURE = ("arith.", "math.")
+
+
+@record()
+class SettleRecurrences(Pass):
+    """Recurrences that do not change any more are not computed further.
+
+    The next state of a loop that carries floating-point numbers may depend on nothing but the state and on
+    values from before the loop: `g = 0.9 * g`, the derivative of a decaying recurrence, or a simulation
+    without inputs. Once a step leaves all bits of the state as they were, all later steps do, and store the
+    same. So such a loop computes `block` steps at a time as long as the last of them has changed a bit. What
+    is left is a second loop, which stores the values of the last state. Results have the bits that they had.
+
+    Many processors take a hundred cycles for a product that is denormal. A state that decays by a tenth a
+    step is denormal for 350 steps, and then the same denormal number for ever.
+
+    Loops that contain other loops or calls, that read memory they may write, or another place in each step,
+    and those whose states or stored values depend on the number of the step are left alone, and so are those
+    of at most four blocks.
+
+    Options:
+        block: steps between two comparisons.
+
+    Source: the fixed points of an autonomous recurrence; Agner Fog, "The microarchitecture of Intel, AMD and
+    VIA CPUs", on denormal numbers.
+    """
+
+    stage = "buffer"
+    block: int = 64
+
+    def run(self, module: ir.Module) -> None:
+        for loop in walk_for(module.operation, ("scf.for",)):
+            if _is_autonomous(loop) and not _is_short(loop, 4 * self.block):
+                _settle(loop, self.block)
+                self.count("loops")
+
+
+def _is_autonomous(loop: ir.Operation) -> bool:
+    """Whether states and what is stored depend on states and on values from before the loop alone."""
+    step, *states = loop.regions[0].blocks[0].arguments
+    if not states or not all(isinstance(state.type, ir.FloatType) for state in states):
+        return False
+    operations = [op.operation for op in loop.regions[0].blocks[0].operations]
+    written = {root_of(op.operands[1]) for op in operations if op.name == "memref.store"}
+    moving: set[ir.Value] = {step}
+    for op in operations:
+        moves = not moving.isdisjoint(op.operands)
+        if op.name == "memref.store":
+            if op.operands[0] in moving:
+                return False
+        elif op.name == "memref.load":
+            if moves or not _stays(op.operands[0], written):
+                return False
+        elif op.name == "scf.yield":
+            return not moves
+        elif len(op.regions) or not op.name.startswith(_PURE):
+            return False
+        elif moves:
+            moving.update(op.results)
+    return False
+
+
+def _stays(buffer: ir.Value, written: set[ir.Value]) -> bool:
+    """Whether a buffer is an argument of the function, none of which overlap, and is not written."""
+    root = root_of(buffer)
+    owner = root.owner
+    return isinstance(owner, ir.Block) and owner.owner.name == "func.func" and root not in written
+
+
+def _is_short(loop: ir.Operation, few: int) -> bool:
+    """Whether a loop is known to have few steps."""
+    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
+    if low is None or high is None or not step:
+        return False
+    return -(-(high - low) // step) <= few
+
+
+def _settle(loop: ir.Operation, size: int) -> None:
+    low, high, step, *initial = loop.operands
+    types = [low.type, ir.IntegerType.get_signless(1), *(value.type for value in initial)]
+    with ir.InsertionPoint(loop), loop.location:
+        true = build.create("arith.constant", [types[1]], [], value=ir.BoolAttr.get(True)).result
+        stride = build.index_op("muli", step, build.const_index(size))
+        blocks = ir.Operation.create("scf.while", results=types, operands=[low, true, *initial], regions=2)
+        before, after = (ir.Block.create_at_start(region, types) for region in blocks.regions)
+        with ir.InsertionPoint(before):
+            start, moves, *_ = before.arguments
+            more = build.compare_index(2, start, high)
+            goes_on = build.create("arith.andi", [types[1]], [more, moves]).result
+            build.create("scf.condition", [], [goes_on, *before.arguments])
+        with ir.InsertionPoint(after):
+            start, _, *states = after.arguments
+            end = build.index_op("minsi", build.index_op("addi", start, stride), high)
+            last, previous = _steps(loop, start, end, step, states)
+            build.create("scf.yield", [], [end, _differ(last, previous), *last])
+        position, _, *results = blocks.results
+        _, rest = count(high, [], start=position, step=step)
+        with ir.InsertionPoint(rest):
+            _copy_body(loop, [rest.arguments[0], *results])
+            build.create("scf.yield", [], [])
+    for old, new in zip(loop.results, results, strict=True):
+        old.replace_all_uses_with(new)
+    loop.erase()
+
+
+def _steps(
+    loop: ir.Operation, start: ir.Value, end: ir.Value, step: ir.Value, states: Sequence[ir.Value]
+) -> tuple[list[ir.Value], list[ir.Value]]:
+    """Some steps; returns the states after the last one and before it."""
+    made, block = count(end, [*states, *states], start=start, step=step)
+    position, *arguments = block.arguments
+    current = arguments[: len(states)]
+    with ir.InsertionPoint(block):
+        following = _copy_body(loop, [position, *current])
+        build.create("scf.yield", [], [*following, *current])
+    results = list(made.results)
+    return results[: len(states)], results[len(states) :]
+
+
+def _copy_body(loop: ir.Operation, arguments: Iterable[ir.Value]) -> list[ir.Value]:
+    """Copies the operations of a loop's body to the insertion point; returns what it yields."""
+    block = loop.regions[0].blocks[0]
+    new: dict[ir.Value, ir.Value] = dict(zip(block.arguments, arguments, strict=True))
+    *operations, end = [op.operation for op in block.operations]
+    for op in operations:
+        copy_with(op, new)
+    return [new.get(value, value) for value in end.operands]
+
+
+def _differ(states: list[ir.Value], others: list[ir.Value]) -> ir.Value:
+    """Whether a bit of these numbers differs: 0 from -0, and NaN not from itself."""
+    differ = None
+    for state, other in zip(states, others, strict=True):
+        bits = ir.IntegerType.get_signless(ir.FloatType(state.type).width)
+        pair = [build.create("arith.bitcast", [bits], [value]).result for value in (state, other)]
+        one = build.compare_index(1, *pair)
+        differ = one if differ is None else build.create("arith.ori", [one.type], [differ, one]).result
+    assert differ is not None
+    return differ
