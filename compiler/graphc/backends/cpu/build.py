@@ -43,6 +43,7 @@ def build_artifact(
     threads: int = 0,
     on_ir: Callable[[str, str], None] | None = None,
     machine: Machine | None = None,
+    is_wide: bool = False,
 ) -> Artifact:
     """Compiles a kernel together with its entry.
 
@@ -66,6 +67,7 @@ def build_artifact(
         threads: see `compile_to_object`.
         on_ir: see `compile_to_object`.
         machine: see `compile_to_object`.
+        is_wide: see `compile_to_object`.
 
     Raises:
         CompileError: the IR is not valid.
@@ -97,6 +99,7 @@ def build_artifact(
         threads=threads,
         on_ir=on_ir,
         machine=machine,
+        is_wide=is_wide,
     )
     manifest = Manifest(
         signature,

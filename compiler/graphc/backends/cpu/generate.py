@@ -92,6 +92,7 @@ def generate(
         threads=resources.threads,
         on_ir=None if stages is None else lambda name, ir: stages.append((name, ir)),
         machine=machine,
+        is_wide=lowered.is_wide,
     )
 
 

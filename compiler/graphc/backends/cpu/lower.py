@@ -21,7 +21,7 @@ from graphc.ir.recomputed import Recomputed
 from graphc.ir.recomputed import attached as attached_recomputed
 from graphc.library.helpers import Helper
 from graphc.native.parts import Piece
-from graphc.passes.buffer import profile_operations
+from graphc.passes.buffer import expand_math, profile_operations
 from graphc.passes.buffer.memory._record import attached
 from graphc.passes.buffer.work import count_work
 from graphc.passes.llvm.divide_kernel import EXPORTS
@@ -49,6 +49,7 @@ class Lowered:
         takes_memory_first: whether no memory is taken, which can fail, once cells may have been overwritten.
         slots: what is measured (see `graphc.passes.buffer.profile_operations`).
         recomputed: what is computed again (see `graphc.ir.recomputed`).
+        is_wide: whether loops over elements compute elementary functions.
     """
 
     llvm_ir: str
@@ -62,6 +63,7 @@ class Lowered:
     takes_memory_first: bool
     slots: list[dict[str, object]]
     recomputed: Recomputed
+    is_wide: bool
 
 
 class _Snapshots:
@@ -207,6 +209,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 cells.isdisjoint(argument for argument, _ in outcome.pairs) or takes_memory_first(module),
                 profile_operations.attached(module),
                 attached_recomputed(module),
+                expand_math.is_wide(module),
             )
     except ir.MLIRError as error:
         raise CompileError(

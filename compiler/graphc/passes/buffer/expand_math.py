@@ -6,16 +6,22 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.diagnostics import fail
-from graphc.ir.walk import walk_for
+from graphc.ir.walk import functions, symbol_of, walk, walk_for
 from graphc.lowering.math import Builder, expansions
 from graphc.lowering.math.formats import F32, F64
 from graphc.passes.manager.base import Pass
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 _CALLABLE = frozenset(
     f"math.{name}" for name in "exp exp2 log log2 log10 tanh sinh cosh asin acos atan erf".split()
 )
+
+WIDE = "graphc.wide"
+# Loops of at most so many elements, one of the widest vectors, are as well done with two shorter ones.
+_FEW = 8
+_LOOPS_AND_CALLS = ("scf.for", "scf.while", "scf.parallel", "func.call", "llvm.call")
 
 
 @record()
@@ -27,6 +33,10 @@ class ExpandMath(Pass):
     accurate to 2 units in the last place with IEEE special values (docs/math.md has the table). f16 is
     computed in f32. Functions with no expansion stay calls; `graphc.backends.cpu.veclib` tells LLVM about
     vector variants of those in glibc's libmvec. Operands may be scalars or vectors.
+
+    `graphc.wide` on the module says that a loop over elements has an expansion, which is the case for the
+    widest vectors that a processor has (see `graphc.backends.cpu.object.Machine.wide`). Functions without
+    such a loop are marked for vectors of at most 32 bytes then.
 
     Attributes:
         keep: names of functions to leave as calls, separated by commas, such as `exp,log`.
@@ -53,6 +63,7 @@ class ExpandMath(Pass):
             # expm1 and log1p are not among these: upstream lowers them to formulas that cancel near 0.
             self.count("left as calls", sum(op.name in _CALLABLE for op in found))
             found = [op for op in found if op.name not in _CALLABLE]
+        _mark(module, {name for op in found if (name := _function(op)) and _is_vectorised(op)})
         for op in found:
             self._expand(op, table[op.name])
 
@@ -73,6 +84,55 @@ class ExpandMath(Pass):
         op.results[0].replace_all_uses_with(value)
         op.erase()
         self.count(f"expanded {expansion.__name__}")
+
+
+def is_wide(module: ir.Module) -> bool:
+    """Whether a loop over elements has arithmetic in the place of elementary functions."""
+    return WIDE in module.operation.attributes
+
+
+def _function(op: ir.Operation) -> str:
+    """The name of the function that an operation is in; empty for kernels of devices."""
+    while op.name not in ("func.func", "gpu.func"):
+        op = op.parent.operation
+    return symbol_of(op) if op.name == "func.func" else ""
+
+
+def _mark(module: ir.Module, wide: set[str]) -> None:
+    """Says which functions take the widest vectors."""
+    if not wide:
+        return
+    module.operation.attributes[WIDE] = ir.UnitAttr.get()
+    for function in functions(module):
+        if symbol_of(function) not in wide and len(function.regions[0].blocks):
+            function.attributes["llvm.passthrough"] = ir.Attribute.parse('[["prefer-vector-width", "256"]]')
+
+
+def _is_vectorised(op: ir.Operation) -> bool:
+    """Whether an operation is in an innermost loop, and does not wait for the iteration before."""
+    block, outermost = op.block, op
+    while block.owner.name == "scf.if":
+        outermost = block.owner.operation
+        block = outermost.block
+    if block.owner.name != "scf.for" or _has_few(block.owner.operation):
+        return False
+    waits = set[ir.Value](list(block.arguments)[1:])
+    for other in block.operations:
+        inside = walk(other.operation) if len(other.regions) else []
+        names = {other.operation.name, *(inner.name for inner in inside)}
+        if not names.isdisjoint(_LOOPS_AND_CALLS):
+            return False
+        operands = [*other.operands, *(value for inner in inside for value in inner.operands)]
+        if not waits.isdisjoint(operands):
+            if other.operation == outermost:
+                return False
+            waits.update(other.results)
+    return True
+
+
+def _has_few(loop: ir.Operation) -> bool:
+    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
+    return low is not None and high is not None and step == 1 and high - low <= _FEW
 
 
 def _with_element(value_type: ir.Type, element: ir.Type) -> ir.Type:
