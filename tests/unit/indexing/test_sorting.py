@@ -83,6 +83,34 @@ def test_both_sorts_of_large_arrays(monkeypatch, rng, dtype, quickest):
     np.testing.assert_array_equal(np.signbit(f(zeros)[0]), np.sort(np.signbit(zeros))[::-1])
 
 
+def test_positions_of_keys_that_do_not_fit_into_a_word(monkeypatch, rng):
+    """Words of the first bits of a key and its position: what agrees in them is sorted by the other bits."""
+    monkeypatch.setattr(sorting, "DIRECT", {8: False, 16: False, 32: True, 64: True})
+    x, i, u = pt.dvector("x"), pt.lvector("i"), pt.vector("u", dtype="uint64")
+    with graphc.config.change_flags(cache_dir=""):
+        of = {v.type.dtype: graphc.function([v], pt.argsort(v)) for v in (x, i, u)}
+    near = 1 + rng.integers(0, 40, 5000) * 2.0**-52
+    clusters = rng.integers(0, 50, 5000) + rng.integers(0, 30, 5000) * 2.0**-46
+    ends = np.array([-(2**63), 2**63 - 1, 0, -1, 1])
+    cases = [
+        near,
+        clusters,
+        rng.integers(0, 7, 5000) + rng.integers(0, 900, 5000) * 2.0**-50,
+        np.where(rng.random(5000) < 0.5, np.nan, rng.standard_normal(5000)),
+        rng.choice([0.0, -0.0, np.inf, -np.inf, 5e-324, -5e-324, 1.7e308], 5000),
+        np.zeros(5000),
+        np.arange(5000.0)[::-1],
+        rng.choice(ends, 5000),
+        rng.integers(-(2**63), 2**63 - 1, 70_000),
+        rng.integers(-3, 3, 70_000),
+        ends[rng.integers(0, 2, 4096)] // 2 + rng.integers(0, 100, 4096),
+        rng.integers(2**63, 2**64 - 1, 5000, dtype="uint64"),
+        rng.choice(np.array([0, 2**64 - 1, 2**63], "uint64"), 257),
+    ]
+    for v in cases:
+        np.testing.assert_array_equal(of[str(v.dtype)](v), np.argsort(v, kind="stable"))
+
+
 def test_sort_of_every_layout_and_axis(rng):
     x, y = pt.dtensor3("x"), pt.dmatrix("y")
     f = graphc.function([x, y], [pt.sort(x, a) for a in (0, 1, 2, None)] + [pt.argsort(x, 1), pt.sort(y[0])])

@@ -4,9 +4,9 @@
 A few elements are inserted one by one. More of them go to NumPy's sort, which uses vector instructions, and
 many to a radix sort (least significant byte first), whose time grows with n only; measured against each
 other on cores with AVX-512. On some processors NumPy's sort is the faster one at every size; there, numbers
-of 32 and 64 bits are sorted as they are, unless some are NaN or -0.0, whose place keys decide. Positions
-are always sorted by our own code, because the order is stable. Complex numbers are merged by comparison.
-NaN comes last.
+of 32 and 64 bits are sorted as they are, unless some are NaN or -0.0, whose place keys decide. The order of
+positions is stable: they are sorted by digits of their keys, or NumPy sorts words that begin with a key and
+end with its position. Complex numbers are merged by comparison. NaN comes last.
 """
 # mypy: ignore-errors
 
@@ -22,6 +22,8 @@ UNSIGNED = {8: "u8", 16: "u16", 32: "u32", 64: "u64"}
 SIGN = {bits: 1 << (bits - 1) for bits in UNSIGNED}
 # Up to here elements are inserted one by one.
 FEW = 24
+# Ties of the first bits of keys are inserted up to here.
+TIES = 64
 # From here a radix sort is faster than NumPy's, by the bits of the keys; without NumPy's it is used at once.
 MANY = {8: FEW, 16: 512, 32: 1024, 64: 2048} if available() else dict.fromkeys((8, 16, 32, 64), FEW)
 if quickest():
@@ -180,6 +182,62 @@ def sort_short(keys, positions, pairs, n):
     insert_pairs(pairs, positions, n)
 
 
+def width(number):
+    """The number of bits up to the highest that is set."""
+    bits = 0
+    while bits < 64 and (number >> cast(bits, "u64")) != 0:
+        bits += 1
+    return bits
+
+
+def sort_ties(keys, positions, pairs, others, n, bits):
+    """Sorts pairs that agree in all but their last bits, which are the position, by their keys."""
+    first = 0
+    while first < n:
+        last = first + 1
+        while last < n and ((pairs[last] ^ pairs[first]) >> cast(bits, "u64")) == 0:
+            last += 1
+        count = last - first
+        if count > 1:
+            run = view(others[first:], "u64")
+            for i in range(count):
+                run[i] = keys[positions[first + i]]
+            if count <= TIES:
+                insert_pairs(run, positions[first:], count)
+            else:
+                radix_pairs(run, positions[first:], pairs[first:], others[n + first :], count, 8)
+        first = last
+
+
+def sort_pairs(keys, positions, pairs, others, n):
+    """Sorts words of the first bits of a key, less those that all keys have in common, and of its position.
+
+    Args:
+        keys: unsigned integers.
+        positions: the result.
+        pairs: room for n words.
+        others: room for twice as many.
+        n: number of keys.
+    """
+    low = keys[0]
+    high = keys[0]
+    for i in range(n):
+        low = min(low, keys[i])
+        high = max(high, keys[i])
+    bits = width(cast(n - 1, "u64"))
+    used = width(high - low)
+    # Bits of keys that are in a word; in words of fewer bits, keys are complete.
+    left = max(used + bits - 64, 0)
+    for i in range(n):
+        pairs[i] = (((keys[i] - low) >> cast(left, "u64")) << cast(bits, "u64")) | cast(i, "u64")
+    call(SYMBOLS[64], pairs, n, pairs, returns="i32")
+    mask = (cast(1, "u64") << cast(bits, "u64")) - cast(1, "u64")
+    for i in range(n):
+        positions[i] = cast(pairs[i] & mask, "i64")
+    if left > 0:
+        sort_ties(keys, positions, pairs, others, n, bits)
+
+
 def sort_keys(keys, other, n):
     """Sorts unsigned integers."""
     kind = type_of(keys)
@@ -289,7 +347,7 @@ def _argsorted(attributes, x):
     return np.argsort(x, axis=-1, kind="stable")
 
 
-@kernel("argsort", _argsorted, scratch=lambda sizes: sizes["n"] * 24)
+@kernel("argsort", _argsorted, scratch=lambda sizes: sizes["n"] * 32)
 def argsort(x, out, scratch, n):
     kind = type_of(x)
     words = view(scratch, "u64")
@@ -303,6 +361,8 @@ def argsort(x, out, scratch, n):
             insert_pairs(words, out, n)
         elif n <= SHORT:
             sort_short(words, out, words[n:], n)
+        elif DIRECT[64]:
+            sort_pairs(words, out, words[n:], view(words[2 * n :], "i64"), n)
         else:
             radix_pairs(words, out, words[n:], view(words[2 * n :], "i64"), n, 8)
     else:
