@@ -21,7 +21,10 @@ _CALLABLE = frozenset(
 WIDE = "graphc.wide"
 # Loops of at most so many elements, one of the widest vectors, are as well done with two shorter ones.
 _FEW = 8
-_LOOPS_AND_CALLS = ("scf.for", "scf.while", "scf.parallel", "func.call", "llvm.call")
+# So many operations of floating-point numbers an element are much: reading and writing takes less time.
+_MUCH = 16
+_ARITHMETIC = frozenset(f"arith.{name}f" for name in ("add", "sub", "mul", "div")) | {"math.fma", "math.sqrt"}
+_LOOPS_AND_CALLS = frozenset({"scf.for", "scf.while", "scf.parallel", "func.call", "llvm.call"})
 
 
 @record()
@@ -34,9 +37,10 @@ class ExpandMath(Pass):
     computed in f32. Functions with no expansion stay calls; `graphc.backends.cpu.veclib` tells LLVM about
     vector variants of those in glibc's libmvec. Operands may be scalars or vectors.
 
-    `graphc.wide` on the module says that a loop over elements has an expansion, which is the case for the
-    widest vectors that a processor has (see `graphc.backends.cpu.object.Machine.wide`). Functions without
-    such a loop are marked for vectors of at most 32 bytes then.
+    `graphc.wide` on the module says that a loop over elements has an expansion, or sixteen operations of
+    arithmetic, which is the case for the widest vectors that a processor has (see
+    `graphc.backends.cpu.object.Machine.wide`). Functions without such a loop are marked for vectors of at
+    most 32 bytes then.
 
     Attributes:
         keep: names of functions to leave as calls, separated by commas, such as `exp,log`.
@@ -63,7 +67,7 @@ class ExpandMath(Pass):
             # expm1 and log1p are not among these: upstream lowers them to formulas that cancel near 0.
             self.count("left as calls", sum(op.name in _CALLABLE for op in found))
             found = [op for op in found if op.name not in _CALLABLE]
-        _mark(module, {name for op in found if (name := _function(op)) and _is_vectorised(op)})
+        _mark(module, {op.name for op in found})
         for op in found:
             self._expand(op, table[op.name])
 
@@ -87,8 +91,25 @@ class ExpandMath(Pass):
 
 
 def is_wide(module: ir.Module) -> bool:
-    """Whether a loop over elements has arithmetic in the place of elementary functions."""
+    """Whether a loop over elements computes enough for the widest vectors."""
     return WIDE in module.operation.attributes
+
+
+def _mark(module: ir.Module, expanded: set[str]) -> None:
+    """Says which functions take the widest vectors: those with a loop that computes much.
+
+    Args:
+        module: is marked.
+        expanded: names of the functions that become arithmetic.
+    """
+    loops = walk_for(module.operation, ("scf.for",))
+    wide = {name for loop in loops if (name := _function(loop)) and _computes_much(loop, expanded)}
+    if not wide:
+        return
+    module.operation.attributes[WIDE] = ir.UnitAttr.get()
+    for function in functions(module):
+        if symbol_of(function) not in wide and len(function.regions[0].blocks):
+            function.attributes["llvm.passthrough"] = ir.Attribute.parse('[["prefer-vector-width", "256"]]')
 
 
 def _function(op: ir.Operation) -> str:
@@ -98,41 +119,28 @@ def _function(op: ir.Operation) -> str:
     return symbol_of(op) if op.name == "func.func" else ""
 
 
-def _mark(module: ir.Module, wide: set[str]) -> None:
-    """Says which functions take the widest vectors."""
-    if not wide:
-        return
-    module.operation.attributes[WIDE] = ir.UnitAttr.get()
-    for function in functions(module):
-        if symbol_of(function) not in wide and len(function.regions[0].blocks):
-            function.attributes["llvm.passthrough"] = ir.Attribute.parse('[["prefer-vector-width", "256"]]')
-
-
-def _is_vectorised(op: ir.Operation) -> bool:
-    """Whether an operation is in an innermost loop, and does not wait for the iteration before."""
-    block, outermost = op.block, op
-    while block.owner.name == "scf.if":
-        outermost = block.owner.operation
-        block = outermost.block
-    if block.owner.name != "scf.for" or _has_few(block.owner.operation):
+def _computes_much(loop: ir.Operation, expanded: set[str]) -> bool:
+    """Whether an innermost loop has an elementary function, or much arithmetic, that does not wait for the
+    iteration before.
+    """
+    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
+    if low is not None and high is not None and step == 1 and high - low <= _FEW:
         return False
+    block = loop.regions[0].blocks[0]
     waits = set[ir.Value](list(block.arguments)[1:])
+    arithmetic, much = 0, False
     for other in block.operations:
         inside = walk(other.operation) if len(other.regions) else []
-        names = {other.operation.name, *(inner.name for inner in inside)}
-        if not names.isdisjoint(_LOOPS_AND_CALLS):
+        names = [other.operation.name, *(inner.name for inner in inside)]
+        if not _LOOPS_AND_CALLS.isdisjoint(names):
             return False
         operands = [*other.operands, *(value for inner in inside for value in inner.operands)]
         if not waits.isdisjoint(operands):
-            if other.operation == outermost:
-                return False
             waits.update(other.results)
-    return True
-
-
-def _has_few(loop: ir.Operation) -> bool:
-    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
-    return low is not None and high is not None and step == 1 and high - low <= _FEW
+            continue
+        much = much or not expanded.isdisjoint(names)
+        arithmetic += sum(name in _ARITHMETIC for name in names)
+    return much or arithmetic >= _MUCH
 
 
 def _with_element(value_type: ir.Type, element: ir.Type) -> ir.Type:
