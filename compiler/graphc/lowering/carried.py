@@ -53,6 +53,20 @@ def carry_while(
     return list(made.results)
 
 
+def either(
+    condition: ir.Value,
+    kinds: Sequence[ir.Type],
+    then: Callable[[], Sequence[ir.Value]],
+    otherwise: Callable[[], Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """What one of two computations gives, values of some types; only that one is made."""
+    made = ir.Operation.create("scf.if", results=list(kinds), operands=[condition], regions=2)
+    for region, body in zip(made.regions, (then, otherwise), strict=True):
+        with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
+            build.create("scf.yield", [], list(body()))
+    return list(made.results)
+
+
 def bit_of_byte(value: ir.Value) -> ir.Value:
     """A bool from how it is stored."""
     zero = build.create("arith.constant", [value.type], [], value=ir.IntegerAttr.get(value.type, 0)).result

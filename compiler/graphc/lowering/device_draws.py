@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from graphc.ir import build
 from graphc.ir.traits.draws import RANDOM
 from graphc.lowering import calls
-from graphc.lowering.device_choices import Row, bernoulli, categorical, choice
+from graphc.lowering.device_choices import Row, categorical, choice
+from graphc.lowering.device_formulas import OF_EXPONENTIAL, OF_NORMAL, OF_POSITIVE, OF_UNIFORM
 from graphc.lowering.device_integers import Integers
-from graphc.lowering.device_philox import State, state_after, uniform, word
-from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Draws, Ziggurat
+from graphc.lowering.device_philox import State, state_after
+from graphc.lowering.device_uniforms import Positive, Possible, PossibleAlike, Source, Uniforms
+from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Draws
 from graphc.lowering.nests import elementwise, position
 from graphc.lowering.random import taken
-from graphc.lowering.real_numbers import is_less, real, real_constant
 from graphc.lowering.rules import ON_DEVICES
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS
@@ -27,75 +28,40 @@ from graphc_dialects.random import GENERATORS
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
 
-# Of a number from the ziggurat, or a uniform one, and the parameters, the draw.
-Formula: TypeAlias = "Callable[..., ir.Value]"
 # Parameters of which each draw takes an element, a draw by its number and these elements, and a word of the
 # state after all draws.
 Number: TypeAlias = "Callable[[ir.Value, Sequence[ir.Value]], ir.Value]"
 Plan: TypeAlias = "tuple[list[ir.Value], Number, Callable[[ir.Value], ir.Value]]"
 
-
-def _affine(x: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    """loc + scale * x, rounded twice, as NumPy does."""
-    return real("arith.addf", loc, real("arith.mulf", scale, x))
-
-
-def _uniform(x: ir.Value, *given: ir.Value) -> ir.Value:
-    """Of what is given the first one is the lower bound, and the other one the extent."""
-    return _affine(x, *given) if given else x
-
-
-def _share(x: ir.Value, shape: ir.Value) -> ir.Value:
-    return real("math.expm1", real("arith.divf", x, shape))
-
-
-def _pareto(x: ir.Value, shape: ir.Value, scale: ir.Value) -> ir.Value:
-    return real("arith.mulf", scale, real("arith.addf", real_constant(1.0), _share(x, shape)))
-
-
-def _truncated(x: ir.Value, bound: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    share = real("math.expm1", real("arith.negf", bound))
-    log = real("math.log1p", real("arith.mulf", x, share))
-    return _affine(real("arith.negf", log), loc, scale)
-
-
-# By the distribution: of what (None: uniform numbers), and how.
-_FORMULAS: dict[str, tuple[Ziggurat | None, Formula]] = {
-    "standard_uniform": (None, _uniform),
-    "uniform": (None, _uniform),
-    "truncexpon": (None, _truncated),
-    "bernoulli": (None, bernoulli),
-    "standard_normal": (NORMAL, lambda x: x),
-    "normal": (NORMAL, _affine),
-    "halfnormal": (NORMAL, lambda x, loc, scale: _affine(real("math.absf", x), loc, scale)),
-    "lognormal": (NORMAL, lambda x, loc, scale: real("math.exp", _affine(x, loc, scale))),
-    "standard_exponential": (EXPONENTIAL, lambda x: x),
-    "exponential": (EXPONENTIAL, lambda x, scale: real("arith.mulf", scale, x)),
-    "lomax": (EXPONENTIAL, _share),
-    "pareto": (EXPONENTIAL, _pareto),
-}
+# Of numbers that take a word, or as many as it takes.
+_FORMULAS = {**OF_UNIFORM, **OF_POSITIVE, **OF_NORMAL, **OF_EXPONENTIAL}
 # Of a uniform number and a vector of probabilities.
 _CHOICES: dict[str, Callable[[ir.Value, Row, ir.Value], ir.Value]] = {
     "categorical": categorical,
     "choice": choice,
 }
-
-
 _INTEGERS = "integers_64"
+
+
+# Parameters that have to be the same for all draws.
+_SAME = {_INTEGERS: (1,)}
 
 
 def have_kernel(op: ir.Operation) -> bool:
     """Whether draws are computed from their places: some distributions in float64, of Philox.
 
-    A bit whose probability is 0 takes no word, and how often an attempt gives no integer depends on how many
-    there are to choose from; so that has to be the same for all draws.
+    How many words a draw takes must not depend on what differs from draw to draw, except that some take none.
     """
     distribution = _distribution(op)
     words = ir.RankedTensorType(op.operands[0].type).shape[0]
     if GENERATORS[words] != "philox" or distribution not in (*_FORMULAS, *_CHOICES, _INTEGERS):
         return False
-    same = {"bernoulli": 1, _INTEGERS: 2}.get(distribution)
-    return same is None or set(op.operands[same].type.shape) <= {1}
+    return all(_is_same(op.operands[1 + number]) for number in _SAME.get(distribution, ()))
+
+
+def _is_same(parameter: ir.Value) -> bool:
+    """Whether all draws have the same element of a parameter, as its type says."""
+    return set(ir.RankedTensorType(parameter.type).shape) <= {1}
 
 
 def _distribution(op: ir.Operation) -> str:
@@ -107,8 +73,7 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
     """A nest that computes the draws, and one that computes the state after them."""
     state, parameters, sizes = taken(context, op)
     draws, following = op.results
-    count = calls.product(sizes)
-    inputs, number, after = _plan(context, op, parameters, count)
+    inputs, number, after = _plan(context, op, parameters, sizes)
 
     def draw(given: Sequence[ir.Value]) -> ir.Value:
         place = build.const_index(0)
@@ -129,8 +94,10 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
         context.define(result, elementwise([context.tensor_of(x) for x in operands], start, body))
 
 
-def _plan(context: FunctionConverter, op: ir.Operation, parameters: list[ir.Value], count: ir.Value) -> Plan:
-    words = context.tensor_of(op.operands[0])
+def _plan(
+    context: FunctionConverter, op: ir.Operation, parameters: list[ir.Value], sizes: list[ir.Value]
+) -> Plan:
+    words, count = context.tensor_of(op.operands[0]), calls.product(sizes)
     distribution = _distribution(op)
     if distribution == _INTEGERS:
         integers = Integers(op, words, context.tensor_of(parameters[1]), count)
@@ -139,30 +106,40 @@ def _plan(context: FunctionConverter, op: ir.Operation, parameters: list[ir.Valu
             lambda place, given: integers.number(place, given[0]),
             lambda place: integers.after(place, count),
         )
-    ziggurat, formula = _FORMULAS.get(distribution, (None, _uniform))
-    if ziggurat is not None:
-        numbers = Draws(op, ziggurat, words, count)
-        return (
-            parameters,
-            lambda place, given: formula(numbers.number(place), *given),
-            lambda place: state_after(State(words), place, numbers.taken(count)),
-        )
-    choose = _CHOICES.get(distribution)
-
-    def number(place: ir.Value, given: Sequence[ir.Value]) -> ir.Value:
-        u = uniform(word(State(words), calls.number(place)))
-        if choose is None:
-            return formula(u, *given)
-        return choose(u, _row(context.tensor_of(parameters[0])), context.sizes_of(parameters[0])[-1])
+    source = _source(context, op, parameters, sizes)
 
     def after(place: ir.Value) -> ir.Value:
-        used = calls.number(count)
-        if distribution == "bernoulli":
-            some = is_less(real_constant(0.0), _row(context.tensor_of(parameters[0]), 0)())
-            used = build.select(some, used, build.const_i64(0))
-        return state_after(State(words), place, used)
+        return state_after(State(words), place, source.taken(count))
 
-    return [] if choose is not None else parameters, number, after
+    choose = _CHOICES.get(distribution)
+    if choose is None:
+        formula = _FORMULAS[distribution]
+        return parameters, lambda place, given: formula(source.number(place), *given), after
+    chosen = choose
+
+    def number(place: ir.Value, given: Sequence[ir.Value]) -> ir.Value:
+        row = _row(context.tensor_of(parameters[0]))
+        return chosen(source.number(place), row, context.sizes_of(parameters[0])[-1])
+
+    return [], number, after
+
+
+def _source(
+    context: FunctionConverter, op: ir.Operation, parameters: list[ir.Value], sizes: list[ir.Value]
+) -> Source:
+    """The numbers that draws are made of."""
+    words, count = context.tensor_of(op.operands[0]), calls.product(sizes)
+    distribution = _distribution(op)
+    if distribution == "bernoulli":
+        share = context.tensor_of(parameters[0])
+        if _is_same(share):
+            return PossibleAlike(words, _row(share, 0))
+        return Possible(op, words, share, sizes)
+    if distribution in OF_POSITIVE:
+        return Positive(op, words, count)
+    if distribution in OF_NORMAL or distribution in OF_EXPONENTIAL:
+        return Draws(op, NORMAL if distribution in OF_NORMAL else EXPONENTIAL, words, count)
+    return Uniforms(words)
 
 
 def _row(tensor: ir.Value, rank: int = 1) -> Row:

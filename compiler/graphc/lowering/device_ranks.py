@@ -71,6 +71,9 @@ class Ranks:
             above = build.index_op("addi", middle, build.const_index(1))
             return [build.select(few, above, low), build.select(few, high, middle)]
 
+        # Where no attempt before has failed, there is nothing to look up.
         last = build.index_op("subi", self._size, build.const_index(1))
+        first = compare(LESS_SIGNED, number, element(self._ranks, draw))
+        last = build.select(first, draw, last)
         found: ir.Value = carry_while([draw, last], lambda x: build.compare_index(LESS_SIGNED, *x), halve)[0]
         return found

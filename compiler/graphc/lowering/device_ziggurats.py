@@ -24,7 +24,7 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.lowering import calls
-from graphc.lowering.carried import carry_while
+from graphc.lowering.carried import carry_while, either
 from graphc.lowering.device_philox import (
     EQUAL,
     LESS,
@@ -178,18 +178,6 @@ def _true(value: bool = True) -> ir.Value:
     return build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, int(value))).result
 
 
-def _either(
-    condition: ir.Value, then: Callable[[], Sequence[ir.Value]], otherwise: Callable[[], Sequence[ir.Value]]
-) -> list[ir.Value]:
-    """What one of two computations gives."""
-    kinds = [word_type(), ir.IntegerType.get_signless(1), ir.F64Type.get()]
-    made = ir.Operation.create("scf.if", results=kinds, operands=[condition], regions=2)
-    for region, body in zip(made.regions, (then, otherwise), strict=True):
-        with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-            build.create("scf.yield", [], list(body()))
-    return list(made.results)
-
-
 def _later(place: ir.Value, words: int) -> ir.Value:
     return build.index_op("addi", place, build.const_index(words))
 
@@ -270,9 +258,10 @@ def _by_level(
 
     def rare() -> Sequence[ir.Value]:
         first = build.compare_index(EQUAL, level, build.const_index(0))
-        return _either(first, tail, edge)
+        return either(first, kinds, tail, edge)
 
-    taken, gives, value = _either(common, lambda: (build.const_i64(1), _true(), x), rare)
+    kinds = [word_type(), ir.IntegerType.get_signless(1), ir.F64Type.get()]
+    taken, gives, value = either(common, kinds, lambda: (build.const_i64(1), _true(), x), rare)
     return taken, gives, value
 
 

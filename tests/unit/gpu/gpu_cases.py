@@ -285,6 +285,17 @@ CASES: dict[str, Case] = {
         kernels=21,
         registers=96,
     ),
+    "draws of a word each": Case(
+        [("float64", 1)],
+        lambda x: [
+            pt.random.gumbel(x, 9.0, size=(3, 5), rng=_PHILOX),
+            pt.random.bernoulli(abs(x) / 9, size=(3, 5), rng=_PHILOX),
+            pt.random.triangular(x, 9.0, 10.0, size=(3, 5), rng=_PHILOX),
+        ],
+        [[(5,)]],
+        kernels=19,
+        registers=96,
+    ),
     "running sums": Case([("float64", 1)], pt.cumsum, [[(0,)], [(29,)], [(9000,)]], kernels=2, registers=96),
     "running sums of columns": Case(
         [("float64", 2)], lambda x: pt.cumsum(x, axis=0), [[(3, 5)], [(3, 700)], [(300, 3)]], kernels=3

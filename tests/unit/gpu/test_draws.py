@@ -133,6 +133,54 @@ def test_positions_and_bits(ready: Run) -> None:
         np.testing.assert_array_equal(*arrays)
 
 
+def test_bits_of_different_probabilities(ready: Run) -> None:
+    """Those of which it is 0 take no word of the stream; nor do no bits."""
+    p = pt.dmatrix("p")
+    rng = graphc.shared(generator())
+    after, bits = pt.random.bernoulli(p, rng=rng, return_next_rng=True)
+    after, rows = pt.random.bernoulli(p[:, -1, None], size=(p.shape[0], 9), rng=after, return_next_rng=True)
+    f = ready(graphc.function([p], [bits, rows], updates={rng: after}, mode="cuda"))
+    assert not f.report.on_host
+    expected = generator()
+    for given in (
+        np.array([[0, 0.3, 1, 0, 0.8], [0.5, 0.1, 0, 1, 0]]),
+        np.zeros((0, 5)),
+        np.full((3, 2), 0.4),
+    ):
+        wanted = expected.binomial(1, given), expected.binomial(1, given[:, -1:], (len(given), 9))
+        for found, each in zip(f(given), wanted, strict=True):
+            np.testing.assert_array_equal(found, each)
+        np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+
+
+@pytest.mark.parametrize(
+    ("names", "given"),
+    [
+        (("laplace", "gumbel", "logistic"), lambda x: (x, 2.0)),
+        (("triangular",), lambda x: (x - 1, x, 5.0)),
+        (("rayleigh", "power"), lambda x: (x + 1,)),
+    ],
+)
+def test_formulas(names: tuple[str, ...], given: Callable[..., tuple[object, ...]], ready: Run) -> None:
+    """Of one number each; a word that stands for 0 is left out where NumPy draws again."""
+    state = state_of(generator(4))
+    # Of the words that have been made the last two are left; the upper bits of the first of them are 0.
+    state[[8, 10]] = 5, 2
+    x = pt.dvector("x")
+    rng = graphc.shared(generator_of(state.copy()))
+    after, outputs = rng, []
+    for name in names:
+        after, draws = getattr(pt.random, name)(*given(x), size=(33, 3), rng=after, return_next_rng=True)
+        outputs.append(draws)
+    f = ready(graphc.function([x], outputs, updates={rng: after}, mode="cuda"))
+    assert not f.report.on_host
+    values, expected = np.array([0.5, 1.0, 3.0]), generator_of(state.copy())
+    for name, found in zip(names, f(values), strict=True):
+        wanted = getattr(expected, name)(*given(values), size=(33, 3))
+        np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-15)
+    np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+
+
 def test_integers(ready: Run) -> None:
     """Of 32 bits, halves of words that are left over among them, and of 64; with none to choose from."""
     n, high = pt.lscalar("n"), pt.lscalar("high")

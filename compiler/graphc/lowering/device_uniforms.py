@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws for devices that take a word of the stream each, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from graphc.ir import build
+from graphc.lowering import calls
+from graphc.lowering.carried import either
+from graphc.lowering.device_philox import EQUAL, LESS, State, compare, of, uniform, word, word_type
+from graphc.lowering.device_ranks import Ranks, element, running
+from graphc.lowering.nests import elementwise, position
+from graphc.lowering.real_numbers import is_less, real_constant
+from graphc.lowering.structural import reshape
+from graphc_dialects._mlir import ir
+
+# Words beyond those that draws take if no number is 0: each is 0 once in 2**53 times.
+_MORE = 8
+
+
+class Source(Protocol):
+    """Numbers of the stream, one a draw; all is asked for in the bodies of nests."""
+
+    def number(self, draw: ir.Value) -> ir.Value:
+        """The number that a draw, an index, is made of."""
+
+    def taken(self, count: ir.Value) -> ir.Value:
+        """How many words so many draws take, an i64."""
+
+
+class Uniforms:
+    """A number in [0, 1) a draw.
+
+    Args:
+        state: the generator's words before the draws, a tensor.
+    """
+
+    def __init__(self, state: ir.Value) -> None:
+        self._state = state
+
+    def number(self, draw: ir.Value) -> ir.Value:
+        return uniform(word(State(self._state), calls.number(draw)))
+
+    def taken(self, count: ir.Value) -> ir.Value:
+        return calls.number(count)
+
+
+class Positive:
+    """A number in (0, 1) a draw: words that stand for 0 are left out.
+
+    Args:
+        op: the operation.
+        state: the generator's words before the draws, a tensor.
+        count: how many there are, an index.
+    """
+
+    def __init__(self, op: ir.Operation, state: ir.Value, count: ir.Value) -> None:
+        self._state = state
+        size = build.index_op("addi", count, build.const_index(_MORE))
+        self._ranks = Ranks(op, size, self._gives)
+
+    def _gives(self) -> ir.Value:
+        bits = of("shrui", word(State(self._state), calls.number(position(0))), 11)
+        return build.create("arith.extui", [word_type()], [compare(LESS, build.const_i64(0), bits)]).result
+
+    def number(self, draw: ir.Value) -> ir.Value:
+        return uniform(word(State(self._state), calls.number(self._ranks.place(draw))))
+
+    def taken(self, count: ir.Value) -> ir.Value:
+        none = build.compare_index(EQUAL, count, build.const_index(0))
+        last = build.index_op("subi", count, build.const_index(1))
+        place = self._ranks.place(build.select(none, build.const_index(0), last))
+        return build.select(none, build.const_i64(0), of("addi", calls.number(place), 1))
+
+
+class PossibleAlike(Uniforms):
+    """A number in [0, 1) a draw, or for none, where their probability is 0.
+
+    Args:
+        state: the generator's words before the draws, a tensor.
+        share: gives the probability.
+    """
+
+    def __init__(self, state: ir.Value, share: Callable[[], ir.Value]) -> None:
+        super().__init__(state)
+        self._share = share
+
+    def taken(self, count: ir.Value) -> ir.Value:
+        some = is_less(real_constant(0.0), self._share())
+        return build.select(some, calls.number(count), build.const_i64(0))
+
+
+class Possible:
+    """A number in [0, 1) for each draw whose probability is not 0; the others take no word.
+
+    Args:
+        op: the operation.
+        state: the generator's words before the draws, a tensor.
+        share: the probabilities, a tensor that is repeated along dimensions in which its type has 1.
+        sizes: of the draws.
+    """
+
+    def __init__(self, op: ir.Operation, state: ir.Value, share: ir.Value, sizes: list[ir.Value]) -> None:
+        self._state = state
+        count = calls.product(sizes)
+        kind = ir.RankedTensorType.get([build.DYNAMIC] * len(sizes), word_type())
+        some = elementwise([share], build.empty(kind, sizes), lambda given: _is_positive(given[0]))
+        vector = ir.RankedTensorType.get([build.DYNAMIC], word_type())
+        self._until = running(op, "add", reshape(some, vector, [count]), count)
+
+    def number(self, draw: ir.Value) -> ir.Value:
+        # A draw that takes no word may look at any.
+        place = of("subi", element(self._until, draw), 1)
+        none = compare(LESS, calls.number(draw), place)
+        return uniform(word(State(self._state), build.select(none, build.const_i64(0), place)))
+
+    def taken(self, count: ir.Value) -> ir.Value:
+        none = build.compare_index(EQUAL, count, build.const_index(0))
+        last = build.index_op("subi", count, build.const_index(1))
+        zero = build.const_i64(0)
+        return either(none, [word_type()], lambda: [zero], lambda: [element(self._until, last)])[0]
+
+
+def _is_positive(share: ir.Value) -> ir.Value:
+    return build.create("arith.extui", [word_type()], [is_less(real_constant(0.0), share)]).result

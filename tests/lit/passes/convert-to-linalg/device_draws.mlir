@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-convert-to-linalg=device=true --split-input-file %s | filecheck %s
+
+// Bits of which the probability is not 0 are counted; each finds its word by the number of those before.
+// CHECK-LABEL: @main
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]} ins(%{{.*}} : tensor<1x3xf64>)
+// CHECK: arith.cmpf olt
+// CHECK: %[[FLAT:.*]] = tensor.collapse_shape
+// CHECK: call @"graphc_kernel.running.i64-i64.kind-0-reverse-0"
+// CHECK: %[[UNTIL:.*]] = bufferization.to_tensor
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]} ins(%{{.*}} : tensor<1x3xf64>)
+// CHECK: tensor.extract %[[UNTIL]]
+// CHECK: arith.mului_extended
+// The state after them, for which no bits are nothing to look up.
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<13xi64>)
+// CHECK: scf.if
+// CHECK: tensor.extract %[[UNTIL]]
+func.func @main(%state: tensor<13xui64>, %p: tensor<1x3xf64>, %n: index) -> (tensor<?x3xi64>, tensor<13xui64>) {
+  %c3 = arith.constant 3 : index
+  %x, %next = "graphc.random"(%state, %p, %n, %c3) {distribution = "bernoulli", cores = array<i64: 0>, support = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 2>} : (tensor<13xui64>, tensor<1x3xf64>, index, index) -> (tensor<?x3xi64>, tensor<13xui64>)
+  return %x, %next : tensor<?x3xi64>, tensor<13xui64>
+}
