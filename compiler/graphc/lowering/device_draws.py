@@ -10,17 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from graphc.ir import build
+from graphc.ir.known_rows import known_splat
 from graphc.ir.traits.draws import RANDOM
 from graphc.lowering import calls
 from graphc.lowering.device_choices import Row, categorical, choice
+from graphc.lowering.device_counts import COUNTS
 from graphc.lowering.device_formulas import OF_EXPONENTIAL, OF_NORMAL, OF_POSITIVE, OF_UNIFORM
+from graphc.lowering.device_gammas import GAMMAS
 from graphc.lowering.device_integers import Integers
 from graphc.lowering.device_philox import State, state_after
+from graphc.lowering.device_streams import DrawsOfSeveral
 from graphc.lowering.device_uniforms import Positive, Possible, PossibleAlike, Source, Uniforms
 from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Draws
 from graphc.lowering.nests import elementwise, position
 from graphc.lowering.random import taken
+from graphc.lowering.real_numbers import Real
 from graphc.lowering.rules import ON_DEVICES
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS
@@ -33,18 +40,26 @@ if TYPE_CHECKING:
 Number: TypeAlias = "Callable[[ir.Value, Sequence[ir.Value]], ir.Value]"
 Plan: TypeAlias = "tuple[list[ir.Value], Number, Callable[[ir.Value], ir.Value]]"
 
+# Draws that take several words.
+_SEVERAL = {**GAMMAS, **COUNTS}
 # Of numbers that take a word, or as many as it takes.
-_FORMULAS = {**OF_UNIFORM, **OF_POSITIVE, **OF_NORMAL, **OF_EXPONENTIAL}
+_FORMULAS = {
+    **OF_UNIFORM,
+    **OF_POSITIVE,
+    **OF_NORMAL,
+    **OF_EXPONENTIAL,
+    **{name: formula for name, (_, formula) in _SEVERAL.items()},
+}
 # Of a uniform number and a vector of probabilities.
 _CHOICES: dict[str, Callable[[ir.Value, Row, ir.Value], ir.Value]] = {
     "categorical": categorical,
     "choice": choice,
 }
-_INTEGERS = "integers_64"
+_INTEGERS = ("integers_64",)
 
 
 # Parameters that have to be the same for all draws.
-_SAME = {_INTEGERS: (1,)}
+_SAME = {**dict.fromkeys(_INTEGERS, (1,)), **{name: kind.same for name, (kind, _) in _SEVERAL.items()}}
 
 
 def have_kernel(op: ir.Operation) -> bool:
@@ -54,7 +69,7 @@ def have_kernel(op: ir.Operation) -> bool:
     """
     distribution = _distribution(op)
     words = ir.RankedTensorType(op.operands[0].type).shape[0]
-    if GENERATORS[words] != "philox" or distribution not in (*_FORMULAS, *_CHOICES, _INTEGERS):
+    if GENERATORS[words] != "philox" or distribution not in (*_FORMULAS, *_CHOICES, *_INTEGERS):
         return False
     return all(_is_same(op.operands[1 + number]) for number in _SAME.get(distribution, ()))
 
@@ -62,6 +77,12 @@ def have_kernel(op: ir.Operation) -> bool:
 def _is_same(parameter: ir.Value) -> bool:
     """Whether all draws have the same element of a parameter, as its type says."""
     return set(ir.RankedTensorType(parameter.type).shape) <= {1}
+
+
+def _known(parameter: ir.Value) -> float | None:
+    """The number that all elements of a parameter are, if that is known."""
+    found = known_splat(parameter)
+    return None if found is None else float(np.frombuffer(found[2], found[1])[0])
 
 
 def _distribution(op: ir.Operation) -> str:
@@ -99,7 +120,7 @@ def _plan(
 ) -> Plan:
     words, count = context.tensor_of(op.operands[0]), calls.product(sizes)
     distribution = _distribution(op)
-    if distribution == _INTEGERS:
+    if distribution in _INTEGERS:
         integers = Integers(op, words, context.tensor_of(parameters[1]), count)
         return (
             parameters[:1],
@@ -139,6 +160,11 @@ def _source(
         return Positive(op, words, count)
     if distribution in OF_NORMAL or distribution in OF_EXPONENTIAL:
         return Draws(op, NORMAL if distribution in OF_NORMAL else EXPONENTIAL, words, count)
+    if distribution in _SEVERAL:
+        kind = _SEVERAL[distribution][0]
+        given = [_row(context.tensor_of(parameters[number]), 0) for number in kind.same]
+        average = kind.words_of(_known(op.operands[1 + kind.same[0]]) if kind.same else None)
+        return DrawsOfSeveral(op, kind, words, count, lambda: [Real(each()) for each in given], average)
     return Uniforms(words)
 
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from simulation import Run, device_for
 
 from graphc.backends.cuda import code, pipeline
 from graphc.backends.cuda.lower import Lowered, lower
 from graphc.backends.target import CompileLog
+from graphc.function.types import Function
 
 _KNOWN: dict[tuple[str, str, str], tuple[Lowered, CompileLog]] = {}
 
@@ -35,3 +37,14 @@ def lowered_once() -> Iterator[None]:
     patch.setattr(code, "lower", _lower)
     yield
     patch.undo()
+
+
+@pytest.fixture
+def ready(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Gives a function a device that is not there."""
+
+    def prepare(function: Function) -> Function:
+        device_for(monkeypatch, function)
+        return function
+
+    return prepare

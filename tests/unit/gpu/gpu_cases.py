@@ -30,6 +30,7 @@ class Case:
         registers: a bound on those of a thread.
         functions: how many functions kernels call.
         frame: bytes of the stack that calls of these take in a kernel, for results in memory.
+        callers: how many kernels call them; None for all.
     """
 
     inputs: Sequence[tuple[str, int]]
@@ -39,6 +40,7 @@ class Case:
     registers: int = 64
     functions: int = 0
     frame: int = 0
+    callers: int | None = None
 
     def graph(self) -> tuple[Variables, list[TensorVariable]]:
         """Inputs and outputs."""
@@ -285,16 +287,15 @@ CASES: dict[str, Case] = {
         kernels=21,
         registers=96,
     ),
-    "draws of a word each": Case(
+    "draws of several words": Case(
         [("float64", 1)],
-        lambda x: [
-            pt.random.gumbel(x, 9.0, size=(3, 5), rng=_PHILOX),
-            pt.random.bernoulli(abs(x) / 9, size=(3, 5), rng=_PHILOX),
-            pt.random.triangular(x, 9.0, 10.0, size=(3, 5), rng=_PHILOX),
-        ],
-        [[(5,)]],
-        kernels=19,
+        lambda x: pt.random.gamma(abs(x[0]), 2.0, size=x.shape, rng=_PHILOX),
+        [[(150,)]],
+        kernels=23,
         registers=96,
+        functions=4,
+        frame=16,
+        callers=2,
     ),
     "running sums": Case([("float64", 1)], pt.cumsum, [[(0,)], [(29,)], [(9000,)]], kernels=2, registers=96),
     "running sums of columns": Case(

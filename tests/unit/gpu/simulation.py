@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
+import numpy as np
 import pytest
 
 from graphc.function.types import Function
@@ -13,6 +15,16 @@ from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
+
+# Prepares a function to be called on a device that is not there.
+Run: TypeAlias = Callable[[Function], Function]
+
+
+def generator(skip: int = 0, seed: int = 7) -> np.random.Generator:
+    """A generator that counts, after some words."""
+    made = np.random.Generator(np.random.Philox(seed))
+    made.random(skip)
+    return made
 
 
 def device_for(monkeypatch: pytest.MonkeyPatch, function: Function) -> SimulatedDriver:

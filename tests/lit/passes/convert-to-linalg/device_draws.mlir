@@ -20,3 +20,18 @@ func.func @main(%state: tensor<13xui64>, %p: tensor<1x3xf64>, %n: index) -> (ten
   %x, %next = "graphc.random"(%state, %p, %n, %c3) {distribution = "bernoulli", cores = array<i64: 0>, support = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 2>} : (tensor<13xui64>, tensor<1x3xf64>, index, index) -> (tensor<?x3xi64>, tensor<13xui64>)
   return %x, %next : tensor<?x3xi64>, tensor<13xui64>
 }
+
+// -----
+
+// What a draw at each word takes; from there, where those who come to a block leave it, and large blocks of
+// blocks; the first words of blocks that are reached; the words at which draws begin, and their numbers.
+// CHECK-LABEL: @poisson
+// CHECK-COUNT-7: linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<?xi64>)
+// CHECK: call @"graphc_kernel.running.i64-i64.kind-0-reverse-0"
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<1xf64>) outs(%{{.*}} : tensor<?xi64>)
+// CHECK: arith.fptosi
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<13xi64>)
+func.func @poisson(%state: tensor<13xui64>, %rate: tensor<1xf64>, %n: index) -> (tensor<?xi64>, tensor<13xui64>) {
+  %x, %next = "graphc.random"(%state, %rate, %n) {distribution = "poisson", cores = array<i64: 0>, support = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 1>} : (tensor<13xui64>, tensor<1xf64>, index) -> (tensor<?xi64>, tensor<13xui64>)
+  return %x, %next : tensor<?xi64>, tensor<13xui64>
+}

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws for devices that take several words of the stream one after the other.
+
+A draw is a function of the word at which it begins, so that it is known for each word what a draw there would
+take. `device_orbits` finds those at which one begins, and a running sum numbers them. All draws share the
+parameters that say how many words they take.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+from graphc.ir import build
+from graphc.lowering import calls
+from graphc.lowering.carried import carry_while
+from graphc.lowering.device_orbits import Orbit
+from graphc.lowering.device_philox import EQUAL, LESS_SIGNED, State, compare, of, uniform, word
+from graphc.lowering.device_ranks import Ranks, element, words_of
+from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Ziggurat
+from graphc.lowering.nests import position
+from graphc.lowering.real_numbers import Real
+from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
+
+# How much longer than expected the stream is, a share of it, and some words; words after it that are read.
+# Draws take more words than that once in 10**19 times at most.
+_SHARE, _MORE, _LAST = 16, 768, 64
+
+# A number, and the place of the word after those that it took.
+Drawn: TypeAlias = "tuple[Real, ir.Value]"
+# Parameters, in the body of a nest.
+Given: TypeAlias = "Callable[[], list[Real]]"
+
+
+class Stream:
+    """Words by their place, an index, in the bodies of nests.
+
+    Args:
+        words: a vector of them.
+        length: its length, an index.
+    """
+
+    def __init__(self, words: ir.Value, length: ir.Value) -> None:
+        self._words, self._length = words, length
+        self._tables = {each.limits: each.tables() for each in (NORMAL, EXPONENTIAL)}
+
+    def _word(self, place: ir.Value) -> ir.Value:
+        last = build.index_op("subi", self._length, build.const_index(1))
+        return element(self._words, build.index_op("minsi", place, last))
+
+    def uniform(self, place: ir.Value) -> Drawn:
+        """A number in [0, 1)."""
+        return Real(uniform(self._word(place))), build.index_op("addi", place, build.const_index(1))
+
+    def normal(self, place: ir.Value) -> Drawn:
+        """A standard normal number."""
+        return self._number(NORMAL, place)
+
+    def exponential(self, place: ir.Value) -> Drawn:
+        """A standard exponential number."""
+        return self._number(EXPONENTIAL, place)
+
+    def _number(self, ziggurat: Ziggurat, place: ir.Value) -> Drawn:
+        def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
+            taken, gives, x = ziggurat.attempt(self._word, at, self._tables[ziggurat.limits])
+            step = build.create("arith.index_cast", [build.index_type()], [taken]).result
+            return gives, (Real(x), build.index_op("addi", at, step))
+
+        return self.until(place, attempt)
+
+    def is_inside(self, place: ir.Value) -> ir.Value:
+        """Whether a place is one of a word."""
+        return build.compare_index(LESS_SIGNED, place, self._length)
+
+    def until(self, place: ir.Value, attempt: Callable[[ir.Value], tuple[ir.Value, Drawn]]) -> Drawn:
+        """The number of the first of some attempts, one after the other, that says that it gives one.
+
+        There are none beyond the end of the words, where no draw begins.
+        """
+        bit = ir.IntegerType.get_signless(1)
+        fails = build.create("arith.constant", [bit], [], value=ir.IntegerAttr.get(bit, 1)).result
+
+        def goes_on(values: list[ir.Value]) -> ir.Value:
+            return build.create("arith.andi", [bit], [self.is_inside(values[0]), values[1]]).result
+
+        def step(values: list[ir.Value]) -> list[ir.Value]:
+            gives, (x, after) = attempt(values[0])
+            one = build.create("arith.constant", [bit], [], value=ir.IntegerAttr.get(bit, 1)).result
+            return [after, build.create("arith.xori", [bit], [gives, one]).result, x.value]
+
+        after, _, x = carry_while([place, fails, Real(0.0).value], goes_on, step)
+        return Real(x), after
+
+
+@record(frozen=True)
+class Several:
+    """A distribution whose draws take several words.
+
+    Attributes:
+        draw: gives a number of the stream, the place where it begins, and the parameters.
+        words: how many words a draw takes on average, at most, whatever the parameters are.
+        same: which parameters `draw` needs; all draws have the same.
+        known: of the first of these, if it is known, how many words a draw takes on average, at most.
+    """
+
+    draw: Callable[[Stream, ir.Value, list[Real]], Drawn]
+    words: float
+    same: tuple[int, ...]
+    known: Callable[[float], float] | None = None
+
+    def words_of(self, first: float | None) -> float:
+        """How many words a draw takes on average, at most.
+
+        Args:
+            first: the first of the parameters that it needs, if it is known.
+        """
+        return self.words if self.known is None or first is None else self.known(first)
+
+
+class DrawsOfSeveral:
+    """The draws of an operation.
+
+    Args:
+        op: the operation.
+        kind: of what.
+        state: the generator's words before the draws, a tensor.
+        count: how many there are, an index.
+        given: gives the parameters that all draws have.
+        words: how many words a draw takes on average, at most.
+    """
+
+    def __init__(
+        self, op: ir.Operation, kind: Several, state: ir.Value, count: ir.Value, given: Given, words: float
+    ) -> None:
+        self._kind, self._given = kind, given
+        sixteenths = math.ceil(words * (_SHARE + 1))
+        size = build.index_op("muli", count, build.const_index(sixteenths))
+        size = build.index_op("divui", size, build.const_index(_SHARE))
+        size = build.index_op("addi", size, build.const_index(_MORE))
+        length = build.index_op("addi", size, build.const_index(_LAST))
+        self._stream = Stream(words_of(length, lambda: word(State(state), calls.number(position(0)))), length)
+        self._widths = words_of(size, self._width)
+        self._ranks = Ranks(op, size, Orbit(self._widths, size).begins)
+
+    def number(self, draw: ir.Value) -> ir.Value:
+        """A draw, in the body of a nest."""
+        return self._draw(self._ranks.place(draw))[0].value
+
+    def taken(self, count: ir.Value) -> ir.Value:
+        """How many words so many draws take, in the body of a nest; an i64."""
+        none, zero = compare(EQUAL, calls.number(count), 0), build.const_i64(0)
+        last = build.index_op("subi", count, build.const_index(1))
+        place = self._ranks.place(build.select(none, build.const_index(0), last))
+        width = element(self._widths, place)
+        none = build.create("arith.ori", [none.type], [none, compare(EQUAL, width, 0)]).result
+        return build.select(none, zero, of("addi", calls.number(place), width))
+
+    def _draw(self, place: ir.Value) -> Drawn:
+        return self._kind.draw(self._stream, place, self._given())
+
+    def _width(self) -> ir.Value:
+        here = position(0)
+        return calls.number(build.index_op("subi", self._draw(here)[1], here))

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws of Philox as kernels make them, many of them: NumPy's numbers, and the state after them.
+
+The interpreter would take minutes. The nests that become kernels are compiled for this machine instead, with
+a loop for running operations; `gpu_cases` has draws of each kind as kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from simulation import generator
+
+import graphc
+import graphc.tensor as pt
+from graphc.ir import build
+from graphc.lowering import device_orbits, device_ranks, device_ziggurats
+from graphc.lowering.carried import carry
+from graphc.lowering.converter import FunctionConverter
+from graphc.lowering.rules import LOWERING, ON_DEVICES
+from graphc.tensor.random.native import draw_native
+from graphc_dialects._mlir import ir
+from graphc_runtime.generators import state_of
+
+RANDOM = "graphc.random"
+SCALE = np.array([1.0, 0.5, 3.0])
+
+
+def _running(op: ir.Operation, kind: str, values: ir.Value, size: ir.Value) -> ir.Value:
+    name, least = {"add": ("arith.addi", 0), "max": ("arith.maxsi", -1)}[kind]
+
+    def body(place: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+        found, so_far = carried
+        x = device_ranks.element(values, place)
+        so_far = build.create(name, [x.type], [so_far, x]).result
+        return [build.create("tensor.insert", [found.type], [so_far, found, place]).result, so_far]
+
+    start = build.empty(ir.RankedTensorType(values.type), [size])
+    found: ir.Value = carry(size, [start, build.const_i64(least)], body)[0]
+    return found
+
+
+@pytest.fixture
+def as_on_devices(monkeypatch: pytest.MonkeyPatch) -> list[ir.Operation]:
+    """Draws are lowered as for devices; gives those that are."""
+    seen = []
+    rule = ON_DEVICES.get(RANDOM)
+    assert rule is not None
+
+    def lowers(context: FunctionConverter, op: ir.Operation) -> None:
+        seen.append(op)
+        rule(context, op)
+
+    LOWERING.get(RANDOM)  # now its rule is there
+    monkeypatch.setitem(LOWERING._rules, RANDOM, lowers)
+    for module in (device_ranks, device_ziggurats):
+        monkeypatch.setattr(module, "running", _running)
+    return seen
+
+
+# The numbers of bits of a position in a block, where that is another one: draws leap over blocks.
+_SHIFT = {"beta": 1, "poisson": 2, "geometric": 3}
+_DRAWS: list[tuple[str, list[tuple[float, ...]]]] = [
+    ("standard_gamma", [(2.5,), (0.3,), (1.0,), (0.0,), (1.01,), (1e5,)]),
+    ("beta", [(0.5, 0.9), (1.0, 1.0), (2.0, 0.4), (1e-104, 1e-105), (1e-3, 2e-3)]),
+    ("poisson", [(3.5,), (9.9,), (10.0,), (0.0,), (1e5,)]),
+    ("geometric", [(0.2,), (0.6,), (1.0,), (1e-19,)]),
+    ("logseries", [(0.2,), (0.0,), (0.999,)]),
+]
+
+
+@pytest.mark.parametrize(("name", "given"), _DRAWS)
+def test_numbers_and_state(
+    name: str,
+    given: Sequence[tuple[float, ...]],
+    as_on_devices: list[ir.Operation],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(device_orbits, "SHIFT", _SHIFT.get(name, device_orbits.SHIFT))
+    n, parameters = pt.lscalar("n"), [pt.dscalar() for _ in given[0]]
+    rng = graphc.shared(generator(3))
+    after, draws = getattr(pt.random, name)(*parameters, size=(n,), rng=rng, return_next_rng=True)
+    f = graphc.function([n, *parameters], draws, updates={rng: after})
+    assert as_on_devices
+    expected = generator(3)
+    for values in given:
+        for count in (5_000, 0, 1, 2):
+            wanted = getattr(expected, name)(*values, size=count)
+            np.testing.assert_allclose(f(count, *values), wanted, rtol=1e-12, atol=1e-300)
+            np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+
+
+# With the parameters of the reference, where these are others. Gamma numbers of shape 1 are exponential ones.
+_FORMULAS: list[tuple[str, tuple[object, ...], tuple[object, ...]]] = [
+    ("gamma", (1.0, SCALE), (1.0, 1 / SCALE)),
+    ("invgamma", (1.0, SCALE), ()),
+    ("gengamma", (3.0, 3.0, SCALE), ()),
+    ("t", (2.0, SCALE, 2.0), ()),
+    ("halfcauchy", (SCALE, 2.0), ()),
+    ("weibull", (0.0,), ()),
+    ("chisquare", (2.0,), ()),
+    ("f", (3.0, 0.5), ()),
+    ("poisson", (0.5,), ()),
+    ("rayleigh", (SCALE,), ()),
+    ("power", (SCALE,), ()),
+]
+
+
+def test_formulas(as_on_devices: list[ir.Operation]) -> None:
+    """What is made of a number may differ from draw to draw; for a known rate, there are fewer words."""
+    rng, outputs = graphc.shared(generator()), []
+    after = rng
+    for name, given, _ in _FORMULAS:
+        after, draws = getattr(pt.random, name)(*given, size=(60, 3), rng=after, return_next_rng=True)
+        outputs.append(draws)
+    f = graphc.function([], outputs, updates={rng: after})
+    state = state_of(generator())
+    for (name, given, native), found in zip(_FORMULAS, f(), strict=True):
+        wanted, state = draw_native(name, state, list(map(np.asarray, native or given)), (60, 3))
+        np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-15)
+    assert len(as_on_devices) == len(_FORMULAS)
+    np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state)
