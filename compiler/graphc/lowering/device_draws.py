@@ -55,7 +55,7 @@ _CHOICES: dict[str, Callable[[ir.Value, Row, ir.Value], ir.Value]] = {
     "categorical": categorical,
     "choice": choice,
 }
-_INTEGERS = ("integers_64",)
+_INTEGERS = ("integers_64", "integers_32", "integers_16", "integers_8")
 
 
 # Parameters that have to be the same for all draws.
@@ -63,7 +63,7 @@ _SAME = {**dict.fromkeys(_INTEGERS, (1,)), **{name: kind.same for name, (kind, _
 
 
 def have_kernel(op: ir.Operation) -> bool:
-    """Whether draws are computed from their places: some distributions in float64, of Philox.
+    """Whether draws are computed from their places: some distributions, of Philox.
 
     How many words a draw takes must not depend on what differs from draw to draw, except that some take none.
     """

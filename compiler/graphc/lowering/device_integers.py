@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Integers between bounds for devices: NumPy's, all at once.
 
-Each attempt takes 32 bits, or 64 where there are more integers than 32 bits have. It gives no number where
-some would come more often than others. How many attempts do follows from a running sum. Halves of words that
-are left over are kept in the state.
+Each attempt takes 32 bits, or 64 where there are more integers than 32 bits have. Integers of 16 and of 8
+bits take as many, the lowest ones first, of 32 that are the draws' own. An attempt gives no number where some
+would come more often than others. How many attempts do follows from a running sum. Halves of words that are
+left over are kept in the state.
 
 Source: D. Lemire, "Fast random integer generation in an interval" (2019).
 """
@@ -39,12 +40,16 @@ class Integers:
     Args:
         op: the operation.
         state: the generator's words before the draws, a tensor.
-        extent: a tensor of one element: how far integers are from the lowest one at most.
+        extent: a tensor of one element: how far integers are from the lowest one at most; of their type.
         count: how many there are, an index.
     """
 
     def __init__(self, op: ir.Operation, state: ir.Value, extent: ir.Value, count: ir.Value) -> None:
         self._state, self._extent = state, extent
+        self._type = ir.RankedTensorType(extent.type).element_type
+        # Bits of an attempt that takes no whole word, and how many such have 32.
+        self._part = min(ir.IntegerType(self._type).width, _HALF_BITS)
+        self._parts = _HALF_BITS // self._part
         quarters = build.index_op("muli", count, build.const_index(_QUARTERS))
         size = build.index_op("divui", quarters, build.const_index(4))
         size = build.index_op("addi", size, build.const_index(_MORE))
@@ -52,7 +57,10 @@ class Integers:
 
     def number(self, draw: ir.Value, low: ir.Value) -> ir.Value:
         """A draw, in the body of a nest."""
-        return of("addi", self._attempt(self._ranks.place(draw))[1], low)
+        found = self._attempt(self._ranks.place(draw))[1]
+        if found.type != low.type:
+            found = build.create("arith.trunci", [low.type], [found]).result
+        return build.create("arith.addi", [low.type], [found, low]).result
 
     def after(self, place: ir.Value, count: ir.Value) -> ir.Value:
         """A word of the state after the draws, in the body of a nest."""
@@ -64,6 +72,8 @@ class Integers:
         attempts = of("addi", calls.number(self._ranks.place(last)), one)
         none = _or(compare(EQUAL, calls.number(count), 0), compare(EQUAL, extent, 0))
         attempts = build.select(none, zero, attempts)
+        # As many halves of words, or whole ones.
+        attempts = of("divui", of("addi", attempts, self._parts - 1), self._parts)
         has = self._has(state)
         some = build.create("arith.extui", [word_type()], [compare(LESS, zero, attempts)]).result
         halves = of("subi", attempts, of("andi", has, some))
@@ -82,7 +92,9 @@ class Integers:
         """The extent, and whether an attempt takes a whole word."""
         zero = build.const_index(0)
         rank = ir.RankedTensorType(self._extent.type).rank
-        extent = build.create("tensor.extract", [word_type()], [self._extent, *[zero] * rank]).result
+        extent = build.create("tensor.extract", [self._type], [self._extent, *[zero] * rank]).result
+        if self._type != word_type():
+            extent = build.create("arith.extui", [word_type()], [extent]).result
         return extent, compare(LESS, build.const_i64(_HALF_MASK), extent)
 
     def _has(self, state: State) -> ir.Value:
@@ -95,24 +107,29 @@ class Integers:
         bits = self._bits(state, number, wide)
         span = of("addi", extent, 1)
         low, high = build.create("arith.mului_extended", [word_type()] * 2, [bits, span]).results
-        most = build.select(wide, build.const_i64(-1), build.const_i64(_HALF_MASK))
-        rest = build.select(wide, low, of("andi", low, _HALF_MASK))
+        mask = (1 << self._part) - 1
+        most = build.select(wide, build.const_i64(-1), build.const_i64(mask))
+        rest = build.select(wide, low, of("andi", low, mask))
         all_words = compare(EQUAL, span, 0)
         safe = build.select(all_words, build.const_i64(1), span)
         least = of("remui", of("subi", most, extent), safe)
         fails = build.create("arith.extui", [word_type()], [compare(LESS, rest, least)]).result
-        value = build.select(wide, high, of("shrui", low, _HALF_BITS))
+        value = build.select(wide, high, of("shrui", low, self._part))
         return of("xori", fails, 1), build.select(all_words, bits, value)
 
     def _bits(self, state: State, number: ir.Value, wide: ir.Value) -> ir.Value:
         """What an attempt takes: a word, or the next half."""
         has, zero = self._has(state), build.const_i64(0)
-        is_left = compare(LESS, number, has)
-        half = build.select(is_left, zero, of("subi", number, has))
+        taken = of("divui", number, self._parts)
+        is_left = compare(LESS, taken, has)
+        half = build.select(is_left, zero, of("subi", taken, has))
         bits = word(state, build.select(wide, number, of("shrui", half, 1)))
         upper = compare(EQUAL, of("andi", half, 1), 1)
         part = build.select(upper, of("shrui", bits, _HALF_BITS), of("andi", bits, _HALF_MASK))
         part = build.select(is_left, state.read(build.const_i64(_HALF)), part)
+        if self._parts > 1:
+            shift = of("muli", of("remui", number, self._parts), self._part)
+            part = of("andi", of("shrui", part, shift), (1 << self._part) - 1)
         return build.select(wide, bits, part)
 
 

@@ -122,3 +122,21 @@ def test_formulas(as_on_devices: list[ir.Operation]) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-15)
     assert len(as_on_devices) == len(_FORMULAS)
     np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32"])
+def test_integers(dtype: str, as_on_devices: list[ir.Operation]) -> None:
+    """Of parts of halves of words: some are left over after draws, and not taken by the next ones."""
+    n, low, high = pt.lscalars("n", "low", "high")
+    rng = graphc.shared(generator())
+    after, draws = pt.random.integers(low, high, size=(n,), dtype=dtype, rng=rng, return_next_rng=True)
+    f = graphc.function([n, low, high], draws, updates={rng: after})
+    assert as_on_devices
+    expected, least, most = generator(), int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    for count in (300, 1, 2, 3, 5, 0, 7):
+        for bounds in ((0, 100), (least, most + 1), (5, 6), (least, least + (most - least) // 2 + 2)):
+            wanted = expected.integers(*bounds, size=count, dtype=dtype)
+            found = f(count, *bounds)
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
