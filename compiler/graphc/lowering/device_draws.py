@@ -18,13 +18,22 @@ from graphc.ir.traits.draws import RANDOM
 from graphc.lowering import calls
 from graphc.lowering.device_choices import Row, categorical, choice
 from graphc.lowering.device_counts import COUNTS
+from graphc.lowering.device_formats import FLOAT
 from graphc.lowering.device_formulas import OF_EXPONENTIAL, OF_NORMAL, OF_POSITIVE, OF_UNIFORM
 from graphc.lowering.device_gammas import GAMMAS
+from graphc.lowering.device_halves import Halves
 from graphc.lowering.device_integers import Integers
 from graphc.lowering.device_philox import State, state_after
 from graphc.lowering.device_streams import DrawsOfSeveral
 from graphc.lowering.device_uniforms import Positive, Possible, PossibleAlike, Source, Uniforms
-from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Draws
+from graphc.lowering.device_ziggurats import (
+    EXPONENTIAL,
+    EXPONENTIAL_FLOAT,
+    NORMAL,
+    NORMAL_FLOAT,
+    Draws,
+    Ziggurat,
+)
 from graphc.lowering.nests import elementwise, position
 from graphc.lowering.random import taken
 from graphc.lowering.real_numbers import Real
@@ -42,12 +51,20 @@ Plan: TypeAlias = "tuple[list[ir.Value], Number, Callable[[ir.Value], ir.Value]]
 
 # Draws that take several words.
 _SEVERAL = {**GAMMAS, **COUNTS}
+# Draws of float32, of halves of words.
+_FLOAT = "_f32"
+_FLOATS: dict[str, Ziggurat | None] = {
+    f"standard_uniform{_FLOAT}": None,
+    f"standard_normal{_FLOAT}": NORMAL_FLOAT,
+    f"standard_exponential{_FLOAT}": EXPONENTIAL_FLOAT,
+}
 # Of numbers that take a word, or as many as it takes.
 _FORMULAS = {
     **OF_UNIFORM,
     **OF_POSITIVE,
     **OF_NORMAL,
     **OF_EXPONENTIAL,
+    **dict.fromkeys(_FLOATS, lambda x: x),
     **{name: formula for name, (_, formula) in _SEVERAL.items()},
 }
 # Of a uniform number and a vector of probabilities.
@@ -130,6 +147,8 @@ def _plan(
     source = _source(context, op, parameters, sizes)
 
     def after(place: ir.Value) -> ir.Value:
+        if distribution in _FLOATS:
+            return Halves(words).after(place, source.taken(count))
         return state_after(State(words), place, source.taken(count))
 
     choose = _CHOICES.get(distribution)
@@ -160,6 +179,9 @@ def _source(
         return Positive(op, words, count)
     if distribution in OF_NORMAL or distribution in OF_EXPONENTIAL:
         return Draws(op, NORMAL if distribution in OF_NORMAL else EXPONENTIAL, words, count)
+    if distribution in _FLOATS:
+        ziggurat = _FLOATS[distribution]
+        return Uniforms(words, FLOAT) if ziggurat is None else Draws(op, ziggurat, words, count)
     if distribution in _SEVERAL:
         kind = _SEVERAL[distribution][0]
         given = [_row(context.tensor_of(parameters[number]), 0) for number in kind.same]

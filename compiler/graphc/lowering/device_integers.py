@@ -11,8 +11,12 @@ Source: D. Lemire, "Fast random integer generation in an interval" (2019).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from graphc.ir import build
 from graphc.lowering import calls
+from graphc.lowering.carried import either
+from graphc.lowering.device_halves import Halves
 from graphc.lowering.device_philox import (
     EQUAL,
     LESS,
@@ -27,8 +31,6 @@ from graphc.lowering.device_ranks import Ranks
 from graphc.lowering.nests import position
 from graphc_dialects._mlir import ir
 
-# In the state: whether half a word is left, and the half.
-_HAS, _HALF = 11, 12
 _HALF_BITS, _HALF_MASK = 32, (1 << 32) - 1
 # At worst half of the attempts give no number; some more, so that there are always enough.
 _QUARTERS, _MORE = 9, 256
@@ -64,29 +66,27 @@ class Integers:
 
     def after(self, place: ir.Value, count: ir.Value) -> ir.Value:
         """A word of the state after the draws, in the body of a nest."""
-        state, one, zero = State(self._state), build.const_i64(1), build.const_i64(0)
         extent, wide = self._bounds()
         last = build.index_op(
             "subi", build.index_op("maxsi", count, build.const_index(1)), build.const_index(1)
         )
-        attempts = of("addi", calls.number(self._ranks.place(last)), one)
+        attempts = of("addi", calls.number(self._ranks.place(last)), 1)
         none = _or(compare(EQUAL, calls.number(count), 0), compare(EQUAL, extent, 0))
-        attempts = build.select(none, zero, attempts)
-        # As many halves of words, or whole ones.
-        attempts = of("divui", of("addi", attempts, self._parts - 1), self._parts)
-        has = self._has(state)
-        some = build.create("arith.extui", [word_type()], [compare(LESS, zero, attempts)]).result
-        halves = of("subi", attempts, of("andi", has, some))
-        words = build.select(wide, attempts, of("shrui", of("addi", halves, one), one))
-        found = state_after(state, place, words)
-        # NumPy keeps the half of the last word that it has taken apart, used up or not.
-        before = of("subi", words, one)
-        half = of("shrui", word(state, build.select(compare(EQUAL, words, 0), zero, before)), _HALF_BITS)
-        old = state.read(build.const_i64(_HALF))
-        half = build.select(_or(wide, compare(EQUAL, words, 0)), old, half)
-        left = build.select(_or(wide, none), has, of("andi", halves, one))
-        found = build.select(compare(EQUAL, place, _HAS), left, found)
-        return build.select(compare(EQUAL, place, _HALF), half, found)
+        attempts = build.select(none, build.const_i64(0), attempts)
+
+        def of_halves() -> ir.Value:
+            halves = of("divui", of("addi", attempts, self._parts - 1), self._parts)
+            return Halves(self._state).after(place, halves)
+
+        return self._by_width(wide, lambda: state_after(State(self._state), place, attempts), of_halves)
+
+    def _by_width(
+        self, wide: ir.Value, of_words: Callable[[], ir.Value], of_halves: Callable[[], ir.Value]
+    ) -> ir.Value:
+        """Something for attempts that take whole words, or for others."""
+        if self._type != word_type():
+            return of_halves()
+        return either(wide, [word_type()], lambda: [of_words()], lambda: [of_halves()])[0]
 
     def _bounds(self) -> tuple[ir.Value, ir.Value]:
         """The extent, and whether an attempt takes a whole word."""
@@ -97,14 +97,10 @@ class Integers:
             extent = build.create("arith.extui", [word_type()], [extent]).result
         return extent, compare(LESS, build.const_i64(_HALF_MASK), extent)
 
-    def _has(self, state: State) -> ir.Value:
-        return state.read(build.const_i64(_HAS))
-
     def _attempt(self, place: ir.Value) -> tuple[ir.Value, ir.Value]:
         """1 if an attempt gives a number, else 0; and how far that is from the lowest one."""
-        state, number = State(self._state), calls.number(place)
         extent, wide = self._bounds()
-        bits = self._bits(state, number, wide)
+        bits = self._bits(calls.number(place), wide)
         span = of("addi", extent, 1)
         low, high = build.create("arith.mului_extended", [word_type()] * 2, [bits, span]).results
         mask = (1 << self._part) - 1
@@ -117,20 +113,17 @@ class Integers:
         value = build.select(wide, high, of("shrui", low, self._part))
         return of("xori", fails, 1), build.select(all_words, bits, value)
 
-    def _bits(self, state: State, number: ir.Value, wide: ir.Value) -> ir.Value:
-        """What an attempt takes: a word, or the next half."""
-        has, zero = self._has(state), build.const_i64(0)
-        taken = of("divui", number, self._parts)
-        is_left = compare(LESS, taken, has)
-        half = build.select(is_left, zero, of("subi", taken, has))
-        bits = word(state, build.select(wide, number, of("shrui", half, 1)))
-        upper = compare(EQUAL, of("andi", half, 1), 1)
-        part = build.select(upper, of("shrui", bits, _HALF_BITS), of("andi", bits, _HALF_MASK))
-        part = build.select(is_left, state.read(build.const_i64(_HALF)), part)
-        if self._parts > 1:
+    def _bits(self, number: ir.Value, wide: ir.Value) -> ir.Value:
+        """What an attempt takes: a word, the next half of one, or a part of a half."""
+
+        def part() -> ir.Value:
+            half = Halves(self._state).bits(of("divui", number, self._parts))
+            if self._parts == 1:
+                return half
             shift = of("muli", of("remui", number, self._parts), self._part)
-            part = of("andi", of("shrui", part, shift), (1 << self._part) - 1)
-        return build.select(wide, bits, part)
+            return of("andi", of("shrui", half, shift), (1 << self._part) - 1)
+
+        return self._by_width(wide, lambda: word(State(self._state), number), part)
 
 
 def _or(a: ir.Value, b: ir.Value) -> ir.Value:

@@ -44,7 +44,7 @@ class Stream:
 
     def __init__(self, words: ir.Value, length: ir.Value) -> None:
         self._words, self._length = words, length
-        self._tables = {each.limits: each.tables() for each in (NORMAL, EXPONENTIAL)}
+        self._tables = {each.letter: each.tables() for each in (NORMAL, EXPONENTIAL)}
 
     def _word(self, place: ir.Value) -> ir.Value:
         last = build.index_op("subi", self._length, build.const_index(1))
@@ -64,7 +64,7 @@ class Stream:
 
     def _number(self, ziggurat: Ziggurat, place: ir.Value) -> Drawn:
         def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
-            taken, gives, x = ziggurat.attempt(self._word, at, self._tables[ziggurat.limits])
+            taken, gives, x = ziggurat.attempt_at(self._word, at, self._tables[ziggurat.letter])
             step = build.create("arith.index_cast", [build.index_type()], [taken]).result
             return gives, (Real(x), build.index_op("addi", at, step))
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import either
+from graphc.lowering.device_formats import DOUBLE, Format
 from graphc.lowering.device_philox import EQUAL, LESS, State, compare, of, uniform, word, word_type
 from graphc.lowering.device_ranks import Ranks, element, running
 from graphc.lowering.nests import elementwise, position
@@ -27,7 +28,7 @@ class Source(Protocol):
         """The number that a draw, an index, is made of."""
 
     def taken(self, count: ir.Value) -> ir.Value:
-        """How many words so many draws take, an i64."""
+        """How many words, or halves for float32, so many draws take, an i64."""
 
 
 class Uniforms:
@@ -35,13 +36,14 @@ class Uniforms:
 
     Args:
         state: the generator's words before the draws, a tensor.
+        kind: of what.
     """
 
-    def __init__(self, state: ir.Value) -> None:
-        self._state = state
+    def __init__(self, state: ir.Value, kind: Format = DOUBLE) -> None:
+        self._state, self._kind = state, kind
 
     def number(self, draw: ir.Value) -> ir.Value:
-        return uniform(word(State(self._state), calls.number(draw)))
+        return self._kind.uniform(self._kind.bits(self._state, calls.number(draw)))
 
     def taken(self, count: ir.Value) -> ir.Value:
         return calls.number(count)

@@ -7,8 +7,8 @@ over is sure to be the beginning of an attempt, and most words are. All threads 
 their word would take, whether it gives a number, and, from the last sure beginning on, whether there is an
 attempt at their word at all. A running sum numbers the draws, and each draw looks up where it is.
 
-Exponentials and logarithms are those of the device: numbers from tails may differ from NumPy's in the last
-digit.
+Numbers of float32 take halves of words. Exponentials and logarithms are those of the device: numbers from
+tails may differ from NumPy's in the last digit.
 
 Source: G. Marsaglia, W. Tsang, "The ziggurat method for generating random variables" (2000), with NumPy's
 tables.
@@ -16,37 +16,29 @@ tables.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
-
-import numpy as np
 
 from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
+from graphc.lowering.device_formats import DOUBLE, FLOAT, LEVELS, Format, wide
 from graphc.lowering.device_philox import (
     EQUAL,
     LESS,
-    State,
     compare,
     of,
-    uniform,
-    word,
     word_type,
 )
 from graphc.lowering.device_ranks import Ranks, element, running, words_of
 from graphc.lowering.nests import position
 from graphc.lowering.real_numbers import is_less, real, real_constant
 from graphc_dialects._mlir import ir
-from graphc_runtime import npyrandom
 from graphc_runtime.record import record
 
-_LEVELS = 256
 # Where the tails begin, and the inverse of that of the normal distribution.
 _NORMAL_TAIL, _INVERSE = 3.6541528853610087963519472518, 0.27366123732975827203338247596
 _EXPONENTIAL_TAIL = 7.69711747013104972
-_MANTISSA = 0x000FFFFFFFFFFFFF
 # Words for attempts that give no number: a share of all, and some more, and for the last attempt.
 _SHARE, _MORE, _LAST = 5, 256, 64
 # How many words an attempt takes, whether it gives a number, and the number.
@@ -60,27 +52,22 @@ class Ziggurat:
     """A distribution.
 
     Attributes:
-        limits, widths, heights: names of NumPy's tables.
+        letter: in the names of NumPy's tables.
         attempt: what an attempt at a place gives, with the tables.
+        format: of the numbers.
     """
 
-    limits: str
-    widths: str
-    heights: str
-    attempt: Callable[[Words, ir.Value, list[ir.Value]], Attempt]
+    letter: str
+    attempt: Callable[[Format, Words, ir.Value, list[ir.Value]], Attempt]
+    format: Format
 
     def tables(self) -> list[ir.Value]:
-        """The tables, as tensors."""
-        names = (self.limits, self.widths, self.heights)
-        return [_table(name, np.int64 if name == self.limits else np.float64) for name in names]
+        """The tables of limits, widths and heights of levels, as tensors."""
+        return [self.format.table(f"{kind}{self.letter}", kind == "k") for kind in "kwf"]
 
-
-def _table(name: str, dtype: type) -> ir.Value:
-    address = npyrandom.address(name)
-    raw = (ctypes.c_char * (8 * _LEVELS)).from_address(address).raw
-    kind = ir.RankedTensorType.get([_LEVELS], word_type() if dtype is np.int64 else ir.F64Type.get())
-    value = ir.DenseElementsAttr.get(np.frombuffer(raw, dtype), type=kind)
-    return build.create("arith.constant", [kind], [], value=value).result
+    def attempt_at(self, words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
+        """What an attempt at a place gives, with the tables."""
+        return self.attempt(self.format, words, place, tables)
 
 
 class Draws:
@@ -105,7 +92,7 @@ class Draws:
         share = build.index_op("shrui", count, build.const_index(_SHARE))
         self._size = build.index_op("addi", build.index_op("addi", count, share), build.const_index(_MORE))
         self._length = build.index_op("addi", self._size, build.const_index(_LAST))
-        self._bits = words_of(self._length, lambda: word(State(state), calls.number(position(0))))
+        self._bits = words_of(self._length, lambda: ziggurat.format.bits(state, calls.number(position(0))))
         self._codes = words_of(self._size, self._code)
         self._reach = running(op, "max", words_of(self._size, self._end), self._size)
         self._ranks = Ranks(op, self._size, self._gives)
@@ -124,7 +111,7 @@ class Draws:
 
     def _attempt(self, place: ir.Value) -> Attempt:
         last = build.index_op("subi", self._length, build.const_index(1))
-        return self._of.attempt(
+        return self._of.attempt_at(
             lambda at: element(self._bits, build.index_op("minsi", at, last)), place, self._tables
         )
 
@@ -183,31 +170,37 @@ def _later(place: ir.Value, words: int) -> ir.Value:
 
 
 def _inside_level(
-    words: Words, place: ir.Value, x: ir.Value, level: ir.Value, heights: ir.Value, density: ir.Value
+    fmt: Format,
+    words: Words,
+    place: ir.Value,
+    x: ir.Value,
+    level: ir.Value,
+    heights: ir.Value,
+    density: ir.Value,
 ) -> Attempt:
     """Between the level and the curve: a second word decides."""
     below = build.index_op("subi", level, build.const_index(1))
     step = real("arith.subf", element(heights, below), element(heights, level))
-    height = real("arith.mulf", step, uniform(words(_later(place, 1))))
+    height = real("arith.mulf", step, fmt.uniform(words(_later(place, 1))))
     height = real("arith.addf", height, element(heights, level))
-    return build.const_i64(2), is_less(height, density), x
+    return build.const_i64(2), is_less(wide(height), wide(density)), x
 
 
-def _normal(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
+def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
     """NumPy's `random_standard_normal`, one round of its loop."""
     limits, widths, heights = tables
     bits = words(place)
-    level = _index(of("andi", bits, _LEVELS - 1))
+    level = _index(of("andi", bits, LEVELS - 1))
     rest = of("shrui", bits, 8)
-    size = of("andi", of("shrui", rest, 1), _MANTISSA)
-    x = real("arith.mulf", real("arith.sitofp", size), element(widths, level))
+    size = of("andi", of("shrui", rest, 1), fmt.mantissa)
+    x = real("arith.mulf", fmt.convert(size), element(widths, level))
     negative = compare(EQUAL, of("andi", rest, 1), 1)
     x = build.select(negative, real("arith.negf", x), x)
 
     def tail() -> Attempt:
         def pair(at: ir.Value) -> tuple[ir.Value, ir.Value]:
-            logs = [real("math.log1p", real("arith.negf", uniform(words(_later(at, i))))) for i in range(2)]
-            return real("arith.mulf", real_constant(-_INVERSE), logs[0]), real("arith.negf", logs[1])
+            logs = [_log_of_rest(fmt, words(_later(at, i))) for i in range(2)]
+            return real("arith.mulf", fmt.constant(-_INVERSE), logs[0]), real("arith.negf", logs[1])
 
         def fails(values: list[ir.Value]) -> ir.Value:
             xx, yy = pair(values[0])
@@ -216,35 +209,42 @@ def _normal(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
 
         (found,) = carry_while([_later(place, 1)], fails, lambda values: [_later(values[0], 2)])
         xx, _ = pair(found)
-        far = real("arith.addf", real_constant(_NORMAL_TAIL), xx)
+        far = real("arith.addf", fmt.constant(_NORMAL_TAIL), xx)
         low = compare(EQUAL, of("andi", of("shrui", size, 8), 1), 1)
         taken = build.index_op("subi", _later(found, 2), place)
         return calls.number(taken), _true(), build.select(low, real("arith.negf", far), far)
 
     def edge() -> Attempt:
-        half = real("arith.mulf", real("arith.mulf", real_constant(-0.5), x), x)
-        return _inside_level(words, place, x, level, heights, real("math.exp", half))
+        # Of float32, too, NumPy takes the exponential in float64.
+        exact = wide(x)
+        half = real("arith.mulf", real("arith.mulf", real_constant(-0.5), exact), exact)
+        return _inside_level(fmt, words, place, x, level, heights, real("math.exp", half))
 
     return _by_level(level, compare(LESS, size, element(limits, level)), x, tail, edge)
 
 
-def _exponential(words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
+def _exponential(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
     """NumPy's `random_standard_exponential`, one round of its recursion."""
     limits, widths, heights = tables
-    bits = of("shrui", words(place), 3)
-    level = _index(of("andi", bits, _LEVELS - 1))
+    bits = of("shrui", words(place), fmt.shift)
+    level = _index(of("andi", bits, LEVELS - 1))
     size = of("shrui", bits, 8)
-    x = real("arith.mulf", real("arith.sitofp", size), element(widths, level))
+    x = real("arith.mulf", fmt.convert(size), element(widths, level))
 
     def tail() -> Attempt:
-        log = real("math.log1p", real("arith.negf", uniform(words(_later(place, 1)))))
-        return build.const_i64(2), _true(), real("arith.subf", real_constant(_EXPONENTIAL_TAIL), log)
+        log = _log_of_rest(fmt, words(_later(place, 1)))
+        return build.const_i64(2), _true(), real("arith.subf", fmt.constant(_EXPONENTIAL_TAIL), log)
 
     def edge() -> Attempt:
-        density = real("math.exp", real("arith.negf", x))
-        return _inside_level(words, place, x, level, heights, density)
+        density = fmt.rounded("math.exp", real("arith.negf", x))
+        return _inside_level(fmt, words, place, x, level, heights, density)
 
     return _by_level(level, compare(LESS, size, element(limits, level)), x, tail, edge)
+
+
+def _log_of_rest(fmt: Format, bits: ir.Value) -> ir.Value:
+    """The logarithm of 1 - u, of a uniform number u."""
+    return fmt.rounded("math.log1p", real("arith.negf", fmt.uniform(bits)))
 
 
 def _by_level(
@@ -260,10 +260,12 @@ def _by_level(
         first = build.compare_index(EQUAL, level, build.const_index(0))
         return either(first, kinds, tail, edge)
 
-    kinds = [word_type(), ir.IntegerType.get_signless(1), ir.F64Type.get()]
+    kinds = [word_type(), ir.IntegerType.get_signless(1), x.type]
     taken, gives, value = either(common, kinds, lambda: (build.const_i64(1), _true(), x), rare)
     return taken, gives, value
 
 
-NORMAL = Ziggurat("ki_double", "wi_double", "fi_double", _normal)
-EXPONENTIAL = Ziggurat("ke_double", "we_double", "fe_double", _exponential)
+NORMAL = Ziggurat("i", _normal, DOUBLE)
+EXPONENTIAL = Ziggurat("e", _exponential, DOUBLE)
+NORMAL_FLOAT = Ziggurat("i", _normal, FLOAT)
+EXPONENTIAL_FLOAT = Ziggurat("e", _exponential, FLOAT)

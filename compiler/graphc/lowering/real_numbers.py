@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operations on numbers in float64, in the bodies of nests."""
+"""Operations on numbers, in the bodies of nests: in float64, if nothing else is said."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ _EQUAL, _LESS, _NOT_MORE = 1, 4, 5
 
 
 def real(name: str, *operands: ir.Value) -> ir.Value:
-    """An operation."""
-    return build.create(name, [ir.F64Type.get()], list(operands)).result
+    """An operation on numbers of the same type; its result is of that, too, and of integers in float64."""
+    kind = operands[0].type
+    kind = kind if kind == ir.F32Type.get() else ir.F64Type.get()
+    return build.create(name, [kind], list(operands)).result
 
 
 def real_constant(value: float) -> ir.Value:

@@ -140,3 +140,20 @@ def test_integers(dtype: str, as_on_devices: list[ir.Operation]) -> None:
             assert found.dtype == wanted.dtype
             np.testing.assert_array_equal(found, wanted)
             np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+
+
+@pytest.mark.parametrize("name", ["random", "standard_normal", "standard_exponential"])
+def test_float32(name: str, as_on_devices: list[ir.Operation]) -> None:
+    """Of halves of words: one that is left over is the first of the next draws."""
+    n, rng = pt.lscalar("n"), graphc.shared(generator())
+    after, draws = getattr(pt.random, name)(size=(n,), dtype="float32", rng=rng, return_next_rng=True)
+    f = graphc.function([n], draws, updates={rng: after})
+    assert as_on_devices
+    expected = generator()
+    for count in (30_001, 0, 1, 2, 7, 1):
+        wanted = getattr(expected, name)(count, dtype=np.float32)
+        found = f(count)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=3e-7)
+        assert np.sum(found != wanted) <= count // 1_000
+        np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
