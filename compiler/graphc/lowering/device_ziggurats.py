@@ -39,8 +39,9 @@ from graphc_runtime.record import record
 # Where the tails begin, and the inverse of that of the normal distribution.
 _NORMAL_TAIL, _INVERSE = 3.6541528853610087963519472518, 0.27366123732975827203338247596
 _EXPONENTIAL_TAIL = 7.69711747013104972
-# Words for attempts that give no number: a share of all, and some more, and for the last attempt.
-_SHARE, _MORE, _LAST = 5, 256, 64
+# Words for attempts that take more than one or give no number: of all draws 1 in so many powers of 2, where a
+# normal one takes 1.023 on average, and an exponential one 1.034; some more; and for the last attempt.
+_SHARE, _MORE, _LAST = 4, 256, 64
 # How many words an attempt takes, whether it gives a number, and the number.
 Attempt: TypeAlias = "tuple[ir.Value, ir.Value, ir.Value]"
 # The word at a place.

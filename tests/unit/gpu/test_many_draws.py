@@ -157,3 +157,15 @@ def test_float32(name: str, as_on_devices: list[ir.Operation]) -> None:
         np.testing.assert_allclose(found, wanted, rtol=3e-7)
         assert np.sum(found != wanted) <= count // 1_000
         np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+
+
+@pytest.mark.parametrize("name", ["standard_normal", "standard_exponential"])
+def test_there_are_enough_words(name: str, as_on_devices: list[ir.Operation]) -> None:
+    """Some words are added to a share of the draws: here they would not make up for too small a share."""
+    n, rng = pt.lscalar("n"), graphc.shared(generator())
+    after, draws = getattr(pt.random, name)(size=(n,), rng=rng, return_next_rng=True)
+    f = graphc.function([n], draws, updates={rng: after})
+    assert as_on_devices
+    expected = generator()
+    np.testing.assert_allclose(f(600_000), getattr(expected, name)(600_000), rtol=1e-14)
+    np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
