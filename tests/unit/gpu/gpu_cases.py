@@ -85,6 +85,17 @@ def _network(
     return list(graphc.grad(pt.sum(states[-1] ** 2), [w])) if gradient else states
 
 
+def _structured(a: TensorVariable, b: TensorVariable) -> list[TensorVariable]:
+    """Solutions of systems of which one triangle is read: the other one is of other numbers."""
+    positive = a / 9 + 9 * pt.eye(a.shape[-1])
+    return [
+        pt.linalg.solve(positive, b, assume_a="pos", lower=True),
+        pt.linalg.solve(positive, b, assume_a="pos", transposed=True),
+        pt.linalg.solve(a, b, assume_a="sym", lower=True, transposed=True),
+        pt.linalg.solve(a, b, assume_a="sym"),
+    ]
+
+
 def _vectors(*sizes: int) -> list[list[tuple[int, ...]]]:
     return [[(n,)] for n in sizes]
 
@@ -241,6 +252,13 @@ CASES: dict[str, Case] = {
         [[(2, 3, 3), (2, 3, 2)], [(1, 33, 33), (1, 33, 1)]],
         kernels=6,
         registers=96,
+    ),
+    "systems with structure": Case(
+        [("float64", 3), ("float64", 3)],
+        _structured,
+        [[(2, 3, 3), (2, 3, 2)], [(1, 33, 33), (1, 33, 1)]],
+        kernels=18,
+        registers=64,
     ),
     "positions of extremes": Case(
         [("float32", 2)],

@@ -28,7 +28,8 @@ from graphc_tools.gpu.simulated import SimulatedDriver
 # Around those of warps, vectors, tiles and blocks.
 _SIZES = (0, 1, 2, 7, 31, 32, 33, 64, 67, 128, 131, 257)
 # Indices are for the sizes; errors of systems grow with condition numbers, which grow with sizes.
-_OF_THEIR_SIZES = ("take", "put", "cholesky", "triangular systems", "systems and determinants")
+_SYSTEMS = ("triangular systems", "systems and determinants", "systems with structure")
+_OF_THEIR_SIZES = ("take", "put", "cholesky", *_SYSTEMS)
 _TOLERANCES = {"float16": 2e-2, "float32": 2e-5, "complex64": 2e-5}
 
 

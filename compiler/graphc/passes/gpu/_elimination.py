@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from graphc.ir import build
+from graphc.library.linalg.solve import GENERAL
 from graphc.lowering.carried import carry
 from graphc.passes.gpu._calls import LibraryCall
 from graphc.passes.gpu._kernel import barrier
-from graphc.passes.gpu._matrices import Block, Matrix, is_not_zero, true
+from graphc.passes.gpu._matrices import Block, Matrix, in_triangle, is_not_zero, true
 from graphc.passes.gpu._reduce import on_first_thread
 from graphc_dialects._mlir import ir
 
@@ -25,7 +26,10 @@ class Elimination:
     def __init__(self, call: LibraryCall) -> None:
         self._call, self._name = call, call.kernel.name
         self._buffers = call.buffers[: len(call.kernel.types)]
-        self._transposed = self._name == "solve" and bool(call.attribute("transposed"))
+        is_solve = self._name == "solve"
+        self._is_half = is_solve and call.attribute("assume") != GENERAL
+        self._lower = is_solve and bool(call.attribute("lower"))
+        self._transposed = is_solve and not self._is_half and bool(call.attribute("transposed"))
 
     @property
     def sides(self) -> tuple[ir.Value, ir.Value]:
@@ -42,10 +46,7 @@ class Elimination:
         self._k = build.index_op("subi", self._width, self._n)
         source = Matrix(self._buffers[0], indices)
 
-        def copy(i: ir.Value, j: ir.Value) -> None:
-            work.store(source.load(*((j, i) if self._transposed else (i, j))), i, j)
-
-        block.cells(self._n, self._n, copy)
+        block.cells(self._n, self._n, lambda i, j: work.store(source.load(*self._place(i, j)), i, j))
         if self._is_system:
 
             def right(i: ir.Value, c: ir.Value) -> None:
@@ -68,6 +69,12 @@ class Elimination:
         block.cells(self._n, self._k, write)
         found: ir.Value = fine
         return found
+
+    def _place(self, i: ir.Value, j: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Where an element is: of a symmetric matrix in the triangle that is said."""
+        if not self._is_half:
+            return (j, i) if self._transposed else (i, j)
+        return in_triangle(i, j, self._lower)
 
     @property
     def _is_log(self) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from graphc.ir.kernels import attributes_of
 from graphc.ir.traits.interfaces import EXPENSIVE, SEQUENTIAL
 from graphc.ir.types import dtype_of
 from graphc.ir.walk import walk
@@ -46,9 +45,6 @@ def reason(op: ir.Operation) -> str:
             dtype = dtype_of(ir.RankedTensorType(inner.operands[0].type).element_type)
             if not DEVICE[name](dtype):
                 return f"{name} of {dtype} has no kernel"
-            # What is known of a matrix other than its sizes (`graphc.library.linalg.solve`).
-            if attributes_of(inner).get("assume", 0):
-                return f"{name} of matrices with structure has no kernel"
         if inner.name in SEQUENTIAL and not have_kernel(inner):
             return "draws follow one stream of bits"
     return ""

@@ -115,10 +115,13 @@ class MatrixKernels:
         work: writes what is done with a matrix.
         columns: the most columns of the memory to work in for small matrices.
         checked: whether it is an error if a matrix is not fine.
+        error: which one, by its number among those of the library's kernel.
     """
 
-    def __init__(self, call: LibraryCall, work: Work, columns: int = SMALL, *, checked: bool) -> None:
-        self._call, self._work, self._columns = call, work, columns
+    def __init__(
+        self, call: LibraryCall, work: Work, columns: int = SMALL, *, checked: bool, error: int = 1
+    ) -> None:
+        self._call, self._work, self._columns, self._error = call, work, columns, error
         self._small = Kernel(call.op, f"{call.kernel.name}_small")
         with self._small.host():
             *self._sizes, _, _ = build.dims(call.buffers[0])
@@ -164,10 +167,9 @@ class MatrixKernels:
                 number = matrices.arguments[0]
                 fine = self._work(block, split(number, self._sizes), memory(number))
                 if self._status is not None:
-                    one = build.create("arith.xori", [fine.type], [fine, true()]).result
-                    wide = build.create("arith.extui", [ir.IntegerType.get_signless(64)], [one]).result
+                    status = build.select(fine, build.const_i64(0), build.const_i64(self._error))
                     with on_first_thread():
-                        build.create("memref.store", [], [wide, self._status, number])
+                        build.create("memref.store", [], [status, self._status, number])
                 barrier()
                 build.create("scf.yield", [], [])
 
@@ -196,6 +198,12 @@ def _zero() -> ir.Value:
     kind = ir.IntegerType.get_signless(64)
     found: ir.Value = build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, 0)).result
     return found
+
+
+def in_triangle(i: ir.Value, j: ir.Value, lower: bool) -> tuple[ir.Value, ir.Value]:
+    """Where one triangle of a symmetric matrix has an element."""
+    large, small = build.index_op("maxsi", i, j), build.index_op("minsi", i, j)
+    return (large, small) if lower else (small, large)
 
 
 def true() -> ir.Value:

@@ -33,10 +33,9 @@ class Cholesky:
     def __call__(self, block: Block, indices: list[ir.Value], work: Matrix) -> ir.Value:
         source, result = (Matrix(buffer, indices) for buffer in self._call.buffers)
         n = build.dim(self._call.buffers[0], len(indices))
-        self._block, self._work, self._n = block, work, n
         block.cells(n, n, lambda i, j: work.store(source.load(*self._turned(i, j)), i, j))
         barrier()
-        (fine,) = carry(n, [true()], self._column)
+        fine = factor(block, work, n)
 
         def write(i: ir.Value, j: ir.Value) -> None:
             inside = build.compare_index(*((3, j, i) if self._lower else (3, i, j)))
@@ -44,15 +43,26 @@ class Cholesky:
             result.store(build.select(fine, value, block.constant(_NAN)), i, j)
 
         block.cells(n, n, write)
-        found: ir.Value = fine
-        return found
+        return fine
 
     def _turned(self, i: ir.Value, j: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The element of the lower triangle that one of the matrix is."""
         return (i, j) if self._lower else (j, i)
 
-    def _column(self, j: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-        block, work, n = self._block, self._work, self._n
+
+def factor(block: Block, work: Matrix, n: ir.Value) -> ir.Value:
+    """Makes Cholesky's factor of a matrix in its lower triangle.
+
+    Args:
+        block: the threads.
+        work: the matrix; other columns may be beside it.
+        n: how many rows it has.
+
+    Returns:
+        Whether there is one.
+    """
+
+    def column(j: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
         pivot, after = work.load(j, j), build.index_op("addi", j, build.const_index(1))
         fine = build.create("arith.andi", [carried[0].type], [carried[0], above_zero(pivot)]).result
         root = block.function("sqrt", pivot)
@@ -75,6 +85,9 @@ class Cholesky:
         block.each(after, n, row)
         barrier()
         return [fine]
+
+    found: ir.Value = carry(n, [true()], column)[0]
+    return found
 
 
 class Triangular:

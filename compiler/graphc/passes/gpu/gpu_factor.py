@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphc.library.linalg.solve import GENERAL
+from graphc.library.linalg.solve import POSITIVE
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._elimination import CALLS, Elimination
 from graphc.passes.gpu._matrices import SMALL, MatrixKernels, Work
+from graphc.passes.gpu._positive import Positive
 from graphc.passes.gpu._triangular import Cholesky, Triangular
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -25,8 +26,9 @@ class GpuFactor(Pass):
     threads, in memory of the device. Sizes say which of the two kernels is launched. A factor is made column
     by column, and a thread has rows of what is left; a triangular system is solved row by row, and threads
     have elements of what is left. Other systems are solved by elimination with row exchanges, the right sides
-    beside the matrix, which may be of twice as many columns then. Systems that are said to be symmetric are
-    left to others. Matrices that have no factor, or are singular, are noted for each matrix of the batch;
+    beside the matrix, which may be of twice as many columns then; so are those that are said to be symmetric,
+    of which one triangle is read, and those that are said to be positive definite by Cholesky's factor.
+    Matrices that have no factor, or are singular, are noted for each matrix of the batch;
     if that is an error, the host reads whether there is one.
 
     Source: G. Golub and C. Van Loan, "Matrix Computations", outer product Cholesky, column-oriented
@@ -40,15 +42,17 @@ class GpuFactor(Pass):
             name = call.kernel.name
             if call.dtypes[0].kind != "f" or call.dtypes[0].itemsize < 4:
                 continue
-            if name == "solve" and call.attribute("assume") != GENERAL:
-                continue
-            work: Work = _OTHERS.get(name, Elimination)(call)
+            is_positive = name == "solve" and call.attribute("assume") == POSITIVE
+            kind = Positive if is_positive else _OTHERS.get(name, Elimination)
             columns = SMALL if name in _OTHERS else 2 * SMALL
-            MatrixKernels(call, work, columns, checked=_is_checked(call)).lower()
+            error = NOT_POSITIVE if is_positive else 1
+            MatrixKernels(call, kind(call), columns, checked=_is_checked(call), error=error).lower()
             call.erase()
             self.count("calls")
 
 
+# Of the errors of the library's `solve`, that a matrix is not positive definite.
+NOT_POSITIVE = 2
 _OTHERS: dict[str, Callable[[LibraryCall], Work]] = {"cholesky": Cholesky, "solve_triangular": Triangular}
 
 

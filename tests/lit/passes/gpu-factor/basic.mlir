@@ -55,3 +55,44 @@ func.func @system(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %x: memref<?x?xf64>,
   %4 = call @solve(%0, %1, %2, %3, %one, %zero, %zero, %n, %k) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64) -> i64
   return %4 : i64
 }
+
+// -----
+
+// Of a symmetric matrix the lower triangle is read, also where the transpose is asked for.
+// CHECK: gpu.func @solve_small_0
+// CHECK: %[[ROW:.*]] = arith.maxsi
+// CHECK: %[[COLUMN:.*]] = arith.minsi
+// CHECK: memref.load %{{.*}}[%[[ROW]], %[[COLUMN]]]
+// CHECK: math.absf
+// CHECK: func.func @symmetric
+func.func private @solve(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "solve", types = ["f64", "f64", "f64"], keywords = ["assume", "check", "lower", "transposed"], values = array<i64: 1, 1, 1, 1>}}
+func.func @symmetric(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %x: memref<?x?xf64>, %memory: memref<?xi8>, %n: i64, %k: i64) -> i64 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %0 = "graphc.address"(%a) {access = "read"} : (memref<?x?xf64>) -> !llvm.ptr
+  %1 = "graphc.address"(%b) {access = "read"} : (memref<?x?xf64>) -> !llvm.ptr
+  %2 = "graphc.address"(%x) {access = "write"} : (memref<?x?xf64>) -> !llvm.ptr
+  %3 = "graphc.address"(%memory) {access = "write"} : (memref<?xi8>) -> !llvm.ptr
+  %4 = call @solve(%0, %1, %2, %3, %one, %zero, %zero, %n, %k) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64) -> i64
+  return %4 : i64
+}
+
+// -----
+
+// A positive definite matrix: roots of pivots, no exchange of rows; the status is that of another error.
+// CHECK: gpu.func @solve_small_0({{.*}} workgroup(%{{.*}} : memref<32x65xf64, #gpu.address_space<workgroup>>)
+// CHECK-NOT: math.absf
+// CHECK: math.sqrt
+// CHECK: arith.select %{{.*}}, %c0_i64{{.*}}, %c2_i64
+// CHECK: func.func @positive
+func.func private @solve(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "solve", types = ["f64", "f64", "f64"], keywords = ["assume", "check", "lower", "transposed"], values = array<i64: 3, 1, 0, 0>}}
+func.func @positive(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %x: memref<?x?xf64>, %memory: memref<?xi8>, %n: i64, %k: i64) -> i64 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %0 = "graphc.address"(%a) {access = "read"} : (memref<?x?xf64>) -> !llvm.ptr
+  %1 = "graphc.address"(%b) {access = "read"} : (memref<?x?xf64>) -> !llvm.ptr
+  %2 = "graphc.address"(%x) {access = "write"} : (memref<?x?xf64>) -> !llvm.ptr
+  %3 = "graphc.address"(%memory) {access = "write"} : (memref<?xi8>) -> !llvm.ptr
+  %4 = call @solve(%0, %1, %2, %3, %one, %zero, %zero, %n, %k) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64) -> i64
+  return %4 : i64
+}
