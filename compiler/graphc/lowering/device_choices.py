@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws of positions and of bits for devices, each of one uniform number."""
+"""Draws of positions, of bits and of small counts for devices, each of one uniform number."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import carry, carry_while
 from graphc.lowering.device_philox import LESS_SIGNED, word_type
-from graphc.lowering.real_numbers import is_less, real, real_constant
+from graphc.lowering.real_numbers import Real, chosen, is_less, real, real_constant
 from graphc_dialects._mlir import ir
 
 # A probability, by its position.
 Row: TypeAlias = "Callable[..., ir.Value]"
+# Of so many trials NumPy takes one uniform number, whatever the probability is.
+MOST_TRIALS = 60
 
 
 def categorical(u: ir.Value, row: Row, count: ir.Value) -> ir.Value:
@@ -58,3 +60,35 @@ def bernoulli(u: ir.Value, p: ir.Value) -> ir.Value:
     found = build.create("arith.extui", [bits], [is_less(often, u)]).result
     other = build.create("arith.subi", [bits], [build.const_i64(1), found]).result
     return build.select(turned, other, found)
+
+
+def binomial(u: ir.Value, trials: ir.Value, p: ir.Value) -> ir.Value:
+    """How many of a few trials succeed: NumPy's inversion, from none on.
+
+    NumPy draws again where a number is so large that more would succeed than is likely: of at most
+    `MOST_TRIALS`, less than once in 10**13 draws. Here it is the largest likely count then.
+    """
+    turned = is_less(real_constant(0.5), p)
+    n = Real(real("arith.sitofp", trials))
+    rare = chosen(turned, 1.0 - Real(p), Real(p))
+    often = 1.0 - rare
+    mean = n * rare
+    bound = (mean + 10.0 * (mean * often + 1.0).of("sqrt")).of("floor")
+    bound = chosen(n < bound, n, bound)
+
+    def goes_on(values: list[ir.Value]) -> ir.Value:
+        count, rest, share = map(Real, values)
+        more, fine = share < rest, count < bound
+        return build.create("arith.andi", [more.type], [more, fine]).result
+
+    def step(values: list[ir.Value]) -> list[ir.Value]:
+        count, rest, share = map(Real, values)
+        count = count + 1.0
+        following = (n - count + 1.0) * rare * share / (count * often)
+        return [count.value, (rest - share).value, following.value]
+
+    none = (n * (-rare).of("log1p")).of("exp")
+    found = carry_while([Real(0.0).value, u, none.value], goes_on, step)[0]
+    count = build.create("arith.fptosi", [word_type()], [found]).result
+    other = build.create("arith.subi", [word_type()], [trials, count]).result
+    return build.select(turned, other, count)

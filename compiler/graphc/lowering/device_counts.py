@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Counts of several words each for devices: Poisson, geometric and logarithmic series, as NumPy draws them.
+"""Counts of several words each for devices, as NumPy draws them.
 
 Logarithms are those of the device. Where one decides whether an attempt gives a number, and both sides of the
 comparison are as near as the last digit, the draw, and all after it, differ from NumPy's. Poisson numbers of
@@ -16,6 +16,8 @@ from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
 from graphc.lowering.device_formulas import Formula
+from graphc.lowering.device_gammas import WORDS as GAMMA_WORDS
+from graphc.lowering.device_gammas import gamma
 from graphc.lowering.device_philox import word_type
 from graphc.lowering.device_rejections import both, choose, opposite
 from graphc.lowering.device_streams import Drawn, Several, Stream
@@ -68,6 +70,12 @@ def _poisson(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
         return choose(none, lambda: (Real(0.0), place), lambda: _by_products(stream, place, rate))
 
     return choose(rate < _LARGE, others, lambda: _by_rejection(stream, place, rate))
+
+
+def _negative_binomial(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+    n, p = given
+    x, after = gamma(stream, place, n)
+    return _poisson(stream, after, [(1.0 - p) / p * x])
 
 
 def _by_products(stream: Stream, place: ir.Value, rate: Real) -> Drawn:
@@ -179,6 +187,15 @@ def _logarithmic(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
 COUNTS: dict[str, tuple[Several, Formula]] = {
     "poisson": (
         Several(_poisson, 1.0 + _LARGE, (0,), lambda rate: 1.0 + rate if rate < _LARGE else _LARGE_WORDS),
+        whole,
+    ),
+    "negative_binomial": (
+        Several(
+            _negative_binomial,
+            GAMMA_WORDS + 1.0 + _LARGE,
+            (0, 1),
+            lambda n, p: GAMMA_WORDS + 1.0 + min(_LARGE, n * (1.0 - p) / p),
+        ),
         whole,
     ),
     "geometric": (Several(_geometric, 1.04, (0,)), _saturated),

@@ -16,7 +16,7 @@ from graphc.ir import build
 from graphc.ir.known_rows import known_splat
 from graphc.ir.traits.draws import RANDOM
 from graphc.lowering import calls
-from graphc.lowering.device_choices import Row, categorical, choice
+from graphc.lowering.device_choices import MOST_TRIALS, Row, categorical, choice
 from graphc.lowering.device_counts import COUNTS
 from graphc.lowering.device_formats import FLOAT
 from graphc.lowering.device_formulas import OF_EXPONENTIAL, OF_NORMAL, OF_POSITIVE, OF_UNIFORM
@@ -72,6 +72,8 @@ _CHOICES: dict[str, Callable[[ir.Value, Row, ir.Value], ir.Value]] = {
     "categorical": categorical,
     "choice": choice,
 }
+# Which parameter is a probability, of draws that take no word if it is 0.
+_SHARES = {"bernoulli": 0, "binomial": 1}
 _INTEGERS = ("integers_64", "integers_32", "integers_16", "integers_8")
 
 
@@ -83,11 +85,15 @@ def have_kernel(op: ir.Operation) -> bool:
     """Whether draws are computed from their places: some distributions, of Philox.
 
     How many words a draw takes must not depend on what differs from draw to draw, except that some take none.
+    Of binomial draws it is known for a few trials.
     """
     distribution = _distribution(op)
     words = ir.RankedTensorType(op.operands[0].type).shape[0]
     if GENERATORS[words] != "philox" or distribution not in (*_FORMULAS, *_CHOICES, *_INTEGERS):
         return False
+    if distribution == "binomial":
+        trials = _known(op.operands[1])
+        return trials is not None and 0 < trials <= MOST_TRIALS
     return all(_is_same(op.operands[1 + number]) for number in _SAME.get(distribution, ()))
 
 
@@ -170,8 +176,8 @@ def _source(
     """The numbers that draws are made of."""
     words, count = context.tensor_of(op.operands[0]), calls.product(sizes)
     distribution = _distribution(op)
-    if distribution == "bernoulli":
-        share = context.tensor_of(parameters[0])
+    if distribution in _SHARES:
+        share = context.tensor_of(parameters[_SHARES[distribution]])
         if _is_same(share):
             return PossibleAlike(words, _row(share, 0))
         return Possible(op, words, share, sizes)
@@ -185,7 +191,7 @@ def _source(
     if distribution in _SEVERAL:
         kind = _SEVERAL[distribution][0]
         given = [_row(context.tensor_of(parameters[number]), 0) for number in kind.same]
-        average = kind.words_of(_known(op.operands[1 + kind.same[0]]) if kind.same else None)
+        average = kind.words_of([_known(op.operands[1 + number]) for number in kind.same])
         return DrawsOfSeveral(op, kind, words, count, lambda: [Real(each()) for each in given], average)
     return Uniforms(words)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.lowering.device_choices import bernoulli
+from graphc.lowering.device_choices import bernoulli, binomial
 from graphc.lowering.real_numbers import is_less, real, real_constant
 from graphc_dialects._mlir import ir
 
@@ -101,6 +101,7 @@ OF_UNIFORM: dict[str, Formula] = {
     "truncexpon": _truncated,
     "triangular": _triangular,
     "bernoulli": bernoulli,
+    "binomial": binomial,
 }
 # Of one uniform number, which is drawn again while it is 0.
 OF_POSITIVE: dict[str, Formula] = {"laplace": _laplace, "gumbel": _gumbel, "logistic": _logistic}

@@ -102,21 +102,21 @@ class Several:
         draw: gives a number of the stream, the place where it begins, and the parameters.
         words: how many words a draw takes on average, at most, whatever the parameters are.
         same: which parameters `draw` needs; all draws have the same.
-        known: of the first of these, if it is known, how many words a draw takes on average, at most.
+        known: of these, if they are known, how many words a draw takes on average, at most.
     """
 
     draw: Callable[[Stream, ir.Value, list[Real]], Drawn]
     words: float
     same: tuple[int, ...]
-    known: Callable[[float], float] | None = None
+    known: Callable[..., float] | None = None
 
-    def words_of(self, first: float | None) -> float:
+    def words_of(self, given: list[float | None]) -> float:
         """How many words a draw takes on average, at most.
 
         Args:
-            first: the first of the parameters that it needs, if it is known.
+            given: the parameters that it needs, as far as they are known.
         """
-        return self.words if self.known is None or first is None else self.known(first)
+        return self.words if self.known is None or None in given else self.known(*given)
 
 
 class DrawsOfSeveral:

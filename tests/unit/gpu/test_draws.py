@@ -186,7 +186,13 @@ def test_integers(ready: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given"), [("standard_gamma", ([2.0, 2.0, 3.0, 4.0],)), ("integers", (0, [5, 9, 5, 9]))]
+    ("name", "given"),
+    [
+        ("standard_gamma", ([2.0, 2.0, 3.0, 4.0],)),
+        ("integers", (0, [5, 9, 5, 9])),
+        ("binomial", (61, 0.5)),
+        ("binomial", (0, 0.5)),
+    ],
 )
 def test_other_draws_are_made_on_the_host(name: str, given: tuple[object, ...], ready: Run) -> None:
     """How many words they take depends on the words."""

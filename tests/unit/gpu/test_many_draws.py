@@ -16,7 +16,7 @@ from simulation import generator
 import graphc
 import graphc.tensor as pt
 from graphc.ir import build
-from graphc.lowering import device_orbits, device_ranks, device_ziggurats
+from graphc.lowering import device_orbits, device_ranks, device_uniforms, device_ziggurats
 from graphc.lowering.carried import carry
 from graphc.lowering.converter import FunctionConverter
 from graphc.lowering.rules import LOWERING, ON_DEVICES
@@ -25,7 +25,7 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.generators import state_of
 
 RANDOM = "graphc.random"
-SCALE = np.array([1.0, 0.5, 3.0])
+SCALE, SHARE = np.array([1.0, 0.5, 3.0]), np.array([0.0, 0.3, 0.9])
 
 
 def _running(op: ir.Operation, kind: str, values: ir.Value, size: ir.Value) -> ir.Value:
@@ -55,7 +55,7 @@ def as_on_devices(monkeypatch: pytest.MonkeyPatch) -> list[ir.Operation]:
 
     LOWERING.get(RANDOM)  # now its rule is there
     monkeypatch.setitem(LOWERING._rules, RANDOM, lowers)
-    for module in (device_ranks, device_ziggurats):
+    for module in (device_ranks, device_uniforms, device_ziggurats):
         monkeypatch.setattr(module, "running", _running)
     return seen
 
@@ -67,6 +67,7 @@ _DRAWS: list[tuple[str, list[tuple[float, ...]]]] = [
     ("beta", [(0.5, 0.9), (1.0, 1.0), (2.0, 0.4), (1e-104, 1e-105), (1e-3, 2e-3)]),
     ("poisson", [(3.5,), (9.9,), (10.0,), (0.0,), (1e5,)]),
     ("geometric", [(0.2,), (0.6,), (1.0,), (1e-19,)]),
+    ("negative_binomial", [(2.5, 0.3), (0.5, 0.9), (1e4, 0.5), (3.0, 1.0)]),
     ("logseries", [(0.2,), (0.0,), (0.999,)]),
 ]
 
@@ -103,6 +104,9 @@ _FORMULAS: list[tuple[str, tuple[object, ...], tuple[object, ...]]] = [
     ("chisquare", (2.0,), ()),
     ("f", (3.0, 0.5), ()),
     ("poisson", (0.5,), ()),
+    ("negative_binomial", (1.0, 0.25), ()),
+    ("binomial", (10, SHARE), ()),
+    ("binomial", (60, 1 - SHARE), ()),
     ("rayleigh", (SCALE,), ()),
     ("power", (SCALE,), ()),
 ]
