@@ -183,19 +183,22 @@ def _logarithmic(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
     return stream.until(place, attempt)
 
 
+def _words(rate: float) -> float:
+    """How many words Poisson numbers of a rate take on average, at most; checks refuse negative rates."""
+    return 1.0 + max(rate, 0.0) if rate < _LARGE else _LARGE_WORDS
+
+
+def _words_of_mixture(n: float, p: float) -> float:
+    """The same of negative binomial numbers; checks refuse other probabilities."""
+    mean = n * (1.0 - p) / p if p > 0 else _LARGE
+    return GAMMA_WORDS + 1.0 + min(max(mean, 0.0), _LARGE)
+
+
 # By the distribution: of what, and how.
 COUNTS: dict[str, tuple[Several, Formula]] = {
-    "poisson": (
-        Several(_poisson, 1.0 + _LARGE, (0,), lambda rate: 1.0 + rate if rate < _LARGE else _LARGE_WORDS),
-        whole,
-    ),
+    "poisson": (Several(_poisson, 1.0 + _LARGE, (0,), _words), whole),
     "negative_binomial": (
-        Several(
-            _negative_binomial,
-            GAMMA_WORDS + 1.0 + _LARGE,
-            (0, 1),
-            lambda n, p: GAMMA_WORDS + 1.0 + min(_LARGE, n * (1.0 - p) / p),
-        ),
+        Several(_negative_binomial, GAMMA_WORDS + 1.0 + _LARGE, (0, 1), _words_of_mixture),
         whole,
     ),
     "geometric": (Several(_geometric, 1.04, (0,)), _saturated),

@@ -90,9 +90,7 @@ def _structured(a: TensorVariable, b: TensorVariable) -> list[TensorVariable]:
     positive = a / 9 + 9 * pt.eye(a.shape[-1])
     return [
         pt.linalg.solve(positive, b, assume_a="pos", lower=True),
-        pt.linalg.solve(positive, b, assume_a="pos", transposed=True),
-        pt.linalg.solve(a, b, assume_a="sym", lower=True, transposed=True),
-        pt.linalg.solve(a, b, assume_a="sym"),
+        pt.linalg.solve(a, b, assume_a="sym", transposed=True),
     ]
 
 
@@ -257,7 +255,7 @@ CASES: dict[str, Case] = {
         [("float64", 3), ("float64", 3)],
         _structured,
         [[(2, 3, 3), (2, 3, 2)], [(1, 33, 33), (1, 33, 1)]],
-        kernels=18,
+        kernels=10,
         registers=64,
     ),
     "positions of extremes": Case(

@@ -173,3 +173,15 @@ def test_there_are_enough_words(name: str, as_on_devices: list[ir.Operation]) ->
     expected = generator()
     np.testing.assert_allclose(f(600_000), getattr(expected, name)(600_000), rtol=1e-14)
     np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+
+
+@pytest.mark.parametrize(("name", "given"), [("negative_binomial", (2.0, 0.0)), ("poisson", (-1e9,))])
+def test_parameters_that_are_refused(
+    name: str, given: tuple[float, ...], as_on_devices: list[ir.Operation]
+) -> None:
+    """Also where they are known when the function is compiled, and say how many words there are."""
+    with np.errstate(divide="ignore"):
+        f = graphc.function([], getattr(pt.random, name)(*given, size=(3,), rng=graphc.shared(generator())))
+    assert as_on_devices
+    with pytest.raises(ValueError, match=name):
+        f()

@@ -23,18 +23,21 @@ def test_errors(
     kind: str, dtype: str, wrong: np.ndarray, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are the CPU's; or such systems of a batch alone have no solution."""
+    lower = kind == "sym"
     a, b = pt.tensor("a", dtype=dtype, shape=(None, 2, 2)), pt.tensor("b", dtype=dtype, shape=(None, 2, 1))
-    good, right = np.array([[4, 1], [1, 3]], dtype), np.ones((2, 2, 1), dtype)
+    whole, right = np.array([[4, 1], [1, 3]], dtype), np.ones((2, 2, 1), dtype)
+    # The other triangle is not read.
+    good = np.array([[4, 7], [1, 3]] if lower else [[4, 1], [7, 3]], dtype)
     values = np.stack([wrong.astype(dtype), good])
     for on_error in ("raise", "nan"):
-        x = pt.linalg.solve(a, b, assume_a=kind, on_error=on_error)
+        x = pt.linalg.solve(a, b, assume_a=kind, lower=lower, on_error=on_error)
         cpu, device = (graphc.function([a, b], x, mode=mode) for mode in ("fast_run", "cuda"))
         assert not device.report.on_host
         driver = device_for(monkeypatch, device)
         if on_error == "nan":
             found = device(values, right)
             assert np.all(np.isnan(found[0])) and np.all(np.isnan(cpu(values, right)[0]))
-            np.testing.assert_allclose(found[1], np.linalg.solve(good, right[1]), rtol=1e-6)
+            np.testing.assert_allclose(found[1], np.linalg.solve(whole, right[1]), rtol=1e-6)
             continue
         for function in (cpu, device):
             with pytest.raises(np.linalg.LinAlgError, match=re.escape(message)):
