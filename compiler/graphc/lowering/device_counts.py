@@ -189,16 +189,16 @@ def _words(rate: float) -> float:
 
 
 def _words_of_mixture(n: float, p: float) -> float:
-    """The same of negative binomial numbers; checks refuse other probabilities."""
+    """The same of negative binomial numbers, and some more, as these vary; checks refuse other parameters."""
     mean = n * (1.0 - p) / p if p > 0 else _LARGE
-    return GAMMA_WORDS + 1.0 + min(max(mean, 0.0), _LARGE)
+    return GAMMA_WORDS + 1.5 + min(max(mean, 0.0), _LARGE)
 
 
 # By the distribution: of what, and how.
 COUNTS: dict[str, tuple[Several, Formula]] = {
     "poisson": (Several(_poisson, 1.0 + _LARGE, (0,), _words), whole),
     "negative_binomial": (
-        Several(_negative_binomial, GAMMA_WORDS + 1.0 + _LARGE, (0, 1), _words_of_mixture),
+        Several(_negative_binomial, GAMMA_WORDS + 1.5 + _LARGE, (0, 1), _words_of_mixture),
         whole,
     ),
     "geometric": (Several(_geometric, 1.04, (0,)), _saturated),

@@ -2,7 +2,8 @@
 """Draws for devices: of a generator that counts, each number is computed from its place alone.
 
 A uniform number takes one word of Philox. So all threads draw at once, the same numbers as NumPy does one
-after the other. Where normal and exponential numbers begin is found out first (`device_ziggurats`).
+after the other. Where draws begin that take several words is found out first: normal and exponential numbers
+(`device_ziggurats`), and what is made of several numbers (`device_streams`).
 """
 
 from __future__ import annotations

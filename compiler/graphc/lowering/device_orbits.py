@@ -4,7 +4,8 @@
 A draw at each word takes so many, and the next one begins after them. Draws that take two words or more leave
 no word that is sure to be a beginning; but all threads at once find out where those who come to a block of
 words leave it, from each of its words, and the same of blocks of blocks, from each of their first words. With
-these few steps lead from the first word of all to each block, and from there to each word.
+these few steps lead from the first word of all to each block, and from there to each word: of 10**8 words
+6,000 large blocks are left one after the other, then at most 128 blocks, then 128 words.
 """
 
 from __future__ import annotations
