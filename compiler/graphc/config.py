@@ -67,6 +67,13 @@ def _set_threads(number: int) -> None:
         runtime.set_default_threads(number)
 
 
+def _enable_cublas(is_used: bool) -> None:
+    """As `_set_threads`."""
+    runtime = sys.modules.get("graphc_runtime.cuda.library")
+    if runtime is not None:
+        runtime.enable(is_used)
+
+
 @record()
 class Config:
     """Settings of the compiler. Each can be set in code, or by the environment variable ``GRAPHC_<NAME>``."""
@@ -118,6 +125,13 @@ class Config:
         _one_of(*PRECISIONS),
         "what factors of float32 matrix products have on CUDA devices: all digits, or the 10 bits that "
         "tensor cores multiply",
+    )
+    cublas: bool = _setting(
+        True,
+        _boolean,
+        "large matrix products on CUDA devices are computed by NVIDIA's library where it is installed; it "
+        "counts when a function is called for the first time",
+        apply=_enable_cublas,
     )
     compile_progress: str = _setting(
         "auto",

@@ -55,6 +55,28 @@ def test_large_arrays(driver: CudaDriver, n: int, tmp_path: Path) -> None:
     np.testing.assert_allclose(float(total), value.sum(dtype=np.float64), rtol=1e-4, atol=1)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("across", [False, True])
+def test_large_products(driver: CudaDriver, dtype: str, across: bool, tmp_path: Path) -> None:
+    a, b = (pt.tensor(name, dtype=dtype, shape=(None,) * 3) for name in "ab")
+    f = graphc.function([a, b], (a.mT if across else a) @ b, mode="fast_run")
+    rng = np.random.default_rng(0)
+    values = [rng.integers(-3, 4, shape).astype(dtype) for shape in ((2, 160, 160), (2, 160, 200))]
+    left = values[0].astype("complex128")
+    expected = (left.swapaxes(1, 2) if across else left) @ values[1].astype("complex128")
+    found: dict[bool, list[bytes]] = {}
+    for library in (False, True):
+        with graphc.config.change_flags(cublas=library):
+            on_device = exported(f, tmp_path)
+            results = [np.asarray(on_device(*values)) for _ in range(4)]
+        # Whole numbers, which all ways to add them up give exactly.
+        np.testing.assert_array_equal(results[0], expected.astype(dtype))
+        found[library] = [result.tobytes() for result in results]
+        assert len(set(found[library])) == 1
+    if not driver.start_library():
+        pytest.skip("cuBLAS is not installed: the products were computed by kernels twice")
+
+
 def test_results_are_the_same_in_every_run(driver: CudaDriver, tmp_path: Path) -> None:
     x = pt.fmatrix("x")
     f = exported(graphc.function([x], [pt.sum(x), pt.sum(x, axis=0), pt.sum(x, axis=1)]), tmp_path)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs as kernels of a device that is not there: a simulated driver, and kernels that are interpreted."""
+"""Programs as kernels of a device that is not there: a simulated driver, and kernels that are interpreted.
+
+Those with matrix products run on a device with a library for these, too.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from graphc.backends.cuda import code
 from graphc.backends.cuda.lower import Lowered, lower
 from graphc.config import config
 from graphc.errors import UnsupportedError
-from graphc_runtime.cuda import executable
+from graphc_runtime.cuda import executable, gemm
+from graphc_runtime.cuda.analysis import products
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
@@ -27,30 +31,34 @@ def on_device(c: Checked) -> Iterator[Finding]:
     # The simulated device has no memory for what the program's own error is about.
     values = [x.value for x in c.program.inputs] + [want.value for want in c.expected]
     if sum(np.size(value) for value in values) < _LARGEST:
-        yield from c.compare("device", lambda: _run(c))
+        made: list[Lowered] = []
+        yield from c.compare("device", lambda: _run(c, made))
+        if any(products(lowered.schedule) for lowered in made):
+            yield from c.compare("device", lambda: _run(c, [], library=True))
 
 
-def _run(c: Checked) -> list[Any]:
-    made: list[Lowered] = []
+def _run(c: Checked, made: list[Lowered], *, library: bool = False) -> list[Any]:
+    """The results; `made` gains what the program was lowered to."""
 
     def kept(*arguments: Any, **named: Any) -> Lowered:
         made.append(lower(*arguments, **named))
         return made[-1]
 
-    before = code.lower, executable.device
+    before = code.lower, executable.device, gemm.LEAST
     try:
-        code.lower = kept
+        # Sizes are small here; they decide while the program is compiled, and when it runs.
+        code.lower, gemm.LEAST = kept, 1
         with config.change_flags(cache_dir=""):
             f = _function(c)
         if len(made) > 1:
             return c.call(c.function("reference"))  # parts, whose kernels have the same names
         kernels = made[0].kernels if made else ""
-        driver = SimulatedDriver(Kernels(kernels) if "gpu.func" in kernels else {})
+        driver = SimulatedDriver(Kernels(kernels) if "gpu.func" in kernels else {}, library=library)
         executable.device = lambda: driver
         results = c.call(f)
         return [np.asarray(y) if isinstance(y, DeviceArray) else y for y in results]
     finally:
-        code.lower, executable.device = before
+        code.lower, executable.device, gemm.LEAST = before
 
 
 def _function(c: Checked) -> Any:

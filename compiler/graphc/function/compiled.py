@@ -27,6 +27,7 @@ from graphc.public import budgets, origins
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, install
+from graphc_runtime.cuda.library import enable
 from graphc_runtime.errors import ArtifactError, LoadError, Origin
 from graphc_runtime.executable import Executable, ReadyCall
 from graphc_runtime.kernel_call import KernelCall
@@ -39,6 +40,7 @@ from graphc_runtime.thunk import Register
 from graphc_runtime.worker import apart, checkpoint
 
 set_default_threads(config.threads)
+enable(config.cublas)
 
 
 class NotStored(Exception):
@@ -92,6 +94,7 @@ def compile_graph(
     report.native_nodes += len(fgraph.nodes)
     report.donations += _donations(fgraph, executable)
     report.on_host += _on_host(fgraph, executable)
+    report.library += _for_library(fgraph, executable)
     if options.memory_budget is not None:
         report.memory += budgets.tell(fgraph, executable.manifest, options.memory_budget, report.name)
     return Compiled(fgraph, executable, options, form.takes_calls)
@@ -336,6 +339,20 @@ def _on_host(fgraph: FunctionGraph, executable: Executable) -> list[Fallback]:
         index = int(node[1:]) if node else len(nodes)
         location = nodes[index].location if index < len(nodes) else None
         found.append(Fallback(op.removeprefix("graphc."), reason, location))
+    return found
+
+
+def _for_library(fgraph: FunctionGraph, executable: Executable) -> list[str]:
+    """The matrix products of a function for a device that cuBLAS may compute."""
+    found: list[str] = []
+    if "library" not in executable.manifest.extra:
+        return found
+    nodes = emit.all_nodes(fgraph)
+    for name in executable.manifest.extra["library"]:
+        index = int(name[1:] or -1)
+        if 0 <= index < len(nodes):
+            location = nodes[index].location
+            found.append(f"{nodes[index].op} at {location}" if location else str(nodes[index].op))
     return found
 
 

@@ -49,6 +49,7 @@ class CompileReport(CompileLog):
         passes: name and seconds of each pass that ran.
         fallbacks: ops that run in Python.
         on_host: ops that run on the host, as there is no kernel for them.
+        library: matrix products that cuBLAS computes where it is installed, if they are large.
         cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
         donations: what became of donated inputs and of the memory of updated shared variables.
         memory: what was done to keep to ``memory_budget``.
@@ -64,6 +65,7 @@ class CompileReport(CompileLog):
     segments: int = 0
     fallbacks: list[Fallback] = field(default_factory=list)
     on_host: list[Fallback] = field(default_factory=list)
+    library: list[str] = field(default_factory=list)
     cache: list[str] = field(default_factory=list)
     donations: list[str] = field(default_factory=list)
     memory: list[str] = field(default_factory=list)
@@ -159,5 +161,6 @@ class CompileReport(CompileLog):
             for fallback in found:
                 where = f" at {fallback.location}" if fallback.location else ""
                 lines.append(f"  runs {what}: {fallback.op} ({fallback.reason}){where}")
+        lines += [f"  cuBLAS, where it is installed: {text}" for text in self.library]
         lines += [f"  memory: {text}" for text in (*self.donations, *self.memory)]
         return "\n".join(lines)

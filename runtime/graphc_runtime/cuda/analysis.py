@@ -38,6 +38,17 @@ def needs_no_values(steps: Sequence[sc.Step]) -> bool:
     return all(not isinstance(step, waits) and needs_no_values(_inner(step)) for step in steps)
 
 
+def products(schedule: sc.Schedule) -> list[sc.Product]:
+    """The matrix products of a schedule that a library may compute."""
+    steps = (*schedule.main.steps, *schedule.shapes.steps)
+    return [step for step in _all(steps) if isinstance(step, sc.Product)]
+
+
+def has_products(steps: Sequence[sc.Step]) -> bool:
+    """Whether there are matrix products among steps that a library may compute."""
+    return any(isinstance(step, sc.Product) for step in _all(steps))
+
+
 def is_repeated(loop: sc.Loop) -> bool:
     """Whether each step of a loop asks for the same, so that one can be captured, and replayed."""
     inside = loop.body.steps
@@ -89,7 +100,7 @@ def reads(steps: Sequence[sc.Step]) -> list[int]:
 # Fields of steps that are registers they read.
 _READ = frozenset(
     "array operands sizes offset strides grid block arguments source target indices condition given expected "
-    "lower upper step initial".split()
+    "lower upper step initial left right".split()
 )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from graphc_runtime.cuda.driver import Driver, DriverError
+from graphc_runtime.cuda.gemm import Gemm
 from graphc_runtime.cuda.schedule import Step
 from graphc_runtime.record import record
 
@@ -74,7 +75,26 @@ class AskCopy:
         return replace(self, target=change(self.target.number), source=change(self.source.number))
 
 
-Ask: TypeAlias = AskLaunch | AskCopy
+@record(frozen=True, eq=False)
+class AskProduct:
+    """A matrix product by the library."""
+
+    step: Step
+    gemm: Gemm
+    matrices: tuple[Place, Place, Place]
+
+    def ask(self, driver: Driver, addresses: Sequence[int], stream: int) -> None:
+        """Asks for it."""
+        a, b, c = (addresses[place.number] for place in self.matrices)
+        driver.multiply(self.gemm, (a, b, c), stream)
+
+    def mapped(self, change: Callable[[int], Place]) -> AskProduct:
+        """As `AskLaunch.mapped`."""
+        a, b, c = (change(place.number) for place in self.matrices)
+        return replace(self, matrices=(a, b, c))
+
+
+Ask: TypeAlias = AskLaunch | AskCopy | AskProduct
 
 
 def ask_all(driver: Driver, asks: Sequence[Ask], addresses: Sequence[int], stream: int) -> None:

@@ -24,6 +24,7 @@ _Integers = type[ctypes.c_int] | type[ctypes.c_uint] | type[ctypes.c_size_t] | t
 _Types = tuple[_Integers | type[ctypes.c_void_p], ...]
 FUNCTIONS: dict[str, tuple[str, _Types, _Types]] = {
     "cuInit": ("cuInit", (), (_UNSIGNED,)),
+    "cuDriverGetVersion": ("cuDriverGetVersion", (_INT,), ()),
     "cuDeviceGetCount": ("cuDeviceGetCount", (_INT,), ()),
     "cuDeviceGet": ("cuDeviceGet", (_INT,), (_INT,)),
     "cuDeviceGetAttribute": ("cuDeviceGetAttribute", (_INT,), (_INT, _INT)),

@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from graphc_runtime.container import Container, Writer
+from graphc_runtime.cuda.analysis import products
 from graphc_runtime.cuda.schedule import Schedule
 from graphc_runtime.cuda.schedule_json import from_json, to_json
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.record import record
 
-VERSION = 1
+# Version 2 has matrix products that a library may compute.
+VERSIONS = (1, 2)
 TRIPLE = "nvptx64-nvidia-cuda"
 
 
@@ -42,8 +44,10 @@ class DeviceCode:
             ArtifactError: the schedule does not agree with itself.
         """
         writer = Writer()
+        # What does without goes to runtimes of before, too.
+        is_newer = bool(products(self.schedule))
         manifest = {
-            "version": VERSION,
+            "version": VERSIONS[is_newer],
             "arch": self.arch,
             "ptx": writer.add(self.ptx.encode()),
             "cubin": {arch: writer.add(code) for arch, code in sorted(self.cubin.items())},
@@ -62,9 +66,10 @@ class DeviceCode:
         container = Container(data, "the code for a device")
         raw = container.manifest
         try:
-            if raw["version"] != VERSION:
+            if raw["version"] not in VERSIONS:
                 raise ArtifactError(
-                    f"code for a device of version {raw['version']!r:.50}, expected {VERSION}"
+                    f"code for a device of version {raw['version']!r:.50}, expected one of "
+                    f"{', '.join(map(str, VERSIONS))}"
                 )
             arch = raw["arch"]
             if not isinstance(arch, str):

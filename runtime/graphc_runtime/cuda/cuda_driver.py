@@ -6,14 +6,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from graphc_runtime.cuda.asks import Ask, AskLaunch, Prepared, Sizes
+from graphc_runtime.cuda.asks import Ask, AskLaunch, AskProduct, Prepared, Sizes
 from graphc_runtime.cuda.blocks import Blocks
 from graphc_runtime.cuda.calls import Calls, find_calls
+from graphc_runtime.cuda.cublas import Cublas, find_library
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError, NoDeviceError
+from graphc_runtime.cuda.gemm import Gemm
+from graphc_runtime.cuda.library import is_enabled
 from graphc_runtime.cuda.prepared import Packer, PreparedCalls
 
 _OUT_OF_MEMORY = 2
@@ -40,12 +43,18 @@ class CudaDriver:
     Args:
         ordinal: its number.
         calls: functions of the driver.
+        find: gives cuBLAS for a version of the driver.
 
     Raises:
         NoDeviceError: there is no driver, or no such device.
     """
 
-    def __init__(self, ordinal: int = 0, calls: Calls | None = None) -> None:
+    def __init__(
+        self,
+        ordinal: int = 0,
+        calls: Calls | None = None,
+        find: Callable[[int], ctypes.CDLL | None] = find_library,
+    ) -> None:
         self._calls = find_calls() if calls is None else calls
         try:
             self._call("cuInit", 0)
@@ -67,6 +76,10 @@ class CudaDriver:
         self._packers = _Packers()
         # Of the main stream: what others are asked for may be captured, and is in another order.
         self._blocks = Blocks()
+        # Streams that are captured, and the library for products once that was asked for.
+        self._captured: set[int] = set()
+        self._find, self._starting = find, threading.Lock()
+        self._cublas: Cublas | None = None
         self._keep_pool()
         self.main_stream = self.new_stream()
 
@@ -199,9 +212,31 @@ class CudaDriver:
         def failure(ask: Ask, status: int) -> DriverError:
             if isinstance(ask, AskLaunch):
                 return self._launch_error(status, ask.grid, ask.block)
+            if isinstance(ask, AskProduct):
+                return self._library().failure(ask.gemm, status)
             return self._error("cuMemcpyDtoDAsync", status)
 
-        return PreparedCalls(self._calls, asks, places, stream, self._enter, failure)
+        return PreparedCalls(self._calls, asks, places, stream, self._enter, failure, self._library)
+
+    def start_library(self) -> bool:
+        if not is_enabled():
+            return False
+        with self._starting:
+            if self._cublas is None:
+                self._enter()
+                library = self._find(*self._call("cuDriverGetVersion"))
+                if library is not None:
+                    self._cublas = Cublas(library, self._allocated, self.arch, self.main_stream)
+        return self._cublas is not None
+
+    def _library(self) -> Cublas:
+        if self._cublas is None:
+            raise DriverError("cuBLAS is asked for a product, but has not been started")
+        return self._cublas
+
+    def multiply(self, gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
+        self._enter()
+        self._library().multiply(gemm, matrices, stream, captured=stream in self._captured)
 
     def new_stream(self) -> int:
         self._enter()
@@ -238,9 +273,11 @@ class CudaDriver:
     def begin_capture(self, stream: int) -> None:
         self._enter()
         self._call("cuStreamBeginCapture", stream, _THREAD_LOCAL)
+        self._captured.add(stream)
 
     def end_capture(self, stream: int, old: int = 0) -> int:
         self._enter()
+        self._captured.discard(stream)
         (graph,) = self._call("cuStreamEndCapture", stream)
         try:
             if old:

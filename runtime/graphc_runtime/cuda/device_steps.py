@@ -11,7 +11,6 @@ import numpy as np
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import DeviceArray, Memory, upload
 from graphc_runtime.cuda.driver import DeviceMemoryError
-from graphc_runtime.cuda.graphs import TooLongError
 from graphc_runtime.cuda.registers import Registers, Run, Value
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.symbols import DESCRIPTORS
@@ -77,10 +76,7 @@ def _launch(step: sc.Launch, kernel: Callable[[str, int], int]) -> Run:
         grid, block = registers.numbers(step.grid), registers.numbers(step.block)
         if not all(grid):
             return
-        if registers.left is not None:
-            registers.left -= 1
-            if registers.left < 0:
-                raise TooLongError
+        registers.count()
         driver = registers.device()
         if not function:
             function = kernel(step.kernel, step.shared)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the runtime asks of a device: modules, memory, copies, launches, streams, events, captured graphs.
+"""What the runtime asks of a device: modules, memory, copies, launches, products, streams, events, graphs.
 
 `Driver` is the interface; `graphc_runtime.cuda.cuda_driver` does it with the CUDA driver. Handles and
 addresses are ints. Work is in stream order and asynchronous, unless a method says that it waits.
@@ -17,6 +17,7 @@ from graphc_runtime.errors import LoadError, Origin
 
 if TYPE_CHECKING:
     from graphc_runtime.cuda.asks import Ask, Prepared
+    from graphc_runtime.cuda.gemm import Gemm
 
 
 class NoDeviceError(LoadError):
@@ -136,6 +137,22 @@ class Driver(Protocol):
             stream: in which.
             shared: bytes of dynamic shared memory.
             cooperative: all blocks have to run at the same time.
+        """
+
+    def start_library(self) -> bool:
+        """Readies a library for matrix products; returns whether there is one, and it may be used.
+
+        Raises:
+            DriverError: it does not start.
+        """
+
+    def multiply(self, gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
+        """Adds a matrix product to C, by the library, which has been readied.
+
+        Args:
+            gemm: the product.
+            matrices: addresses of A, B and C.
+            stream: in which; a product that is captured has to have been asked for before.
         """
 
     def prepare(self, asks: Sequence[Ask], places: int, stream: int) -> Prepared:

@@ -15,7 +15,7 @@ import numpy as np
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.commit import commit
 from graphc_runtime.cuda import schedule as sc
-from graphc_runtime.cuda.analysis import asks_device, needs_no_values
+from graphc_runtime.cuda.analysis import asks_device, needs_no_values, products
 from graphc_runtime.cuda.array import DeviceArray, upload
 from graphc_runtime.cuda.call import DeviceCall, as_device, empty
 from graphc_runtime.cuda.code import DeviceCode
@@ -172,7 +172,7 @@ class DeviceExecutable(Executable):
             program.registers, self.driver, self._streams, self._events, self._functions, on_check
         )
         registers.values[: program.parameters] = values
-        registers.graphs = self._graphs
+        registers.graphs, registers.library = self._graphs, self.plans.library
         return registers
 
     def _load(self) -> Steps:
@@ -180,6 +180,7 @@ class DeviceExecutable(Executable):
         if self._main is None:
             driver, schedule = self.driver, self.code.schedule
             module = driver.load(self.code.ptx, self.code.cubin)
+            self.plans.library = bool(products(schedule)) and driver.start_library()
             self._streams = [
                 driver.main_stream,
                 *(driver.new_stream() for _ in range(schedule.streams - 1)),

@@ -14,8 +14,9 @@ from typing import cast
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.analysis import needs_no_values
 from graphc_runtime.cuda.array import DeviceArray, Layout, Memory
-from graphc_runtime.cuda.asks import Ask, AskCopy, AskLaunch, Place, Sizes
+from graphc_runtime.cuda.asks import Ask, AskCopy, AskLaunch, AskProduct, Place, Sizes
 from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.gemm import Gemm
 from graphc_runtime.cuda.graphs import MOST_LAUNCHES, TooLongError
 from graphc_runtime.cuda.registers import OnCheck, Registers
 from graphc_runtime.record import record
@@ -39,7 +40,7 @@ class Plan:
 
     Attributes:
         asks: in this order.
-        launches: how many of them are kernels.
+        launches: how many of them are kernels, or products of the library.
         workspace: bytes for temporary arrays.
         temporaries: where they lie in it.
         inside: the number of an array in the table, and bytes beyond its address.
@@ -67,7 +68,11 @@ class Plan:
 
 
 def make_plan(
-    program: sc.Program, run: Callable[[Registers], None], layouts: Sequence[Layout], on_check: OnCheck
+    program: sc.Program,
+    run: Callable[[Registers], None],
+    layouts: Sequence[Layout],
+    on_check: OnCheck,
+    library: bool = False,
 ) -> Plan | None:
     """The plan of a program; None if it asks for more than a plan should hold.
 
@@ -76,10 +81,11 @@ def make_plan(
         run: its steps.
         layouts: of the arrays that it is given.
         on_check: called when a check of sizes fails; raises.
+        library: whether one computes matrix products.
     """
     recorder = _Recorder(len(layouts))
     registers = Registers(program.registers, cast("Driver", recorder), [0], (), (), on_check)
-    recorder.registers, registers.left = registers, MOST_LAUNCHES
+    recorder.registers, registers.left, registers.library = registers, MOST_LAUNCHES, library
     for number, layout in enumerate(layouts):
         memory = Memory(cast("Driver", recorder), layout.nbytes, 0, _symbol(number), recorder)
         registers.values[number] = DeviceArray.of(memory, layout)
@@ -152,6 +158,12 @@ class _Recorder:
         self._asks.append(
             AskLaunch(self._step(), function, grid, block, tuple(types), given, shared, cooperative)
         )
+        self._launches += 1
+
+    def multiply(self, gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
+        """Writes a product down."""
+        a, b, c = map(Place, matrices)
+        self._asks.append(AskProduct(self._step(), gemm, (a, b, c)))
         self._launches += 1
 
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:

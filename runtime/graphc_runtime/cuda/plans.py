@@ -25,7 +25,12 @@ class Plans:
         schedule: what the executable does.
         signature: of its arguments and results.
         sizes_are_kept: whether sizes of results follow from those of arguments.
+
+    Attributes:
+        library: whether one computes matrix products; known when the kernels are loaded.
     """
+
+    library = False
 
     def __init__(self, schedule: sc.Schedule, signature: Signature, sizes_are_kept: bool) -> None:
         self._program, self._signature = schedule.main, signature
@@ -72,7 +77,7 @@ class Plans:
         lock: threading.RLock,
     ) -> Planned | None:
         """Makes a plan; None if it would be too long."""
-        plan = make_plan(self._program, run, layouts, on_check)
+        plan = make_plan(self._program, run, layouts, on_check, self.library)
         if plan is None:
             if len(self._refused) >= _KEPT:
                 self._refused.clear()

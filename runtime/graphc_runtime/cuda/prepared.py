@@ -6,11 +6,14 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-from graphc_runtime.cuda.asks import Ask, AskCopy, Place
+from graphc_runtime.cuda.asks import Ask, AskCopy, AskProduct, Place
 from graphc_runtime.cuda.calls import Bound, Calls
+from graphc_runtime.cuda.cublas import Cublas
 from graphc_runtime.cuda.driver import DriverError
 
+Library: TypeAlias = Callable[[], Cublas]
 _SLOT = 8
 # Every argument has a slot of 8 bytes.
 _CODES = dict(
@@ -45,13 +48,16 @@ class Packer:
 class _Frame:
     """What one call works with: a table of addresses, and calls of the driver that point into it."""
 
-    def __init__(self, calls: Calls, asks: Sequence[Ask], places: int, stream: int) -> None:
+    def __init__(self, calls: Calls, asks: Sequence[Ask], places: int, stream: int, library: Library) -> None:
         self.table = (ctypes.c_uint64 * max(places, 1))()
         self.fill = struct.Struct(f"={places}Q").pack_into
         self._packers: list[Packer] = []
-        self.bound = [self._bound(calls, ask, stream) for ask in asks]
+        self.bound = [self._bound(calls, ask, stream, library) for ask in asks]
 
-    def _bound(self, calls: Calls, ask: Ask, stream: int) -> Bound:
+    def _bound(self, calls: Calls, ask: Ask, stream: int, library: Library) -> Bound:
+        if isinstance(ask, AskProduct):
+            a, b, c = map(self._address, ask.matrices)
+            return library().bound(ask.gemm, (a, b, c), stream)
         if isinstance(ask, AskCopy):
             return calls.bound_copy(self._address(ask.target), self._address(ask.source), ask.nbytes, stream)
         packer = Packer(ask.types)
@@ -83,6 +89,7 @@ class PreparedCalls:
         stream: in which.
         enter: makes the context current.
         failure: the error of an ask and its status.
+        library: gives the one for matrix products.
     """
 
     def __init__(
@@ -93,9 +100,10 @@ class PreparedCalls:
         stream: int,
         enter: Callable[[], None],
         failure: Callable[[Ask, int], DriverError],
+        library: Library,
     ) -> None:
         self._calls, self._asks, self._places, self._stream = calls, asks, places, stream
-        self._enter, self._failure = enter, failure
+        self._enter, self._failure, self._library = enter, failure, library
         self._free: list[_Frame] = []
 
     def __call__(self, addresses: Sequence[int]) -> None:
@@ -108,7 +116,7 @@ class PreparedCalls:
         try:
             frame = self._free.pop()
         except IndexError:
-            frame = _Frame(self._calls, self._asks, self._places, self._stream)
+            frame = _Frame(self._calls, self._asks, self._places, self._stream, self._library)
         frame.fill(frame.table, 0, *addresses)
         for number, call in enumerate(frame.bound):
             status = call()

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc_runtime.cuda.array import DeviceArray, Memory
 from graphc_runtime.cuda.driver import Driver
-from graphc_runtime.cuda.graphs import Graphs
+from graphc_runtime.cuda.graphs import Graphs, TooLongError
 from graphc_runtime.cuda.schedule import Step
 from graphc_runtime.errors import ArtifactError
 
@@ -33,13 +33,14 @@ class Registers:
         made: memory that the call has allocated and not yet given back.
         graphs: of the executable, for loops; None where nothing is captured.
         is_unrolled: whether steps of a loop were run that would have been captured.
+        library: whether one computes matrix products.
         left: where the call is written down, how many launches there may still be.
         step: which one asks the device for something.
     """
 
     __slots__ = (
-        *("driver", "events", "functions", "graphs", "is_unrolled", "left", "made", "on_check", "step"),
-        *("streams", "values"),
+        *("driver", "events", "functions", "graphs", "is_unrolled", "left", "library", "made", "on_check"),
+        *("step", "streams", "values"),
     )
 
     def __init__(
@@ -56,7 +57,7 @@ class Registers:
         self.functions, self.on_check = functions, on_check
         self.made: list[Memory] = []
         self.graphs: Graphs | None = None
-        self.is_unrolled = False
+        self.is_unrolled = self.library = False
         self.left: int | None = None
         self.step: Step | None = None
 
@@ -69,6 +70,17 @@ class Registers:
         if self.driver is None:
             raise ArtifactError("a program of shapes asks for a device")
         return self.driver
+
+    def count(self) -> None:
+        """Counts a launch, where the call is written down.
+
+        Raises:
+            TooLongError: there are more than a graph should hold.
+        """
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise TooLongError
 
     def array(self, register: int) -> DeviceArray:
         """An array of the device.

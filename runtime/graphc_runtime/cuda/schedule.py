@@ -320,9 +320,29 @@ class While(Step):
     results: tuple[int, ...] = ()
 
 
+@record(frozen=True)
+class Product(Step):
+    """Adds a matrix product to an array: by a library for it where there is one, else by kernels.
+
+    Attributes:
+        left, right, target: registers of arrays.
+        form: their axes, see `graphc_runtime.cuda.gemm.axes_of`.
+        kernels: launches that do the same.
+        short: whether factors of float32 may be rounded to 10 bits.
+    """
+
+    kind = "product"
+    left: int
+    right: int
+    target: int
+    form: str
+    kernels: Block
+    short: bool = False
+
+
 STEPS: tuple[type[Step], ...] = (
     *(Constant, Dim, Offset, Stride, Compute, Allocate, Free, View, Launch, Copy, Upload, Download),
-    *(HostCall, Read, Check, Record, Wait, If, Loop, While),
+    *(HostCall, Read, Check, Record, Wait, If, Loop, While, Product),
 )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.gemm import axes_of
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.symbols import DTYPES
 
@@ -74,6 +75,8 @@ class _Check:
             self._view(step, known)
         elif isinstance(step, sc.Launch):
             self._launch(step, known)
+        elif isinstance(step, sc.Product):
+            self._product(step, known)
         else:
             self._rest(step, known)
 
@@ -131,6 +134,19 @@ class _Check:
                 self._read(known, argument, NUMBER)
             else:
                 self._read(known, argument, *((DEVICE,) if step.types else (DEVICE, NUMBER)))
+
+    def _product(self, step: sc.Product, known: dict[int, str]) -> None:
+        try:
+            axes_of(step.form)
+        except ValueError as error:
+            self._fail(str(error))
+        self._reads(known, (step.left, step.right, step.target), DEVICE)
+        if not step.kernels.steps or any(type(inner) is not sc.Launch for inner in step.kernels.steps):
+            self._fail("what does the same is not only launches")
+        if self._body(step.kernels, known, ()):
+            self._fail("its launches yield something")
+        if any(inner.stream != step.stream for inner in step.kernels.steps):
+            self._fail("its launches are in another stream")
 
     def _control(self, step: sc.If | sc.Loop | sc.While, known: dict[int, str]) -> None:
         if isinstance(step, sc.If):

@@ -152,12 +152,12 @@ def _dict(raw: object) -> Mapping[str, object]:
     return raw
 
 
-_BLOCKS = frozenset(("then", "otherwise", "body", "before", "after"))
+_BLOCKS = frozenset(("then", "otherwise", "body", "before", "after", "kernels"))
 _READERS: dict[str, Callable[[object], object]] = {
     "value": _number,
-    "cooperative": _truth,
+    **dict.fromkeys(("cooperative", "short"), _truth),
     "types": _texts,
-    **dict.fromkeys(("op", "line", "operation", "dtype", "kernel"), _text),
+    **dict.fromkeys(("op", "line", "operation", "dtype", "kernel", "form"), _text),
     **dict.fromkeys(
         ("operands", "sizes", "strides", "grid", "block", "arguments", "results", "indices", "initial"),
         _counts,

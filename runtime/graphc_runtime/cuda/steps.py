@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from graphc_runtime.cuda import schedule as sc
-from graphc_runtime.cuda.analysis import is_repeated, reads
+from graphc_runtime.cuda.analysis import has_products, is_repeated, reads
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_runtime.cuda.device_steps import ON_DEVICE
 from graphc_runtime.cuda.driver import DriverError
+from graphc_runtime.cuda.gemm import axes_of, gemm_of
 from graphc_runtime.cuda.graphs import Graphs, Key
 from graphc_runtime.cuda.registers import Registers, Run, Value
 from graphc_runtime.errors import ArtifactError
@@ -121,6 +122,7 @@ def _if(step: sc.If, kernel: Callable[[str, int], int]) -> Run:
 def _loop(step: sc.Loop, kernel: Callable[[str, int], int]) -> Run:
     body, (counter, *carried) = compile_steps(step.body.steps, kernel), step.body.arguments
     used = reads(step.body.steps) if is_repeated(step) else None
+    multiplies = has_products(step.body.steps)
 
     def run(registers: Registers) -> None:
         at, end, by = registers.numbers((step.lower, step.upper, step.step))
@@ -132,6 +134,10 @@ def _loop(step: sc.Loop, kernel: Callable[[str, int], int]) -> Run:
             registers.is_unrolled = True
         elif used is not None and steps >= _LEAST_STEPS and graphs is not None:
             key = (id(step), *(_identity(registers.values[register]) for register in used))
+            if multiplies and registers.library and graphs.find(key) is None:
+                # The library loads what it needs when it is asked for the first time, which is not captured.
+                body(registers)
+                steps -= 1
             _replay(registers, graphs, body, key, steps)
             return
         current = [registers.values[register] for register in step.initial]
@@ -173,6 +179,29 @@ def _identity(value: Value | None) -> object:
     return value
 
 
+def _product(step: sc.Product, kernel: Callable[[str, int], int]) -> Run:
+    axes, kernels = axes_of(step.form), compile_steps(step.kernels.steps, kernel)
+
+    def run(registers: Registers) -> None:
+        asked = None
+        if registers.library:
+            arrays = [registers.array(register) for register in (step.left, step.right, step.target)]
+            asked = gemm_of(axes, arrays, step.short)
+        if asked is None:
+            kernels(registers)
+            return
+        registers.count()
+        registers.step = step
+        gemm, (a, b, c) = asked
+        addresses = a.address, b.address, c.address
+        try:
+            registers.device().multiply(gemm, addresses, registers.streams[step.stream])
+        except DriverError as error:
+            raise error.at(step) from None
+
+    return run
+
+
 def _while(step: sc.While, kernel: Callable[[str, int], int]) -> Run:
     before, after = (compile_steps(block.steps, kernel) for block in (step.before, step.after))
     condition, *passed = step.before.yields
@@ -208,4 +237,5 @@ _COMPILERS: dict[type[sc.Step], Callable[..., Run]] = {
     sc.If: _if,
     sc.Loop: _loop,
     sc.While: _while,
+    sc.Product: _product,
 }

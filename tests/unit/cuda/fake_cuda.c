@@ -37,6 +37,7 @@ int64_t fake_launches(void) { return launches; }
 int64_t fake_replays(void) { return replays; }
 
 CUresult CUDAAPI cuInit(unsigned int flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+CUresult CUDAAPI cuDriverGetVersion(int *version) { return *version = 12040, CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGetCount(int *count) { return *count = 1, CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal) { return *device = ordinal + 7, CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGetName(char *name, int size, CUdevice device) {
@@ -82,12 +83,12 @@ CUresult CUDAAPI cuMemGetInfo(size_t *free_, size_t *all) {
 }
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *address, size_t size, CUstream stream) {
     if (live + (int64_t)size > total) return CUDA_ERROR_OUT_OF_MEMORY;
-    size_t *block = malloc(size + 64);
+    size_t *block = aligned_alloc(256, (size + 511) / 256 * 256);
     *block = size, live += size;
-    return *address = (uintptr_t)block + 64, CUDA_SUCCESS;
+    return *address = (uintptr_t)block + 256, CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
-    size_t *block = (size_t *)(uintptr_t)(address - 64);
+    size_t *block = (size_t *)(uintptr_t)(address - 256);
     return live -= *block, free(block), CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr target, const void *source, size_t size, CUstream stream) {

@@ -6,11 +6,8 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import gc
-import shutil
 import struct
-import subprocess
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,23 +19,6 @@ from graphc_runtime.cuda.blocks import Blocks
 from graphc_runtime.cuda.calls import FUNCTIONS, LibraryCalls
 from graphc_runtime.cuda.cuda_driver import CudaDriver
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError, NoDeviceError
-
-_SOURCE = Path(__file__).with_name("fake_cuda.c")
-_HEADERS = Path("/usr/local/cuda/include"), *sorted(Path("/usr/local").glob("cuda-*/include"))
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("there is no C compiler")
-    path = tmp_path_factory.mktemp("cuda") / "libfake_cuda.so"
-    found = [folder for folder in _HEADERS if (folder / "cuda.h").is_file()]
-    checked = ["-DHAVE_CUDA_H", f"-I{found[-1]}"] if found else []
-    command = [compiler, "-shared", "-fPIC", "-O1", *checked, str(_SOURCE), "-o", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return str(path)
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.manifest import ArraySpec, Signature
 from graphc_tools.gpu.memory import KernelError, LaunchError, UninitialisedError
-from graphc_tools.gpu.simulated import SimulatedDriver, entries
+from graphc_tools.gpu.ptx_entries import entries
+from graphc_tools.gpu.simulated import SimulatedDriver
 
 _spec = importlib.util.spec_from_file_location("programs", Path(__file__).with_name("programs.py"))
 programs = importlib.util.module_from_spec(_spec)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphc_runtime.cuda import gemm
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.analysis import is_repeated, reads
 from graphc_runtime.cuda.array import upload
@@ -44,6 +45,32 @@ def looped(*, uses_index=False, frees=False, **options):
     steps.steps.append(sc.Loop(zero, count, one, (), sc.Block((index,), tuple(inner), ()), ()))
     signature = Signature((VECTOR, ArraySpec("int64", ())), outputs=(VECTOR,))
     return executable(steps.program(), signature, programs.size_of_axis(0), **options)
+
+
+def products(driver):
+    """Adds a @ b to c, six times."""
+    steps = Steps(4)
+    zero, one, six = (steps.number(i) for i in (0, 1, 6))
+    steps.steps.append(sc.Copy(2, 3))
+    launch = sc.Launch("none", (one, one, one), (one, one, one), (0, 1, 3))
+    inner = sc.Product(0, 1, 3, "ik,kj->ij", sc.Block((), (launch,), ()))
+    steps.steps.append(sc.Loop(zero, six, one, (), sc.Block((steps.register(),), (inner,), ()), ()))
+    matrix = ArraySpec("float32", (None, None))
+    shapes = Steps(3)
+    sizes = [shapes.new(sc.Dim, 2, axis) for axis in (0, 1)]
+    signature = Signature((matrix,) * 3, outputs=(matrix,))
+    return executable(steps.program(), signature, shapes.program(*sizes), driver=driver)
+
+
+def test_a_step_with_a_product_is_captured_when_the_library_has_been_asked_for_it(monkeypatch):
+    monkeypatch.setattr(gemm, "LEAST", 1)
+    driver = SimulatedDriver(library=True)
+    call = products(driver).bind()
+    for number in range(4):
+        # Of other sizes the first step is done before another graph is made.
+        a, b, c = normal(2, 3 + number // 2), normal(3 + number // 2, 4), normal(2, 4)
+        np.testing.assert_allclose(call(a, b, c).get(), c + 6 * (a @ b), rtol=1e-5)
+    assert driver.captured >= 2 and driver.replayed >= 10 and len(driver.products) < 24
 
 
 def loop_of(made):

@@ -10,12 +10,16 @@ from dataclasses import replace
 
 import pytest
 
+from graphc_runtime.container import Container
+from graphc_runtime.cuda import code as code_of_devices
 from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.analysis import has_products, products, reads
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.schedule_json import from_json, to_json
 from graphc_runtime.errors import ArtifactError
 
 LAUNCH = sc.Launch("add", (4, 3, 3), (5, 3, 3), (0, 6, 2), op="n1", line="model.py:3")
+PRODUCT = sc.Product(0, 1, 6, ".ik,kj->ij", sc.Block((), (LAUNCH,), ()), True, op="n2", line="model.py:4")
 MAIN = sc.Program(
     2,
     24,
@@ -38,6 +42,7 @@ MAIN = sc.Program(
         sc.Download(17, 6),
         sc.HostCall(0, (17, 2), (18,)),
         sc.Upload(19, 18),
+        PRODUCT,
         sc.Free(19),
         sc.Free(6),
     ),
@@ -55,6 +60,27 @@ def test_code_and_back_is_the_same_code():
     assert DeviceCode.from_bytes(code.to_bytes()) == code
     with pytest.raises(ArtifactError, match="bytes that begin"):
         DeviceCode.from_bytes(b"PTX")
+
+
+def test_only_schedules_with_products_are_for_newer_runtimes(monkeypatch):
+    without = replace(MAIN, steps=tuple(step for step in MAIN.steps if step != PRODUCT))
+    for main, version in ((MAIN, 2), (without, 1)):
+        code = DeviceCode(replace(SCHEDULE, main=main), ".version 8.0", "sm_90").to_bytes()
+        assert Container(code, "code").manifest["version"] == version
+        assert DeviceCode.from_bytes(code).schedule.main == main
+    with monkeypatch.context() as patch:
+        patch.setattr(code_of_devices, "VERSIONS", (3, 3))
+        code = DeviceCode(SCHEDULE, ".version 8.0", "sm_90").to_bytes()
+    with pytest.raises(ArtifactError, match="of version 3, expected one of 1, 2"):
+        DeviceCode.from_bytes(code)
+
+
+def test_what_a_product_reads():
+    assert reads([PRODUCT]) == [0, 1, 6, 4, 3, 5, 2]
+    assert products(SCHEDULE) == [PRODUCT] and has_products(
+        [sc.Loop(3, 2, 3, (), sc.Block((), (PRODUCT,), ()))]
+    )
+    assert not has_products([LAUNCH])
 
 
 @pytest.mark.parametrize("operation", sorted(sc.OPERATIONS))
@@ -93,6 +119,16 @@ def test_arithmetic_stays_in_64_bits(operation):
         (sc.If(8, sc.Block((), (), ()), sc.Block((), (), ()), (20,)), "1 results of 0"),
         (sc.Loop(3, 2, 3, (6,), sc.Block((20, 21), (), (20,)), (22,)), "other things than it is given"),
         (sc.While((8,), sc.Block((20,), (), ()), sc.Block((), (), ()), ()), "other things"),
+        (replace(PRODUCT, form="ik,kj"), "no form of a product: 'ik,kj'"),
+        (replace(PRODUCT, left=2), "register 2 holds a number"),
+        (replace(PRODUCT, right=18), "register 18 holds an array of the host"),
+        (replace(PRODUCT, target=20), "register 20 has no value"),
+        (replace(PRODUCT, kernels=sc.Block((), (), ())), "not only launches"),
+        (replace(PRODUCT, kernels=sc.Block((), (LAUNCH, sc.Free(6)), ())), "not only launches"),
+        (replace(PRODUCT, kernels=sc.Block((), (LAUNCH,), (6,))), "yield something"),
+        (replace(PRODUCT, kernels=sc.Block((20,), (LAUNCH,), ())), "1 arguments, given 0"),
+        (replace(PRODUCT, stream=1), "in another stream"),
+        (replace(PRODUCT, kernels=sc.Block((), (replace(LAUNCH, grid=(6, 3, 3)),), ())), "expected a number"),
     ],
 )
 def test_parts_that_do_not_agree_are_named(step, message):

@@ -69,6 +69,8 @@ class Case:
                 value = rng.integers(0, 7, shape)
             else:
                 value = rng.normal(size=shape)
+                if kind == "c":
+                    value = value + 1j * rng.normal(size=shape)
             found.append(np.asarray(value).astype(dtype))
         return found
 
@@ -225,6 +227,13 @@ CASES: dict[str, Case] = {
         [[(2, 2, 3, 5), (2, 2, 2, 5)], [(1, 1, 66, 18), (1, 1, 3, 18)]],
         kernels=2,
         registers=128,
+    ),
+    "complex products": Case(
+        [("complex64", 2), ("complex64", 2)],
+        lambda a, b: [a @ b, pt.cast(a, "complex128") @ pt.cast(b, "complex128")],
+        [[(3, 5), (5, 2)], [(70, 18), (18, 3)]],
+        kernels=6,
+        registers=168,
     ),
     "sort": Case([("float32", 2)], lambda x: pt.sort(x, axis=1), [[(3, 1)], [(2, 70)], [(0, 3)]], kernels=4),
     "cholesky": Case(

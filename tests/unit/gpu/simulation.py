@@ -13,6 +13,7 @@ import pytest
 from graphc.function.types import Function
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import DeviceArray
+from graphc_runtime.cuda.gemm import Gemm
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
@@ -27,10 +28,18 @@ def generator(skip: int = 0, seed: int = 7) -> np.random.Generator:
     return made
 
 
-def device_for(monkeypatch: pytest.MonkeyPatch, function: Function) -> SimulatedDriver:
-    """A device that knows the kernels of a function; the function's calls are run there."""
+def device_for(
+    monkeypatch: pytest.MonkeyPatch, function: Function, *, library: bool = False
+) -> SimulatedDriver:
+    """A device that knows the kernels of a function, whose calls are run there.
+
+    Args:
+        monkeypatch: undoes that.
+        function: of mode "cuda".
+        library: whether the device has one for products.
+    """
     text = function.ir_stages()["gpu"]
-    driver = SimulatedDriver(Kernels(text) if "gpu.func" in text else {})
+    driver = SimulatedDriver(Kernels(text) if "gpu.func" in text else {}, library=library)
     monkeypatch.setattr(executable, "device", lambda: driver)
     return driver
 
@@ -49,8 +58,8 @@ def asked(
     call: Callable[[], Sequence[DeviceArray]],
     given: Sequence[DeviceArray],
 ) -> list[tuple[object, ...]]:
-    """Launches and copies that a call asks for, none of which is done: sizes, arguments, and of addresses, of
-    which array they are or that they are of a temporary one.
+    """Launches, products and copies that a call asks for, none of which is done: sizes, arguments, and of
+    addresses, of which array they are or that they are of a temporary one.
     """
     found: list[tuple[object, ...]] = []
 
@@ -63,7 +72,11 @@ def asked(
     def copy(target: int, source: int, nbytes: int, stream: int) -> None:
         found.append(("copy", ("pointer", target), ("pointer", source), nbytes))
 
+    def multiply(gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
+        found.append((gemm, *[("pointer", address) for address in matrices]))
+
     with monkeypatch.context() as patch:
+        patch.setattr(driver, "multiply", multiply)
         patch.setattr(driver, "launch", lambda *arguments, **options: launch(*arguments[:5]))
         patch.setattr(driver, "copy", copy)
         arrays = [*given, *call()]

@@ -46,7 +46,7 @@ def _inside(steps: Sequence[sc.Step]) -> Iterator[sc.Step]:
     """Steps, and those of their blocks."""
     for step in steps:
         yield step
-        for value in vars(step).values() if isinstance(step, sc.If | sc.Loop | sc.While) else ():
+        for value in vars(step).values() if isinstance(step, sc.If | sc.Loop | sc.While | sc.Product) else ():
             if isinstance(value, sc.Block):
                 yield from _inside(value.steps)
 

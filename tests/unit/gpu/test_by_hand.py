@@ -16,7 +16,8 @@ from graphc.backends.cuda.ptx import to_ptx
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_tools.gpu.kernels import Kernels
-from graphc_tools.gpu.simulated import SimulatedDriver, entries
+from graphc_tools.gpu.ptx_entries import entries
+from graphc_tools.gpu.simulated import SimulatedDriver
 
 KERNELS = Path(__file__).resolve().parents[1] / "cuda" / "kernels"
 

@@ -16,8 +16,11 @@ import numpy as np
 
 from graphc_runtime.cuda.asks import Ask, Prepared, ask_all
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError
+from graphc_runtime.cuda.gemm import Gemm
+from graphc_tools.gpu import simulated_products
 from graphc_tools.gpu.interpreter import Kernel
 from graphc_tools.gpu.memory import LaunchError, Memory, Region
+from graphc_tools.gpu.ptx_entries import entries
 
 # Far from addresses of the host, so that one that is taken for the other is noticed.
 _FIRST = 0x7_0000_0000_0000
@@ -64,10 +67,12 @@ class SimulatedDriver:
         kernels: what PTX entries do, by name.
         total: bytes of memory.
         poison: whether new memory counts as unwritten, so that reading it is an error.
+        library: whether there is one for matrix products.
 
     Attributes:
         transfers: all copies, in the order they were asked for.
         launches: names of the kernels that were launched.
+        products: what the library was asked for.
         prepared: how often something was prepared that is asked for again and again.
         captured, updated, replayed: how many graphs were made, given other arguments, launched.
     """
@@ -75,7 +80,12 @@ class SimulatedDriver:
     name, arch, ordinal = "simulated", "sm_90", 0
 
     def __init__(
-        self, kernels: Mapping[str, Kernel] | None = None, total: int = 1 << 30, *, poison: bool = True
+        self,
+        kernels: Mapping[str, Kernel] | None = None,
+        total: int = 1 << 30,
+        *,
+        poison: bool = True,
+        library: bool = False,
     ) -> None:
         self._kernels = {} if kernels is None else kernels
         self._total, self._poison = total, poison
@@ -93,6 +103,10 @@ class SimulatedDriver:
         self._handles = 16
         self.transfers: list[Transfer] = []
         self.launches: list[str] = []
+        self._has_library, self._started = library, False
+        self.products: list[Gemm] = []
+        # What the library has loaded.
+        self._known: set[Gemm] = set()
         self.prepared = self.captured = self.updated = self.replayed = 0
         self._streams[_DEFAULT_STREAM] = _Stream()
         self.main_stream = self.new_stream()
@@ -212,6 +226,28 @@ class SimulatedDriver:
         kernel.check(grid, block, arguments, shared)
         self.launches.append(name)
         self._ask(stream, lambda: kernel.run(grid, block, arguments, self._memory, shared), name)
+
+    def start_library(self) -> bool:
+        if self._capturing:
+            raise DriverError("operation not permitted when stream is capturing", 900, "cublasCreate")
+        self._started = self._has_library
+        return self._started
+
+    def multiply(self, gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
+        if not self._started:
+            raise DriverError("the library for products has not been started", 1, "cublasGemmEx")
+        simulated_products.check(gemm)
+        for address in matrices:
+            if not self._is_inside(address):
+                raise LaunchError(f"a product is given the address {address:#x}, where nothing lives")
+        if not self._captures(stream):
+            self._known.add(gemm)
+        elif gemm not in self._known:
+            raise DriverError("a product is captured before it was asked for", 900, "cublasGemmEx")
+        self.products.append(gemm)
+        self._ask(
+            stream, lambda: simulated_products.multiply(self._memory, gemm, matrices), f"product {gemm}"
+        )
 
     def prepare(self, asks: Sequence[Ask], places: int, stream: int) -> Prepared:
         self.prepared += 1
@@ -355,25 +391,6 @@ class SimulatedDriver:
         if region is None:
             raise DriverError(f"{address:#x} is not of the device, or not yet, or no longer", 1, "cuMemcpy")
         return region
-
-
-def entries(ptx: str) -> dict[str, list[int]]:
-    """The entries of PTX by name, and the bytes of their parameters."""
-    found: dict[str, list[int]] = {}
-    open_ = ""
-    for line in ptx.splitlines():
-        words = line.split()
-        if ".entry" in words:
-            open_ = words[words.index(".entry") + 1].partition("(")[0]
-            found[open_] = []
-        elif open_ and words[:1] == [".param"]:
-            # Halves are arrays of bytes: `.align 2 .b8 name[2]`.
-            kind = words[1] if words[1] != ".align" else ""
-            size = int(kind.lstrip(".busf")) // 8 if kind else int(line.partition("[")[2].partition("]")[0])
-            found[open_].append(size)
-        elif words[:1] == ["{"]:
-            open_ = ""
-    return found
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:

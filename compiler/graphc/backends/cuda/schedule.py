@@ -16,13 +16,14 @@ from graphc.ir.types import dtype_of
 from graphc.ir.walk import functions, walk
 from graphc.lowering.host_calls import BUFFERS
 from graphc.passes.gpu._host_arithmetic import ARITHMETIC, PREDICATES, SAME, UNSIGNED, is_of_host
+from graphc.passes.gpu._library import groups, product_of
 from graphc.passes.gpu._loops import is_poll, polls_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.manifest import Site
 
 # Steps that ask something of the device.
-_ASKING = (sc.Allocate, sc.Launch, sc.Copy, sc.Upload, sc.Download, sc.HostCall, sc.Read)
+_ASKING = (sc.Allocate, sc.Launch, sc.Copy, sc.Upload, sc.Download, sc.HostCall, sc.Read, sc.Product)
 
 
 def checks(module: ir.Module) -> list[ir.Operation]:
@@ -73,6 +74,8 @@ class _Program:
         self._count = 0
         self._steps: list[sc.Step] = []
         self._on_host: set[int] = set()
+        # Launches of products that a library may compute.
+        self._products: dict[ir.Operation, list[ir.Operation]] = {}
         for argument in self._block.arguments:
             self._define(argument)
 
@@ -96,7 +99,9 @@ class _Program:
     def _run(self, block: ir.Block) -> tuple[int, ...]:
         """Appends the steps of a block; returns what its terminator passes on."""
         ends = last_uses(block)
-        for op in [op.operation for op in block.operations]:
+        operations = [op.operation for op in block.operations]
+        self._products |= groups(operations)
+        for op in operations:
             if op.name in ("func.return", "scf.yield", "scf.condition"):
                 return self._all(list(op.operands))
             first = len(self._steps)
@@ -229,6 +234,18 @@ class _Program:
         self._steps.append(sc.Copy(*self._all(list(op.operands))))
 
     def _launch(self, op: ir.Operation) -> None:
+        launches = self._products.get(op, [op])
+        steps = [self._launch_step(launch) for launch in launches]
+        product = product_of(op) if op in self._products else None
+        if product is None:
+            self._steps += steps
+        elif steps:
+            named = tuple(replace(step, op=node_of(op)) for step in steps)
+            left, right, target = self._all(product.arrays)
+            kernels = sc.Block((), named, ())
+            self._steps.append(sc.Product(left, right, target, product.form, kernels, product.short))
+
+    def _launch_step(self, op: ir.Operation) -> sc.Launch:
         counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
         values = list(op.operands)
         x, y, z, *threads = self._all(values[:6])
@@ -242,7 +259,7 @@ class _Program:
         kernel = ir.SymbolRefAttr(op.attributes["kernel"]).value[-1]
         types = tuple(_type_name(value.type) for value in given)
         block = (threads[0], threads[1], threads[2])
-        self._steps.append(sc.Launch(kernel, (x, y, z), block, self._all(given), types))
+        return sc.Launch(kernel, (x, y, z), block, self._all(given), types)
 
     def _call(self, op: ir.Operation) -> None:
         """Of a function of the host; what only other such functions read stays there."""

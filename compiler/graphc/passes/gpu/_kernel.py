@@ -74,8 +74,8 @@ class Kernel:
         self._limits["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads, 1, 1])
         self._limits["nvvm.minctasm"] = ir.IntegerAttr.get(word, blocks)
 
-    def launch(self, grid: Sequence[ir.Value], threads: Sequence[ir.Value]) -> None:
-        """Ends the kernel.
+    def launch(self, grid: Sequence[ir.Value], threads: Sequence[ir.Value]) -> ir.Operation:
+        """Ends the kernel; gives its launch.
 
         Args:
             grid: blocks along x, y, z; axes that are left out have size 1.
@@ -90,8 +90,9 @@ class Kernel:
         with self._anchor.location:
             self._define(kernels, name, arguments, constants)
             with ir.InsertionPoint(self._place):
-                _launch(name, grid, threads, arguments)
+                launch = _launch(name, grid, threads, arguments)
         self._place.erase()
+        return launch
 
     def _captured(self) -> list[ir.Value]:
         """Values of the host that the body uses, each once."""
@@ -182,14 +183,15 @@ def _kernels(module: ir.Operation) -> ir.Block:
 
 def _launch(
     name: str, grid: Sequence[ir.Value], threads: Sequence[ir.Value], arguments: Sequence[ir.Value]
-) -> None:
+) -> ir.Operation:
     one = build.const_index(1)
     sizes = [*grid, *[one] * (3 - len(grid)), *threads, *[one] * (3 - len(threads))]
     attributes = {
         "kernel": ir.Attribute.parse(f"@{MODULE}::@{name}"),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, len(arguments), 0]),
     }
-    ir.Operation.create("gpu.launch_func", operands=[*sizes, *arguments], attributes=attributes)
+    operands = [*sizes, *arguments]
+    return ir.Operation.create("gpu.launch_func", operands=operands, attributes=attributes)
 
 
 # -- what kernels are written with -------------------------------------------------------------------------

@@ -20,11 +20,14 @@ from graphc_runtime.record import record
 # Indices of the nest, of which those of the batch are set; first row and column of a part of the result.
 Part: TypeAlias = "Callable[[list[ir.Value], ir.Value, ir.Value], None]"
 
+_PARTS = [f"arith.{name}" for name in "mulf mulf subf mulf mulf addf".split()]
 _PRODUCTS = (
     ["arith.mulf", "arith.addf"],
     ["arith.extf", "arith.extf", "arith.mulf", "arith.addf"],
     ["arith.muli", "arith.addi"],
     ["complex.mul", "complex.add"],
+    # Complex numbers, multiplied by their parts.
+    [*["complex.re", "complex.im"] * 2, *_PARTS, "complex.create", "complex.add"],
 )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from graphc.ir import build
 from graphc.ir.walk import symbol_of, walk
 from graphc.passes.gpu._kernel import MODULE, Kernel, allocate
+from graphc.passes.gpu._library import unmark
 from graphc.passes.gpu._step_values import StepValues, leaves
 from graphc_dialects._mlir import ir
 
@@ -139,6 +140,7 @@ def _launch(old: ir.Operation, sizes: Sequence[ir.Value], arguments: Sequence[ir
     segments = list(ir.DenseI32ArrayAttr(old.attributes["operandSegmentSizes"]))
     segments[11] = len(arguments)
     attributes = {name: old.attributes[name] for name in old.attributes}
+    unmark(attributes)
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
     with ir.InsertionPoint(old), old.location:
         ir.Operation.create("gpu.launch_func", operands=[*sizes, *arguments], attributes=attributes)

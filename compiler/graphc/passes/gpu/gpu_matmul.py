@@ -8,6 +8,7 @@ from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
 from graphc.passes.gpu._large_product import TILES, LargeProduct, is_large
+from graphc.passes.gpu._library import form_of, mark
 from graphc.passes.gpu._nest import Nest, Operand, load
 from graphc.passes.gpu._product import Product, add_to_result, as_product, each_part, zero
 from graphc.passes.gpu._rows import product as number_of
@@ -41,6 +42,9 @@ class GpuMatmul(Pass):
     multiplied, the next part of both sides is copied to the other one without passing through registers, 16
     bytes at once where rows begin at such addresses.
 
+    Where a library for products may be there when kernels run, it computes large ones of floats and complex
+    numbers: their launches are marked with `graphc.product`.
+
     Method: the blocked product of CUTLASS; V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear
     algebra" (2008).
 
@@ -62,22 +66,26 @@ class GpuMatmul(Pass):
         for function in functions(module):
             for op in [op for op in walk(function) if op.name == "linalg.generic"]:
                 product = as_product(Nest(op))
-                if product is not None:
-                    self._lower(product)
-                    op.erase()
-                    self.count("products")
+                if product is None:
+                    continue
+                launches, form = self._lower(product), form_of(product)
+                if form is not None:
+                    number = self.statistics.get("products", 0)
+                    mark(launches, product, form, number=number, short=self.precision == "tf32")
+                op.erase()
+                self.count("products")
 
-    def _lower(self, product: Product) -> None:
-        """One kernel for any size, and one for large matrices, of which one is launched."""
+    def _lower(self, product: Product) -> list[ir.Operation]:
+        """One kernel for any size, and one for large matrices, of which one is launched: both launches."""
         shapes = shapes_of(product, self.precision)
         if shapes:
-            self._on_tensor_cores(product, shapes)
-            return
+            return self._on_tensor_cores(product, shapes)
         nest = product.nest
         kernel = Kernel(nest.op, "product")
         with kernel.host():
             sizes = [nest.extent(axis) for axis in range(nest.rank)]
             enough = self._is_large(product, sizes, TILES) if is_large(product) else None
+        launches = []
         if enough is not None:
             large = Kernel(nest.op, "large_product")
             writer = LargeProduct(large, product, sizes)
@@ -85,10 +93,10 @@ class GpuMatmul(Pass):
             with large.host():
                 grid, threads = _grid(product, sizes, TILES), writer.threads()
                 grid[0] = build.select(enough, grid[0], build.const_index(0))
-            large.launch(grid, threads)
-        _Writer(product, kernel, sizes, self.tile, self.depth).lower(enough)
+            launches.append(large.launch(grid, threads))
+        return [_Writer(product, kernel, sizes, self.tile, self.depth).lower(enough), *launches]
 
-    def _on_tensor_cores(self, product: Product, shapes: list[Shape]) -> None:
+    def _on_tensor_cores(self, product: Product, shapes: list[Shape]) -> list[ir.Operation]:
         """A kernel for each way to divide the product."""
         nest = product.nest
         small, *larger = shapes
@@ -99,6 +107,7 @@ class GpuMatmul(Pass):
         ways = [(first, small)]
         if enough is not None:
             ways.append((Kernel(nest.op, "large_tensor_product"), larger[0]))
+        launches = []
         for kernel, shape in ways:
             TensorProduct(kernel, product, sizes, shape).write()
             with kernel.host():
@@ -106,7 +115,8 @@ class GpuMatmul(Pass):
                 if enough is not None:
                     grid[0] = build.select(enough, *((none, grid[0]) if shape is small else (grid[0], none)))
                 threads = build.const_index(shape.threads)
-            kernel.launch(grid, [threads])
+            launches.append(kernel.launch(grid, [threads]))
+        return launches
 
     def _is_large(self, product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> ir.Value | None:
         """Whether there are enough squares of the larger kind for a device; None if there never are."""
@@ -145,7 +155,7 @@ class _Writer:
         self._product, self._nest, self._kernel, self._sizes = product, product.nest, kernel, sizes
         self._tile, self._depth, self._side = tile, depth, tile // _EACH
 
-    def lower(self, otherwise: ir.Value | None) -> None:
+    def lower(self, otherwise: ir.Value | None) -> ir.Operation:
         """The kernel and its launch, if another one is not launched."""
         nest = self._nest
         with self._kernel.host():
@@ -161,7 +171,7 @@ class _Writer:
         with self._kernel.body():
             self._threads = position("thread_id", 0), position("thread_id", 1)
             each_part(self._product, self._sizes, (self._tile, self._tile), self._square)
-        self._kernel.launch(grid, [side, side])
+        return self._kernel.launch(grid, [side, side])
 
     def _square(self, origin: list[ir.Value], row: ir.Value, column: ir.Value) -> None:
         """A square of the result."""
