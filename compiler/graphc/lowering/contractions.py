@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products as generics on tensors."""
+"""Matrix products as generics on tensors, and what stands before them when they are on buffers."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -11,6 +13,19 @@ from graphc_dialects._mlir import ir
 
 # The attribute of a `linalg.generic` that is a product of matrices: which operands are transposed.
 IS_PRODUCT = "graphc.matmul"
+# What may stand between the fill of a result and its product: operations that read no elements (the body of
+# the fill itself among them).
+_TRANSPARENT = (
+    "arith.",
+    "linalg.fill",
+    "linalg.yield",
+    "memref.alloc",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.dim",
+    "memref.expand_shape",
+    "memref.subview",
+)
 
 
 def contraction(
@@ -57,3 +72,26 @@ def contraction(
         combined = s.or_(total, s.and_(x, y)) if dtype == np.bool_ else s.add(total, s.mul(x, y))
         build.create("linalg.yield", [], [combined.value])
     return generic.results[0]
+
+
+def with_fills(operations: Iterable[ir.Operation]) -> Iterator[tuple[ir.Operation, ir.Operation | None]]:
+    """The generics on buffers among operations, each with the fill with zeros that serves it alone."""
+    fills: dict[ir.Value, ir.Operation] = {}
+    for op in operations:
+        if op.name == "linalg.generic":
+            yield op, fills.get(op.operands[-1])
+        # Whatever opens or ends a block clears too.
+        if not op.name.startswith(_TRANSPARENT):
+            fills.clear()
+        elif op.name == "linalg.fill" and _is_zero(op.operands[0]):
+            fills[op.operands[1]] = op
+
+
+def _is_zero(value: ir.Value) -> bool:
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return False
+    if owner.name == "arith.constant":
+        attribute = owner.attributes["value"]
+        return isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) and attribute.value == 0
+    return owner.name == "complex.create" and all(map(_is_zero, owner.operands))

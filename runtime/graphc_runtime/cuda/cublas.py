@@ -102,7 +102,7 @@ class Cublas:
         self._lock = threading.Lock()
         self._workspaces: dict[int, int] = {}
         self._current: tuple[int, int] | None = None
-        self._numbers = {name: _one(name) for name in _DTYPES}
+        self._ones, self._zeros = ({name: _number(name, x) for name in _DTYPES} for x in (1.0, 0.0))
         try:
             self._one, self._many = (
                 # Without types of arguments, objects of ctypes are passed as they are.
@@ -187,19 +187,20 @@ class Cublas:
         """The function of the library with all its arguments."""
         kind, sums = (_INT(_DTYPES[name]) for name in (gemm.factors, gemm.sums))
         # What the product is multiplied by, and what C is multiplied by before.
-        one = ctypes.byref(self._numbers[gemm.sums])
+        one = ctypes.byref(self._ones[gemm.sums])
+        before = one if gemm.adds else ctypes.byref(self._zeros[gemm.sums])
         wide = gemm.sums in ("float64", "complex128")
         way = _COMPUTE_64F if wide else _COMPUTE_32F_FAST_TF32 if gemm.short else _COMPUTE_32F
         sizes, leading = map(_LONG, gemm.sizes), list(map(_LONG, gemm.leading))
         head = [self._handle, *map(_INT, gemm.transposed), *sizes, one]
         tail = [_INT(way), _INT(_DEFAULT)]
         if gemm.count == 1:
-            sides = (a, kind, leading[0], b, kind, leading[1], one, c, sums, leading[2])
+            sides = (a, kind, leading[0], b, kind, leading[1], before, c, sums, leading[2])
             return partial(self._one, *head, *sides, *tail)
         apart = list(map(ctypes.c_longlong, gemm.apart))
         left, right = (a, kind, leading[0], apart[0]), (b, kind, leading[1], apart[1])
         result = (c, sums, leading[2], apart[2], _LONG(gemm.count))
-        return partial(self._many, *head, *left, *right, one, *result, *tail)
+        return partial(self._many, *head, *left, *right, before, *result, *tail)
 
     def _error(self, name: str, status: int, more: str) -> DriverError:
         text = self._library.cublasGetStatusString(status) or b"unknown"
@@ -207,8 +208,8 @@ class Cublas:
         return kind(f"{text.decode(errors='replace')} ({name}, status {status}){more}", status, name)
 
 
-def _one(name: str) -> ctypes.Array[ctypes.c_float] | ctypes.Array[ctypes.c_double]:
-    """The number 1 as the library reads it: of halves sums are float32, complex numbers are pairs."""
+def _number(name: str, value: float) -> ctypes.Array[ctypes.c_float] | ctypes.Array[ctypes.c_double]:
+    """A number as the library reads it: of halves sums are float32, complex numbers are pairs."""
     if name in ("float64", "complex128"):
-        return (ctypes.c_double * 2)(1.0, 0.0)
-    return (ctypes.c_float * 2)(1.0, 0.0)
+        return (ctypes.c_double * 2)(value, 0.0)
+    return (ctypes.c_float * 2)(value, 0.0)

@@ -147,7 +147,7 @@ class Driver(Protocol):
         """
 
     def multiply(self, gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
-        """Adds a matrix product to C, by the library, which has been readied.
+        """A matrix product, by the library, which has been readied.
 
         Args:
             gemm: the product.

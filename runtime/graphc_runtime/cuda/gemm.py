@@ -34,7 +34,7 @@ _Apart: TypeAlias = tuple[int, int, int]
 
 @record(frozen=True)
 class Gemm:
-    """C += op(A) op(B) for some matrices, as the library takes it.
+    """C += op(A) op(B), or C = op(A) op(B), for some matrices, as the library takes it.
 
     Attributes:
         factors, sums: dtypes of A and B, and of C.
@@ -44,6 +44,7 @@ class Gemm:
         count: how many matrices each of them has.
         apart: how far these are apart, in elements.
         short: whether factors of float32 may be rounded to 10 bits.
+        adds: whether the product is added to C.
     """
 
     factors: str
@@ -54,6 +55,7 @@ class Gemm:
     count: int = 1
     apart: tuple[int, int, int] = (0, 0, 0)
     short: bool = False
+    adds: bool = True
 
     def __str__(self) -> str:
         m, n, k = self.sizes
@@ -97,8 +99,13 @@ def axes_of(form: str) -> Axes:
     return axes
 
 
-def gemm_of(axes: Axes, arrays: Sequence[DeviceArray], short: bool) -> Asked | None:
+def gemm_of(axes: Axes, arrays: Sequence[DeviceArray], *, short: bool, adds: bool) -> Asked | None:
     """What the library is asked for, and A, B and C; None if kernels do it.
+
+    Args:
+        axes: of the left side, the right side and the result.
+        arrays: these.
+        short, adds: see `graphc_runtime.cuda.schedule.Product`.
 
     Raises:
         ArtifactError: the arrays do not go together, or are larger than their memory.
@@ -125,10 +132,11 @@ def gemm_of(axes: Axes, arrays: Sequence[DeviceArray], short: bool) -> Asked | N
         # Its columns lie one after the other, as the library has them.
         leading = left[0], right[0], target[0]
         across = not left[1], not right[1]
-        return Gemm(factors, sums, (m, n, k), across, leading, count, apart, rounds), (a, b, c)
+        return Gemm(factors, sums, (m, n, k), across, leading, count, apart, rounds, adds), (a, b, c)
     leading = right[0], left[0], target[0]
     apart = apart[1], apart[0], apart[2]
-    return Gemm(factors, sums, (n, m, k), (right[1], left[1]), leading, count, apart, rounds), (b, a, c)
+    across = right[1], left[1]
+    return Gemm(factors, sums, (n, m, k), across, leading, count, apart, rounds, adds), (b, a, c)
 
 
 def _kind(arrays: Sequence[DeviceArray]) -> tuple[str, str]:

@@ -322,13 +322,14 @@ class While(Step):
 
 @record(frozen=True)
 class Product(Step):
-    """Adds a matrix product to an array: by a library for it where there is one, else by kernels.
+    """A matrix product in an array: by a library for it where there is one, else by kernels.
 
     Attributes:
         left, right, target: registers of arrays.
         form: their axes, see `graphc_runtime.cuda.gemm.axes_of`.
         kernels: launches that do the same.
         short: whether factors of float32 may be rounded to 10 bits.
+        adds: whether it is added to what the array holds, or replaces that.
     """
 
     kind = "product"
@@ -338,6 +339,7 @@ class Product(Step):
     form: str
     kernels: Block
     short: bool = False
+    adds: bool = True
 
 
 STEPS: tuple[type[Step], ...] = (

@@ -155,7 +155,7 @@ def _dict(raw: object) -> Mapping[str, object]:
 _BLOCKS = frozenset(("then", "otherwise", "body", "before", "after", "kernels"))
 _READERS: dict[str, Callable[[object], object]] = {
     "value": _number,
-    **dict.fromkeys(("cooperative", "short"), _truth),
+    **dict.fromkeys(("cooperative", "short", "adds"), _truth),
     "types": _texts,
     **dict.fromkeys(("op", "line", "operation", "dtype", "kernel", "form"), _text),
     **dict.fromkeys(

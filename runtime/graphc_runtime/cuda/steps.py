@@ -186,7 +186,7 @@ def _product(step: sc.Product, kernel: Callable[[str, int], int]) -> Run:
         asked = None
         if registers.library:
             arrays = [registers.array(register) for register in (step.left, step.right, step.target)]
-            asked = gemm_of(axes, arrays, step.short)
+            asked = gemm_of(axes, arrays, short=step.short, adds=step.adds)
         if asked is None:
             kernels(registers)
             return

@@ -111,7 +111,10 @@ cublasStatus_t CUBLASWINAPI cublasGemmStridedBatchedEx_64(
                 for (int64_t l = 0; l < k; l++)
                     sum += element(a, kind_a, x * apart_a + (turned_a ? i * lda + l : l * lda + i)) *
                            element(b, kind_b, x * apart_b + (turned_b ? l * ldb + j : j * ldb + l));
-                put(c, kind_c, at, element(alpha, kind_c, 0) * sum + element(beta, kind_c, 0) * element(c, kind_c, at));
+                double _Complex factor = element(beta, kind_c, 0);
+                /* C is not read where that is 0. */
+                sum = element(alpha, kind_c, 0) * sum + (factor == 0 ? 0 : factor * element(c, kind_c, at));
+                put(c, kind_c, at, sum);
             }
     return status(2);
 }

@@ -7,6 +7,7 @@ import ctypes
 import gc
 import importlib.util
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -66,6 +67,8 @@ def test_columns_come_one_after_the_other(driver):
     # As rows, these are the transposes of what the library reads.
     expected = (a.get().T @ b.get().T).T + 100
     np.testing.assert_array_equal(c.get(), expected)
+    driver.multiply(replace(GEMM, adds=False), (a.address, b.address, c.address), driver.main_stream)
+    np.testing.assert_array_equal(c.get(), expected - 100)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,11 @@ class Operand:
         part = self.host[self.offset :]
         return np.lib.stride_tricks.as_strided(part, self.shape, [size * s for s in self.strides])
 
+    def clear(self, driver):
+        """NaN there, which counts as zeros here."""
+        driver.upload(self.memory.address, np.full_like(self.host, np.nan), driver.main_stream)
+        self.view[...] = 0
+
     def found(self, driver):
         """What is in memory now, all of it."""
         raw = np.empty_like(self.host)
@@ -83,11 +88,14 @@ def test_all_layouts_give_what_numpy_does(driver, form, kind):
             Operand(driver, source, part, sizes, dtype)
             for part, dtype in zip(parts, (kind[0], kind[0], kind[1]), strict=True)
         ]
-        asked = gemm_of(parts, [operand.array for operand in operands], False)
+        adds = source.random() < 0.5
+        asked = gemm_of(parts, [operand.array for operand in operands], short=False, adds=adds)
         if asked is None:
             continue
         taken += 1
         a, b, c = operands
+        if not adds:
+            c.clear(driver)
         c.view[...] += np.einsum(form, a.view.astype(kind[1]), b.view.astype(kind[1]))
         call, (first, second, third) = asked
         matrices = first.address, second.address, third.address
@@ -125,7 +133,7 @@ def lay(shape, strides=None, offset=0, dtype="float32", nbytes=1 << 12):
 )
 def test_what_the_library_does_not_take_is_left_to_kernels(monkeypatch, form, left, right, target):
     monkeypatch.setattr(gemm, "LEAST", 1)
-    assert gemm_of(axes_of(form), (left, right, target), False) is None
+    assert gemm_of(axes_of(form), (left, right, target), short=False, adds=True) is None
 
 
 def test_small_products_are_left_to_kernels():
@@ -135,7 +143,7 @@ def test_small_products_are_left_to_kernels():
             lay((128, 128), nbytes=1 << 30),
             lay((n, 128), nbytes=1 << 30),
         ]
-        return gemm_of(axes_of("ik,kj->ij"), arrays, False)
+        return gemm_of(axes_of("ik,kj->ij"), arrays, short=False, adds=True)
 
     assert asked(127) is None
     assert asked(128) is not None
@@ -154,7 +162,7 @@ def test_small_products_are_left_to_kernels():
 def test_changed_files_multiply_no_other_memory(monkeypatch, left, message):
     monkeypatch.setattr(gemm, "LEAST", 1)
     with pytest.raises(ArtifactError, match=message):
-        gemm_of(axes_of("ik,kj->ij"), (left, lay((3, 5)), lay((4, 5))), False)
+        gemm_of(axes_of("ik,kj->ij"), (left, lay((3, 5)), lay((4, 5))), short=False, adds=True)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +180,7 @@ def test_forms_that_are_none(form):
 def test_axes_of_which_only_the_first_index_is_used(monkeypatch):
     monkeypatch.setattr(gemm, "LEAST", 1)
     arrays = lay((7, 4, 3), (12, 3, 1)), lay((3, 5)), lay((4, 5))
-    call, _ = gemm_of(axes_of(".ik,kj->ij"), arrays, False)
+    call, _ = gemm_of(axes_of(".ik,kj->ij"), arrays, short=False, adds=True)
     assert call == Gemm("float32", "float32", (5, 4, 3), (False, False), (5, 3, 5))
 
 
@@ -180,7 +188,7 @@ def test_only_factors_of_float32_are_rounded(monkeypatch):
     monkeypatch.setattr(gemm, "LEAST", 1)
     for dtype in ("float32", "float64"):
         arrays = [lay(shape, dtype=dtype) for shape in ((4, 3), (3, 5), (4, 5))]
-        call, _ = gemm_of(axes_of("ik,kj->ij"), arrays, True)
+        call, _ = gemm_of(axes_of("ik,kj->ij"), arrays, short=True, adds=True)
         assert call.short == (dtype == "float32")
 
 
@@ -222,6 +230,9 @@ def test_the_simulated_library_looks_at_memory():
     driver.multiply(GOOD, (a, b, c), stream)
     with pytest.raises(UninitialisedError, match="not all of which has been written"):
         driver.synchronise(stream)
+    # A product that is not added does not read it.
+    driver.multiply(Gemm(**{**vars(GOOD), "adds": False}), (a, b, c), stream)
+    driver.synchronise(stream)
     driver.upload(c, np.zeros(12, np.float32), stream)
     with pytest.raises(LaunchError, match="where nothing lives"):
         driver.multiply(GOOD, (a, b, 4096), stream)

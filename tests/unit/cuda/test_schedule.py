@@ -19,7 +19,9 @@ from graphc_runtime.cuda.schedule_json import from_json, to_json
 from graphc_runtime.errors import ArtifactError
 
 LAUNCH = sc.Launch("add", (4, 3, 3), (5, 3, 3), (0, 6, 2), op="n1", line="model.py:3")
-PRODUCT = sc.Product(0, 1, 6, ".ik,kj->ij", sc.Block((), (LAUNCH,), ()), True, op="n2", line="model.py:4")
+PRODUCT = sc.Product(
+    0, 1, 6, ".ik,kj->ij", sc.Block((), (LAUNCH,), ()), True, False, op="n2", line="model.py:4"
+)
 MAIN = sc.Program(
     2,
     24,

@@ -201,7 +201,7 @@ def test_what_is_asked_for_is_the_same_with_a_plan(monkeypatch: pytest.MonkeyPat
     given = [upload(driver, value, driver.main_stream) for value in values]
     direct, *planned = (asked(monkeypatch, driver, lambda: [f(*given)], given) for _ in range(3))
     assert [ask[0] for ask in direct if isinstance(ask[0], gemm.Gemm)] == [
-        gemm.Gemm("float32", "float32", (5, 3, 3), (False, False), (5, 4, 5))
+        gemm.Gemm("float32", "float32", (5, 3, 3), (False, False), (5, 4, 5), adds=False)
     ]
     assert planned == 2 * [direct] and driver.prepared == 1
 

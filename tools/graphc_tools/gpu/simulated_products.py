@@ -34,7 +34,7 @@ def check(gemm: Gemm) -> None:
 
 
 def multiply(memory: Memory, gemm: Gemm, addresses: Sequence[int]) -> None:
-    """Adds the product to C.
+    """Adds the product to C, or stores it there.
 
     Raises:
         BoundsError: a matrix is not within its memory.
@@ -45,7 +45,7 @@ def multiply(memory: Memory, gemm: Gemm, addresses: Sequence[int]) -> None:
         _places(memory, gemm, number, address) for number, address in zip(range(3), addresses, strict=True)
     ]
     dtypes = [np.dtype(gemm.factors)] * 2 + [np.dtype(gemm.sums)]
-    a, b, c = (_read(memory, *place, dtype) for place, dtype in zip(places, dtypes, strict=True))
+    a, b = (_read(memory, *place, dtypes[0]) for place in places[:2])
     written = _addresses(*places[2])
     if len(np.unique(written)) < written.size or any(
         np.isin(written, _addresses(*place)).any() for place in places[:2]
@@ -60,7 +60,9 @@ def multiply(memory: Memory, gemm: Gemm, addresses: Sequence[int]) -> None:
     )
     # What becomes infinite or NaN does so without a word on a device.
     with np.errstate(all="ignore"):
-        total = c.astype(wide) + first.astype(wide) @ second.astype(wide)
+        total = first.astype(wide) @ second.astype(wide)
+        if gemm.adds:
+            total = total + _read(memory, *places[2], dtypes[2])
         _write(memory, *places[2], total.astype(dtypes[2]))
 
 

@@ -243,7 +243,9 @@ class _Program:
             named = tuple(replace(step, op=node_of(op)) for step in steps)
             left, right, target = self._all(product.arrays)
             kernels = sc.Block((), named, ())
-            self._steps.append(sc.Product(left, right, target, product.form, kernels, product.short))
+            self._steps.append(
+                sc.Product(left, right, target, product.form, kernels, product.short, product.adds)
+            )
 
     def _launch_step(self, op: ir.Operation) -> sc.Launch:
         counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))

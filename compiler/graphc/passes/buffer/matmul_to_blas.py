@@ -4,29 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from graphc.ir.walk import walk
 from graphc.lowering.aligned import AlignedMatrices
-from graphc.lowering.contractions import IS_PRODUCT
+from graphc.lowering.contractions import IS_PRODUCT, with_fills
 from graphc.lowering.matmul import Product
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
-
-# What may stand between the fill of a result and its product: operations that read no elements (the body of
-# the fill itself among them).
-_TRANSPARENT = (
-    "arith.",
-    "linalg.fill",
-    "linalg.yield",
-    "memref.alloc",
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.dim",
-    "memref.expand_shape",
-    "memref.subview",
-)
 
 
 @record()
@@ -71,22 +56,6 @@ class MatmulToBlas(Pass):
 
 def _products(operations: list[ir.Operation], aligned: AlignedMatrices) -> Iterator[Product]:
     """The products among operations in order, each with the fill that serves it alone."""
-    fills: dict[Any, Any] = {}
-    for op in operations:
-        if op.name == "linalg.generic" and IS_PRODUCT in op.attributes:
-            yield Product(op, aligned, fills.get(op.operands[2]))
-        # Whatever opens or ends a block clears too.
-        if not op.name.startswith(_TRANSPARENT):
-            fills.clear()
-        elif op.name == "linalg.fill" and _is_zero(op.operands[0]):
-            fills[op.operands[1]] = op
-
-
-def _is_zero(value: ir.Value) -> bool:
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return False
-    if owner.name == "arith.constant":
-        attribute = owner.attributes["value"]
-        return isinstance(attribute, ir.FloatAttr) and attribute.value == 0.0
-    return owner.name == "complex.create" and all(map(_is_zero, owner.operands))
+    for op, fill in with_fills(operations):
+        if IS_PRODUCT in op.attributes:
+            yield Product(op, aligned, fill)

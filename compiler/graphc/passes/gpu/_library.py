@@ -29,6 +29,7 @@ class LibraryProduct:
         launches: how many there are.
         form: its axes, see `graphc_runtime.cuda.gemm.axes_of`.
         short: whether factors of float32 may be rounded to 10 bits.
+        adds: whether the result is added to what there is.
         arrays: left side, right side and result.
     """
 
@@ -36,6 +37,7 @@ class LibraryProduct:
     launches: int
     form: str
     short: bool
+    adds: bool
     arrays: tuple[ir.Value, ir.Value, ir.Value]
 
 
@@ -72,6 +74,7 @@ def mark(launches: Sequence[ir.Operation], product: Product, form: str, *, numbe
                 "launches": ir.IntegerAttr.get(wide, len(launches)),
                 "form": ir.StringAttr.get(form),
                 "short": ir.IntegerAttr.get(flag, short),
+                "adds": ir.IntegerAttr.get(flag, product.adds),
                 "arrays": ir.DenseI64ArrayAttr.get(places),
             }
         )
@@ -90,8 +93,8 @@ def product_of(launch: ir.Operation) -> LibraryProduct | None:
     given = list(launch.operands)[_SIZES:]
     a, b, c = (given[place] for place in ir.DenseI64ArrayAttr(noted["arrays"]))
     number, launches = (ir.IntegerAttr(noted[name]).value for name in ("number", "launches"))
-    short = bool(ir.IntegerAttr(noted["short"]).value)
-    return LibraryProduct(number, launches, ir.StringAttr(noted["form"]).value, short, (a, b, c))
+    short, adds = (bool(ir.IntegerAttr(noted[name]).value) for name in ("short", "adds"))
+    return LibraryProduct(number, launches, ir.StringAttr(noted["form"]).value, short, adds, (a, b, c))
 
 
 def groups(operations: Sequence[ir.Operation]) -> dict[ir.Operation, list[ir.Operation]]:

@@ -33,13 +33,20 @@ _PRODUCTS = (
 
 @record()
 class Product:
-    """A product, and which dimensions of its nest are what."""
+    """A product, and which dimensions of its nest are what.
+
+    Attributes:
+        nest: of the product.
+        batch, row, column, inner: dimensions.
+        adds: whether it is added to what there is; else that counts as zeros.
+    """
 
     nest: Nest
     batch: list[int]
     row: int
     column: int
     inner: int
+    adds: bool = True
 
 
 def as_product(nest: Nest) -> Product | None:
@@ -96,11 +103,13 @@ def zero(kind: ir.Type) -> ir.Value:
 
 
 def add_to_result(product: Product, sizes: list[ir.Value], place: list[ir.Value], total: ir.Value) -> None:
-    """Adds a sum to an element of the result, if it is within its edges."""
+    """Adds a sum to an element of the result, or stores it there, if that is within the edges."""
     inside = [build.compare_index(2, place[axis], sizes[axis]) for axis in (product.row, product.column)]
     operand = product.nest.outputs[0]
     names = {ir.IntegerType: "arith.addi", ir.ComplexType: "complex.add"}
     name = names.get(type(total.type), "arith.addf")
     with on_condition(build.create("arith.andi", [inside[0].type], inside).result):
-        before = load(operand, place)
-        store(build.create(name, [total.type], [before, total]).result, operand, place)
+        if product.adds:
+            before = load(operand, place)
+            total = build.create(name, [total.type], [before, total]).result
+        store(total, operand, place)

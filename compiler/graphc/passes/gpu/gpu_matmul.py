@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry
+from graphc.lowering.contractions import with_fills
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
 from graphc.passes.gpu._large_product import TILES, LargeProduct, is_large
 from graphc.passes.gpu._library import form_of, mark
@@ -30,7 +33,8 @@ class GpuMatmul(Pass):
     rows of the left side and the columns of the right one that a step of `depth` needs are copied to shared
     memory, and each thread keeps 4 by 4 sums in registers. Sums are made in the order of the rows, so that
     equal calls give equal bits. Edges are filled with zeros. Any strides will do: transposed operands are
-    read as they are. Products with a vector are left to the passes for reductions.
+    read as they are. A result that is filled with zeros before is stored instead. Products with a vector are
+    left to the passes for reductions.
 
     Large products of numbers of 32 bits have another kernel: parts of 128 by 64, 8 by 4 sums a thread, loads
     of 16 bytes from shared memory, and two halves of it, of which one is filled while the other one is added
@@ -64,10 +68,14 @@ class GpuMatmul(Pass):
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
-            for op in [op for op in walk(function) if op.name == "linalg.generic"]:
+            for op, fill in list(with_fills(walk(function))):
                 product = as_product(Nest(op))
                 if product is None:
                     continue
+                if fill is not None and None not in product.nest.outputs[0].axes:
+                    product = replace(product, adds=False)
+                    fill.erase()
+                    self.count("fills")
                 launches, form = self._lower(product), form_of(product)
                 if form is not None:
                     number = self.statistics.get("products", 0)

@@ -4,8 +4,8 @@
 
 // Both launches of a product say that a library may compute it, and where its arrays are among the arguments.
 // CHECK: func.func @batch
-// CHECK: gpu.launch_func @kernels::@product_1 {{.*}} {graphc.product = {arrays = array<i64: [[A:[0-9]+]], [[B:[0-9]+]], [[C:[0-9]+]]>, form = "aik,ajk->aij", launches = 2 : i64, number = 0 : i64, short = false}}
-// CHECK: gpu.launch_func @kernels::@large_product_0 {{.*}} {graphc.product = {arrays = array<i64: [[A]], [[B]], [[C]]>, form = "aik,ajk->aij", launches = 2 : i64, number = 0 : i64, short = false}}
+// CHECK: gpu.launch_func @kernels::@product_1 {{.*}} {graphc.product = {adds = true, arrays = array<i64: [[A:[0-9]+]], [[B:[0-9]+]], [[C:[0-9]+]]>, form = "aik,ajk->aij", launches = 2 : i64, number = 0 : i64, short = false}}
+// CHECK: gpu.launch_func @kernels::@large_product_0 {{.*}} {graphc.product = {adds = true, arrays = array<i64: [[A]], [[B]], [[C]]>, form = "aik,ajk->aij", launches = 2 : i64, number = 0 : i64, short = false}}
 // SHORT: func.func @batch
 // SHORT-COUNT-2: gpu.launch_func {{.*}} short = true}}
 #a = affine_map<(h, i, j, k) -> (h, i, k)>
@@ -102,4 +102,67 @@ func.func @integers(%a: memref<?x?xi32>, %b: memref<?x?xi32>, %c: memref<?x?xi32
     linalg.yield %1 : i32
   }
   return
+}
+
+// -----
+
+// A result that is filled with zeros for the product alone is stored by the kernels, and not filled.
+// CHECK: gpu.func @tensor_product_0
+// CHECK-NOT: arith.addf
+// CHECK: func.func @zeros
+// CHECK-NOT: linalg.fill
+// CHECK: graphc.product = {adds = false
+#a = affine_map<(i, j, k) -> (i, k)>
+#b = affine_map<(i, j, k) -> (k, j)>
+#c = affine_map<(i, j, k) -> (i, j)>
+func.func @zeros(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %c: memref<?x?xf64>) {
+  %zero = arith.constant 0.0 : f64
+  linalg.fill ins(%zero : f64) outs(%c : memref<?x?xf64>)
+  linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<?x?xf64>, memref<?x?xf64>) outs(%c : memref<?x?xf64>)
+      attrs = {graphc.matmul = array<i1: false, false>} {
+  ^bb0(%x: f64, %y: f64, %o: f64):
+    %0 = arith.mulf %x, %y : f64
+    %1 = arith.addf %o, %0 : f64
+    linalg.yield %1 : f64
+  }
+  return
+}
+
+// -----
+
+// What is filled with other numbers, or read before the product, is added to.
+// CHECK: func.func @others
+// CHECK: linalg.fill
+// CHECK: graphc.product = {adds = true
+// CHECK: linalg.fill
+// CHECK: memref.load
+// CHECK: graphc.product = {adds = true
+#a = affine_map<(i, j, k) -> (i, k)>
+#b = affine_map<(i, j, k) -> (k, j)>
+#c = affine_map<(i, j, k) -> (i, j)>
+func.func @others(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %c: memref<?x?xf64>, %d: memref<?x?xf64>) -> f64 {
+  %zero = arith.constant 0.0 : f64
+  %one = arith.constant 1.0 : f64
+  %i = arith.constant 0 : index
+  linalg.fill ins(%one : f64) outs(%c : memref<?x?xf64>)
+  linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<?x?xf64>, memref<?x?xf64>) outs(%c : memref<?x?xf64>)
+      attrs = {graphc.matmul = array<i1: false, false>} {
+  ^bb0(%x: f64, %y: f64, %o: f64):
+    %0 = arith.mulf %x, %y : f64
+    %1 = arith.addf %o, %0 : f64
+    linalg.yield %1 : f64
+  }
+  linalg.fill ins(%zero : f64) outs(%d : memref<?x?xf64>)
+  %seen = memref.load %d[%i, %i] : memref<?x?xf64>
+  linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<?x?xf64>, memref<?x?xf64>) outs(%d : memref<?x?xf64>)
+      attrs = {graphc.matmul = array<i1: false, false>} {
+  ^bb0(%x: f64, %y: f64, %o: f64):
+    %0 = arith.mulf %x, %y : f64
+    %1 = arith.addf %o, %0 : f64
+    linalg.yield %1 : f64
+  }
+  return %seen : f64
 }
