@@ -72,3 +72,11 @@ def test_halves_are_arguments(monkeypatch):
     x, y = pt.tensor("x", dtype="float16", shape=(1, 1)), pt.tensor("y", dtype="float16", shape=(None, None))
     given = np.zeros((1, 1), "float16"), np.full((1, 1), 2.5, "float16")
     agree(monkeypatch, [x, y], [pt.set_subtensor(x[:, :1], y)], *given)
+
+
+def test_what_a_run_of_rows_has_passed_over_is_computed_before_it(monkeypatch):
+    """The maximum was in the kernel of the next run, behind the one of the product, which read it."""
+    a, b = (pt.tensor(name, dtype="float64", shape=(5,)) for name in "ab")
+    c = pt.tensor("c", dtype="int64", shape=(4,))
+    given = np.arange(5.0), np.ones(5), np.arange(4)
+    agree(monkeypatch, [a, b, c], [pt.logsumexp(c, axis=(0,)), pt.dot(a, b)], *given)

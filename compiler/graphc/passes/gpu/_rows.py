@@ -98,8 +98,8 @@ class RowKernel:
         self._elements: dict[ir.Value, tuple[Element, list[ir.Value]]] = {}
         self._places: dict[ir.Value, Operand] = {}
 
-    def write(self, nests: Sequence[RowNest]) -> None:
-        """The kernel and its launch."""
+    def write(self, nests: Sequence[RowNest]) -> ir.Operation:
+        """The kernel and its launch, which is returned."""
         with self._kernel.host():
             extents = [[row.nest.extent(axis) for axis in range(row.nest.rank)] for row in nests]
             rows = product(extents[0][: self._rows])
@@ -119,7 +119,7 @@ class RowKernel:
                     self._nest(row, sizes)
                 self._store()
                 build.create("scf.yield", [], [])
-        self._kernel.launch([grid], [threads])
+        return self._kernel.launch([grid], [threads])
 
     def _nest(self, row: RowNest, extents: list[ir.Value]) -> None:
         nest = row.nest

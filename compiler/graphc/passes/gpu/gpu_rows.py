@@ -46,8 +46,7 @@ class GpuRows(Pass):
                 for op in [op.operation for op in block.operations]:
                     if op.name in NESTS:
                         as_generic(op)
-                for run in _runs(block):
-                    run.lower()
+                for run in _lowered(block):
                     self.count("kernels")
                     self.count("operations", len(run.nests))
 
@@ -164,14 +163,22 @@ class _Run:
             or any(root_of(buffer) in touched for buffer in written)
         )
 
-    def lower(self) -> None:
-        """Replaces the nests by one kernel, where the last one stands."""
+    def may_pass_run(self, launch: ir.Operation, other: _Run) -> bool:
+        """As `may_pass`, of the kernel of another run."""
+        memory = {root_of(value) for value in launch.operands if isinstance(value.type, ir.MemRefType)}
+        written = {root_of(buffer) for buffer in other._written}
+        own = {root_of(buffer) for buffer in self._written}
+        return not (memory & own or written & {root_of(buffer) for buffer in self._touched})
+
+    def lower(self) -> ir.Operation:
+        """Replaces the nests by one kernel, where the last one stands; returns its launch."""
         last = self.nests[-1].nest.op
         inside = [row.nest.op for row in self.nests]
         kept = [buffer for buffer in self._written if _is_read_elsewhere(buffer, inside)]
-        RowKernel(Kernel(last, "rows"), self.rows, kept).write(self.nests)
+        launch = RowKernel(Kernel(last, "rows"), self.rows, kept).write(self.nests)
         for op in inside:
             op.erase()
+        return launch
 
 
 def _row_keys(row: RowNest) -> Keys:
@@ -183,23 +190,28 @@ def _row_keys(row: RowNest) -> Keys:
     }
 
 
-def _runs(block: ir.Block) -> Iterator[_Run]:
-    """The runs of a block that have a reduction; each is to be lowered before the next one is asked for.
+def _lowered(block: ir.Block) -> Iterator[_Run]:
+    """Lowers the runs of a block that have a reduction.
 
     A run may begin with the work that reductions start from: fills, and elementwise work on their rows.
     """
     operations = [op.operation for op in block.operations]
+    runs: dict[ir.Operation, _Run] = {}
     place = 0
     while place < len(operations):
-        found = [_grown(operations, place, rows) for rows in _possible_rows(operations[place])]
+        found = [_grown(operations, place, rows, runs) for rows in _possible_rows(operations[place])]
         useful = [run for run in found if run.is_useful]
         if not useful:
             place += 1
             continue
         best = max(useful, key=lambda run: (len(run.nests), run.rows))
         inside = {row.nest.op for row in best.nests}
+        end = operations.index(best.nests[-1].nest.op)
         # What a run has passed over may begin another one.
-        operations = [*operations[:place], *(op for op in operations[place:] if op not in inside)]
+        between = [op for op in operations[place:end] if op not in inside]
+        launch = best.lower()
+        runs[launch] = best
+        operations = [*operations[:place], *between, launch, *operations[end + 1 :]]
         yield best
 
 
@@ -208,13 +220,15 @@ def _possible_rows(op: ir.Operation) -> range:
     return range(Nest(op).rank + 1) if op.name == "linalg.generic" else range(0)
 
 
-def _grown(operations: list[ir.Operation], start: int, rows: int) -> _Run:
-    """The longest run from a place on."""
+def _grown(operations: list[ir.Operation], start: int, rows: int, runs: dict[ir.Operation, _Run]) -> _Run:
+    """The longest run from a place on, among the kernels of other runs."""
     run, place, end = _Run(rows), start, len(operations)
     while place < end:
         op = operations[place]
         if op.name == "linalg.generic":
             taken = run.take(op) or (bool(run.nests) and run.may_pass(op))
+        elif op in runs:
+            taken = run.may_pass_run(op, runs[op])
         else:
             taken = _is_harmless(op) or (op.name == "memref.store" and run.may_pass(op))
         if taken:
