@@ -80,3 +80,13 @@ def test_what_a_run_of_rows_has_passed_over_is_computed_before_it(monkeypatch):
     c = pt.tensor("c", dtype="int64", shape=(4,))
     given = np.arange(5.0), np.ones(5), np.arange(4)
     agree(monkeypatch, [a, b, c], [pt.logsumexp(c, axis=(0,)), pt.dot(a, b)], *given)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_side_of_a_product_lies_between_other_arrays(monkeypatch, dtype):
+    """Elements that are apart cannot be copied to shared memory while threads compute."""
+    x = pt.tensor("x", dtype=dtype, shape=(2, 2))
+    square = x * x
+    with graphc.config.change_flags(matmul_precision="tf32"):
+        stacked = pt.stack([square, square @ square.T], axis=2)
+        agree(monkeypatch, [x], [stacked], np.array([[1, 2], [3, 0.5]], dtype))

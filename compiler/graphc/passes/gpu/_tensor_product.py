@@ -213,11 +213,15 @@ class TensorProduct:
             asynchronous.copy(operand.buffer, place, self._sides[number].buffer, to, long, wanted)
 
     def _elements(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
-        """One element after the other; what is smaller than a word cannot be copied meanwhile."""
+        """One element after the other.
+
+        What is smaller than a word, or of no contiguous row, cannot be copied meanwhile.
+        """
         one, buffer = build.const_index(1), self._sides[number].buffer
+        is_word = self._itemsize(operand) >= asynchronous.LEAST and self._aligned[number] is not None
         with self._each(number, 1) as chunk:
             place, to, left = self._where(number, operand, start, half, (chunk, 1))
-            if self._itemsize(operand) >= asynchronous.LEAST:
+            if is_word:
                 wanted = build.index_op("minsi", left, one)
                 asynchronous.copy(operand.buffer, place, buffer, to, 1, wanted)
                 return
