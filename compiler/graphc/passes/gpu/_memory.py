@@ -26,8 +26,11 @@ def size_key(buffer: ir.Value, axis: int) -> SizeKey:
     made = value.owner
     if isinstance(made, ir.Block) or made.name != "memref.dim":
         return value
-    where = build.constant_value(made.operands[1])
-    return value if where is None else size_key(made.operands[0], where)
+    source, where = made.operands[0], build.constant_value(made.operands[1])
+    # MLIR lets an axis be asked for that there is not, as long as nothing runs.
+    if where is None or not 0 <= where < ir.MemRefType(source.type).rank:
+        return value
+    return size_key(source, where)
 
 
 def splat_of(buffer: ir.Value) -> ir.Value | None:
