@@ -137,7 +137,7 @@ def wrap(
         parts.append(Part(measuring, EXPORTS, finished=True, level=1))
     inlined = tick_ir(polling) + define_scalars(lowered.helpers)
     if any(record["workspaces"] or _lends_results(record["others"]) for record in lowered.memory):
-        inlined += places_ir(poison=options.poison_memory)
+        inlined += places_ir(poison=options.poison_memory, framed=bool(lowered.pieces))
     outcome = lowered.donated
     return Wrapped(
         text, lowered.pieces, inlined, parts, replace(signature, donated=outcome.pairs, spares=outcome.spares)

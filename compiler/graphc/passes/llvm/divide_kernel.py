@@ -43,7 +43,8 @@ class DivideKernel(Pass):
 
     In moved functions long inner loops over the elements of a block get functions of their own, and long
     loops are vectorised without a second copy of the vectorised body. A kernel that is left with little but
-    calls is not optimised, which takes LLVM more than linear time in long blocks.
+    calls is not optimised, which takes LLVM more than linear time in long blocks. One loop over a table puts
+    the addresses of buffers that only nests read into its frame (`@graphc_place_all`).
 
     How a kernel is divided depends on its operations only, so that the same bytes come out whatever the
     number of cores.

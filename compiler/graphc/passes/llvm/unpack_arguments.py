@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphc.ir.build import constant_value
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import LOOPS, signature_of, symbol_of
-from graphc.library.memory.access import PLACES
+from graphc.library.memory.access import END, PLACES
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
@@ -28,9 +28,6 @@ _Parts = tuple[_Position, ...] | None
 _READ_POINTER = frozenset(
     {"memref.view", "memref.reinterpret_cast", "memref.extract_aligned_pointer_as_index"}
 )
-# Functions of plan-memory whose results are as many bytes as their last argument says, and the one that ends
-# their lifetimes.
-_END = "graphc_end"
 _ACCESSES = frozenset({"memref.load", "memref.store"})
 
 
@@ -66,9 +63,9 @@ class UnpackArguments(Pass):
                     # Three arguments before what is captured here, four there: none is a buffer.
                     plans[split] = [None, *rewrite.define(op)]
                     rewrite.declare(functions[split], plans[split])
-        if _END in functions:
-            plans[_END] = [(_POINTER, _SIZE)]
-            rewrite.declare(functions[_END], plans[_END])
+        if END in functions:
+            plans[END] = [(_POINTER, _SIZE)]
+            rewrite.declare(functions[END], plans[END])
         # Loops that were made functions call none of these.
         callers = [op for name, op in functions.items() if plans and not name.startswith(LOOPS)]
         for call in [call for function in callers for call in _calls(function)]:

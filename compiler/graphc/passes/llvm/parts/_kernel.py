@@ -9,6 +9,7 @@ from typing import Any
 from graphc.library.helpers import Split
 from graphc.passes.llvm.parts import _frame as frame
 from graphc.passes.llvm.parts._frame import Argument
+from graphc.passes.llvm.parts._places import place_together
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -89,6 +90,7 @@ class Kernel:
         for nest in nests:
             self._replace(nest, list(places[nest.name].values()), nest.original in columns, declared)
         if _is_glue(self._main):
+            place_together(self._module, self._main, self._slots, self._frame.result)
             self._main.attributes["optimize_none"] = ir.UnitAttr.get()
             self._main.attributes["no_inline"] = ir.UnitAttr.get()
 
