@@ -8,7 +8,7 @@ Where a comparison changes its outcome inside of a region, `Split` says so, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from graphc.ir.build import predicate_of
@@ -145,6 +145,25 @@ def _defining(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
+class Made(NamedTuple):
+    """What an index value is, read once from the operation that makes it.
+
+    Attributes:
+        key: see `key_of`.
+        name: of the operation; empty for arguments of blocks.
+        operands: of the operation.
+    """
+
+    key: Any
+    name: str
+    operands: Sequence[ir.Value]
+
+
+def _made(value: ir.Value) -> Made:
+    op = _defining(value)
+    return Made(key_of(value), "", ()) if op is None else Made(key_of(value), op.name, list(op.operands))
+
+
 class Evaluator:
     """Bounds of index values in a region.
 
@@ -152,14 +171,20 @@ class Evaluator:
         region: where.
         known: bounds by key (see `key_of`); asked before a value is taken apart. May raise Split.
         nonzero: a size that is taken for granted not to be 0.
+        made: what values are, which evaluators of other regions share, as long as no operation changes.
     """
 
     def __init__(
-        self, region: Region, known: Callable[[Evaluator, Any], Range | None], nonzero: ir.Value | None = None
+        self,
+        region: Region,
+        known: Callable[[Evaluator, Any], Range | None],
+        nonzero: ir.Value | None = None,
+        made: dict[ir.Value, Made] | None = None,
     ) -> None:
         self.region = region
         self._known = known
         self._nonzero = nonzero
+        self._made: dict[ir.Value, Made] = {} if made is None else made
         self._memo: dict[ir.Value, Range] = {}
 
     def range(self, value: ir.Value, depth: int = _DEPTH) -> Range:
@@ -173,19 +198,20 @@ class Evaluator:
         return found
 
     def _range(self, value: ir.Value, depth: int) -> Range:
-        key = key_of(value)
-        if isinstance(key, int):
-            return exactly(Linear(key))
-        known = self._known(self, key)
+        made = self._made.get(value)
+        if made is None:
+            made = self._made[value] = _made(value)
+        if isinstance(made.key, int):
+            return exactly(Linear(made.key))
+        known = self._known(self, made.key)
         if known is not None:
             return known
-        op = _defining(value)
-        if op is None:
+        if not made.name:
             return self._iteration(value, depth)
-        if op.name == "tensor.dim":
+        if made.name == "tensor.dim":
             return Range(Linear(0), None)
-        rule = _RULES.get(op.name) if depth else None
-        return UNKNOWN if rule is None else rule(self, op, depth - 1)
+        rule = _RULES.get(made.name) if depth else None
+        return UNKNOWN if rule is None else rule(self, made, depth - 1)
 
     def _iteration(self, value: ir.Value, depth: int) -> Range:
         """The index of a loop runs from 0 to one less than its bound."""
@@ -286,12 +312,12 @@ def combine(a: Range, b: Range, factor: int) -> Range:
 # -- rules ---------------------------------------------------------------------------------------------------
 
 
-def _sum(e: Evaluator, op: ir.Operation, depth: int) -> Range:
+def _sum(e: Evaluator, op: Made, depth: int) -> Range:
     a, b = (e.range(x, depth) for x in op.operands)
     return combine(a, b, -1 if op.name == "arith.subi" else 1)
 
 
-def _product(e: Evaluator, op: ir.Operation, depth: int) -> Range:
+def _product(e: Evaluator, op: Made, depth: int) -> Range:
     a, b = (e.range(x, depth) for x in op.operands)
     if a.exact is not None and a.exact.slope == 0:
         a, b = b, a
@@ -300,7 +326,7 @@ def _product(e: Evaluator, op: ir.Operation, depth: int) -> Range:
     return combine(exactly(Linear(0)), a, b.exact.constant)
 
 
-def _quotient(e: Evaluator, op: ir.Operation, depth: int) -> Range:
+def _quotient(e: Evaluator, op: Made, depth: int) -> Range:
     """Of a number that is not negative and a positive constant, rounded down."""
     a, b = (e.range(x, depth) for x in op.operands)
     divisor = None if b.exact is None or b.exact.slope else b.exact.constant
@@ -312,12 +338,12 @@ def _quotient(e: Evaluator, op: ir.Operation, depth: int) -> Range:
     return Range(Linear(least // divisor), a.high)
 
 
-def _extreme(e: Evaluator, op: ir.Operation, depth: int) -> Range:
+def _extreme(e: Evaluator, op: Made, depth: int) -> Range:
     a, b = (e.range(x, depth) for x in op.operands)
     return e.extreme(a, b, 1 if op.name == "arith.maxsi" else -1)
 
 
-def _select(e: Evaluator, op: ir.Operation, depth: int) -> Range:
+def _select(e: Evaluator, op: Made, depth: int) -> Range:
     condition, a, b = op.operands
     holds = e.holds(condition, depth)
     if holds is None:
@@ -325,11 +351,11 @@ def _select(e: Evaluator, op: ir.Operation, depth: int) -> Range:
     return e.range(a if holds else b, depth)
 
 
-def _same(e: Evaluator, op: ir.Operation, depth: int) -> Range:
+def _same(e: Evaluator, op: Made, depth: int) -> Range:
     return e.range(op.operands[0], depth)
 
 
-_RULES: dict[str, Callable[[Evaluator, Any, int], Range]] = {
+_RULES: dict[str, Callable[[Evaluator, Made, int], Range]] = {
     "arith.addi": _sum,
     "arith.subi": _sum,
     "arith.muli": _product,

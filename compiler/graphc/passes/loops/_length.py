@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from graphc.ir.affine import (
     Evaluator,
     Linear,
+    Made,
     Range,
     Region,
     exactly,
@@ -22,6 +23,9 @@ from graphc_dialects._mlir import ir
 Found = TypeVar("Found")
 _TRANSPARENT = frozenset(f"arith.{name}" for name in ("addi", "subi", "muli", "minsi", "maxsi"))
 _MAX_LEAVES = 32
+# The key of the unknown (None if there is none), and the values that it can have; by the scan's operand.
+Unknown = tuple[ir.Value | tuple[ir.Value, int] | None, Region]
+Unknowns = dict[ir.Value, Unknown]
 
 
 class Length:
@@ -29,18 +33,27 @@ class Length:
 
     The unknown of all functions is the one size that the number of iterations is computed from, or the
     number itself if there are several. Facts hold while the scan keeps its operand and its retention.
+
+    Args:
+        view: the scan.
+        unknowns: what other lengths of the scan have found out by the operand; what comes before a scan does
+            not change with what is kept of it.
     """
 
-    def __init__(self, view: ScanView) -> None:
+    def __init__(self, view: ScanView, unknowns: Unknowns | None = None) -> None:
         self.view = view
         self._steps = view.steps
         self._is_while = view.stop is not None
         self._counts = {op.results[0] for op in view.step_counts()}
         declared = view.declarations()
         self._first = {op.results[0]: declared[name_of(op)] for op in view.traces()}
-        self._base, self.domain = self._unknown()
+        self._made: dict[ir.Value, Made] = {}
+        unknowns = {} if unknowns is None else unknowns
+        if self._steps not in unknowns:
+            unknowns[self._steps] = self._unknown()
+        self._base, self.domain = unknowns[self._steps]
 
-    def _unknown(self) -> tuple[ir.Value | tuple[ir.Value, int] | None, Region]:
+    def _unknown(self) -> Unknown:
         bound = key_of(self._steps)
         if self._is_while:
             if not isinstance(bound, int):
@@ -52,7 +65,10 @@ class Length:
         if len(leaves) == 1:
             base = leaves.pop()
             found = over(
-                Region(), lambda r: Evaluator(r, lambda e, k: _x(e) if k == base else None).range(self._steps)
+                Region(),
+                lambda r: Evaluator(r, lambda e, k: _x(e) if k == base else None, made=self._made).range(
+                    self._steps
+                ),
             )
             if found is not None and all(range_.exact is not None for _, range_ in found):
                 return base, Region(0) if isinstance(base, tuple) else Region()
@@ -92,7 +108,7 @@ class Length:
         """
 
         def put(region: Region) -> Found | None:
-            e = Evaluator(region, self.known, nonzero)
+            e = Evaluator(region, self.known, nonzero, self._made)
             steps = self.steps(e).exact
             if steps is None or is_negative(steps, region):
                 return None

@@ -10,7 +10,7 @@ from graphc.ir.scan_view import ScanView, retention, set_retention, window_of, w
 from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
 from graphc.passes.loops._index_code import as_value, larger, subtract
-from graphc.passes.loops._length import Length, head_of
+from graphc.passes.loops._length import Length, Unknowns, head_of
 from graphc.passes.loops._move_up import move_up, operations_after
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
@@ -26,12 +26,13 @@ class Retention:
     Args:
         view: the scan; consumers of its traces must have been flattened.
         name: of the state or output.
+        unknowns: see `Length`.
     """
 
-    def __init__(self, view: ScanView, name: str) -> None:
-        self._view, self._name = view, name
+    def __init__(self, view: ScanView, name: str, unknowns: Unknowns) -> None:
+        self._view, self._name, self._unknowns = view, name, unknowns
         self._declaration = view.declarations()[name]
-        self._length = Length(view)
+        self._length = Length(view, unknowns)
         self._consumers = consumers(self._length)[name]
         self._reverse = view.reverse
         self._window = window_of(self._declaration)
@@ -205,7 +206,7 @@ class Retention:
     def _drop_whole_slices(self) -> list[str]:
         """Replaces slices that take all of a trace by it."""
         events = []
-        length = Length(self._view)
+        length = Length(self._view, self._unknowns)
         for consumer in consumers(length)[self._name]:
             if consumer.op.name in TAKES_PART and self._is_whole(consumer, length):
                 value, type_ = consumer.trace.results[0], consumer.op.results[0].type
@@ -246,10 +247,10 @@ class Retention:
             return False
 
 
-def use_initial_rows(view: ScanView) -> int:
+def use_initial_rows(view: ScanView, unknowns: Unknowns) -> int:
     """Takes slices of initial rows alone from the initial value; returns how many."""
     changed = 0
-    length = Length(view)
+    length = Length(view, unknowns)
     declared = view.declarations()
     for name, found in consumers(length).items():
         carry = declared[name]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphc.ir.diagnostics import fail
 from graphc.ir.scan_view import ScanView, scans
+from graphc.passes.loops._length import Unknowns
 from graphc.passes.loops._retention import Retention, use_initial_rows
 from graphc.passes.loops._shorten import shorten
 from graphc.passes.loops._views import flatten
@@ -67,19 +68,20 @@ class ScanSaveMem(Pass):
     def _treat(self, view: ScanView) -> None:
         for trace in view.traces():
             flatten(trace)
-        self._add("reads of initial rows", use_initial_rows(view))
+        unknowns: Unknowns = {}
+        self._add("reads of initial rows", use_initial_rows(view, unknowns))
         # Offsets are best understood as functions of the length they were written for: initial rows go before
         # the length changes, and what is left is looked at again.
-        self._reduce(view, initial_only=True)
+        self._reduce(view, unknowns, initial_only=True)
         self._add("scans shortened", int(shorten(view)))
-        self._reduce(view)
+        self._reduce(view, unknowns)
         for trace in view.traces():
             if next(trace.results[0].uses, None) is None:
                 trace.erase()
 
-    def _reduce(self, view: ScanView, initial_only: bool = False) -> None:
+    def _reduce(self, view: ScanView, unknowns: Unknowns, initial_only: bool = False) -> None:
         for name in view.declarations():
-            for event in Retention(view, name).apply(initial_only):
+            for event in Retention(view, name, unknowns).apply(initial_only):
                 self.count(event)
 
     def _add(self, name: str, number: int) -> None:
