@@ -111,6 +111,7 @@ class Rewriter:
         defs: the operation that defines each value seen so far (block arguments are absent).
         counts: how often each rule fired, by the rule's name.
         measured: operations whose sizes rules computed from other sizes.
+        promises: what a rule that searches for factors may find, by value.
     """
 
     def __init__(self, function: ir.Operation, rules: RuleTable | None = None) -> None:
@@ -118,6 +119,7 @@ class Rewriter:
         self.defs: dict[Any, Any] = {}
         self.counts: dict[str, int] = {}
         self.measured: list[ir.Operation] = []
+        self.promises: dict[ir.Value, int] = {}
         self.anchor: Any = None
         self._rules = rules or {}
         self._default = self._rules.get("*", [])

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
+from operator import or_
 from typing import NamedTuple
 
 from graphc.ir.algebra import kind, unary
 from graphc.ir.kinds import SUMS, fold_of, reduced_axes
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.views import REPEATS, SAME_ELEMENTS, order_of, restored_order
+from graphc.ir.views import MOVES_AXES, REPEATS, SAME_ELEMENTS, order_of, restored_order
 from graphc_dialects._mlir import ir
 
 # Each product is searched, so only near factors are found.
@@ -45,6 +46,9 @@ _Share = Callable[[], ir.Value]
 def share_of_sum(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """exp(x) of one operand and 1 / sum(exp(x)) of the other -> softmax(x) in place of the first."""
     if kind(rw, op.results[0]) != "f":
+        return None
+    first, second = (_promises(rw, value) for value in op.operands)
+    if not (first & _EXP and second & _SUM) and not (first & _SUM and second & _EXP):
         return None
     rank = len(op.results[0].type.shape)
     powers = (1, -1 if op.name == "graphc.true_div" else 1)
@@ -109,6 +113,53 @@ _POWERS = {
     "graphc.neg": {0: 1},
     "graphc.second": {1: 1},
 }
+
+
+# -- what may be found --------------------------------------------------------------------------------------
+
+# What may be among the factors of a value: an exponential; a sum of exponentials, or what was 1 over one. The
+# last one says that a value may be a term of such a sum: an exponential, 1, or a sum of these.
+_EXP, _SUM, _TERMS = 1, 2, 4
+
+
+def _promises(rw: Rewriter, value: ir.Value) -> int:
+    """What may be found in the factors of a value, which are searched only then."""
+    promises, stack = rw.promises, [value]
+    while stack:
+        top = stack[-1]
+        if top not in promises:
+            op = rw.defs.get(top)
+            left = [] if op is None else [x for x in _asked(op) if x not in promises]
+            if left:
+                stack += left
+                continue
+            promises[top] = 0 if op is None else _own_promises(rw, op, top)
+        stack.pop()
+    return promises[value]
+
+
+def _asked(op: ir.Operation) -> list[ir.Value]:
+    """The operands whose promises an operation passes on."""
+    name = op.name
+    if name in _POWERS:
+        return [op.operands[i] for i in _POWERS[name]]
+    if name == "graphc.add":
+        return list(op.operands)
+    return [op.operands[0]] if name in MOVES_AXES or name in REPEATS or name in SUMS else []
+
+
+def _own_promises(rw: Rewriter, op: ir.Operation, value: ir.Value) -> int:
+    name, asked = op.name, [rw.promises[x] for x in _asked(op)]
+    if name == "graphc.exp":
+        return _EXP | _TERMS
+    if name == "graphc.sigmoid":
+        return _SUM
+    if name == "graphc.add":
+        return _SUM | _TERMS if all(promised & _TERMS for promised in asked) else 0
+    if name in SUMS:
+        return _SUM if asked[0] & _EXP else 0
+    found = reduce(or_, asked, 0) & (_EXP | _SUM)
+    return found | _TERMS if rw.splat(value) == 1 else found
 
 
 # -- sums ----------------------------------------------------------------------------------------------------
