@@ -70,15 +70,13 @@ class Marker:
     def __init__(self, package: str = "graphc.ir.traits") -> None:
         self._package = package
         self._names: set[str] = set()
-        self._is_loaded = False
 
     def __call__(self, *names: str) -> None:
         """Marks operations."""
         self._names.update(names)
 
     def __contains__(self, name: str) -> bool:
-        if not self._is_loaded:
-            self._load()
+        self._load()
         return name in self._names
 
     def __iter__(self) -> Iterator[str]:
@@ -87,4 +85,6 @@ class Marker:
 
     def _load(self) -> None:
         load_families(self._package)
-        self._is_loaded = True
+        if type(self) is Marker:
+            # Passes ask a hundred thousand times: from here on without a function of Python.
+            self.__class__ = type("Marker", (Marker,), {"__contains__": self._names.__contains__})
