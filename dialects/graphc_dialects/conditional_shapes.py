@@ -23,7 +23,7 @@ class UnknownSize(Exception):
 
 def results_of_regions(conditional: Any, number: int) -> list[Any]:
     """What an `scf.if` gives as result `number`: the operand of each region's `scf.yield`."""
-    return [list(block.operations)[-1].operands[number] for block in blocks_of(conditional)]
+    return [block.operations[-1].operands[number] for block in blocks_of(conditional)]
 
 
 def read_results(value: Any) -> list[Any]:
@@ -86,7 +86,7 @@ class _Sizes:
         if not is_inside(value, self._op):
             return dim_of(value, axis)
         block = value.owner.operation.block
-        with ir.InsertionPoint(list(block.operations)[-1]):
+        with ir.InsertionPoint(block.operations[-1]):
             return self._resolved_size(value, axis)
 
     def _resolved_size(self, value: Any, axis: int) -> Any:
@@ -147,7 +147,7 @@ class _Sizes:
         blocks = blocks_of(copy)
         for block, region, size in zip(blocks, new.regions, sizes, strict=True):
             block.append_to(region)
-            end = list(block.operations)[-1].operation
+            end = block.operations[-1].operation
             with ir.InsertionPoint(end):
                 result = const_index(0) if size is None else _not_negative(twins.get(size, size))
                 ir.Operation.create("scf.yield", [], [result])

@@ -34,7 +34,7 @@ def trace_size(trace: Any, axis: int) -> Any:
 
 def steps_of(scan: Any) -> Any:
     """How many iterations a scan runs; its bound unless a condition can end it."""
-    end = list(scan.regions[0].blocks[0].operations)[-1]
+    end = scan.regions[0].blocks[0].operations[-1]
     if not len(end.operands):
         return scan.operands[0]
     return ir.Operation.create("graphc.scan_steps", [ir.IndexType.get()], [scan.results[0]]).result

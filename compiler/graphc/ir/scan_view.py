@@ -75,7 +75,7 @@ class ScanView:
     @property
     def end(self) -> ir.Operation:
         """The terminator."""
-        return list(self.block.operations)[-1].operation
+        return self.block.operations[-1].operation
 
     @property
     def stop(self) -> ir.Value | None:

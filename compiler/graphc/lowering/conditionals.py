@@ -94,7 +94,7 @@ def _place(op: ir.Operation) -> int:
 
 def _write_results(block: ir.Block, buffers: dict[int, Any]) -> None:
     """Makes a region write what it yielded."""
-    end = list(block.operations)[-1].operation
+    end = block.operations[-1].operation
     for number, buffer in buffers.items():
         value = end.operands[number]
         with ir.InsertionPoint(end), _location_of(value, end):
@@ -115,7 +115,7 @@ def lower_conditional(context: FunctionConverter, op: ir.Operation) -> None:
         block = ir.Block.create_at_start(region, [])
         with ir.InsertionPoint(block):
             context.convert_block(old, block)
-            end = list(old.operations)[-1]
+            end = old.operations[-1]
             build.create("scf.yield", [], [_yielded(context, end.operands[n]) for n in numbers])
     for n, value in zip(numbers, new.results, strict=True):
         result = op.results[n]

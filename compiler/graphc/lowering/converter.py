@@ -188,7 +188,7 @@ class FunctionConverter:
     def _results_of(self) -> dict[ir.Value, list[int]]:
         """The positions of the results that each value is."""
         found: dict[Any, list[int]] = {}
-        terminator = list(self._old.regions[0].blocks[0].operations)[-1]
+        terminator = self._old.regions[0].blocks[0].operations[-1]
         for position, result in enumerate(terminator.operands):
             found.setdefault(result, []).append(position)
         return found
@@ -275,7 +275,7 @@ class FunctionConverter:
         units = Units(old, extra, self.donations.after if old == self._entry else ())
         self._members.update(units.clusters)
         is_ordered = old != self._entry or SCHEDULED in self._old.attributes
-        results = None if is_ordered else list(list(old.operations)[-1].operands)
+        results = None if is_ordered else list(old.operations[-1].operands)
         for members in units.order(results):
             self._emit(members)
 

@@ -67,7 +67,7 @@ class Donations:
         self._loops = list(scans(function))
         self._row_sizes = {op.results[0]: declared_sizes(op) for op in self._loops}
         self._block = function.regions[0].blocks[0]
-        self._results = list(list(self._block.operations)[-1].operands)
+        self._results = list(self._block.operations[-1].operands)
         self._started: set[ir.Value] = set()
         self._read_again = _read_again(function)
         for request in requests:
@@ -220,7 +220,7 @@ def _requests(module: ir.Module, function: ir.Operation) -> list[Donation]:
         PassError: an argument or a result does not exist, or the attribute is something else.
     """
     block = function.regions[0].blocks[0]
-    arguments, results = len(block.arguments), len(list(block.operations)[-1].operands)
+    arguments, results = len(block.arguments), len(block.operations[-1].operands)
     try:
         requests = offered(module)
     except ValueError as error:

@@ -97,7 +97,7 @@ def _start_at(value: ir.Value, op: ir.Operation, x: ir.Value) -> Start:
     if is_trace(op):
         return _start_of_trace(value, op)
     if op.name in INLINED:
-        return Start(value, list(op.block.operations)[-1].operation, Reads.NOTHING)
+        return Start(value, op.block.operations[-1].operation, Reads.NOTHING)
     raise Refused(f"the result of its type comes from {op.name}, which has memory of its own")
 
 

@@ -84,7 +84,7 @@ def _carried(block: ir.Block, number: int) -> list[ir.Value] | None:
 
 
 def _terminator(region: ir.Region) -> ir.Operation:
-    return list(region.blocks[0].operations)[-1].operation
+    return region.blocks[0].operations[-1].operation
 
 
 # -- sizes and strides -------------------------------------------------------------------------------------

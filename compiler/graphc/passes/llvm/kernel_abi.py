@@ -106,7 +106,7 @@ class _Function:
 
     def _rewrite_block(self, block: ir.Block) -> None:
         """Splits the block after each check, last check first, so that every operation moves once."""
-        last = list(block.operations)[-1].operation
+        last = block.operations[-1].operation
         if last.name == "func.return":
             self._return(last)
         after: list[ir.Operation] = []  # last one first

@@ -21,7 +21,7 @@ def rewrite(program: Program, plan: Plan, block: ir.Block) -> int:
 class _Rewriter:
     def __init__(self, program: Program, block: ir.Block) -> None:
         self._program = program
-        self._end = list(block.operations)[-1].operation
+        self._end = block.operations[-1].operation
         # What stands for a version of an array, where that is not the array itself.
         self._values: dict[int, ir.Value] = {}
         # Operations may have to read other arrays by the time they are copied.

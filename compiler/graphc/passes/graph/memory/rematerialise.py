@@ -80,7 +80,7 @@ def _program(module: ir.Module, function: ir.Operation, block: ir.Block) -> Prog
         op.results[0]: [size for row in declared_sizes(op).values() for size in row] for op in scans(function)
     }
     after = Donations.of_module(module, function).after
-    results = list(list(block.operations)[-1].operands)
+    results = list(block.operations[-1].operands)
     lent = [block.arguments[donation.argument] for donation in offered(module)]
     return Program(Units(block, extra, after).order(results), results, lent)
 

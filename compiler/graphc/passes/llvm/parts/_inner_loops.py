@@ -93,7 +93,7 @@ def _loop(header: ir.Block) -> _Loop | None:
 
 
 def _last(block: ir.Block) -> ir.Operation:
-    return list(block.operations)[-1].operation
+    return block.operations[-1].operation
 
 
 def _is_block(bound: ir.Value) -> bool:
