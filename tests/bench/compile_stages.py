@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the processor time of a compilation goes: `python tests/bench/compile_stages.py`.
 
-Six small graphs, each compiled several times in a process of its own, with one thread, without the disk
-cache and with all parts made anew. A stage's time is the least of all compilations but the first.
+Six small graphs and a large one, each compiled several times in a process of its own, with one thread,
+without the disk cache and with all parts made anew. A stage's time is the least of all compilations but the
+first. `--passes GRAPH` prints what each pass takes instead.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from contextlib import contextmanager
 from types import ModuleType
 
 GRAPHS = ("x + 1", "exp(x) * y + 1", "recurrence", "recurrence_gradient", "rnn16_gradient", "garch")
-COMPILATIONS = 9
+# A loss of 1,000 operations on vectors with its gradient: 4,497 nodes.
+LARGE = "1000 operations with gradient"
+COMPILATIONS, COMPILATIONS_LARGE = 9, 4
 STAGES = (
     *(
         "passes of ours",
@@ -66,6 +69,10 @@ def _graph(name: str) -> tuple[list[object], object]:
     import graphc
     import graphc.tensor as pt
 
+    if name == LARGE:
+        import compile_time
+
+        return compile_time.random_graph(1000, gradient=True)
     if name not in [case.name for case in scan_lines.CASES]:
         x, y = pt.dvectors("x", "y")
         return ([x], x + 1) if name == GRAPHS[0] else ([x, y], pt.exp(x) * y + 1)
@@ -84,6 +91,7 @@ def _watched() -> Clock:
 
     clock, kinds = Clock(), ["kernel"]
     clock.watch(run, "_run_step", lambda module, step, *_: _PASSES[isinstance(step, str)])
+    clock.watch(run, "_run_step", lambda module, step, *_: f"{_PASS}{step}")
     clock.watch(lower, "run_pipeline", lambda *_: "pipeline")
     clock.watch(lower, "translate_module_to_llvmir", lambda *_: "translation")
     clock.watch(lower, "to_llvmlite", lambda *_: "translation")
@@ -99,6 +107,7 @@ def _watched() -> Clock:
     return clock
 
 
+_PASS = "pass "
 _PASSES = {False: "passes of ours", True: "upstream's passes"}
 _LLVM = {
     "ParseAssembly": "parsing by LLVM",
@@ -122,7 +131,7 @@ def measure(name: str) -> dict[str, float]:
 
     preload(has_scan=True)
     clock, best = _watched(), dict[str, float]()
-    for number in range(COMPILATIONS):
+    for number in range(COMPILATIONS_LARGE if name == LARGE else COMPILATIONS):
         inputs, outputs = _graph(name)
         forget_parts()
         clock.times.clear()
@@ -132,23 +141,35 @@ def measure(name: str) -> dict[str, float]:
         times["all"] = time.process_time() - start
         times["verification"] = times["pipeline"] - sum(times[stage] for stage in _PASSES.values())
         times["rest"] = times["all"] - sum(times[s] for s in STAGES[:-2])
-        for stage in STAGES if number else ():
+        for stage in {*STAGES, *times} if number else ():
             best[stage] = min(best.get(stage, 1e9), 1e3 * times[stage])
     return best
 
 
+def _fresh(name: str) -> dict[str, float]:
+    """`measure` in a process of its own."""
+    environment = {**os.environ, "GRAPHC_CACHE_DIR": "", "GRAPHC_THREADS": "1"}
+    command = [sys.executable, __file__, name]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
 def main() -> int:
     """Measures and prints a table."""
+    if sys.argv[1:2] == ["--passes"]:
+        found = _fresh(sys.argv[2] if len(sys.argv) > 2 else LARGE)
+        passes = [(time, key) for key, time in found.items() if key.startswith(_PASS)]
+        print(
+            "\n".join(f"{time:8.1f} {key.removeprefix(_PASS)}" for time, key in sorted(passes, reverse=True))
+        )
+        return 0
     if len(sys.argv) > 1:
         print(json.dumps(measure(sys.argv[1])))
         return 0
-    environment = {**os.environ, "GRAPHC_CACHE_DIR": "", "GRAPHC_THREADS": "1"}
-    rows = []
-    for name in GRAPHS:
-        command = [sys.executable, __file__, name]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        rows.append(json.loads(done.stdout.splitlines()[-1]))
-    print("| processor ms |", " | ".join(GRAPHS), "|\n|---|" + "---:|" * len(GRAPHS))
+    names = (*GRAPHS, LARGE)
+    rows = [_fresh(name) for name in names]
+    print("| processor ms |", " | ".join(names), "|\n|---|" + "---:|" * len(names))
     for stage in STAGES:
         print(f"| {stage} |", " | ".join(f"{row[stage]:.1f}" for row in rows), "|")
     return 0

@@ -144,19 +144,19 @@ class DimKeys:
     def _resolve_operands(self, value: ir.Value) -> None:
         """Resolves what a value is computed from, operands first, without recursion: programs are long."""
         visited = self._visited
-        stack = [(value, False)]
+        visited.add(value)
+        # In most cases they have been asked for before.
+        stack = [(source, False) for source in self._sources(value) if source not in visited]
         while stack:
             top, ready = stack.pop()
             if not ready:
                 if top in visited:
                     continue
                 visited.add(top)
-                op = self._defs.get(top)
-                if op is not None:
+                if self._defs.get(top) is not None:
                     stack.append((top, True))
-                    sources = op.operands if op.name != "scf.if" else read_results(top)
-                    stack += [(source, False) for source in sources if source not in visited]
-            elif top != value:
+                    stack += [(source, False) for source in self._sources(top) if source not in visited]
+            else:
                 type_ = top.type
                 if isinstance(type_, ir.RankedTensorType):
                     if top not in self._shapes:
@@ -164,11 +164,19 @@ class DimKeys:
                 elif isinstance(type_, ir.IndexType):
                     self.size(top)
 
+    def _sources(self, value: ir.Value) -> Iterable[ir.Value]:
+        """What a value is computed from."""
+        op = self._defs.get(value)
+        if op is None:
+            return ()
+        return op.operands if op.name != "scf.if" else read_results(value)
+
     def _find_shape(self, value: ir.Value, static: list[int]) -> list[Key]:
         """The keys of a value whose operands are resolved."""
         if min(static, default=0) >= 0:
             return static
-        return list(self._everywhere(self._dynamic, value, static))
+        keys: list[Key] = self._everywhere(self._dynamic, value, static)
+        return keys
 
     # -- how each operation derives its sizes ----------------------------------------------------------------
 
