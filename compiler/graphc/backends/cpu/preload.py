@@ -13,7 +13,7 @@ from graphc_runtime.collecting import paused
 
 # The compiler, less what only graphs with loops need.
 _PACKAGES = (
-    *("ir", "passes.manager", "passes.graph", "passes.tensor", "passes.buffer", "passes.llvm"),
+    *("ir", "emit", "passes.manager", "passes.graph", "passes.tensor", "passes.buffer", "passes.llvm"),
     *("lowering", "backends.cpu"),
     *("library.memory", "library.pool", "library.products", "library.random"),
 )
