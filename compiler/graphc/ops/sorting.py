@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,16 +13,13 @@ from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.scattering import Gather, Scatter
 
-if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
-
 
 class _Permutation(KernelOp):
     """Base of ops that put the elements of the first operand in another order."""
 
-    def positions(self, inputs: Variables) -> Variable:
-        """Where each element of the result comes from."""
-        raise NotImplementedError
+    def ordered(self, outputs: Variables) -> Variable | None:
+        """The positions that sort the result; None where it is sorted."""
+        return None
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], *["int64"] * (len(given) - 1)], [given[0]]
@@ -33,13 +29,15 @@ class _Permutation(KernelOp):
         rest: list[Variable | None] = [None] * len(others)
         if g is None or is_discrete(x):
             return [None, *rest]
-        zero = x.zeros_like()
-        return [Scatter("set")(zero, g, self.positions(inputs)), *rest]
+        order = self.ordered(outputs)
+        g = g if order is None else Gather()(g, order)
+        return [Scatter("set")(x.zeros_like(), g, ArgSort()(x)), *rest]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if tangents[0] is None or is_discrete(inputs[0]):
             return [None]
-        return [Gather()(tangents[0], self.positions(inputs))]
+        order, tangent = self.ordered(outputs), Gather()(tangents[0], ArgSort()(inputs[0]))
+        return [tangent if order is None else Scatter("set")(tangent.zeros_like(), tangent, order)]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[i == 0] for i in range(len(node.inputs))]
@@ -51,9 +49,6 @@ class Sort(_Permutation):
     """
 
     kernel = "sort"
-
-    def positions(self, inputs: Variables) -> TensorVariable:
-        return ArgSort()(inputs[0])
 
 
 class ArgSort(DiscreteOp):
@@ -68,16 +63,20 @@ class ArgSort(DiscreteOp):
 class Partition(_Permutation):
     """The last axis with the elements of some ranks where sorting would put them; smaller ones before
     each, larger ones after. Operands: array, vector of ranks.
+
+    Derivatives are those of a stable sort: of equal elements, earlier ones are at earlier places. The order
+    between ranks is taken from the result, because no other operation need have the same.
     """
 
     kernel = "partition"
 
-    def positions(self, inputs: Variables) -> TensorVariable:
-        return ArgPartition()(*inputs)
+    def ordered(self, outputs: Variables) -> Variable:
+        found: Variable = ArgSort()(outputs[0])
+        return found
 
 
 class ArgPartition(DiscreteOp):
-    """Positions (int64) of what `Partition` returns."""
+    """Positions (int64) of elements in an order such as that of `Partition`."""
 
     kernel = "argpartition"
 

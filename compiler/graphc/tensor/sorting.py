@@ -170,7 +170,7 @@ def partition(a: TensorLike, kth: TensorLike, axis: AxisLike = -1) -> TensorVari
 
 
 def argpartition(a: TensorLike, kth: TensorLike, axis: AxisLike = -1) -> TensorVariable:
-    """Positions (int64) of what `partition` returns.
+    """Positions (int64) that part an axis as `partition` does, not always in its order between the ranks.
 
     Examples:
         >>> int(pt.argpartition([3, 1, 2], 0).eval()[0])

@@ -84,7 +84,9 @@ def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tens
         sizes = [*sizes_of(middle)[:-1], pt.switch(pt.eq(count, 0), 1, 0)]
         middle = pt.concatenate([middle, pt.alloc(np.asarray(np.nan, x.type.dtype), *sizes)], axis=-1)
     low, high = middle[..., 0], middle[..., -1]
-    result = _with_nan(pt.switch(pt.eq(low, high), low, (low + high) / 2), rows)
+    # Half of the derivative belongs to each of two equal elements, too; infinities have no difference.
+    same = pt.switch(pt.isinf(low), low, low + (high - low) / 2)
+    result = _with_nan(pt.switch(pt.eq(low, high), same, (low + high) / 2), rows)
     return _kept(result, axes, x.type.ndim) if keepdims else result
 
 
@@ -123,7 +125,8 @@ def _between(ordered: TensorVariable, place: TensorVariable, method: str) -> Ten
     far = high - difference * (1 - weight)
     # The form that is exact at its end; infinities have no difference.
     mixed = pt.switch(pt.ge(weight, 0.5), far, near)
-    return pt.switch(pt.eq(low, high) | pt.eq(weight, 0), low, mixed)
+    same = pt.isinf(low) & pt.eq(low, high)
+    return pt.switch(same | pt.eq(weight, 0), low, mixed)
 
 
 def _at(ordered: TensorVariable, positions: TensorVariable) -> TensorVariable:

@@ -127,6 +127,46 @@ def test_forward_mode(rng):
         assert abs(difference) < 1e-10
 
 
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "reference"])
+def test_derivatives_at_ties_are_those_of_a_stable_sort(mode, rng):
+    x, w, t = pt.dvector("x"), pt.dvector("w"), pt.dvector("t")
+    few, several = pt.partition(x, [40]), pt.partition(x, [3, 90])
+    values = [few, several, pt.quantile(x, 0.4), pt.median(x)]
+    slopes = [graphc.grad((y * (w if y.ndim else 1)).sum(), x) for y in values]
+    tangents = [graphc.pushforward(y, x, t) for y in values[:2]]
+    f = graphc.function([x, w, t], [*values, *slopes, *tangents], mode=mode, on_unused_input="ignore")
+    weights, direction = rng.normal(size=(2, 100))
+    for number in (3, 30, 1000):
+        a = rng.integers(0, number, 100).astype(float)
+        order = np.argsort(a, kind="stable")
+        *results, quantile, median = f(a, weights, direction)[:4]
+        *found, at_quantile, at_median = f(a, weights, direction)[4:8]
+        for y, slope, tangent in zip(results, found, f(a, weights, direction)[8:], strict=True):
+            place = np.empty(100, int)
+            place[np.argsort(y, kind="stable")] = order
+            np.testing.assert_array_equal(a[place], y)
+            np.testing.assert_array_equal(slope[place], weights)
+            np.testing.assert_array_equal(tangent, direction[place])
+        want = np.zeros(100)
+        want[order[[49, 50]]] = 0.5
+        np.testing.assert_array_equal(at_median, want)
+        place = 0.4 * 99
+        want = np.zeros(100)
+        want[order[[39, 40]]] = [1 - place % 1, place % 1]
+        np.testing.assert_allclose(at_quantile, want, rtol=1e-12)
+        assert (quantile, median) == (np.quantile(a, 0.4), np.median(a))
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "reference"])
+def test_median_at_the_limits_of_numbers(mode):
+    x = pt.dvector("x")
+    f = graphc.function([x], [pt.median(x), graphc.grad(pt.median(x), x)], mode=mode)
+    for a in ([np.inf, np.inf, 1], [np.inf, 1, np.inf, np.inf], [5e-324] * 2, [1.7e308] * 4, [-0.0, -0.0]):
+        value, slope = f(a)
+        assert value == a[0]
+        assert np.isfinite(slope).all() and slope.sum() == 1
+
+
 def test_batches(rng):
     x = pt.dvector("x")
     m = pt.dmatrix("m")
