@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Maybe, Variable, Variables
 from graphc.ops.matrices import (
     _MatrixOp,
@@ -119,7 +118,11 @@ class SVD(_SingularValues):
 
 
 class SVDFull(_SingularValues):
-    """As `SVD` with square unitary factors. The gradient is known for the first k vectors."""
+    """As `SVD` with square unitary factors.
+
+    Vectors beyond the first k are any basis of the rest: their derivatives hold for functions that do not
+    depend on which.
+    """
 
     kernel = "svd_full"
 
@@ -129,14 +132,19 @@ class SVDFull(_SingularValues):
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a, k), (u, s, vh), (g_u, g_s, g_vh) = inputs, outputs, cotangents
         m, n = a.type.shape[-2:]
-        if (g_u is not None or g_vh is not None) and (m is None or m != n):
-            raise UndefinedGradientError(
-                f"the gradient of singular vectors with full_matrices=True is known for square matrices, got "
-                f"{a.type}; use full_matrices=False"
-            )
-        if m != n or m is None:
-            u, vh = u[..., :, :k], vh[..., :k, :]
-        return [conj(_svd_pullback(u, s, vh, g_u, g_s, g_vh)), None]
+        if m is not None and m == n:
+            return [conj(_svd_pullback(u, s, vh, g_u, g_s, g_vh)), None]
+        first, first_h, rest = u[..., :, :k], vh[..., :k, :], []
+        if g_u is not None:
+            turned = mm(adjoint(conj(g_u[..., :, k:])), first) / pt.expand_dims(s, -2)
+            rest.append(mm(mm(u[..., :, k:], turned), first_h))
+            g_u = g_u[..., :, :k]
+        if g_vh is not None:
+            turned = mm(first_h, adjoint(conj(g_vh[..., k:, :]))) / pt.expand_dims(s, -1)
+            rest.append(mm(mm(first, turned), vh[..., k:, :]))
+            g_vh = g_vh[..., :k, :]
+        whole = _svd_pullback(first, s, first_h, g_u, g_s, g_vh)
+        return [conj(add([whole, *(-x for x in rest)])), None]
 
 
 class SingularValues(_SingularValues):

@@ -55,6 +55,15 @@ def decomposed(a):
     return [s, pt.abs(u), pt.abs(vh), rebuilt(u, s**2, vh), L.svdvals(a), L.svd(a)[1]]
 
 
+def decomposed_fully(a):
+    """What does not depend on the basis of the vectors beyond the first ones."""
+    u, s, vh = L.svd(a)
+    k = s.shape[-1]
+    first, rest, first_h, rest_h = u[..., :, :k], u[..., :, k:], vh[..., :k, :], vh[..., k:, :]
+    projections = [rest @ adjoint(rest), adjoint(rest_h) @ rest_h]
+    return [s, pt.abs(first), pt.abs(first_h), rebuilt(first, s**2, first_h), *projections]
+
+
 def eigen(a):
     w, v = L.eigh(a)
     other = L.eigh(a, lower=False)[1]
@@ -105,6 +114,11 @@ REAL = {
     "generalised": (lambda a, b: [L.eigvalsh(a, b), pt.abs(L.eigh(a, b)[1])], [POSITIVE[0], POSITIVE[1]]),
     "eig": (lambda a: [L.eig(a)[0], pt.abs(L.eig(a)[1])], [DOMINANT]),
     "svd": (lambda *xs: [y for x in xs for y in decomposed(x)], [WIDE, TALL, A]),
+    "full svd": (lambda *xs: [y for x in xs for y in decomposed_fully(x)], [WIDE, TALL, WIDE[0].T]),
+    "slopes of singular values": (
+        lambda x: graphc.grad((L.svd(x)[1] ** 3).sum(), x),
+        [WIDE],
+    ),
     "qr": (lambda *xs: [y for x in xs for y in (*L.qr(x), L.qr(x, "r"))], [WIDE, TALL, A]),
     "complete qr": (lambda a: L.qr(pt.specify_shape(a, (2, 2, 4)), "complete"), [WIDE]),
     "sylvester": (L.solve_sylvester, [DOMINANT[0], POSITIVE[1], A[1]]),
@@ -121,7 +135,17 @@ def batches(cases, *groups):
     return [*found, {name: case for name, case in cases.items() if name not in named}]
 
 
-SPECTRAL = ("svd", "pinv", "lstsq", "norms", "eigh", "generalised", "eig")
+SPECTRAL = (
+    "svd",
+    "full svd",
+    "slopes of singular values",
+    "pinv",
+    "lstsq",
+    "norms",
+    "eigh",
+    "generalised",
+    "eig",
+)
 SYSTEMS = ("triangular", "vectors", *(name for name in REAL if name.startswith("solve")))
 
 
@@ -148,6 +172,7 @@ COMPLEX = {
         ],
         [Z_TALL, Z_WIDE],
     ),
+    "full svd": (lambda *xs: [y for x in xs for y in decomposed_fully(c(x))], [Z_TALL, Z_WIDE]),
     "eigh": (lambda z: eigen(c(z)), [Z]),
     "eig": (lambda z: [L.eig(c(z))[0], pt.abs(L.eig(c(z))[1])], [Z]),
     "sylvester": (lambda a, b: L.solve_sylvester(c(a)[0], c(a)[1], c(b)[0]), [Z, Z]),
@@ -155,7 +180,7 @@ COMPLEX = {
 }
 
 
-COMPLEX_SPECTRAL = ("svd", "pinv", "eigh", "eig", "qr")
+COMPLEX_SPECTRAL = ("svd", "full svd", "pinv", "eigh", "eig", "qr")
 
 
 @pytest.mark.parametrize("cases", batches(COMPLEX, COMPLEX_SPECTRAL), ids=("spectral", "others"))
@@ -165,6 +190,7 @@ def test_complex(cases):
 
 DIFFERENTIATED = [
     L.cholesky, L.det, L.inv, L.expm, L.pinv, L.eigvalsh, L.svdvals, lambda a: L.slogdet(a)[1],
+    lambda a: L.svd(a[:, :2])[1],
     lambda a: L.eigh(a)[0], lambda a: L.qr(a)[1], lambda a: L.lu(a)[2], lambda a: L.solve(a, a[0]),
     lambda a: L.solve(a, a[0], assume_a="sym"), lambda a: L.solve_triangular(a, a[0], unit_diagonal=True),
     lambda a: L.solve_sylvester(a, a, a),
@@ -195,7 +221,6 @@ def test_second_derivatives():
     [
         (lambda a: L.qr(a, "complete")[0], 'use mode="reduced"'),
         (lambda a: L.qr(a, "raw")[0], "has no gradient"),
-        (lambda a: L.svd(a)[0], "full_matrices=False"),
         (lambda a: L.lu(a)[1], "square matrices"),
     ],
 )

@@ -289,8 +289,8 @@ def svd(
 
     Args:
         a: array-like (..., m, n); k is min(m, n).
-        full_matrices: U (m, m) and Vh (n, n); otherwise (m, k) and (k, n). The gradient of U and Vh needs
-            False, or square matrices.
+        full_matrices: U (m, m) and Vh (n, n); otherwise (m, k) and (k, n). Vectors beyond the first k are any
+            basis of the rest: gradients hold for functions that do not depend on which.
         compute_uv: otherwise only s is returned.
 
     Returns:
