@@ -15,6 +15,7 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, as_sizes, known_size, sizes_of
 from graphc.public import pt
+from graphc.raise_op import CheckAndRaise
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike
@@ -29,6 +30,19 @@ __all__ = [
     "mgrid",
     "ogrid",
 ]
+
+
+def _count(num: TensorLike, what: str) -> TensorVariable:
+    """How many numbers to make, checked."""
+    count, message = as_size(num, what), f"{what}: num, how many numbers to make, must be at least 0"
+    known = known_size(count)
+    if known is not None and known < 0:
+        raise ValueError(f"{message}, got {known}")
+    node = count.owner
+    if known is not None or (node is not None and isinstance(node.op, CheckAndRaise)):
+        return count
+    checked: TensorVariable = CheckAndRaise(ValueError, message)(count, count >= 0)
+    return checked
 
 
 def linspace(
@@ -59,10 +73,7 @@ def linspace(
     if np.dtype(kind).kind not in "fc":
         kind = promote(np.dtype(kind), np.dtype(config.floatX)).name
     first, last = pt.cast(first, kind), pt.cast(last, kind)
-    count = as_size(num, "linspace")
-    known = known_size(count)
-    if known is not None and known < 0:
-        raise ValueError(f"linspace makes at least 0 numbers, got {known_size(count)}")
+    count = _count(num, "linspace")
     gaps = count - 1 if endpoint else count
     divisor = pt.cast(pt.maximum(gaps, 1), kind)
     difference = last - first
@@ -84,7 +95,7 @@ def linspace(
 def logspace(
     start: TensorLike,
     stop: TensorLike,
-    num: object = 50,
+    num: TensorLike = 50,
     endpoint: bool = True,
     base: TensorLike = 10.0,
     dtype: DTypeLike | None = None,
@@ -104,7 +115,7 @@ def logspace(
         if base.type.ndim > first.type.ndim
         else first
     )
-    powers = base ** pt.linspace(first, last, num, endpoint=endpoint)
+    powers = base ** pt.linspace(first, last, _count(num, "logspace"), endpoint=endpoint)
     return _finished(powers, dtype, axis, "logspace")
 
 
@@ -133,11 +144,11 @@ def geomspace(
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
     wide = promote(first.type.numpy_dtype, last.type.numpy_dtype, np.dtype(config.floatX)).name
     first, last = pt.cast(first, wide), pt.cast(last, wide)
+    count = _count(num, "geomspace")
     sign = pt.sign(first)
-    logs = pt.linspace(pt.log10(first / sign), pt.log10(last / sign), num, endpoint=endpoint)
+    logs = pt.linspace(pt.log10(first / sign), pt.log10(last / sign), count, endpoint=endpoint)
     numbers = sign * 10.0**logs
     # Rounding must not move the ends.
-    count = as_size(num, "geomspace")
     position = pt.reshape(pt.arange(count), [count, *[1] * (numbers.type.ndim - 1)])
     if endpoint:
         numbers = pt.where(pt.eq(position, count - 1), last, numbers)

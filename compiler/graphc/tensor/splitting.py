@@ -14,6 +14,7 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import broadcast_static
 from graphc.ops.sizes import known_size, product_of, size_of
 from graphc.public import pt
+from graphc.raise_op import CheckAndRaise
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import IndexLike, SizeLike, TensorLike
@@ -72,35 +73,50 @@ def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> lis
     return [x[_along(axis, slice(a, b))] for a, b in pairwise([None, *cuts, None])]
 
 
+def _even(ary: TensorLike, indices_or_sections: TensorLike, axis: int, what: str) -> list[TensorVariable]:
+    """`array_split`, but a number of pieces must divide the size."""
+    x = as_tensor_variable(ary)
+    axis = normalize_axis(axis, x.type.ndim, what)
+    if not isinstance(indices_or_sections, int | np.integer):
+        return array_split(x, indices_or_sections, axis)
+    count, known = int(indices_or_sections), x.type.shape[axis]
+    message = f"{what}: axis {axis} has no {count} parts of one size; array_split makes some longer"
+    if known is None and count > 0:
+        x = CheckAndRaise(ValueError, message)(x, pt.eq(size_of(x, axis) % count, 0))
+    elif known is not None and count > 0 and known % count:
+        raise ValueError(f"{message}, got size {known}")
+    return array_split(x, count, axis)
+
+
 def hsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[TensorVariable]:
-    """`array_split` along the second axis, of vectors along the first.
+    """Pieces along the second axis, of vectors along the first; a number of them must divide its size.
 
     Examples:
         >>> [v.eval().tolist() for v in pt.hsplit([1, 2, 3, 4], 2)]
         [[1, 2], [3, 4]]
     """
     x = as_tensor_variable(ary)
-    return array_split(x, indices_or_sections, 1 if x.type.ndim > 1 else 0)
+    return _even(x, indices_or_sections, 1 if x.type.ndim > 1 else 0, "hsplit")
 
 
 def vsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[TensorVariable]:
-    """`array_split` along the first axis.
+    """Pieces along the first axis; a number of them must divide its size.
 
     Examples:
         >>> [v.eval().tolist() for v in pt.vsplit([[1, 2], [3, 4]], 2)]
         [[[1, 2]], [[3, 4]]]
     """
-    return array_split(ary, indices_or_sections, 0)
+    return _even(ary, indices_or_sections, 0, "vsplit")
 
 
 def dsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[TensorVariable]:
-    """`array_split` along the third axis.
+    """Pieces along the third axis; a number of them must divide its size.
 
     Examples:
         >>> [v.eval().shape for v in pt.dsplit(np.ones((1, 1, 4)), 2)]
         [(1, 1, 2), (1, 1, 2)]
     """
-    return array_split(ary, indices_or_sections, 2)
+    return _even(ary, indices_or_sections, 2, "dsplit")
 
 
 def unstack(x: TensorLike, axis: int = 0) -> tuple[TensorVariable, ...]:

@@ -40,6 +40,34 @@ def test_dtypes(name):
             assert FUNCTIONS[name](pt, x).dtype == want, dtype
 
 
+def test_even_parts():
+    x, m, cube = pt.dvector("x"), pt.matrix("m", shape=(4, 5)), pt.tensor("cube", shape=(None, None, None))
+    pairs = [(pt.hsplit, np.hsplit), (pt.vsplit, np.vsplit), (pt.dsplit, np.dsplit)]
+    values = np.arange(48.0).reshape(4, 2, 6)
+    f = graphc.function([cube], [part for ours, _ in pairs for part in (*ours(cube, 2), *ours(cube, [1]))])
+    wanted = [part for _, theirs in pairs for part in (*theirs(values, 2), *theirs(values, [1]))]
+    for got, want in zip(f(values), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(ValueError, match=r"hsplit: axis 1 has no 2 parts of one size.*got size 5"):
+        pt.hsplit(m, 2)
+    for split, axis in ((pt.hsplit, 0), (np.hsplit, None)):
+        f = graphc.function([x], split(x, 2))
+        assert [part.tolist() for part in f(np.arange(4.0))] == [[0, 1], [2, 3]]
+        with pytest.raises(ValueError, match="no 2 parts of one size" if axis == 0 else "no multiple of 2"):
+            f(np.arange(5.0))
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
+def test_negative_counts(name):
+    n = pt.lscalar("n")
+    with pytest.raises(ValueError, match=f"{name}: num, .* at least 0, got -3"):
+        getattr(pt, name)(1, 2, -3)
+    f = graphc.function([n], getattr(pt, name)(1, 2, n))
+    np.testing.assert_allclose(f(3), getattr(np, name)(1, 2, 3))
+    with pytest.raises(ValueError, match=f"{name}: num, .* at least 0"):
+        f(-3)
+
+
 @pytest.mark.parametrize("mode", ["fast_run", "reference"])
 def test_median_of_nothing(mode):
     m, x = pt.dmatrix("m"), pt.fvector("x")

@@ -103,9 +103,8 @@ def _split(
         raise ValueError(f"an axis of size {known} cannot be split into {count} equal parts")
     size = size if known is None else known
     if known is None and exact:
-        size = raise_op.Assert(f"the size of the axis is no multiple of {count}, the number of parts")(
-            size, find("eq")(size % count, 0)
-        )
+        message = f"the size of the axis is no multiple of {count}, the number of parts"
+        size = raise_op.CheckAndRaise(ValueError, message)(size, find("eq")(size % count, 0))
     # As NumPy, the first parts are longer by one where the size is no multiple.
     whole, rest = size // count, size % count
     smaller = find("minimum") if known is None else min
