@@ -128,7 +128,9 @@ class Cotangents:
             terms = [sum_pullback(form.sums, g)]
         else:
             assert form.value is not None
-            inner = Cotangents(Paths([form.value], form.roots), {form.value: g})
+            # One root may be computed from another: each passes on what it gets itself.
+            paths = Paths([form.value], form.roots, blockers=form.roots)
+            inner = Cotangents(paths, {form.value: g})
             inner.run()
             terms = [inner.of(root) for root in form.roots]
         guard = None if self.branches is None else self.branches.term_guards(node)[0]

@@ -168,6 +168,22 @@ def test_what_lies_between():
         np.testing.assert_allclose(got, np.broadcast_to(wanted, np.shape(got)))
 
 
+def test_expressions_of_each_other():
+    """The cotangent of exp(-x) in the same expression as exp(x) reaches x once."""
+    total = pt.exp(V).sum()
+    costs = [
+        pt.log(pt.exp(V) / total / pt.exp(-V)),
+        pt.log(total * (pt.exp(V) + pt.exp(-V))),
+        pt.log(pt.softmax(V) * pt.sigmoid(2 * V) * pt.exp(V**2)),
+        pt.exp(V) * (V**2 / total),
+    ]
+    slopes = [graphc.grad((cost * W).sum(), V) for cost in costs]
+    f = graphc.function([V, W], [*slopes, *((cost * W).sum() for cost in costs)])
+    v, w, count = np.array([0.3, -0.7, 1.1]), np.array([1.0, 2.0, -0.5]), len(costs)
+    differences = [np.subtract(f(v + d, w)[count:], f(v - d, w)[count:]) / 2e-6 for d in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(f(v, w)[:count], np.transpose(differences), rtol=1e-6, atol=1e-8)
+
+
 def test_values():
     """What the compiler computes for the expressions that only derivatives made stable before."""
     v, w = np.array([-2000.0, 3.0, 1500.0, 0.0]), np.array([-2001.0, -2.0, 1500.0, 5.0])
