@@ -46,6 +46,7 @@ class QRPivoted(_MatrixOp):
         _require_square_part(self, a, self.complete)
         if g_q is None and g_r is None:
             return [None, None]
+        order = pt.expand_dims(order, -2)  # each matrix of a batch has its own
         moved = pt.permute_row_elements(a, order)
         g: Variable = conj(_qr_pullback(moved, k, q, r, g_q, g_r))
         return [pt.permute_row_elements(g, order, inverse=True), None]

@@ -25,6 +25,7 @@ GRADIENTS = {
     "qr, Q": (lambda x: linalg.qr(x, pivoting=True)[0], [TALL]),
     "qr, R": (lambda x: linalg.qr(x, mode="r", pivoting=True)[0], [TALL]),
     "qr, wide": (lambda x: linalg.qr(x.T, pivoting=True)[1], [TALL]),
+    "qr, batch": (lambda x: linalg.qr(x, pivoting=True)[:2], [np.stack([TALL.T, TALL[::-1].T, -TALL.T])]),
     "cholesky_banded": (linalg.cholesky_banded, [BANDS]),
     "cholesky_banded, lower": (lambda x: linalg.cholesky_banded(x, lower=True), [BANDS[::-1, ::-1].copy()]),
     "solveh_banded": (linalg.solveh_banded, [BANDS, np.arange(5.0)]),
