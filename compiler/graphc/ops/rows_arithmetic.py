@@ -35,12 +35,13 @@ def _chosen(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> Tensor
 
 
 def _pow_x(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    # At y = 0 the derivative is 0 for every x; 0 times a power of -1 would be NaN at x = 0.
+    # At y = 0 the derivative is 0 for x = 0, too; 0 times a power of -1 would be NaN there.
     if isinstance(y, TensorConstant):
         if y.unique_value == 2:
             return g * x * y
         return g * y * pt.pow(x, pt.constant(y.data - (y.data != 0).astype(y.data.dtype)))
-    return g * y * pt.pow(x, y - pt.cast(pt.neq(y, 0), y.type.dtype))
+    # Elsewhere that power stays: the derivative by y of what is 0 at y = 0 is 1 / x.
+    return g * y * pt.pow(x, y - pt.cast(pt.neq(y, 0) | pt.neq(x, 0), y.type.dtype))
 
 
 def _pow_y(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:

@@ -21,8 +21,9 @@ _LN2 = float(np.log(2))
 
 
 def _over(x: Variable, y: Variable) -> Variable:
-    """x / y, 0 where x is."""
-    return pt.switch(pt.eq(x, 0), 0, x / y)
+    """x / y, but 0 / 0 is 0; its own derivatives are those of the quotient elsewhere."""
+    both: Variable = pt.bitwise_and(pt.eq(x, 0), pt.eq(y, 0))
+    return x / pt.switch(both, 1, y)
 
 
 def _sinc(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,19 +38,35 @@ def _hyp1f1_x(
 
 
 def _spence(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    at_one = pt.eq(x, 1)
-    return g * pt.switch(at_one, -1, pt.log(x) / pt.switch(at_one, 1, 1 - x))
+    # log(x) / (1 - x)
+    terms = [-1.0 * (-1) ** k / (k + 1) for k in range(_TERMS)]
+    return g * _with_series(x - 1, terms, lambda t: pt.log1p(t) / -t)
 
 
 def _ellipk(m: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    at_zero = pt.eq(m, 0)
-    safe = pt.switch(at_zero, 1, m)
-    return g * pt.switch(at_zero, np.pi / 8, (pt.ellipe(m) / (1 - m) - out) / (2 * safe))
+    terms = [np.pi / 2 * k * _SQUARES[k] for k in range(1, _TERMS)]
+    return g * _with_series(m, terms, lambda t: (pt.ellipe(t) / (1 - t) - pt.ellipk(t)) / (2 * t))
 
 
 def _ellipe(m: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    at_zero = pt.eq(m, 0)
-    return g * pt.switch(at_zero, -np.pi / 8, (out - pt.ellipk(m)) / (2 * pt.switch(at_zero, 1, m)))
+    terms = [np.pi / 2 * k * _SQUARES[k] / (1 - 2 * k) for k in range(1, _TERMS)]
+    return g * _with_series(m, terms, lambda t: (pt.ellipe(t) - pt.ellipk(t)) / (2 * t))
+
+
+_TERMS = 20
+# Squares of binomial(2 k, k) / 4**k, of which the series of elliptic integrals are made.
+_SQUARES = [(math.comb(2 * k, k) / 4.0**k) ** 2 for k in range(_TERMS)]
+
+
+def _with_series(
+    t: TensorVariable, terms: Sequence[float], far: Callable[[TensorVariable], TensorVariable]
+) -> TensorVariable:
+    """A power series near 0, where a quotient cancels or is 0 / 0: its derivatives, too, are right there."""
+    small = pt.lt(pt.abs(t), 0.1)
+    near, total = pt.switch(small, t, 0), pt.zeros_like(t)
+    for term in reversed(terms):
+        total = total * near + term
+    return pt.switch(small, total, far(pt.switch(small, 0.5, t)))
 
 
 register_scipy(

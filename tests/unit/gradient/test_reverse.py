@@ -45,6 +45,16 @@ def test_powers_of_zero(constant):
     np.testing.assert_allclose(found, [[2.0, 8.0, 62.0], [6.0, -18.0, 54.0]])
 
 
+def test_mixed_derivatives_of_powers():
+    """Those by the exponent at 0, where the derivative by the base is 0."""
+    x, y = pt.dvectors("x", "y")
+    slope = grad((x**y).sum(), x)
+    points = np.array([2.0, 0.25, 3.0, 0.5]), np.array([0.0, 0.0, 1.0, -1.0])
+    a, b = points
+    found = run([x, y], grad(slope.sum(), y), *points)
+    np.testing.assert_allclose(found, a ** (b - 1) * (1 + b * np.log(a)))
+
+
 def test_result_container_follows_wrt():
     x, y = pt.dscalars("x", "y")
     cost = x * y

@@ -232,6 +232,27 @@ def test_gradients_that_have_several_forms() -> None:
         np.testing.assert_allclose(f(values)[1], numeric, rtol=1e-6, atol=1e-8, err_msg=name)
 
 
+def test_second_derivatives_where_first_ones_have_a_limit() -> None:
+    """Of elliptic integrals at 0, of the dilogarithm at 1; and of x * log(y) by both at x = 0."""
+    x, y = pt.vector("x"), pt.vector("y")
+    slopes = [graphc.grad(f(x).sum(), x) for f in (pt.ellipk, pt.ellipe, lambda t: pt.spence(1 + t))]
+    curves = [graphc.grad(slope.sum(), x) for slope in slopes]
+    t = np.array([0.0, 1e-9, -1e-5, 1e-3])
+    found = graphc.function([x], [*slopes, *curves])(t)
+    quarter = np.pi / 8
+    wanted = [
+        quarter * (1 + 9 / 8 * t + 75 / 64 * t**2), -quarter * (1 + 3 / 8 * t + 15 / 64 * t**2),
+        -1 + t / 2 - t**2 / 3,
+        quarter * (9 / 8 + 75 / 32 * t), -quarter * (3 / 8 + 15 / 32 * t), 0.5 - 2 * t / 3,
+    ]  # fmt: skip
+    for got, want, rtol in zip(found, wanted, [2e-9] * 3 + [1e-5] * 3, strict=True):
+        np.testing.assert_allclose(got, want, rtol=rtol)
+    mixed = [graphc.grad(graphc.grad(f(x, y).sum(), y).sum(), x) for f in (pt.xlogy, pt.xlog1py)]
+    points = np.array([0.0, 0.0, 2.0]), np.array([0.5, 3.0, 4.0])
+    found = graphc.function([x, y], mixed, on_unused_input="ignore")(*points)
+    np.testing.assert_allclose(found, [1 / points[1], 1 / (1 + points[1])])
+
+
 def test_artifacts_state_what_they_need() -> None:
     x = pt.vector()
     f = graphc.function([x], [pt.i0(x), pt.zeta(2.0, x)])
