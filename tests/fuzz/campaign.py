@@ -32,13 +32,14 @@ os.environ.setdefault("GRAPHC_CACHE_DIR", tempfile.gettempdir() + "/graphc-fuzz-
 
 from checked import Finding  # noqa: E402
 from processes import Answer, Dead, Worker  # noqa: E402
-from program import LARGE, Program  # noqa: E402
+from program import COMPLEX_IN, LARGE, Program  # noqa: E402
 from script import script  # noqa: E402
 from shrinking import Shrinker  # noqa: E402
 from ways import OPTIONAL  # noqa: E402
 
 FURTHER = (
     *("donated", "out", "tightened", "loosened", "resized", "eager", "lazy", "poisoned", "transposed"),
+    "sloped",
     *(
         "small clusters",
         "products by gemm",
@@ -71,18 +72,19 @@ def ways_of(seed: int, program: Program, thorough: bool = True) -> list[str]:
         thorough: the six and two others; else NumPy, the reference, and one other in rotation.
     """
     r = random.Random(seed)
+    of_complex = ["sloped"] if seed % COMPLEX_IN == 1 else []
     left_out = f"without {r.choice(OPTIONAL)}"
     if any(x.value.size > LARGE for x in program.inputs):
         return ["numpy", "reference", "threads", "fast_compile"]
     if thorough:
         ways = ["numpy", "reference", "interpret", "fast_run", "fast_compile"]
-        return [*ways, left_out, *r.sample(FURTHER, 2)]
+        return [*ways, left_out, *of_complex, *r.sample(FURTHER, 2)]
     if seed % 8 == 0:
         return ["numpy", "reference", "interpret"]  # eight programs then take the time of seven
     compiled = ["fast_run"] * 8 + ["fast_compile"] * 3 + [left_out] * 3 + [r.choice(FURTHER)] * 4
     # The interpreter costs little, and says whether passes on graphs are at fault or what comes below.
     interpreted = ["interpret"] if seed % 4 == 1 else []
-    return ["numpy", "reference", *interpreted, r.choice(compiled)]
+    return ["numpy", "reference", *interpreted, *of_complex, r.choice(compiled)]
 
 
 class Campaign:

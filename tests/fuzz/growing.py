@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from judging import interpret
-from program import Input, Program, Step, flat, run_step, symbolic_space
+from program import COMPLEX_IN, Input, Program, Step, flat, run_step, symbolic_space
 
 import graphc
 import graphc.tensor as pt
@@ -81,6 +81,7 @@ class Builder:
         self.calm = self.r.random() < 0.6
         large = self.r.random() * LARGE_IN < 1
         self.sizes = LARGE_SIZES if large else SIZES
+        self.dtypes: Sequence[str] = DTYPES
         self.max_elements = LARGE_ELEMENTS if large else MAX_ELEMENTS
         self.refused: list[str] = []
         self.focus, self.insist = "", False
@@ -103,7 +104,7 @@ class Builder:
                 shape = tuple(r.choice(self.sizes) for _ in range(r.choice(RANKS)))
                 if np.prod(shape) > self.max_elements:
                     shape = shape[:1]
-            value = self.numbers(tuple(shape), dtype or r.choice(DTYPES))
+            value = self.numbers(tuple(shape), dtype or r.choice(self.dtypes))
         known = r.choice((0.0, 0.4, 0.4, 1.0))
         static = tuple(
             size if r.random() < known or (size == 1 and r.random() < 0.6) else None for size in value.shape
@@ -191,7 +192,7 @@ class Builder:
         if fresh and len(self.inputs) < 6:
             for _ in range(12):
                 shape = tuple(self.r.choice(self.sizes) for _ in range(self.r.choice(RANKS)))
-                value = self.numbers(shape, self.r.choice(DTYPES))
+                value = self.numbers(shape, self.r.choice(self.dtypes))
                 if value.size <= self.max_elements and fits(value):
                     return self.add_input(value=value)
         return str(self.pick(found))
@@ -317,11 +318,15 @@ def grow(seed: int, steps: int = 9) -> Program:
         steps: the largest number of lines, but for those that fit operands.
     """
     from recipes import RECIPES, weights
+    from recipes_complex import CHANCES, COMPLEX
 
     b = Builder(seed)
+    names, chances = list(RECIPES), weights()
+    if seed % COMPLEX_IN == 1:
+        b.dtypes, b.calm = COMPLEX, True
+        chances = [CHANCES.get(name, 0.25 * chance) for name, chance in zip(names, chances, strict=True)]
     for _ in range(b.r.choice((1, 1, 2, 2, 3))):
         b.add_input()
-    names, chances = list(RECIPES), weights()
     for _ in range(b.r.randint(2, steps)):
         if b.chance(4):
             b.focus = str(b.r.choice([*b.values] or [""]))

@@ -16,6 +16,8 @@ import numpy as np
 
 # Arrays of more elements are written as repetitions of their first ones.
 LARGE = 2000
+# One seed in so many has a program of complex numbers.
+COMPLEX_IN = 10
 NAME = re.compile(r"\b[vx]\d+\b")
 
 

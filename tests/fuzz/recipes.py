@@ -203,8 +203,17 @@ def several_readers(b: Builder) -> None:
 
 
 import recipes_arrays  # noqa: E402
+import recipes_complex  # noqa: E402
 import recipes_control  # noqa: E402
 import recipes_elements  # noqa: E402
 import recipes_limits  # noqa: E402
 
-__all__ = ["RECIPES", "recipes_arrays", "recipes_control", "recipes_elements", "recipes_limits", "weights"]
+__all__ = [
+    "RECIPES",
+    "recipes_arrays",
+    "recipes_complex",
+    "recipes_control",
+    "recipes_elements",
+    "recipes_limits",
+    "weights",
+]

@@ -17,6 +17,7 @@ from program import Input, Program, Step, run_step
 from ways_artifacts import by_artifact, by_c
 from ways_derivatives import transposed
 from ways_device import on_device
+from ways_differences import sloped
 from ways_numpy import by_numpy
 from ways_types import given, loosened, resized, substituted, tightened, vectorized
 
@@ -237,6 +238,7 @@ WAYS: dict[str, Callable[[Checked], Iterator[Finding]]] = {
     "lazy": _immediate("lazy", True),
     "threads": _threaded,
     "transposed": transposed,
+    "sloped": sloped,
     "artifact": by_artifact,
     "c": by_c,
     "device": on_device,
