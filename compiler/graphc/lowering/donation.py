@@ -27,6 +27,7 @@ from graphc.lowering.polls import FEW
 from graphc.lowering.recurrences import RECURRENCES, cheap_chain
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.units import Units, ancestors
+from graphc.lowering.vanishing import may_vanish
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import checks_in, raises
@@ -173,7 +174,7 @@ class Donations:
     # -- what reads an argument, and what can fail -----------------------------------------------------------
 
     def _readers(self, x: ir.Value, own: set[ir.Operation], start: Start) -> list[ir.Operation]:
-        """The operations of the block that read x or a view of it.
+        """The operations of the block that read x, a view of it, or what may turn out to be x.
 
         Raises:
             Refused: one of `own` reads what has been overwritten.
@@ -190,7 +191,9 @@ class Donations:
                     if outer in own:
                         require_harmless(start, use, value, x, reader)
                     found.append(outer)
-                if op.name in _ALIASES or op.name in TAKES_ROW:
+                is_view = op.name in _ALIASES or op.name in TAKES_ROW
+                # What writes there itself is nothing that bufferisation can look through.
+                if is_view or (start.waits and may_vanish(op)):
                     pending += list(op.results)
         return found
 

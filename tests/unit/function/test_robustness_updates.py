@@ -37,6 +37,56 @@ def test_all_updates_see_old_values(mode):
             np.testing.assert_array_equal(variable.get_value(), value)
 
 
+def test_updates_that_are_views_of_each_other(mode):
+    """As in PyTensor and NumPy, new values are made of the old ones, whatever memory these are in."""
+    values = [np.arange(4.0), np.arange(4.0) + 10, np.arange(6.0) + 20, *np.arange(8.0).reshape(2, 2, 2)]
+    a, b, c, m, n = (graphc.shared(value, shape=value.shape) for value in values)
+    news = [b[::-1], a[::-1], pt.concatenate([a[::2], b[::2], c[4:]]), n.T, m]
+    f = graphc.function([], [a[1:], b, m.T], updates=dict(zip((a, b, c, m, n), news, strict=True)), mode=mode)
+    for _ in range(3):
+        p, q, r, s, t = values
+        for got, want in zip(f(), [p[1:], q, s.T], strict=True):
+            np.testing.assert_array_equal(got, want)
+        values = [q[::-1], p[::-1], np.concatenate([p[::2], q[::2], r[4:]]), t.T, s]
+        for variable, want in zip((a, b, c, m, n), values, strict=True):
+            np.testing.assert_array_equal(variable.get_value(), want)
+
+
+# Each is x, but most are no views of it.
+SAME = {
+    "float64": [
+        *(lambda x, y: x * 1, lambda x, y: x / 1, lambda x, y: x - 0, lambda x, y: x * pt.ones(3)),
+        *(lambda x, y: pt.maximum(x, x), lambda x, y: pt.switch(y > 0, x, x), lambda x, y: pt.clip(x, x, x)),
+        *(
+            lambda x, y: pt.neg(-x),
+            lambda x, y: pt.tensor_copy(x),
+            lambda x, y: pt.where(pt.ones(3) > 0, x, y),
+        ),
+        *(lambda x, y: x, lambda x, y: pt.reshape(x, (3, 1)).ravel() * 1, lambda x, y: (x * 1)[::-1][::-1]),
+    ],
+    "int64": [
+        *(lambda x, y: x + y - y, lambda x, y: x ^ y ^ y, lambda x, y: x & x, lambda x, y: x // 1),
+        *(lambda x, y: ~(~x), lambda x, y: (x | x) + 0, lambda x, y: x.astype("float64").astype("int64")),
+    ],
+    "complex128": [lambda x, y: pt.complex(x.real, x.imag), lambda x, y: pt.conj(pt.conj(x))],
+}
+
+
+@pytest.mark.parametrize("dtype", SAME)
+def test_updates_of_what_turns_out_to_be_the_old_value(mode, dtype):
+    y, old = pt.tensor("y", dtype=dtype, shape=(3,)), np.array([1, 2, 3], dtype)
+    states = [graphc.shared(old, shape=(3,)) for _ in SAME[dtype]]
+    same = [make(x, y) for make, x in zip(SAME[dtype], states, strict=True)]
+    news = [pt.concatenate([x[2:], x[:2]]) for x in same]
+    updates = dict(zip(states, news, strict=True))
+    sums = [pt.cumsum(x) for x in same]
+    f = graphc.function([y], sums, updates=updates, mode=mode, on_unused_input="ignore")
+    for i, got in enumerate(f(np.array([5, -6, 7], dtype))):
+        np.testing.assert_array_equal(got, [1, 3, 6], err_msg=f"number {i}")
+    for i, state in enumerate(states):
+        np.testing.assert_array_equal(state.get_value(), [3, 1, 2], err_msg=f"number {i}")
+
+
 @pytest.mark.parametrize("mixed", [False, True])
 def test_a_failed_call_changes_nothing(mode, mixed):
     a, b = graphc.shared(np.arange(3.0), "a"), graphc.shared(np.ones(3), "b")
