@@ -136,7 +136,10 @@ def fmod(x: TensorLike, y: TensorLike) -> TensorVariable:
     if kind in "ub":
         return pt.mod(x, y)
     if kind == "f":
-        return pt.copysign(pt.mod(pt.abs(x), pt.abs(y)), x)
+        # Not the magnitude of x, which has no slope at 0.
+        below = pt.signbit(x)
+        rest = pt.mod(pt.switch(below, -x, x), pt.abs(y))
+        return pt.switch(below, -rest, rest)
     # The smallest integer has no magnitude of its dtype.
     rest = pt.mod(x, y)
     other_side = pt.neq(rest, 0) & pt.neq(pt.lt(x, 0), pt.lt(y, 0))

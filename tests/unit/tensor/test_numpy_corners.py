@@ -40,6 +40,21 @@ def test_dtypes(name):
             assert FUNCTIONS[name](pt, x).dtype == want, dtype
 
 
+def test_slopes_where_a_magnitude_has_none():
+    x, y = pt.dvector("x"), pt.dvector("y")
+    slopes = [graphc.grad(pt.fmod(x, 0.7).sum(), x)]
+    slopes.append(graphc.grad(graphc.grad(pt.nn.huber_loss(x, y).sum(), x).sum(), x))
+    slopes.append(graphc.grad(pt.nn.huber_loss(x, y, 0.5).sum(), x))
+    found = graphc.function([x, y], slopes)(np.array([0.0, -1.0, 2.0]), np.array([0.0, -1.2, 0.0]))
+    np.testing.assert_allclose(found, [[1, 1, 1], [1, 1, 0], [0, 0.2, 0.5]])
+    delta = pt.dscalar("delta")
+    loss = pt.nn.huber_loss(x, 0.0, delta)
+    slope = graphc.function([x, delta], [loss, graphc.grad(loss.sum(), delta)])
+    value, by_delta = slope(np.array([0.25, -3.0, 3.0]), 0.5)
+    np.testing.assert_allclose(value, [0.03125, 1.375, 1.375])
+    np.testing.assert_allclose(by_delta, 5.0)
+
+
 def test_even_parts():
     x, m, cube = pt.dvector("x"), pt.matrix("m", shape=(4, 5)), pt.tensor("cube", shape=(None, None, None))
     pairs = [(pt.hsplit, np.hsplit), (pt.vsplit, np.vsplit), (pt.dsplit, np.dsplit)]

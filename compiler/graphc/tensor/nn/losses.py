@@ -156,6 +156,9 @@ def huber_loss(prediction: TensorLike, target: TensorLike, delta: TensorLike = 1
         >>> pt.nn.huber_loss([0.0, 0.0], [0.5, 3.0]).eval()
         array([0.125, 2.5  ])
     """
-    error = pt.abs(as_tensor_variable(prediction) - as_tensor_variable(target))
-    near = pt.minimum(error, delta)
-    return 0.5 * near * near + delta * (error - near)
+    error = as_tensor_variable(prediction) - as_tensor_variable(target)
+    size = pt.abs(error)
+    near = pt.minimum(size, delta)
+    # The error itself, because the square of a magnitude has no curvature at 0.
+    inside = pt.switch(pt.le(size, near), error, near)
+    return 0.5 * inside * inside + delta * (size - near)
