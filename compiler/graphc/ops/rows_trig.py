@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from graphc.ops import forms
 from graphc.ops.elementwise import register, ufunc_rule
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 def _zero_at_infinity(
@@ -33,6 +38,32 @@ def _tan(x: np.ndarray) -> np.ndarray | np.generic:
     return _zero_at_infinity(np.tan(x), x, "imag", "real")
 
 
+# Roots in derivatives. Of complex numbers they are products whose factors have the sign of each zero of x, which
+# says on which side of a branch cut it is; that of 1 - x**2 has lost it.
+
+
+def _is_complex(x: TensorVariable) -> bool:
+    return bool(x.type.numpy_dtype.kind == "c")
+
+
+def _arcsin_root(x: TensorVariable) -> TensorVariable:
+    if not _is_complex(x):
+        return pt.sqrt(1 - pt.sqr(x))
+    return pt.sqrt(pt.complex(1 - x.real, -x.imag)) * pt.sqrt(pt.complex(1 + x.real, x.imag))
+
+
+def _arcsinh_root(x: TensorVariable) -> TensorVariable:
+    if not _is_complex(x):
+        return pt.sqrt(pt.sqr(x) + 1)
+    return pt.sqrt(pt.complex(1 - x.imag, x.real)) * pt.sqrt(pt.complex(1 + x.imag, -x.real))
+
+
+def _arccosh_root(x: TensorVariable) -> TensorVariable:
+    if not _is_complex(x):
+        return pt.sqrt(x - 1) * pt.sqrt(x + 1)
+    return pt.sqrt(pt.complex(x.real - 1, x.imag)) * pt.sqrt(pt.complex(x.real + 1, x.imag))
+
+
 _DEGREE = float(np.pi / 180)
 
 register("sin", np.sin, "Sine.", forms.libm("sin"), grad=(lambda x, out, g: g * pt.cos(x),))
@@ -51,14 +82,14 @@ register(
     np.arcsin,
     "Inverse sine.",
     forms.libm("asin"),
-    grad=(lambda x, out, g: g / pt.sqrt(1 - pt.sqr(x)),),
+    grad=(lambda x, out, g: g / _arcsin_root(x),),
 )
 register(
     "arccos",
     np.arccos,
     "Inverse cosine.",
     forms.libm("acos"),
-    grad=(lambda x, out, g: -g / pt.sqrt(1 - pt.sqr(x)),),
+    grad=(lambda x, out, g: -g / _arcsin_root(x),),
 )
 register(
     "arctan", np.arctan, "Inverse tangent.", forms.libm("atan"), grad=(lambda x, out, g: g / (1 + pt.sqr(x)),)
@@ -79,14 +110,14 @@ register(
     np.arcsinh,
     "Inverse hyperbolic sine.",
     forms.libm("asinh"),
-    grad=(lambda x, out, g: g / pt.sqrt(pt.sqr(x) + 1),),
+    grad=(lambda x, out, g: g / _arcsinh_root(x),),
 )
 register(
     "arccosh",
     np.arccosh,
     "Inverse hyperbolic cosine.",
     forms.libm("acosh"),
-    grad=(lambda x, out, g: g / (pt.sqrt(x - 1) * pt.sqrt(x + 1)),),
+    grad=(lambda x, out, g: g / _arccosh_root(x),),
 )
 register(
     "arctanh",

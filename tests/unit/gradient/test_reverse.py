@@ -55,6 +55,32 @@ def test_mixed_derivatives_of_powers():
     np.testing.assert_allclose(found, a ** (b - 1) * (1 + b * np.log(a)))
 
 
+@pytest.mark.parametrize("mode", ["fast_run", "reference"])
+def test_slopes_on_branch_cuts(mode):
+    """Along a cut, on the side that the sign of a zero says."""
+    z = pt.vector("z", dtype="complex128")
+    # Functions, points on their cuts, and the direction of the cut.
+    cases = [
+        (pt.arcsin, np.arcsin, (2.0, -2.0), 1.0), (pt.arccos, np.arccos, (2.0, -2.0), 1.0),
+        (pt.arcsinh, np.arcsinh, (2.0, -2.0), 1j), (pt.arccosh, np.arccosh, (0.5, -2.0), 1.0),
+        (pt.sqrt, np.sqrt, (-2.0, -0.5), 1.0), (pt.log, np.log, (-2.0, -0.5), 1.0),
+    ]  # fmt: skip
+    functions = [grad(pt.real(part * ours(z)).sum(), z) for ours, *_ in cases for part in (1, -1j)]
+    f = graphc.function([z], functions, mode=mode)
+    for i, (_, theirs, places, along) in enumerate(cases):
+        for zero in (0.0, -0.0):
+            at = np.array([complex(p, zero) if along == 1 else complex(zero, p) for p in places])
+            step = np.array([complex(1e-6, 0)] * 2 if along == 1 else [complex(0, 1e-6)] * 2)
+            # Parts that are zeros keep their signs.
+            ends = [np.array(at) for _ in "+-"]
+            for end, sign in zip(ends, (1, -1), strict=True):
+                name = "real" if along == 1 else "imag"
+                setattr(end, name, getattr(at, name) + sign * getattr(step, name))
+            change = (theirs(ends[0]) - theirs(ends[1])) / 2e-6
+            re, im = (np.real(np.conj(g) * along) for g in f(at)[2 * i : 2 * i + 2])
+            np.testing.assert_allclose(re + 1j * im, change, rtol=1e-6, atol=1e-8, err_msg=theirs.__name__)
+
+
 def test_result_container_follows_wrt():
     x, y = pt.dscalars("x", "y")
     cost = x * y
