@@ -22,6 +22,7 @@ from graphc.graph.traversal import ancestors
 # Ops whose derivative is not that of their value, on purpose.
 CHANGED = {"DisconnectedGrad", "ZeroGrad", "UndefinedGrad", "GradClip", "GradScale", "_Identity"}
 WIDE = ("float64", "complex128")
+NARROW = ("float16", "float32", "complex64")
 STEPS = (1e-4, 1e-5)
 
 
@@ -31,8 +32,10 @@ def sloped(c: Checked) -> Iterator[Finding]:
     ys = [y for y in c.built.outputs if y.type.dtype in WIDE and y.owner is not None]
     if c.error is not None or not xs or not ys or any(x.value.size == 0 for x in xs):
         return
-    if any(v.owner is not None and type(v.owner.op).__name__ in CHANGED for v in ancestors(ys)):
+    if any(v.owner is not None and _has_another_slope(v.owner.op) for v in ancestors(ys)):
         return
+    if any(getattr(v.type, "dtype", "") in NARROW for v in ancestors(ys)):
+        return  # steps are rounded away
     wrt = [c.built.variables[x.name] for x in xs]
     try:
         loss = _loss(c, ys)
@@ -46,6 +49,11 @@ def sloped(c: Checked) -> Iterator[Finding]:
     if np.isfinite(found[0].value):
         yield from _against_differences(c, loss, wrt, found)
     yield from _compiled(c, slopes, found[1:])
+
+
+def _has_another_slope(op: Any) -> bool:
+    """Whether the derivative of an op is not that of its values: at ties, all elements have an extreme's."""
+    return type(op).__name__ in CHANGED or getattr(op, "kind", "") in ("max", "min")
 
 
 def _loss(c: Checked, ys: Sequence[Any]) -> Any:
@@ -121,12 +129,23 @@ def _change(
 
 
 def _moved(loss: Any, values: Mapping[Any, Any], directions: Mapping[Any, np.ndarray], step: float) -> float:
-    moved = {**values, **{x: values[x] + step * d for x, d in directions.items()}}
+    moved = {**values, **{x: _step(values[x], step * d) for x, d in directions.items()}}
     try:
         with np.errstate(all="ignore"):
             return float(interpret([loss], moved)[loss])
     except Exception:
         return float("nan")
+
+
+def _step(x: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """x + d; parts that stay keep the signs of zeros, which choose a side of a branch cut."""
+    if x.dtype.kind != "c":
+        return x + d
+    moved = np.array(x)
+    for part in ("real", "imag"):
+        if np.any(getattr(d, part)):
+            setattr(moved, part, getattr(x, part) + getattr(d, part))
+    return moved
 
 
 def _compiled(c: Checked, slopes: Sequence[Any], found: Sequence[Expectation]) -> Iterator[Finding]:
