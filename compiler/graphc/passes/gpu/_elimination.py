@@ -168,14 +168,7 @@ class Elimination:
         block, work = self._block, self._work
         last = build.index_op("subi", self._n, build.const_index(1))
         i = build.index_op("subi", last, step)
-        pivot = work.load(i, i)
-
-        def divide(c: ir.Value) -> None:
-            c = self._after(c)
-            work.store(block.op("truediv", work.load(i, c), pivot), i, c)
-
-        block.each(build.const_index(0), self._k, divide)
-        barrier()
+        block.divide_row(work, i, self._n, self._k)
 
         def change(row: ir.Value, c: ir.Value) -> None:
             c = self._after(c)

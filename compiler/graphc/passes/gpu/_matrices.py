@@ -85,6 +85,24 @@ class Block:
 
         self.each(build.const_index(0), count, cell)
 
+    def divide_row(self, work: Matrix, i: ir.Value, first: ir.Value, count: ir.Value) -> None:
+        """Divides elements of a row by the one on the diagonal, for which all threads wait.
+
+        Args:
+            work: the matrix.
+            i: the row.
+            first: the column of the first element.
+            count: how many elements.
+        """
+        pivot = work.load(i, i)
+
+        def divide(number: ir.Value) -> None:
+            column = build.index_op("addi", first, number)
+            work.store(self.op("truediv", work.load(i, column), pivot), i, column)
+
+        self.each(build.const_index(0), count, divide)
+        barrier()
+
 
 class Work(Protocol):
     """What the threads of a block do with a matrix."""

@@ -53,21 +53,9 @@ class Positive:
         found: ir.Value = build.index_op("addi", self._n, column)
         return found
 
-    def _divide(self, i: ir.Value) -> None:
-        """Divides a row of the right sides by its element of the diagonal."""
-        block, work = self._block, self._work
-        pivot = work.load(i, i)
-
-        def divide(c: ir.Value) -> None:
-            c = self._after(c)
-            work.store(block.op("truediv", work.load(i, c), pivot), i, c)
-
-        block.each(build.const_index(0), self._k, divide)
-        barrier()
-
     def _forward(self, i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
         """A row of the solution for the factor, from the first one on: it is taken off those below."""
-        self._divide(i)
+        self._block.divide_row(self._work, i, self._n, self._k)
         below = build.index_op("addi", i, build.const_index(1))
 
         def change(number: ir.Value, c: ir.Value) -> None:
@@ -82,7 +70,7 @@ class Positive:
         """A row of the solution for its transpose, from the last one on: it is taken off those above."""
         last = build.index_op("subi", self._n, build.const_index(1))
         i = build.index_op("subi", last, step)
-        self._divide(i)
+        self._block.divide_row(self._work, i, self._n, self._k)
         self._block.cells(i, self._k, lambda row, c: self._take_off(row, i, self._work.load(i, row), c))
         barrier()
         return []
