@@ -49,7 +49,7 @@ NARROW = 1 << 10
 # strides and sizes.
 HERE = 2
 # Up to this many, OpenBLAS uses one thread whatever it is told. From the second number on there are several
-# blocks: of about 256 by 256, at least 2, and at most 8 by 8.
+# blocks: of about 256 by 256, at least 2, and at most 8 by 8; a power of two each way.
 ONE_THREAD = 1 << 18
 DIVIDED = 1 << 20
 # Time of a multiplication and addition.
@@ -155,7 +155,7 @@ def large(fa, fb, accumulate, a, b, c, m, n, k, fit_a, fit_b, fit_c, time):
     """Divides a product into blocks."""
     work = m * n * k
     alone = work <= ONE_THREAD
-    down, across = min(max(m >> 8, 1), 8), min(max(n >> 8, 1), 8)
+    down, across = blocks_along(m), blocks_along(n)
     if alone:
         down, across = 1, 1
     elif down * across == 1 and work >= DIVIDED:
@@ -174,6 +174,15 @@ def large(fa, fb, accumulate, a, b, c, m, n, k, fit_a, fit_b, fit_c, time):
         count = parts(m, height) * across
         each = cast(work, "u64") // cast(count, "u64")
         call("graphc_share_blas", code, frame, 0, count, cast(each * time, "i64"), 1)
+
+
+@inlined
+def blocks_along(size):
+    """How many blocks there are along a dimension: 1, 2, 4 or 8, of about 256, so that two threads, or four,
+    have equal shares.
+    """
+    count = size >> 8
+    return choose(count > 5, 8, choose(count > 2, 4, max(count, 1)))
 
 
 @inlined
