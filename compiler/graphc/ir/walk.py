@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finding operations, and splitting blocks."""
+"""Finding operations, splitting blocks, counting iterations."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.walk import is_inside, walk, walk_for
 
@@ -19,6 +20,7 @@ __all__ = [
     "is_inside",
     "is_used_once",
     "split_after",
+    "static_steps",
     "walk",
     "walk_for",
 ]
@@ -61,6 +63,14 @@ def split_after(op: ir.Operation) -> ir.Block:
             rest.append(other)
         found = found or other == op.operation
     return rest
+
+
+def static_steps(loop: ir.Operation) -> int | None:
+    """The number of iterations of an `scf.for`, if it is known."""
+    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
+    if low is None or high is None or not step:
+        return None
+    return max(-(-(high - low) // step), 0)
 
 
 def is_used_once(value: ir.Value) -> bool:

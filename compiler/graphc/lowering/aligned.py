@@ -9,6 +9,7 @@ from typing import NamedTuple
 from graphc.ir import build
 from graphc.ir.types import dtype_of
 from graphc.lowering import calls, pointers
+from graphc.lowering.carried import either
 from graphc.lowering.carried import loop as count
 from graphc.lowering.layouts import is_contiguous
 from graphc.lowering.scan_buffers import allocate
@@ -108,23 +109,18 @@ def _copied(matrix: ir.Value, loop: ir.Operation) -> Place:
         beside = build.index_op("andi", place, build.const_index(_LINE - 1))
         even = build.compare_index(0, beside, build.const_index(0))
         stays = build.create("arith.ori", [even.type], [even, stays]).result
-    choice = ir.Operation.create("scf.if", operands=[stays], regions=2)
-    for region, copies in zip(choice.regions, (False, True), strict=True):
-        with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-            if copies:
-                _copy(matrix, copy)
-            build.create("scf.yield", [], [])
+    either(stays, [], list, lambda: _copy(matrix, copy))
     start = pointers.at(build.select(stays, place, pointers.address(copy)))
     strides = (build.const_index(size) for size in (columns, padded))
     return Place(start, calls.number(build.select(stays, *strides)))
 
 
-def _copy(matrix: ir.Value, copy: ir.Value) -> None:
-    """Copies elements to the beginning of rows that may be longer."""
+def _copy(matrix: ir.Value, copy: ir.Value) -> list[ir.Value]:
+    """Copies elements to the beginning of rows that may be longer; gives no values."""
     memref = ir.MemRefType(matrix.type)
     if list(memref.shape) == list(ir.MemRefType(copy.type).shape):
         build.create("memref.copy", [], [matrix, copy])
-        return
+        return []
     _, rows = count(build.const_index(memref.shape[0]), [])
     with ir.InsertionPoint(rows):
         _, row = count(build.const_index(memref.shape[1]), [])
@@ -134,3 +130,4 @@ def _copy(matrix: ir.Value, copy: ir.Value) -> None:
             build.create("memref.store", [], [element, copy, *place])
             build.create("scf.yield", [], [])
         build.create("scf.yield", [], [])
+    return []

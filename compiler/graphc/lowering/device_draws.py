@@ -151,7 +151,7 @@ def _plan(
             lambda place, given: integers.number(place, given[0]),
             lambda place: integers.after(place, count),
         )
-    source = _source(context, op, parameters, sizes)
+    source = _source(context, op, parameters, sizes, count)
 
     def after(place: ir.Value) -> ir.Value:
         if distribution in _FLOATS:
@@ -172,11 +172,14 @@ def _plan(
 
 
 def _source(
-    context: FunctionConverter, op: ir.Operation, parameters: list[ir.Value], sizes: list[ir.Value]
+    context: FunctionConverter,
+    op: ir.Operation,
+    parameters: list[ir.Value],
+    sizes: list[ir.Value],
+    count: ir.Value,
 ) -> Source:
     """The numbers that draws are made of."""
-    words, count = context.tensor_of(op.operands[0]), calls.product(sizes)
-    distribution = _distribution(op)
+    words, distribution = context.tensor_of(op.operands[0]), _distribution(op)
     if distribution in _SHARES:
         share = context.tensor_of(parameters[_SHARES[distribution]])
         if _is_same(share):

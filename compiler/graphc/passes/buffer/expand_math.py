@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.diagnostics import fail
-from graphc.ir.walk import functions, symbol_of, walk, walk_for
+from graphc.ir.walk import functions, static_steps, symbol_of, walk, walk_for
 from graphc.lowering.math import Builder, expansions
 from graphc.lowering.math.formats import F32, F64
 from graphc.passes.manager.base import Pass
-from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -108,7 +107,7 @@ def _mark(module: ir.Module, expanded: set[str]) -> None:
         return
     module.operation.attributes[WIDE] = ir.UnitAttr.get()
     for function in functions(module):
-        if symbol_of(function) not in wide and len(function.regions[0].blocks):
+        if symbol_of(function) not in wide:
             function.attributes["llvm.passthrough"] = ir.Attribute.parse('[["prefer-vector-width", "256"]]')
 
 
@@ -123,8 +122,8 @@ def _computes_much(loop: ir.Operation, expanded: set[str]) -> bool:
     """Whether an innermost loop has an elementary function, or much arithmetic, that does not wait for the
     iteration before.
     """
-    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
-    if low is not None and high is not None and step == 1 and high - low <= _FEW:
+    steps = static_steps(loop)
+    if steps is not None and steps <= _FEW:
         return False
     block = loop.regions[0].blocks[0]
     waits = set[ir.Value](list(block.arguments)[1:])

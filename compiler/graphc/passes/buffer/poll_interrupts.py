@@ -8,11 +8,10 @@ from typing import Any
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import donated, offered
 from graphc.ir.helpers import callee_of, helper_of
-from graphc.ir.walk import functions, symbol_of, walk, walk_for
+from graphc.ir.walk import functions, static_steps, symbol_of, walk, walk_for
 from graphc.library.helpers import Poll
 from graphc.lowering.polls import FEW
 from graphc.passes.manager.base import Pass
-from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -71,7 +70,7 @@ class PollInterrupts(Pass):
                 op.erase()
 
     def _place(self, call: ir.Operation, loop: ir.Operation) -> None:
-        steps = _static_steps(loop)
+        steps = static_steps(loop) if loop.name == "scf.for" else None
         scalar = not any(op.name in _LONG and op != call for op in walk(loop))
         few = self.block if scalar else self.few
         if steps is not None and steps <= few and not len(call.operands):
@@ -88,16 +87,6 @@ def _declarations(module: ir.Module) -> dict[str, ir.Operation]:
     """By name, the declarations of what is called in loops."""
     operations = [op.operation for op in module.body.operations]
     return {symbol_of(op): op for op in operations if isinstance(helper_of(op), Poll)}
-
-
-def _static_steps(loop: ir.Operation) -> int | None:
-    """The number of iterations of an `scf.for`, or at most that many, if it is known."""
-    if loop.name != "scf.for":
-        return None
-    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
-    if low is None or high is None or not step:
-        return None
-    return max(-(-(high - low) // step), 0)
 
 
 def _in_blocks(loop: ir.Operation, call: ir.Operation, size: int) -> None:

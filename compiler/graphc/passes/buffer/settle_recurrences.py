@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from graphc.ir import build
 from graphc.ir.copies import copy_with
 from graphc.ir.lifetimes import root_of
-from graphc.ir.walk import walk_for
+from graphc.ir.walk import static_steps, walk_for
 from graphc.lowering.carried import loop as count
 from graphc.passes.manager.base import Pass
-from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -47,7 +46,8 @@ class SettleRecurrences(Pass):
 
     def run(self, module: ir.Module) -> None:
         for loop in walk_for(module.operation, ("scf.for",)):
-            if _is_autonomous(loop) and not _is_short(loop, 4 * self.block):
+            steps = static_steps(loop)
+            if (steps is None or steps > 4 * self.block) and _is_autonomous(loop):
                 _settle(loop, self.block)
                 self.count("loops")
 
@@ -82,14 +82,6 @@ def _stays(buffer: ir.Value, written: set[ir.Value]) -> bool:
     root = root_of(buffer)
     owner = root.owner
     return isinstance(owner, ir.Block) and owner.owner.name == "func.func" and root not in written
-
-
-def _is_short(loop: ir.Operation, few: int) -> bool:
-    """Whether a loop is known to have few steps."""
-    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
-    if low is None or high is None or not step:
-        return False
-    return -(-(high - low) // step) <= few
 
 
 def _settle(loop: ir.Operation, size: int) -> None:
