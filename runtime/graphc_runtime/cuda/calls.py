@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of the CUDA driver by name: inputs as ints, results after the status.
+"""Functions of the CUDA driver by name, through ctypes: inputs as ints, results after the status.
 
-cuda-bindings has them as functions that return `(status, *results)`; with ctypes alone, results are written
-through pointers, which come first but for `cuStreamEndCapture`.
+Results are written through pointers, which come before the inputs but for `cuStreamEndCapture`. A call that
+fails leaves its results at 0, and the status says why.
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import ModuleType
 from typing import Protocol, TypeAlias
 
 from graphc_runtime.cuda.driver import NoDeviceError
@@ -230,90 +228,3 @@ class LibraryCalls:
         # What differs: a number, and two nodes.
         found = (_HANDLE * 3)()
         return int(self._library.cuGraphExecUpdate_v2(_HANDLE(ready), _HANDLE(graph), found))
-
-
-class BindingCalls:
-    """cuda-bindings.
-
-    Args:
-        driver: its module.
-        library: the driver's library, which it has loaded; what is called again and again is called there,
-            since handles and addresses are the same.
-    """
-
-    def __init__(self, driver: ModuleType, library: LibraryCalls) -> None:
-        self._driver = driver
-        self.bound_launch, self.bound_copy = library.bound_launch, library.bound_copy
-        self._attributes = {
-            "cuDeviceGetAttribute": driver.CUdevice_attribute,
-            "cuStreamBeginCapture": driver.CUstreamCaptureMode,
-            "cuFuncSetAttribute": driver.CUfunction_attribute,
-        }
-
-    def call(self, name: str, *arguments: int) -> tuple[int, ...]:
-        enumeration = self._attributes.get(name)
-        given: list[object] = list(arguments)
-        if enumeration is not None:
-            at = 0 if name == "cuDeviceGetAttribute" else 1
-            given[at] = enumeration(arguments[at])
-        return tuple(map(int, getattr(self._driver, name)(*given)))
-
-    def device_name(self, device: int) -> str:
-        _, name = self._driver.cuDeviceGetName(_NAME_BYTES, device)
-        return bytes(name).rstrip(b"\0").decode(errors="replace")
-
-    def error_text(self, status: int) -> str:
-        code = self._driver.CUresult(status)
-        _, text = self._driver.cuGetErrorString(code)
-        return f"{code.name}: {(text or b'').decode()}"
-
-    def pool_attribute(self, pool: int, attribute: int, value: ctypes.c_uint64) -> int:
-        kind = self._driver.CUmemPool_attribute(attribute)
-        (status,) = self._driver.cuMemPoolSetAttribute(pool, kind, self._driver.cuuint64_t(value.value))
-        return int(status)
-
-    def load_module(self, image: ctypes.Array[ctypes.c_char], options: Options) -> tuple[int, int]:
-        # Without options: memory for the log is handed over in other ways from version to version.
-        status, module = self._driver.cuModuleLoadDataEx(image.raw, 0, [], [])
-        return int(status), int(module)
-
-    def kernel(self, module: int, name: str) -> tuple[int, int]:
-        status, function = self._driver.cuModuleGetFunction(module, name.encode())
-        return int(status), int(function)
-
-    def launch(
-        self,
-        function: int,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared: int,
-        stream: int,
-        parameters: int,
-        cooperative: bool,
-    ) -> int:
-        if cooperative:
-            (status,) = self._driver.cuLaunchCooperativeKernel(
-                function, *grid, *block, shared, stream, parameters
-            )
-        else:
-            (status,) = self._driver.cuLaunchKernel(function, *grid, *block, shared, stream, parameters, 0)
-        return int(status)
-
-    def elapsed(self, first: int, last: int) -> tuple[int, float]:
-        status, milliseconds = self._driver.cuEventElapsedTime(first, last)
-        return int(status), float(milliseconds)
-
-    def update_graph(self, ready: int, graph: int) -> int:
-        return int(self._driver.cuGraphExecUpdate(ready, graph)[0])
-
-
-def find_calls() -> Calls:
-    """cuda-bindings if it is installed, else the driver's library.
-
-    Raises:
-        NoDeviceError: neither is there.
-    """
-    try:
-        return BindingCalls(importlib.import_module("cuda.bindings.driver"), LibraryCalls())
-    except (ImportError, RuntimeError, OSError):
-        return LibraryCalls()

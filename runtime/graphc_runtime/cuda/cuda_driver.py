@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The CUDA driver: through cuda-bindings where that is installed, else its library by ctypes."""
+"""A device of this machine, through the CUDA driver's library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc_runtime.cuda.asks import Ask, AskLaunch, AskProduct, Prepared, Sizes
 from graphc_runtime.cuda.blocks import Blocks
-from graphc_runtime.cuda.calls import Calls, find_calls
+from graphc_runtime.cuda.calls import Calls, LibraryCalls
 from graphc_runtime.cuda.cublas import Cublas, find_library
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError, NoDeviceError
 from graphc_runtime.cuda.gemm import Gemm
@@ -55,7 +55,7 @@ class CudaDriver:
         calls: Calls | None = None,
         find: Callable[[int], ctypes.CDLL | None] = find_library,
     ) -> None:
-        self._calls = find_calls() if calls is None else calls
+        self._calls = LibraryCalls() if calls is None else calls
         try:
             self._call("cuInit", 0)
             (count,) = self._call("cuDeviceGetCount")

@@ -179,7 +179,8 @@ class DeviceExecutable(Executable):
         """Loads the kernels, once."""
         if self._main is None:
             driver, schedule = self.driver, self.code.schedule
-            module = driver.load(self.code.ptx, self.code.cubin)
+            # Programs whose arrays are all known to be empty have no kernels, and drivers refuse empty code.
+            module = driver.load(self.code.ptx, self.code.cubin) if self.code.ptx else 0
             self.plans.library = bool(products(schedule)) and driver.start_library()
             self._streams = [
                 driver.main_stream,

@@ -90,3 +90,26 @@ def test_a_side_of_a_product_lies_between_other_arrays(monkeypatch, dtype):
     with graphc.config.change_flags(matmul_precision="tf32"):
         stacked = pt.stack([square, square @ square.T], axis=2)
         agree(monkeypatch, [x], [stacked], np.array([[1, 2], [3, 0.5]], dtype))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x: pt.stack([x[0], x[0]], axis=1),
+        lambda x: pt.exp(x) + pt.constant(np.zeros((2, 0, 2), "float32")),
+        lambda x: pt.concatenate([x, pt.cos(x)], axis=-3),
+        lambda x: pt.inc_subtensor(x[:, 4::-1][:], 1),
+    ],
+    ids=["stack", "constant", "concatenate", "update"],
+)
+@pytest.mark.parametrize("shape", [(2, 0, 2), (None, 0, None), (None, None, None)])
+def test_arrays_without_elements(monkeypatch, build, shape):
+    """Programs of which no kernel is left have no code, which a driver refuses to load."""
+    x = pt.tensor("x", dtype="float32", shape=shape)
+    f = graphc.function([x], build(x), mode="cuda")
+    device_for(monkeypatch, f)
+    value = np.zeros((2, 0, 2), "float32")
+    expected = graphc.function([x], build(x))(value)
+    for _ in range(4):
+        found = np.asarray(f(value))
+        assert found.shape == expected.shape and found.dtype == expected.dtype

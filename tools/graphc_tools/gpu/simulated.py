@@ -125,6 +125,8 @@ class SimulatedDriver:
         return self._handles
 
     def load(self, ptx: str, cubin: Mapping[str, bytes]) -> int:
+        if not (ptx or cubin):
+            raise DriverError("the code is empty", 200, "cuModuleLoadDataEx")
         for name, widths in entries(ptx).items():
             if name in self._kernels:
                 types = self._kernels[name].parameter_types()
