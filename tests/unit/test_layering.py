@@ -193,7 +193,7 @@ def test_every_file_names_its_licence():
 
 
 def test_modules_stay_small():
-    assert [p for p in sources() if len(p.read_text(encoding="utf-8").splitlines()) > 400] == []
+    assert [p for p in sources() if len(p.read_text(encoding="utf-8").splitlines()) > 800] == []
 
 
 def test_the_version_is_stated_nowhere():
