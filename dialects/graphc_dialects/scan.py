@@ -19,6 +19,7 @@ from graphc_dialects._base import (
     shape_text,
 )
 from graphc_dialects._mlir import ext, ir
+from graphc_dialects.check import Checking
 from graphc_dialects.scan_shapes import trace_size
 from graphc_dialects.scan_verify import carry_of, verify_scan, verify_trace
 
@@ -32,11 +33,11 @@ class LoopType(_Type, name="loop"):
     """The loop as a value, from which its results are taken."""
 
 
-class ScanOp(Operation, name="scan", traits=[ext.Pure]):
+class ScanOp(Operation, name="scan", traits=[Checking]):
     """Runs its body for `t = 0..n-1` (or `n-1..0` with `reverse`).
 
     The body reads what is outside directly, declares states with `scan_carry` and per-iteration results with
-    `scan_collect`, and ends with `scan_end`.
+    `scan_collect`, and ends with `scan_end`. It has no effect but the checks in its body.
     """
 
     n: ext.Operand[ir.IndexType]

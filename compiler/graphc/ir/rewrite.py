@@ -21,7 +21,7 @@ from graphc.ir.traits.registry import Marker
 from graphc.ir.views import SAME_ELEMENTS, repeated
 from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
-from graphc_dialects.check import checks_in
+from graphc_dialects.check import has_checks
 from graphc_dialects.conditional_shapes import blocks_of
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ _AROUND_REGIONS = frozenset({SCAN, END, "scf.if", "scf.yield"})
 def is_removable(op: ir.Operation) -> bool:
     """Whether an operation without used results may be erased.
 
-    What has no results has an effect, on the caller or on the loop around it.
+    What has no results has an effect, on the caller or on the loop around it, and so has what checks.
     """
     name = op.name
-    if name == "scf.if":
-        return not checks_in(op)
+    if name in ("scf.if", SCAN):
+        return not has_checks(op)
     if not name.startswith(_PURE_DIALECTS) or not len(op.results):
         return False
     return name.startswith("graphc.") or not len(op.regions)

@@ -10,7 +10,7 @@ from graphc.ir.build import cast
 from graphc.ir.dims import DimKeys
 from graphc.ir.known_rows import definition
 from graphc.ir.rewrite import is_removable, tensor_type
-from graphc.ir.scan_view import ScanView
+from graphc.ir.scan_view import ScanView, is_scan
 from graphc.ir.views import TAKES_PART, TAKES_ROW, bounds_of
 from graphc.ir.walk import inputs_of
 from graphc.names import unique_name
@@ -95,7 +95,7 @@ class Fusion:
     def _can_move(self) -> bool:
         """Whether all that has to move after the loop may; checks that cannot fail are left out."""
         for op in self._dependents:
-            if is_removable(op):
+            if is_removable(op) or is_scan(op):
                 continue
             if not raises(op) or not self._holds(op.operands[0]):
                 return False

@@ -36,11 +36,13 @@ class Liveness:
             self._visit(self._pending.pop())
 
     def _find_effects(self, function: ir.Operation) -> None:
-        """Sorts the operations that are needed for what they do by the operation around them."""
+        """Sorts the operations that are needed for what they do by the operation around them: checks, and
+        what has checks in it.
+        """
         for op in self._operations:
             if is_scan(op):
                 self._declared[op] = declarations(op)
-            elif not is_removable(op) and op.name not in DECLARATIONS:
+            if not is_removable(op) and op.name not in DECLARATIONS:
                 self._effects.setdefault(op.parent.operation, []).append(op)
         for op in self._effects.get(function, ()):
             self._mark(op)

@@ -14,6 +14,7 @@ from graphc.passes.loops._index_code import add, as_value, larger, smaller, subt
 from graphc.passes.loops._length import Length, head_of
 from graphc.passes.loops._move_up import move_up
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import has_checks
 from graphc_runtime.record import record
 
 _DEPTH = 12
@@ -38,9 +39,9 @@ def shorten(view: ScanView) -> bool:
     """Reduces the number of iterations to what consumers see; returns whether that makes a difference.
 
     All consumers must read what the first iterations compute. A scan with a condition is left alone: how
-    often it runs is a result of its own.
+    often it runs is a result of its own. So is one with checks, which are made in every iteration.
     """
-    if view.stop is not None:
+    if view.stop is not None or has_checks(view.op):
         return False
     length, declared, needs = Length(view), view.declarations(), _Needs()
     found = consumers(length)

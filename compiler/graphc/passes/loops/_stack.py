@@ -23,7 +23,7 @@ from graphc.passes.loops._index import coefficient, copy_index
 from graphc.passes.loops._sources import is_sequence_row, sequence_stack
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
-from graphc_dialects.check import checks_in
+from graphc_dialects.check import has_checks
 
 # Operations that become part of the loop that reads them.
 
@@ -222,7 +222,7 @@ def read_row(view: ScanView, value: ir.Value, stack: ir.Value) -> None:
 
 def drop_if_empty(view: ScanView) -> bool:
     """Erases a scan that declares nothing any more and checks nothing; returns whether it did."""
-    if view.declarations() or checks_in(view.op):
+    if view.declarations() or has_checks(view.op):
         return False
     if view.stop is not None:
         return False

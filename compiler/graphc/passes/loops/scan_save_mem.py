@@ -34,7 +34,7 @@ class ScanSaveMem(Pass):
     * The initial rows are not read (`h[1:]`): `keep = "steps"`. A slice that takes all of a result goes.
     * A slice of initial rows alone is taken from the initial value.
     * Only rows of the first iterations are read (`h[:10]`, `h[3]`): the scan runs fewer iterations. Not
-      with a stop condition, which decides that number itself.
+      with a stop condition, which decides that number itself, or checks, which every iteration makes.
 
     Where offsets depend on anything else, all rows are kept.
 

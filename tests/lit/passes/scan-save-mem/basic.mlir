@@ -205,3 +205,26 @@ func.func @unknown(%n: index, %x: tensor<?xf64>, %h0: tensor<1xf64>, %i: index) 
   %0 = "graphc.slice"(%hs, %i, %c1, %c1) : (tensor<?xf64>, index, index, index) -> tensor<1xf64>
   return %0 : tensor<1xf64>
 }
+
+// -----
+
+// Checks are made in every iteration, even if only the first row is read.
+// CHECK-LABEL: @checked
+// CHECK: "graphc.scan"(%arg0)
+// CHECK: graphc.check
+func.func @checked(%n: index, %x: tensor<?xf64>, %c: tensor<?xi1>) -> tensor<1xf64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %x_t = "graphc.scan_seq"(%x, %t) : (tensor<?xf64>, index) -> tensor<f64>
+    %c_t = "graphc.scan_seq"(%c, %t) : (tensor<?xi1>, index) -> tensor<i1>
+    %holds = tensor.extract %c_t[] : tensor<i1>
+    "graphc.check"(%holds, %t, %t) {error = "AssertionError", message = "m"} : (i1, index, index) -> ()
+    "graphc.scan_collect"(%x_t) {state = "h", keep = "steps"} : (tensor<f64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "loop", reverse = false} : (index) -> !graphc.loop
+  %hs = "graphc.scan_trace"(%s) {state = "h"} : (!graphc.loop) -> tensor<?xf64>
+  %0 = "graphc.slice"(%hs, %c0, %c1, %c1) : (tensor<?xf64>, index, index, index) -> tensor<1xf64>
+  return %0 : tensor<1xf64>
+}

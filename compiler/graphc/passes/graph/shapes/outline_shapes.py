@@ -48,9 +48,9 @@ class OutlineShapes(Pass):
         shapes.attributes["sym_name"] = ir.StringAttr.get("shapes")
         self._return_sizes(shapes)
         Rewriter(shapes, RULES).run()
-        self._erase_conditionals(shapes)
+        self._erase_unneeded(shapes)
         kept = self._keep_cheap_checks(shapes)
-        erase_unused(walk(shapes))
+        self._erase_unneeded(shapes)
         checks = [op for op in checks_in(main) if not self._is_nested(op)]
         for check, cheap in zip(checks, kept, strict=True):
             if cheap:
@@ -83,11 +83,11 @@ class OutlineShapes(Pass):
             del shapes.attributes["res_attrs"]
         self.count("sizes", len(sizes))
 
-    def _erase_conditionals(self, shapes: ir.Operation) -> None:
-        """Erases the conditionals that no size needs: their checks stay in @main."""
+    def _erase_unneeded(self, shapes: ir.Operation) -> None:
+        """Erases what no size needs, loops and conditionals with checks, too: these stay in @main."""
         for op in reversed(walk(shapes)):
             used = any(next(result.uses, None) is not None for result in op.results)
-            if not used and (op.name == "scf.if" or is_removable(op)):
+            if not used and (op.name == "scf.if" or is_scan(op) or is_removable(op)):
                 op.erase()
 
     def _keep_cheap_checks(self, shapes: ir.Operation) -> list[bool]:
