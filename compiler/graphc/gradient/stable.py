@@ -123,8 +123,9 @@ def _through_views(v: Variable) -> tuple[Variable, list[Apply]]:
     return v, views
 
 
-def _is_ones(v: Variable) -> bool:
-    return isinstance(v, Constant) and bool(np.all(v.data == 1))
+def _is_one(v: Variable) -> bool:
+    """Whether ``v`` is the number 1: an array of ones that broadcasts is a factor of the result's size."""
+    return isinstance(v, Constant) and v.data.size == 1 and bool(v.data == 1)
 
 
 def _is_positive(v: Variable) -> bool:
@@ -226,7 +227,7 @@ def _both(
 
 def _log_sum(search: _Search, a: Variable, b: Variable) -> Variable | None:
     for one, other in ((a, b), (b, a)):
-        if _is_ones(one):
+        if _is_one(one):
             return _log_one_plus(search, other)
     return _both(search, a, b, pt.logaddexp)
 
@@ -242,10 +243,10 @@ def _log_one_plus(search: _Search, v: Variable) -> Variable | None:
 
 def _log_difference(search: _Search, a: Variable, b: Variable) -> Variable | None:
     """Of 1 - exp(x), 1 - sigmoid(x), 1 - erf(x), exp(x) - 1."""
-    if _is_ones(a):
+    if _is_one(a):
         return _log_one_minus(search, b)
     x = _operands(a, "exp")
-    if x is None or not _is_ones(b):
+    if x is None or not _is_one(b):
         return None
     search.between.append(a)
     return _log_expm1(search, x[0])
@@ -313,12 +314,12 @@ def _quotient(search: _Search, node: Apply) -> Variable | None:
     below = _operands(b, "add")
     if below is None:
         return None
-    one, other = below if _is_ones(below[0]) else reversed(below)
+    one, other = below if _is_one(below[0]) else reversed(below)
     y = _operands(other, "exp")
-    if y is None or not _is_ones(one):
+    if y is None or not _is_one(one):
         return None
     search.between += [b, other]
-    if _is_ones(a):
+    if _is_one(a):
         return pt.sigmoid(-search.root(y[0]))
     if x is None or x[0] is not y[0]:
         return None

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise rows: exponentials, logarithms and roots."""
+"""Elementwise rows: exponentials, logarithms and roots.
+
+Slopes, here and in the other tables, are written of the operand where the result has lost it: the one of
+``expm1`` is ``exp(x)``, not ``out + 1``. ``tests/numeric/test_slopes.py`` holds each, and its own slope, against
+mpmath far out.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +59,7 @@ register(
     forms.libm("expm1"),
     dtypes=ufunc_rule(np.expm1),
     nin=1,
-    grad=(lambda x, out, g: g * (out + 1),),
+    grad=(lambda x, out, g: g * pt.exp(x),),
 )
 register("log", np.log, "Natural logarithm.", forms.libm("log"), grad=(lambda x, out, g: g / x,))
 register(
@@ -79,7 +84,7 @@ register(
     forms.wide(forms.sigmoid),
     nin=1,
     dtypes=real_floats,
-    grad=(lambda x, out, g: g * out * (1 - out),),
+    grad=(lambda x, out, g: g * out * pt.sigmoid(-x),),
 )
 register(
     "softplus",
@@ -98,7 +103,7 @@ register(
     nin=1,
     dtypes=real_floats,
     # From the left, from where the function is defined, 0 has the slope -inf, whatever its sign.
-    grad=(lambda x, out, g: g * pt.switch(pt.eq(x, 0), -np.inf, -1 / pt.expm1(-x)),),
+    grad=(lambda x, out, g: g * pt.switch(pt.eq(x, 0), -np.inf, pt.exp(x) / pt.expm1(x)),),
 )
 register(
     "logaddexp",

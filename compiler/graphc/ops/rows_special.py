@@ -28,6 +28,28 @@ def _normal_density(x: Variable) -> Variable:
     return pt.exp(-0.5 * pt.sqr(x)) / _SQRT_2PI
 
 
+def _far_terms(x: TensorVariable, sign: int) -> tuple[TensorVariable, TensorVariable]:
+    """Where x is large, and there the sum of (2k - 1)!! (sign / (2 x**2))**k for k > 0, the asymptotic series
+    of what is left of 2 x f(x) after its limit.
+    """
+    far = pt.gt(pt.abs(x), 8)
+    t = 0.5 * sign / pt.sqr(pt.switch(far, x, 8))
+    total = pt.zeros_like(t)
+    for factor in range(35, 0, -2):
+        total = factor * t * (1 + total)
+    return far, total
+
+
+def _erfcx_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+    far, terms = _far_terms(x, -1)
+    return g * pt.switch(pt.bitwise_and(far, x > 0), _ERF_SLOPE * terms, 2 * x * out - _ERF_SLOPE)
+
+
+def _dawsn_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+    far, terms = _far_terms(x, 1)
+    return g * pt.switch(far, -terms, 1 - 2 * x * out)
+
+
 def _log_ndtr(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     """The density over the distribution function, below 0 both scaled by exp(x**2 / 2), which overflows above.
 
@@ -75,7 +97,7 @@ register(
     nin=1,
     special=of_complex("erfcx"),
     dtypes=real_floats,
-    grad=(lambda x, out, g: g * (2 * x * out - _ERF_SLOPE),),
+    grad=(_erfcx_slope,),
 )
 register(
     "erfi",
@@ -92,7 +114,7 @@ register_scipy("erfcinv", "Inverse of erfc.", (lambda x, out, g: -g / _ERF_SLOPE
 register_scipy(
     "dawsn",
     "Dawson's integral, sqrt(pi) / 2 * exp(-x**2) * erfi(x).",
-    (lambda x, out, g: g * (1 - 2 * x * out),),
+    (_dawsn_slope,),
     forms_special.dawsn,
 )
 register(

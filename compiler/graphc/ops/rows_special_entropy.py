@@ -26,6 +26,13 @@ def _over(x: Variable, y: Variable) -> Variable:
     return x / pt.switch(both, 1, y)
 
 
+def _log_ratio(x: Variable, y: Variable) -> Variable:
+    """log(x / y) without the error of a quotient near 1, and without its overflow."""
+    ratio = x / y
+    close: Variable = pt.bitwise_and(pt.gt(ratio, 0.5), pt.lt(ratio, 2))
+    return pt.switch(close, pt.log1p((x - y) / y), pt.log(x) - pt.log(y))
+
+
 def _sinc(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     """(cos(pi x) - sinc(x)) / x, near 0 by its series."""
     square = pt.sqr(np.pi * x)
@@ -69,7 +76,7 @@ register(
     forms.rel_entr,
     nin=2,
     dtypes=real_floats,
-    grad=(lambda x, y, out, g: g * (pt.log(x / y) + 1), lambda x, y, out, g: -g * x / y),
+    grad=(lambda x, y, out, g: g * (_log_ratio(x, y) + 1), lambda x, y, out, g: -g * x / y),
 )
 register(
     "kl_div",
@@ -78,7 +85,7 @@ register(
     forms.kl_div,
     nin=2,
     dtypes=real_floats,
-    grad=(lambda x, y, out, g: g * pt.log(x / y), lambda x, y, out, g: g * (1 - x / y)),
+    grad=(lambda x, y, out, g: g * _log_ratio(x, y), lambda x, y, out, g: g * (y - x) / y),
 )
 register(
     "logit",

@@ -16,6 +16,7 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
+    from graphc.graph.tensor.variable import TensorVariable
 
 _SECOND = "only first derivatives with respect to the parameters are known"
 
@@ -35,6 +36,14 @@ def _gamma_density(a: Variable, x: Variable) -> Variable:
 def _beta_density(a: Variable, b: Variable, x: Variable) -> Variable:
     """Derivative of betainc(a, b, x) with respect to x."""
     return pt.exp(pt.xlogy(a - 1, x) + pt.xlog1py(b - 1, -x) - pt.betaln(a, b))
+
+
+def _rgamma_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+    """-rgamma(x) digamma(x); below a half its reflection, as digamma has poles where rgamma is 0."""
+    low = pt.lt(x, 0.5)
+    below, above = pt.switch(low, x, 0), pt.switch(low, 1, x)
+    reflected = pt.cos(np.pi * below) * pt.gamma(1 - below) - out * pt.digamma(1 - below)
+    return g * pt.switch(low, reflected, -out * pt.digamma(above))
 
 
 register(
@@ -95,7 +104,7 @@ register_kernel(
 register_scipy(
     "rgamma",
     "1 / gamma(x), 0 at the poles.",
-    (lambda x, out, g: -g * out * pt.digamma(x),),
+    (_rgamma_slope,),
     forms_gamma.rgamma,
 )
 register_scipy(

@@ -46,15 +46,24 @@ def _is_complex(x: TensorVariable) -> bool:
     return bool(x.type.numpy_dtype.kind == "c")
 
 
+def _one_minus_square(x: TensorVariable) -> TensorVariable:
+    """As a product where the square is near 1 and rounded; as it stands near 0, where the slopes of the
+    factors cancel.
+    """
+    if _is_complex(x):
+        return 1 - pt.sqr(x)
+    return pt.switch(pt.lt(pt.abs(x), 0.5), 1 - pt.sqr(x), (1 - x) * (1 + x))
+
+
 def _arcsin_root(x: TensorVariable) -> TensorVariable:
     if not _is_complex(x):
-        return pt.sqrt(1 - pt.sqr(x))
+        return pt.sqrt(_one_minus_square(x))
     return pt.sqrt(pt.complex(1 - x.real, -x.imag)) * pt.sqrt(pt.complex(1 + x.real, x.imag))
 
 
 def _arcsinh_root(x: TensorVariable) -> TensorVariable:
     if not _is_complex(x):
-        return pt.sqrt(pt.sqr(x) + 1)
+        return pt.hypot(x, 1)
     return pt.sqrt(pt.complex(1 - x.imag, x.real)) * pt.sqrt(pt.complex(1 + x.imag, -x.real))
 
 
@@ -62,6 +71,18 @@ def _arccosh_root(x: TensorVariable) -> TensorVariable:
     if not _is_complex(x):
         return pt.sqrt(x - 1) * pt.sqrt(x + 1)
     return pt.sqrt(pt.complex(x.real - 1, x.imag)) * pt.sqrt(pt.complex(x.real + 1, x.imag))
+
+
+def _tanh_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+    """1 - tanh(x)**2 = 1 / cosh(x)**2, of the operand where the result is near 1 or -1."""
+    near = 1 - pt.sqr(out)
+    if _is_complex(x):
+        return g * near
+    return g * pt.switch(pt.lt(pt.abs(out), 0.9), near, 4 * pt.sigmoid(2 * x) * pt.sigmoid(-2 * x))
+
+
+def _over_square(x: TensorVariable, length: TensorVariable) -> TensorVariable:
+    return x / length / length
 
 
 _DEGREE = float(np.pi / 180)
@@ -103,7 +124,7 @@ register(
     forms.libm("tanh"),
     dtypes=ufunc_rule(np.tanh),
     nin=1,
-    grad=(lambda x, out, g: g * (1 - pt.sqr(out)),),
+    grad=(_tanh_slope,),
 )
 register(
     "arcsinh",
@@ -124,7 +145,7 @@ register(
     np.arctanh,
     "Inverse hyperbolic tangent.",
     forms.libm("atanh"),
-    grad=(lambda x, out, g: g / (1 - pt.sqr(x)),),
+    grad=(lambda x, out, g: g / _one_minus_square(x),),
 )
 register(
     "arctan2",
@@ -132,8 +153,8 @@ register(
     "Angle of the point (y, x), in the right quadrant.",
     forms.libm("atan2"),
     grad=(
-        lambda y, x, out, g: g * x / (pt.sqr(x) + pt.sqr(y)),
-        lambda y, x, out, g: -g * y / (pt.sqr(x) + pt.sqr(y)),
+        lambda y, x, out, g: g * _over_square(x, pt.hypot(x, y)),
+        lambda y, x, out, g: -g * _over_square(y, pt.hypot(x, y)),
     ),
 )
 register(

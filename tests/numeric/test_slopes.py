@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""First and second derivatives of elementwise functions against mpmath, far out and near their limits.
+
+A slope that is computed from the result (`out + 1` for `expm1`) has lost what the result has lost. Each row
+with a reference in mpmath is here or says why not, so that a new one is held to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from ulp_references import BINARY, UNARY, Case
+
+import graphc
+import graphc.tensor as pt
+
+SIZES = (1e-20, 1e-8, 1e-3, 0.1, 0.3, 0.5, 0.8, 0.9, 0.999, 1 - 1e-8, 1 - 1e-13, 1 + 1e-8, 1.5, 3.3, 7, 12.4)
+LARGE = (19.5, 26, 36, 40, 100, 350, 500, 700, 1e4, 1e8, 1e200)
+POINTS = np.array(sorted([*SIZES, *LARGE, *(-x for x in (*SIZES, *LARGE))]))
+NUMBERS = (1e-200, 1e-8, 0.3, 1 - 1e-9, 1.0, 1 + 1e-9, 3.0, 40.0, 800.0, 1e200)
+
+DIGITS, STEP = 700, -100
+# Values from SciPy whose differences cancel at large arguments, as its own do; too slow to differentiate with
+# so many digits.
+SPECIAL = frozenset(
+    """i0 i1 i0e i1e k0 k1 k0e k1e j0 j1 y0 y1 ellipk ellipe spence exprel expi exp1 erfinv erfcinv ndtri
+    ndtri_exp gamma gammaln digamma trigamma rgamma lambertw0 lambertw1 beta betaln poch binom zeta gammainc
+    gammaincc jv yv iv kv""".split()
+)
+# Arguments beyond which the function is sampled, not smooth, in floating-point numbers, or mpmath gives up.
+LIMITS = {"sin": 1e3, "cos": 1e3, "tan": 1e3, "sinc": 300.0}
+LIMITS |= dict.fromkeys(("erfc", "erfcx", "ndtr", "log_ndtr", "dawsn"), 1e4)
+EXACT = {**UNARY, **BINARY, "softplus": Case(lambda x: mp.log1p(mp.exp(x)))}
+
+
+def _exact(case, point, position, order):
+    """A derivative by one operand; None where there is none."""
+    point = [mpf(float(x)) for x in point]
+    step = abs(point[position]) * mpf(10) ** STEP
+
+    def along(x):
+        return case.exact(*point[:position], x, *point[position + 1 :])
+
+    values = [along(point[position] + k * step) for k in (-1, 0, 1)]
+    if any(isinstance(y, mp.mpc) or not mp.isfinite(y) for y in values):
+        return None
+    low, middle, high = values
+    return (high - low) / (2 * step) if order == 1 else (high - 2 * middle + low) / step**2
+
+
+def _check(name, point, found, exact, before, dtype, order):
+    """Relative to the derivative; near a zero of the second one, to the first."""
+    tiny, largest = float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
+    if exact is None or abs(exact) > largest / 1e4 or (before is not None and abs(before) > largest / 1e4):
+        return
+    relative = {"float64": 2e-11, "float32": 3e-3 if order == 2 else 1e-4}[dtype]
+    bound = relative * abs(exact) + 1e6 * tiny + mpf(10) ** (2 * STEP + 10)
+    if before is not None:
+        bound += float(np.finfo(dtype).eps) * min(abs(before), 1 / abs(mpf(float(point[0]))))
+    assert np.isfinite(found), (name, order, point, found, mp.nstr(exact, 10))
+    assert abs(mpf(float(found)) - exact) <= bound, (name, order, point, found, mp.nstr(exact, 17))
+
+
+@pytest.mark.parametrize("name", sorted(UNARY.keys() - SPECIAL))
+def test_of_one_operand(name):
+    v = pt.vector("v")
+    slope = graphc.grad(getattr(pt, name)(v).sum(), v)
+    second = graphc.grad(slope.sum(), v)
+    modes = ("fast_run", "reference")
+    with np.errstate(all="ignore"), mp.workdps(DIGITS):
+        limit = LIMITS.get(name, np.inf)
+        points = POINTS[np.abs(POINTS) <= limit]
+        found = [graphc.function([v], [slope, second], mode=mode)(points) for mode in modes]
+        for i, x in enumerate(points):
+            exact = [_exact(EXACT[name], (x,), 0, order) for order in (1, 2)]
+            for first, then in found:
+                _check(name, (x,), first[i], exact[0], None, "float64", 1)
+                _check(name, (x,), then[i], exact[1], exact[0], "float64", 2)
+
+
+@pytest.mark.parametrize(
+    "name", ["expm1", "sigmoid", "tanh", "log1mexp", "softplus", "erfcx", "log_ndtr", "arctanh"]
+)
+def test_of_float32(name):
+    v = pt.vector("v", dtype="float32")
+    slope = graphc.grad(getattr(pt, name)(v).sum(), v)
+    points = POINTS[(np.abs(POINTS) < 1e9) & (np.abs(POINTS) > 1e-10)].astype("float32")
+    with mp.workdps(DIGITS):
+        found = graphc.function([v], slope)(points)
+        for x, slope_there in zip(points, found, strict=True):
+            _check(name, (x,), slope_there, _exact(EXACT[name], (x,), 0, 1), None, "float32", 1)
+
+
+@pytest.mark.parametrize("name", sorted(BINARY.keys() - SPECIAL - {"pow", "true_div"}))
+def test_of_two_operands(name):
+    v, w = pt.vector("v"), pt.vector("w")
+    slopes = graphc.grad(getattr(pt, name)(v, w).sum(), [v, w])
+    pairs = np.array([(x, y) for x in NUMBERS for y in NUMBERS])
+    with np.errstate(all="ignore"), mp.workdps(DIGITS):
+        found = graphc.function([v, w], slopes)(*pairs.T)
+        for i, pair in enumerate(pairs):
+            for position in (0, 1):
+                exact = _exact(EXACT[name], pair, position, 1)
+                _check(name, pair, found[position][i], exact, None, "float64", 1)
+
+
+def test_of_the_reciprocal_of_gamma():
+    """At its zeros digamma is infinite."""
+    v = pt.vector("v")
+    found = graphc.function([v], graphc.grad(pt.rgamma(v).sum(), v))([-3.0, -2.0, 0.0, 1.0, -2.5])
+    np.testing.assert_allclose(found, [-6, 2, 1, np.euler_gamma, float(mp.diff(mp.rgamma, -2.5))], rtol=1e-13)
