@@ -70,7 +70,8 @@ class Chains:
         """Takes note of the chains in an old block, before it is converted."""
         found: dict[ir.Operation, _Chain] = {}
         for op in (view.operation for view in block.operations):
-            if op.name in UPDATES and not is_empty(op.results[0]):
+            planned = self._context.updated.of_update(op) if op.name in UPDATES else None
+            if op.name in UPDATES and planned is None and not is_empty(op.results[0]):
                 chain = _continued(op, found) or _Chain()
                 chain.updates.append(op)
                 found[op] = chain
@@ -90,6 +91,9 @@ class Chains:
 
     def memory(self, op: ir.Operation) -> ir.Value | None:
         """The memory in which an update of a chain stores, with the older elements; None if it is in none."""
+        state = self._context.updated.of_update(op)
+        if state is not None:
+            return state.memory
         chain = self._by_update.get(op)
         if chain is not None and chain.memory is None:
             chain.memory = self._start(chain)
@@ -97,7 +101,11 @@ class Chains:
 
     def finish(self, op: ir.Operation) -> None:
         """Says that an update has stored; defines the result of the last one."""
-        chain, result = self._by_update[op], op.results[0]
+        result, state = op.results[0], self._context.updated.of_update(op)
+        if state is not None and state.memory is not None:
+            self._context.define(result, read(state.memory, build.storage_type(result.type)))
+            return
+        chain = self._by_update[op]
         if result != chain.result:
             self._context.define_sizes(result, self._context.sizes_of(chain.base))
         elif chain.memory is not None:
@@ -127,7 +135,7 @@ class Chains:
         shape, sizes = static_shape(base), self._context.sizes_of(base)
         lent = self._context.lent(first.results[0])
         memory = self._choose(chain)[1] if lent is None else _memory_of(lent)
-        if _is_fill(base) and not self._context.is_materialised(base):
+        if is_fill(base) and not self._context.is_materialised(base):
             write(GenericBuilder(self._context, shape, sizes, []).copy(base), memory)
         else:
             # The base has other readers: it must not be computed in memory that changes.
@@ -143,7 +151,7 @@ def _continued(op: ir.Operation, found: dict[ir.Operation, _Chain]) -> _Chain | 
     return found.get(older.owner.operation)
 
 
-def _is_fill(value: ir.Value) -> bool:
+def is_fill(value: ir.Value) -> bool:
     """Whether a value repeats one element; in a loop that no canonicalization takes for a copy."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name not in REPEATS or owner.name not in INLINED:

@@ -29,6 +29,7 @@ from graphc.lowering.slices import slice_in_place
 from graphc.lowering.structural import reshape
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.lowering.units import SCHEDULED, Units
+from graphc.lowering.updated_states import UpdatedStates
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
@@ -245,7 +246,10 @@ class FunctionConverter:
         )
         old_block = self._entry
         self._name_arguments(arguments, list(block.arguments))
-        self._row_sizes = {op.results[0]: declared_sizes(op) for op in scans(self._old)}
+        self._row_sizes: dict[ir.Value, dict[str, list[ir.Value]]] = {
+            op.results[0]: declared_sizes(op) for op in scans(self._old)
+        }
+        self.updated = UpdatedStates(self._old, self._row_sizes)
         with ir.InsertionPoint(block):
             for position in lent:
                 self._values[arguments[position]] = writable(block.arguments[position])
@@ -272,7 +276,8 @@ class FunctionConverter:
         extra = {
             scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
         }
-        units = Units(old, extra, self.donations.after if old == self._entry else ())
+        after = self.donations.after if old == self._entry else self.updated.after(old)
+        units = Units(old, extra, after)
         self._members.update(units.clusters)
         is_ordered = old != self._entry or SCHEDULED in self._old.attributes
         results = None if is_ordered else list(old.operations[-1].operands)

@@ -257,7 +257,12 @@ class Destinations:
     # -- buffers ---------------------------------------------------------------------------------------------
 
     def claim(
-        self, value: ir.Value, *, sizes: list[Size] | None = None, contiguous: bool = False
+        self,
+        value: ir.Value,
+        *,
+        sizes: list[Size] | None = None,
+        contiguous: bool = False,
+        lent: bool = True,
     ) -> Destination | None:
         """A destination of a value that is not computed yet, or None.
 
@@ -268,17 +273,18 @@ class Destinations:
             value: of the graph stage. What is done to a view of it counts too.
             sizes: of the value, if they are known already.
             contiguous: accept only contiguous memory.
+            lent: accept memory that an argument lives in until its last reader has run.
         """
         found = self._find(value, sizes, contiguous)
-        if found is None:
+        if found is None or (found[0].is_lent and not lent):
             return None
         destination, commit = found
         commit()
         return destination
 
-    def claim_buffer(self, value: ir.Value) -> ir.Value | None:
-        """Like `claim`, as a contiguous memref."""
-        destination = self.claim(value, contiguous=True)
+    def claim_buffer(self, value: ir.Value, *, lent: bool = True) -> ir.Value | None:
+        """Like `claim`, as a contiguous memref; without `lent` none that an argument may live in."""
+        destination = self.claim(value, contiguous=True, lent=lent)
         return None if destination is None else destination.memref(static_shape(value))
 
     def _find(self, value: ir.Value, sizes: list[Size] | None, contiguous: bool) -> Found | None:

@@ -15,6 +15,7 @@ from graphc.lowering.carried import loop
 from graphc.lowering.polls import Polls
 from graphc.lowering.scalar_work import is_one_element
 from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows, have_no_elements
+from graphc.lowering.updated_states import UpdatedRows
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import outside_size
 
@@ -57,6 +58,8 @@ class _Lowering:
         kind: type[Rows] = ScalarRows if is_one_element(value) else BufferRows
         if have_no_elements(self._context, declaration):
             kind = EmptyRows
+        elif self._context.updated.state(self._view.op.results[0], name) is not None:
+            kind = UpdatedRows
         return kind(self._context, self._view, name, declaration, bounds)
 
     def _for(self, rows: list[Rows], initial: list[ir.Value]) -> list[ir.Value]:

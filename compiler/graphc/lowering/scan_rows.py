@@ -59,7 +59,7 @@ class Rows:
     def __init__(
         self, context: FunctionConverter, view: ScanView, name: str, declaration: ir.Operation, bounds: Bounds
     ) -> None:
-        self.context = context
+        self.context, self.view, self.name = context, view, name
         self.bounds = bounds
         self.traces = view.traces(name)
         self.reads = view.reads(name)
