@@ -5,7 +5,7 @@
 #   make test   lint, types, lit and pytest       make docs   the generated pages, and the site in build/site
 #   make lint   ruff and import contracts         make fuzz   random programs for FUZZ_MINUTES, in every way
 #   make types  mypy                              make clean  remove what these made
-#   make release  both wheels in dist/, installed and tried in bare environments of each Python there is
+#   make release  wheels and sdists in dist/, installed and tried in bare environments of each Python there is
 #   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
 #   make conformance-linked  PyTensor's own tests with PyTensor itself, compiled by graphc through the bridge
 #   make conformance-array-api  only the array API standard's tests
@@ -180,9 +180,9 @@ GALLERY := logistic_regression huber_regression sunspots trust_region hmc immedi
 gallery: $(VENV)/.test
 	for name in $(GALLERY); do $(BIN)/python docs/examples/$$name.py --plot docs/gallery/$$name.png || exit 1; done
 
-# Both wheels in dist/, from the tag; installed into bare environments of every Python from 3.11 to 3.14 that is on the path
-# or in PYTHONS, with the newest packages and with the oldest that we claim to work with, and the runtime alone, on an
-# emulated AArch64 too (Debian's qemu-user and debootstrap); what could not be tried is named at the end. With the sources on the path, pip would take these for installed.
+# Wheels and archives of the sources in dist/, of the tag's version; installed into bare environments of every Python from
+# 3.11 to 3.14 that is on the path or in PYTHONS, from this folder too, with the newest packages and with the oldest that we
+# claim to work with, and the runtime alone, on an emulated AArch64 too (Debian's qemu-user and debootstrap); what could not be tried is named at the end. With the sources on the path, pip would take these for installed.
 RELEASE := build/release
 PYTHONS ?=
 release: export PYTHONPATH :=

@@ -8,11 +8,22 @@ Submodules and names load when they are first used, so that importing the packag
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
-from graphc import public
-from graphc.config import config
-from graphc_runtime.collecting import paused
+from graphc import installation, public
+
+try:
+    import graphc_runtime
+    from graphc.config import config
+    from graphc_runtime.collecting import paused
+except ImportError as error:
+    installation.check_runtime(error)
+    raise
+if any(
+    name.startswith("graphc_runtime-") for name in os.listdir(os.path.dirname(graphc_runtime.__path__[0]))
+):
+    installation.check_runtime()
 
 if TYPE_CHECKING:
     # At run time this is the callable package `graphc.function`.

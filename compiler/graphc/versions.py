@@ -38,7 +38,7 @@ def _lines() -> list[str]:
         try:
             lines.append(f"{name:<16}{metadata.version(name)}")
         except metadata.PackageNotFoundError:
-            if name in _NEEDED[1:]:  # in an editable installation the runtime is part of graphc
+            if name in _NEEDED[1:]:  # the runtime is part of graphc
                 lines.append(f"{name:<16}not installed")
     system = f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

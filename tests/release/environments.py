@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Installs both wheels into bare environments of each Python there is.
+"""Installs graphc and the runtime alone into bare environments of each Python there is.
 
     environments.py --wheels dist --folder build [python3.13 ...]
 
-For each version that we claim: the newest packages, the oldest that `oldest.txt` allows, and the runtime
-alone, which gets a file that the compiler wrote; `pip check` and a smoke test in each. Versions without an
-interpreter are named at the end. Needs the standard library only.
+For each version that we claim: this folder and an archive of the sources with the newest packages, a wheel
+with the oldest that `oldest.txt` allows, and the runtime alone, which gets a file that the compiler wrote;
+`pip check` and a smoke test in each. Versions without an interpreter are named at the end. Needs the standard
+library only.
 """
 
 from __future__ import annotations
@@ -61,18 +62,19 @@ def bare(python: str, folder: Path, *packages: object) -> Path:
 def check(python: str, wheels: Path, folder: Path) -> None:
     """All environments of one interpreter."""
     folder.mkdir(parents=True, exist_ok=True)
-    both = sorted(wheels.glob("graphc*.whl"))
-    for name, more in (("newest", ()), ("oldest", ("-r", HERE / "oldest.txt"))):
-        inside = bare(python, folder / name, *both, *more)
+    (archive,), (wheel,) = wheels.glob("graphc-*.tar.gz"), wheels.glob("graphc-*.whl")
+    (runtime,) = wheels.glob("graphc_runtime-*.whl")
+    ways = {
+        "folder": [f"{HERE.parents[1]}[demo]"],
+        "newest": [archive],
+        "oldest": [wheel, "-r", HERE / "oldest.txt"],
+    }
+    for name, what in ways.items():
+        inside = bare(python, folder / name, *what)
         run(inside, HERE / "smoke.py", "--write", folder / "model.gcx", cwd=folder)
-    runtime = sorted(wheels.glob("graphc_runtime*.whl"))
-    run(
-        bare(python, folder / "runtime", *runtime),
-        HERE / "smoke_runtime.py",
-        folder / "model.gcx",
-        cwd=folder,
-    )
-    for name in ("newest", "oldest", "runtime"):
+    inside = bare(python, folder / "runtime", runtime)
+    run(inside, HERE / "smoke_runtime.py", folder / "model.gcx", cwd=folder)
+    for name in (*ways, "runtime"):
         shutil.rmtree(folder / name)
 
 
