@@ -120,3 +120,41 @@ def test_slopes_of_what_a_mask_leaves_out_are_zero(shape):
         slopes = 1 / value + 2 * np.log(value) / value + np.log(value) + 1
     wanted = np.where(np.isfinite(np.log(value)), slopes, 0.0)
     np.testing.assert_allclose(f(value), wanted, rtol=1e-12)
+
+
+# What happens to zeros of a mask before they are multiplied; the mask itself goes the same way.
+MOVES = (
+    lambda w: w.T.dimshuffle(0, "x", 1),
+    lambda w: w[1:, ::-1],
+    lambda w: w[1, 2],
+    lambda w: w[:, [2, 0, 0]],
+    lambda w: w.reshape((-1,)),
+    lambda w: pt.broadcast_to(w, (2, *w.shape)).sum(axis=0),
+    lambda w: w.astype("float32").astype("float64"),
+    lambda w: -w / 3,
+)
+# Sums of what one condition masks.
+SUMS = (
+    lambda w: w.sum(),
+    lambda w: w.sum(axis=1, keepdims=True),
+    lambda w: -pt.broadcast_to(w.T[1:].reshape((-1, 1)), (w.size - w.shape[0], 2)).sum(axis=1)[::2] / 7,
+)
+
+
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shape", [(3, 4), (None, None)])
+def test_zeros_of_a_mask_stay_wherever_they_are_moved(mode, dtype, shape):
+    """Of masks of all elements, of rows and of one number, whichever side is 0."""
+    x, c = pt.tensor("x", dtype=dtype, shape=shape), pt.dscalar("c")
+    cases = [(pt.gt(c, 0.75), (*MOVES, *SUMS, lambda w: w.sum(axis=0)))]
+    cases += [(pt.gt(x, c * 100), MOVES), (pt.gt(x[:, 0][:, None], c * 100), (*MOVES, SUMS[1]))]
+    cases += [(pt.gt(x[0], c * 100), (*MOVES, lambda w: w.sum(axis=0, keepdims=True)))]
+    outputs = []
+    for condition, moves in cases:
+        for masked in (pt.switch(condition, x, 0), pt.switch(~condition, pt.zeros_like(x), x)):
+            outputs += [move(masked) * pt.exp(1000 * c) for move in moves]
+    f = pytensor.function([x, c], outputs, mode=mode)
+    value = np.arange(1, 13, dtype=dtype).reshape(3, 4)
+    assert [i for i, result in enumerate(f(value, 0.72)) if not (result == 0).all()] == []
+    assert np.isinf(f(value, 0.8)[0]).all() and np.isinf(f(value * 100, 0.72)[-1]).all()

@@ -11,7 +11,8 @@ These are made here as nodes are converted, which takes no time, in place of rew
 - what all terms of a sum are divided by is divided by afterwards, and what masks all of them masks the sum
   (`local_sum_prod_of_mul_or_div`; other factors stay, as sums without them can overflow);
 - zeros of a `switch` stay zeros when they are multiplied or divided, also by infinities: derivatives of the
-  side that was not chosen do not count (`local_mul_switch_sink`, `local_div_switch_sink`).
+  side that was not chosen do not count (`local_mul_switch_sink`, `local_div_switch_sink`). They stay zeros
+  wherever they are moved, summed, or added to others before that.
 
 All differ from NumPy where an infinity or a NaN cancels; PyTensor's rewrites do in the same way.
 """
@@ -27,15 +28,20 @@ import numpy as np
 import graphc.tensor as pt
 from graphc.graph.basic import Constant
 from graphc.interop.pytensor.equal_rows import equal_row
+from graphc.ops.advanced import Take
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Cast, Elementwise
-from graphc.ops.reshape import BroadcastTo
+from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
+from graphc.ops.subtensor import Subtensor
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
 
 # Longer sums and products are taken as they stand.
 _MOST_TERMS, _MOST_FACTORS = 8, 24
+
+# What takes elements of a tensor, or gives it other axes, by sizes and positions.
+_SELECTIONS = (Reshape, Subtensor, Take)
 
 # A variable, and 1 or -1: added or subtracted, multiplied or divided by.
 Term: TypeAlias = "tuple[Variable, int]"
@@ -93,6 +99,12 @@ def summed(x: Variable, axes: tuple[int, ...], reduce_sum: Callable[[Variable], 
         axes: those that the sum removes.
         reduce_sum: computes the sum as it stands.
     """
+    masked = _masked(x) if axes else None
+    if masked is not None:
+        condition, kept, first = masked
+        one = _one_along(condition, axes)
+        if one is not None:
+            return _switch(one, summed(_in_shape_of(x, kept), axes, reduce_sum), first)
     factors = _factors(x, 1) if axes and x.type.numpy_dtype.kind == "f" else []
     outside = [_outside(v, power, axes) for v, power in factors]
     rest = [factor for factor, found in zip(factors, outside, strict=True) if found is None]
@@ -111,9 +123,21 @@ def _outside(v: Variable, power: int, axes: tuple[int, ...]) -> Variable | None:
     """A factor of all terms of a sum as one of the sum, None if it stays inside."""
     if power > 0 and not _is_mask(v):
         return None
+    return _one_along(v, axes, rows=power > 0)
+
+
+def _one_along(v: Variable, axes: tuple[int, ...], rows: bool = True) -> Variable | None:
+    """What all elements along axes are, without these axes, if they are known to be equal.
+
+    Args:
+        v: the variable.
+        axes: its axes.
+        rows: whether equal rows of computed variables count.
+    """
+    v = _before_broadcast(v)
     if all(v.type.shape[axis] == 1 for axis in axes):
         return pt.dimshuffle(v, [axis for axis in range(v.type.ndim) if axis not in axes])
-    if power < 0 or axes != tuple(range(len(axes))):
+    if not rows or axes != tuple(range(len(axes))):
         return None
     row: Variable | None = v
     for _ in axes:
@@ -163,7 +187,10 @@ def _constant(number: float, like: Variable) -> Variable:
 
 
 def _in_shape_of(plain: Variable, made: Variable) -> Variable:
-    made = pt.cast(made, plain.type.dtype)
+    return _spread(plain, pt.cast(made, plain.type.dtype))
+
+
+def _spread(plain: Variable, made: Variable) -> Variable:
     if made.type.shape == plain.type.shape:
         return made
     return pt.broadcast_to(made, [plain.shape[axis] for axis in range(plain.type.ndim)])
@@ -177,23 +204,24 @@ def _switch(condition: Variable, kept: Variable, first: bool) -> Variable:
 def _masked(v: Variable) -> tuple[Variable, Variable, bool] | None:
     """Condition and value of a switch between a value and 0, and whether the value comes first.
 
-    A sum of such is one, too, if they have one condition.
+    A sum of such is one, too, if they have one condition, and so is what moves or selects elements of one.
     """
     node = v.owner
     if node is None:
         return None
-    if isinstance(node.op, DimShuffle):
-        found = _masked(node.inputs[0])
+    if isinstance(node.op, (Cast, DimShuffle, BroadcastTo, SpecifyShape, *_SELECTIONS)):
+        x, *rest = node.inputs
+        found = _masked(x)
         if found is None:
             return None
         condition, kept, first = found
-        return node.op(condition), node.op(kept), first
-    if isinstance(node.op, BroadcastTo):
-        found = _masked(node.inputs[0])
-        if found is None:
-            return None
-        condition, kept, first = found
-        return node.op(condition, *node.inputs[1:]), node.op(kept, *node.inputs[1:]), first
+        if isinstance(node.op, _SELECTIONS):
+            condition = node.op(_spread(x, condition), *rest)
+        elif isinstance(node.op, DimShuffle) or condition.type.ndim != v.type.ndim:
+            condition = node.op(condition, *rest)
+        if isinstance(node.op, (SpecifyShape, *_SELECTIONS)):
+            kept = _spread(x, kept)
+        return condition, node.op(kept, *rest), first
     if not isinstance(node.op, Elementwise):
         return None
     if node.op.name in ("add", "sub"):
