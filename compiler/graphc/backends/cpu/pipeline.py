@@ -58,8 +58,10 @@ _SCAN_MEMORY: list[Entry] = [
     ("graphc-lift-slices", "what such work reads of stacks that were made for it"),
     ("canonicalize,cse", "loops that became empty"),
     ("graphc-scan-save-mem{reread=true}", "rows that were read for others which are not computed any more"),
-    ("graphc-scan-inplace", "initial rows nobody else reads become the first window"),
 ]
+
+# The last one that sees tensors: what reads a value, and what lies in one buffer, is settled.
+_SCAN_IN_PLACE: Entry = ("graphc-scan-inplace", "initial rows nobody else reads become the first window")
 
 _SHAPES: list[Entry] = [
     ("graphc-shape-simplification", "sizes are computed from inputs, not from values"),
@@ -161,6 +163,7 @@ FAST_RUN: list[Entry] = [
     ("graphc-join-buffer-elimination", "what is joined is computed in its place"),
     _WIDE_SUMS,
     ("graphc-fusion", "decides which operations share a loop"),
+    _SCAN_IN_PLACE,
     *_TENSOR,
     *_BUFFER,
     ("graphc-parallel-loops", "large loops are shared by several cores"),
@@ -179,6 +182,7 @@ FAST_COMPILE: list[Entry] = [
     *_SCAN_MEMORY,
     *_SHAPES,
     _WIDE_SUMS,
+    _SCAN_IN_PLACE,
     *_TENSOR,
     *_BUFFER,
     *_PARTS,
@@ -228,7 +232,7 @@ def pipeline(
         entries = _with_budget(entries, budget)
     left_out: list[Entry] = []
     if not has_scan:
-        left_out += [*_SCAN, *_SCAN_MEMORY, _SETTLED]
+        left_out += [*_SCAN, *_SCAN_MEMORY, _SCAN_IN_PLACE, _SETTLED]
     if not has_complex:
         left_out += [_COMPLEX_FUNCTIONS, _COMPLEX_NUMBERS]
     identities = {id(entry) for entry in left_out}
@@ -242,7 +246,12 @@ def _with_budget(entries: list[Entry], budget: int) -> list[Entry]:
     rows = (f"graphc-loop-fusion{{overlap={budget // 100}}}", _ROWS[1])
     convert = (f"{_TENSOR[0][0]}{{results=true}}", _TENSOR[0][1])
     plan = ("graphc-plan-memory{record=true results=true}", _PLAN[1])
-    instead = {_TENSOR[0][0]: [again, convert], _ROWS[0]: [_IN_PLACE, rows], _PLAN[0]: [plan]}
+    instead = {
+        _SCAN_IN_PLACE[0]: [again, _SCAN_IN_PLACE],
+        _TENSOR[0][0]: [convert],
+        _ROWS[0]: [_IN_PLACE, rows],
+        _PLAN[0]: [plan],
+    }
     return [new for entry in entries for new in instead.get(entry[0], [entry])]
 
 

@@ -21,7 +21,7 @@ class ScanInplace(Pass):
     * not an argument, a literal, a slice, a broadcast or a row of another array: that memory belongs to
       others, or holds an element in several places;
     * used once, by this state: not returned, not read in the body or after the scan, not the start of a
-      second state.
+      second state. If they are a join, the same holds for what is joined, which may lie in them.
 
     A mark that does not hold any more is removed.
 

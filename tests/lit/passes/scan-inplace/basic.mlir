@@ -84,3 +84,88 @@ func.func @nested(%n: index, %x: tensor<1x3xf64>) -> tensor<?x1x3xf64> {
   %y = "graphc.scan_trace"(%outer) {state = "y"} : (!graphc.loop) -> tensor<?x1x3xf64>
   return %y : tensor<?x1x3xf64>
 }
+
+// -----
+
+// Values that lie in parts of the initial rows: their own loop reads them in registers.
+// CHECK-LABEL: @parts(
+// CHECK: graphc.scan_carry
+// CHECK-SAME: inplace
+func.func @parts(%n: index, %x: tensor<3xf64>) -> (tensor<1x3xf64>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %0 = "graphc.exp"(%x) {cluster = 0 : i64} : (tensor<3xf64>) -> tensor<3xf64>
+  %1 = "graphc.sin"(%0) {cluster = 0 : i64} : (tensor<3xf64>) -> tensor<3xf64>
+  %c3 = arith.constant 3 : index
+  %b = "graphc.write_buffer"(%c2, %c3) {type = tensor<2x3xf64>} : (index, index) -> !graphc.buffer
+  %p:2 = "graphc.write_split"(%b, %c1, %c1) {axis = 0 : i64} : (!graphc.buffer, index, index) -> (!graphc.buffer, !graphc.buffer)
+  %v0 = "graphc.write_view"(%p#0) {order = array<i64: 1>, type = tensor<3xf64>} : (!graphc.buffer) -> !graphc.buffer
+  %v1 = "graphc.write_view"(%p#1) {order = array<i64: 1>, type = tensor<3xf64>} : (!graphc.buffer) -> !graphc.buffer
+  %t0 = "graphc.write"(%0, %v0) : (tensor<3xf64>, !graphc.buffer) -> !graphc.token
+  %t1 = "graphc.write"(%1, %v1) : (tensor<3xf64>, !graphc.buffer) -> !graphc.token
+  %j = "graphc.write_join"(%b, %t0, %t1) : (!graphc.buffer, !graphc.token, !graphc.token) -> tensor<2x3xf64>
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %a = "graphc.scan_prev"(%t) {state = "h", tap = -2 : i64} : (index) -> tensor<3xf64>
+    "graphc.scan_carry"(%j, %a) {state = "h", taps = array<i64: -2>, writes = array<i64: 0>, keep = "last", rows = 1 : i64} : (tensor<2x3xf64>, tensor<3xf64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "loop", reverse = false} : (index) -> !graphc.loop
+  %h = "graphc.scan_trace"(%s) {state = "h"} : (!graphc.loop) -> tensor<1x3xf64>
+  return %h : tensor<1x3xf64>
+}
+
+// -----
+
+// One of them is read by another loop, which need not be over when this one starts.
+// CHECK-LABEL: @parts_that_others_read
+// CHECK-NOT: inplace
+func.func @parts_that_others_read(%n: index, %x: tensor<3xf64>) -> (tensor<1x3xf64>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %0 = "graphc.exp"(%x) {cluster = 0 : i64} : (tensor<3xf64>) -> tensor<3xf64>
+  %1 = "graphc.sin"(%0) {cluster = 1 : i64} : (tensor<3xf64>) -> tensor<3xf64>
+  %c3 = arith.constant 3 : index
+  %b = "graphc.write_buffer"(%c2, %c3) {type = tensor<2x3xf64>} : (index, index) -> !graphc.buffer
+  %p:2 = "graphc.write_split"(%b, %c1, %c1) {axis = 0 : i64} : (!graphc.buffer, index, index) -> (!graphc.buffer, !graphc.buffer)
+  %v0 = "graphc.write_view"(%p#0) {order = array<i64: 1>, type = tensor<3xf64>} : (!graphc.buffer) -> !graphc.buffer
+  %v1 = "graphc.write_view"(%p#1) {order = array<i64: 1>, type = tensor<3xf64>} : (!graphc.buffer) -> !graphc.buffer
+  %t0 = "graphc.write"(%0, %v0) : (tensor<3xf64>, !graphc.buffer) -> !graphc.token
+  %t1 = "graphc.write"(%1, %v1) : (tensor<3xf64>, !graphc.buffer) -> !graphc.token
+  %j = "graphc.write_join"(%b, %t0, %t1) : (!graphc.buffer, !graphc.token, !graphc.token) -> tensor<2x3xf64>
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %a = "graphc.scan_prev"(%t) {state = "h", tap = -2 : i64} : (index) -> tensor<3xf64>
+    "graphc.scan_carry"(%j, %a) {state = "h", taps = array<i64: -2>, writes = array<i64: 0>, keep = "last", rows = 1 : i64} : (tensor<2x3xf64>, tensor<3xf64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "loop", reverse = false} : (index) -> !graphc.loop
+  %h = "graphc.scan_trace"(%s) {state = "h"} : (!graphc.loop) -> tensor<1x3xf64>
+  return %h : tensor<1x3xf64>
+}
+
+// -----
+
+// One of them is a result, which is copied after the loop.
+// CHECK-LABEL: @parts_that_are_results
+// CHECK-NOT: inplace
+func.func @parts_that_are_results(%n: index, %x: tensor<3xf64>) -> (tensor<1x3xf64>, tensor<3xf64>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %0 = "graphc.exp"(%x) {cluster = 0 : i64} : (tensor<3xf64>) -> tensor<3xf64>
+  %1 = "graphc.sin"(%0) {cluster = 0 : i64} : (tensor<3xf64>) -> tensor<3xf64>
+  %c3 = arith.constant 3 : index
+  %b = "graphc.write_buffer"(%c2, %c3) {type = tensor<2x3xf64>} : (index, index) -> !graphc.buffer
+  %p:2 = "graphc.write_split"(%b, %c1, %c1) {axis = 0 : i64} : (!graphc.buffer, index, index) -> (!graphc.buffer, !graphc.buffer)
+  %v0 = "graphc.write_view"(%p#0) {order = array<i64: 1>, type = tensor<3xf64>} : (!graphc.buffer) -> !graphc.buffer
+  %v1 = "graphc.write_view"(%p#1) {order = array<i64: 1>, type = tensor<3xf64>} : (!graphc.buffer) -> !graphc.buffer
+  %t0 = "graphc.write"(%0, %v0) : (tensor<3xf64>, !graphc.buffer) -> !graphc.token
+  %t1 = "graphc.write"(%1, %v1) : (tensor<3xf64>, !graphc.buffer) -> !graphc.token
+  %j = "graphc.write_join"(%b, %t0, %t1) : (!graphc.buffer, !graphc.token, !graphc.token) -> tensor<2x3xf64>
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %a = "graphc.scan_prev"(%t) {state = "h", tap = -2 : i64} : (index) -> tensor<3xf64>
+    "graphc.scan_carry"(%j, %a) {state = "h", taps = array<i64: -2>, writes = array<i64: 0>, keep = "last", rows = 1 : i64} : (tensor<2x3xf64>, tensor<3xf64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "loop", reverse = false} : (index) -> !graphc.loop
+  %h = "graphc.scan_trace"(%s) {state = "h"} : (!graphc.loop) -> tensor<1x3xf64>
+  return %h, %1 : tensor<1x3xf64>, tensor<3xf64>
+}

@@ -40,8 +40,8 @@ class Rematerialise(Pass):
       the highest places count.
     * Arrays of unknown size count as none. Nothing is changed where the peak is within the budget.
 
-    Runs last in the graph stage: no later pass merges equal operations. `graphc.recomputed` in the module
-    says what is done again.
+    Runs at the end of the graph stage: no later pass merges equal operations. `graphc.recomputed` in the
+    module says what is done again.
 
     Options:
         budget: bytes of intermediate arrays.
