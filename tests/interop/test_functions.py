@@ -11,6 +11,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.compile.mode import Mode, get_mode
+from pytensor.compile.ops import wrap_py
 from pytensor.graph.basic import Apply
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
@@ -277,3 +278,36 @@ def test_calls_that_trust_their_inputs():
             g(np.ones(4))
     w.set_value(np.full(3, 2.0))
     np.testing.assert_array_equal(f(np.arange(3.0)), 2 * np.arange(3.0))
+
+
+def test_python_ops_keep_their_inputs():
+    """Ops that run in Python cannot write into arguments that they do not declare, nor return views of them."""
+    x = pt.dvector("x")
+
+    @wrap_py([pt.dvector], [pt.dvector])
+    def write(x):
+        x[0] = 9.0
+        return x + 1
+
+    @wrap_py([pt.dvector], [pt.dvector])
+    def view(x):
+        return x[::-1]
+
+    class Sorted(Op):
+        __props__ = ()
+        destroy_map = {0: [0]}
+
+        def make_node(self, x):
+            return Apply(self, [x], [x.type()])
+
+        def perform(self, node, inputs, outputs):
+            inputs[0].sort()
+            outputs[0][0] = inputs[0]
+
+    given = np.array([2.0, 1.0])
+    with pytest.raises(ValueError, match="may not write into its inputs"):
+        pytensor.function([x], write(x), mode="GRAPHC")(given)
+    pytensor.function([x], view(x), mode="GRAPHC")(given)[0] = 7.0
+    order, after = pytensor.function([x], [Sorted()(x * 1), x + 1], mode="GRAPHC", accept_inplace=True)(given)
+    np.testing.assert_array_equal(given, [2, 1])
+    np.testing.assert_array_equal([order, after], [[1, 2], [3, 2]])

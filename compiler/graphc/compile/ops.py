@@ -7,7 +7,7 @@ Source: PyTensor's ``pytensor.compile.ops``.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,11 +40,14 @@ class PythonFunction(Op):
             floating point.
         infer_shape: accepted for compatibility; it has no effect, as sizes are those of what was computed.
         name: shown in messages.
+        destroy_map, view_map: inputs that the function overwrites, or returns views of, by output; see `Op`.
+            It cannot write into other arguments, and views of these are copied.
     """
 
-    __props__ = ("function", "itypes", "otypes", "gradient", "vjp")
+    __props__ = ("function", "itypes", "otypes", "gradient", "vjp", "_maps")
     # Another function says nothing about why the graph cannot be compiled.
     body_obstacle = "it calls a Python function"
+    calls_user_code = True
 
     def __init__(
         self,
@@ -56,6 +59,8 @@ class PythonFunction(Op):
         vjp: Function | None = None,
         infer_shape: Function | None = None,
         name: str | None = None,
+        destroy_map: Mapping[int, Sequence[int]] | None = None,
+        view_map: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
         if gradient is not None and vjp is not None:
             raise TypeError("give either gradient= (which builds a graph) or vjp= (which computes arrays)")
@@ -66,6 +71,11 @@ class PythonFunction(Op):
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self.__doc__ = getattr(function, "__doc__", None)
         self.__name__ = self.name
+        self.destroy_map, self.view_map = (
+            {k: list(positions) for k, positions in (given or {}).items()}
+            for given in (destroy_map, view_map)
+        )
+        self._maps = repr((self.destroy_map, self.view_map))
 
     def make_node(self, *inputs: Any) -> Apply:
         if self.itypes is not None:
@@ -173,6 +183,8 @@ def as_op(
     *,
     gradient: Function | None = None,
     vjp: Function | None = None,
+    destroy_map: Mapping[int, Sequence[int]] | None = None,
+    view_map: Mapping[int, Sequence[int]] | None = None,
 ) -> Callable[[Function], PythonFunction]:
     """Decorator that makes an op of a function on arrays.
 
@@ -180,6 +192,7 @@ def as_op(
         itypes, otypes: types of arguments and results, such as ``graphc.tensor.dvector``.
         infer_shape: accepted for compatibility.
         gradient, vjp: its derivative, as in `PythonFunction`; without one the op cannot be differentiated.
+        destroy_map, view_map: arguments that it overwrites, or returns views of, as in `PythonFunction`.
 
     Returns:
         What turns a function into an op, to be called with variables.
@@ -197,7 +210,16 @@ def as_op(
     inputs, outputs = _as_types(itypes, "itypes"), _as_types(otypes, "otypes")
 
     def make(function: Function) -> PythonFunction:
-        return PythonFunction(function, inputs, outputs, gradient=gradient, vjp=vjp, infer_shape=infer_shape)
+        return PythonFunction(
+            function,
+            inputs,
+            outputs,
+            gradient=gradient,
+            vjp=vjp,
+            infer_shape=infer_shape,
+            destroy_map=destroy_map,
+            view_map=view_map,
+        )
 
     return make
 
@@ -212,6 +234,8 @@ def wrap_py(
     gradient: Function | None = None,
     vjp: Function | None = None,
     name: str | None = None,
+    destroy_map: Mapping[int, Sequence[int]] | None = None,
+    view_map: Mapping[int, Sequence[int]] | None = None,
 ) -> Any:
     """An op that calls a Python function with arrays: ``wrap_py(f, otypes=dvector)``, or, as PyTensor has it,
     the decorator ``@wrap_py([dmatrix, dvector], dvector)``.
@@ -226,6 +250,7 @@ def wrap_py(
         infer_shape: accepted for compatibility.
         gradient, vjp: its derivative, as in `PythonFunction`.
         name: shown in messages.
+        destroy_map, view_map: arguments that it overwrites, or returns views of, as in `PythonFunction`.
 
     Raises:
         TypeError: the types are neither given nor can be found out.
@@ -242,7 +267,8 @@ def wrap_py(
             itypes, otypes, infer_shape = function, itypes, otypes or infer_shape
         elif function is not None:
             itypes = function
-        return as_op(itypes, otypes, infer_shape, gradient=gradient, vjp=vjp)
+        maps = {"destroy_map": destroy_map, "view_map": view_map}
+        return as_op(itypes, otypes, infer_shape, gradient=gradient, vjp=vjp, **maps)
     assert not isinstance(function, Sequence)
     inputs = None if itypes is None else _as_types(itypes, "itypes")
     label: str = name or getattr(function, "__name__", None) or "the function"
@@ -254,7 +280,14 @@ def wrap_py(
             )
         otypes = _types_of_results(function, inputs, example_shapes, label)
     return PythonFunction(
-        function, inputs, _as_types(otypes, "otypes"), gradient=gradient, vjp=vjp, name=name
+        function,
+        inputs,
+        _as_types(otypes, "otypes"),
+        gradient=gradient,
+        vjp=vjp,
+        name=name,
+        destroy_map=destroy_map,
+        view_map=view_map,
     )
 
 

@@ -11,11 +11,16 @@ import numpy as np
 
 from graphc.errors import DebugModeError
 from graphc.function.compiled import Compiled
+from graphc.function.schedule import Schedule
+from graphc.function.steps import Cells, NodeStep, Segment
 from graphc.graph.basic import Apply, Variable
+from graphc.graph.contract import Contract
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.reference import ReferenceExecutor
+from graphc.graph.thunks import ForeignThunk, UserThunk
+from graphc_runtime.thunk import Thunk
 
 
 class DebugExecutor(Executor):
@@ -28,8 +33,9 @@ class DebugExecutor(Executor):
 
     def __init__(self, fgraph: FunctionGraph, compile_graph: Callable[[FunctionGraph], Executor]) -> None:
         self.fgraph = fgraph
-        self.reference = ReferenceExecutor(fgraph)
-        self.compiled = compile_graph(fgraph)
+        self.reference = ReferenceExecutor(fgraph, strict=True)
+        compiled = compile_graph(fgraph)
+        self.compiled = compiled.observed(_Strict()) if isinstance(compiled, Schedule) else compiled
         self._compile = compile_graph
         self._tracing: tuple[list[Variable], Executor] | None = None
 
@@ -44,11 +50,15 @@ class DebugExecutor(Executor):
         """One value for each input to one for each output.
 
         Raises:
-            DebugModeError: the two disagree, only one of them fails, or compiled code changed an input.
+            DebugModeError: the two disagree, only one of them fails, compiled code changed an input, or an op
+                of a user has broken a promise about memory (`graphc.graph.contract`).
         """
         before = copy.deepcopy(list(values))
         expected, expected_error = _attempt(lambda: self.reference.run_all(copy.deepcopy(before)))
         results, error = _attempt(lambda: self.compiled.run(values))
+        for found in (expected_error, error):
+            if isinstance(found, DebugModeError):
+                raise found
         self._compare_inputs(before, values)
         if expected_error is not None and error is not None:
             raise error
@@ -85,6 +95,15 @@ class DebugExecutor(Executor):
             f"the output {output} differs ({_difference(value, expected[output])}), but no op does when each "
             f"is computed for itself; the cause is their joint optimisation, at {_op_text(output.owner)}"
         )
+
+
+class _Strict:
+    """Has code of users told what its `Contract` would otherwise mend, in loops, too."""
+
+    def observe(self, step: Segment | NodeStep, thunk: Thunk, cells: Cells) -> Thunk:
+        if isinstance(thunk, ForeignThunk | UserThunk):
+            thunk.contract = Contract(step.nodes[0], strict=True)
+        return thunk
 
 
 def _attempt(run: Any) -> tuple[Any, Exception | None]:

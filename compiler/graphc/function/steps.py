@@ -15,7 +15,7 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import sides
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
-from graphc.graph.thunks import LoopThunk, user_thunk
+from graphc.graph.thunks import ForeignThunk, LoopThunk, UserThunk, user_thunk
 from graphc_runtime.record import record
 from graphc_runtime.thunk import Flag, FunctionThunk, Register, Thunk, value_thunk
 
@@ -152,6 +152,8 @@ class NodeStep:
             is_ours = type(node.op).make_thunk.__module__.startswith("graphc.")
             make = node.op.make_thunk if is_ours else user_thunk
             thunk = make(node, input_computed, output_computed, input_registers, output_registers)
+            if isinstance(thunk, ForeignThunk | UserThunk):
+                thunk.contract.overwrites = bool(self.fgraph.destruction.destroyers)
         if self.observer is None:
             return thunk
         cells = Cells(input_computed, output_computed, input_registers, output_registers)

@@ -40,6 +40,8 @@ class Op:
     default_output: int | None = None
     view_map: dict[int, list[int]] = {}
     destroy_map: dict[int, list[int]] = {}
+    # Whether `perform` calls code of users, though it is one of graphc's: see `graphc.graph.contract`.
+    calls_user_code = False
     itypes: Sequence[Type | Variable | Callable[[], Variable]] | None = None
     otypes: Sequence[Type | Variable | Callable[[], Variable]] | None = None
 
@@ -103,8 +105,11 @@ class Op:
 
         Args:
             node: the application that is run.
-            inputs: values of ``node.inputs``; only those in ``destroy_map`` may be changed.
-            output_storage: one cell for each output, a list of length one to put the value into.
+            inputs: values of ``node.inputs``. Those in ``destroy_map`` may be changed, others refuse it:
+                arrays are views that cannot be written.
+            output_storage: one cell for each output, a list of length one to put the value into. A value
+                that shares memory with an input that neither ``view_map`` nor ``destroy_map`` names is
+                copied.
         """
         raise NotImplementedError(
             f"{type(self).__name__} has no perform; define perform(node, inputs, output_storage)"

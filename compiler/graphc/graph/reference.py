@@ -10,28 +10,45 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.contract import Contract, add_place, checked, is_foreign
 from graphc.graph.demand import is_conditional, sides
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
-from graphc.graph.tensor.type import TensorType
+from graphc.graph.op import Op
+from graphc.graph.thunks import user_thunk
 
 if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
 
 
-def perform_node(node: Apply, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Run one node.
+def perform_node(
+    node: Apply, inputs: Sequence[np.ndarray], strict: bool = False, overwrites: bool = False
+) -> list[np.ndarray]:
+    """Run one node, by ``perform``, or by ``make_thunk`` of an op of a user that has nothing else.
 
     Args:
         node: the node.
         inputs: values of its inputs.
+        strict, overwrites: as in `Contract`.
 
     Raises:
         Exception: whatever the op raises, with the op and the user's line in its message.
         TypeError: the op broke the promise of its output types.
     """
     storage: list[Register] = [[None] for _ in node.outputs]
+    if is_foreign(node.op):
+        contract = Contract(node, strict=strict)
+        contract.overwrites = overwrites
+        if type(node.op).perform in (None, Op.perform) and type(node.op).make_thunk is not Op.make_thunk:
+            return _run_thunk(node, contract, inputs)
+        try:
+            with np.errstate(all="ignore"):
+                node.op.perform(node, contract.given(inputs), storage)
+            contract.settle(inputs, storage)
+        except Exception as error:
+            contract.explain(error)
+            raise
+        return [cell[0] for cell in storage]
     try:
         with np.errstate(all="ignore"):
             node.op.perform(node, inputs, storage)
@@ -41,20 +58,14 @@ def perform_node(node: Apply, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         raise
 
 
-def checked(v: Variable, value: np.ndarray) -> np.ndarray:
-    """An output as its type promises it; ufuncs return scalars where 0-d arrays are meant."""
-    if not isinstance(v.type, TensorType):
-        return v.type.filter(value)
-    return v.type.filter(np.asarray(value), strict=True)
-
-
-def add_place(error: Exception, node: Apply) -> None:
-    """Say in the message itself which op failed, as notes are not part of ``str(error)``."""
-    place = f"while running {node}{describe(node.location)}"
-    if error.args and isinstance(error.args[0], str) and not isinstance(error, KeyError | OSError):
-        error.args = (f"{error.args[0]}\n  {place}", *error.args[1:])
-    else:
-        error.add_note(place)
+def _run_thunk(node: Apply, contract: Contract, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Runs a thunk that is made for this one call."""
+    flags, registers = [[False] for _ in node.outputs], [[None] for _ in node.outputs]
+    thunk = user_thunk(node, [[True] for _ in inputs], flags, [[x] for x in inputs], registers)
+    thunk.contract = contract
+    with np.errstate(all="ignore"):
+        thunk()
+    return [cell[0] for cell in registers]
 
 
 class ReferenceExecutor(Executor):
@@ -62,10 +73,11 @@ class ReferenceExecutor(Executor):
 
     Args:
         fgraph: the graph.
+        strict: as in `perform_node`.
     """
 
-    def __init__(self, fgraph: FunctionGraph) -> None:
-        self.fgraph = fgraph
+    def __init__(self, fgraph: FunctionGraph, strict: bool = False) -> None:
+        self.fgraph, self.strict = fgraph, strict
 
     def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
         """One value for each input to one for each output; results may share memory with inputs."""
@@ -81,31 +93,34 @@ class ReferenceExecutor(Executor):
         }
         known.update(zip(self.fgraph.inputs, values, strict=True))
         if any(is_conditional(node) for node in self.fgraph.nodes):
-            _compute(self.fgraph.outputs, known)
+            self._compute(self.fgraph.outputs, known)
             return known
         for node in self.fgraph.nodes:
-            results = perform_node(node, [known[v] for v in node.inputs])
+            results = self._perform(node, [known[v] for v in node.inputs])
             known.update(zip(node.outputs, results, strict=True))
         return known
 
+    def _perform(self, node: Apply, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return perform_node(node, inputs, self.strict, bool(self.fgraph.destruction.destroyers))
 
-def _compute(wanted: Iterable[Variable], known: dict[Variable, np.ndarray]) -> None:
-    """Adds the values of ``wanted`` to ``known``, with whatever they need and nothing else."""
-    stack = list(wanted)
-    while stack:
-        v = stack[-1]
-        node = v.owner
-        if v in known or node is None:
-            stack.pop()
-            continue
-        chosen = _chosen(node, v, known) if is_conditional(node) else None
-        missing = [x for x in (node.inputs if chosen is None else [chosen]) if x not in known]
-        if missing:
-            stack += reversed(missing)
-        elif chosen is None:
-            known.update(zip(node.outputs, perform_node(node, _arguments(node, known)), strict=True))
-        else:
-            known[v] = known[chosen]
+    def _compute(self, wanted: Iterable[Variable], known: dict[Variable, np.ndarray]) -> None:
+        """Adds the values of ``wanted`` to ``known``, with whatever they need and nothing else."""
+        stack = list(wanted)
+        while stack:
+            v = stack[-1]
+            node = v.owner
+            if v in known or node is None:
+                stack.pop()
+                continue
+            chosen = _chosen(node, v, known) if is_conditional(node) else None
+            missing = [x for x in (node.inputs if chosen is None else [chosen]) if x not in known]
+            if missing:
+                stack += reversed(missing)
+            elif chosen is None:
+                results = self._perform(node, _arguments(node, known))
+                known.update(zip(node.outputs, results, strict=True))
+            else:
+                known[v] = known[chosen]
 
 
 def _chosen(node: Apply, v: Variable, known: dict[Variable, np.ndarray]) -> Variable:

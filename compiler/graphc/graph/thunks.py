@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray
 
 from graphc.graph.basic import Apply
+from graphc.graph.contract import Contract, add_place, checked, is_foreign
 from graphc.graph.location import describe
-from graphc.graph.reference import add_place, checked
 from graphc.graph.tensor.type import exact_type
 from graphc_runtime.thunk import Flag, Register, Thunk
 
@@ -116,7 +116,34 @@ class _OneToOne(_ToOne):
             raise
 
 
-class CallThunk(_ToOne):
+class ForeignThunk(PerformThunk):
+    """Runs a ``perform`` that is code of users, and holds it to its `Contract`."""
+
+    __slots__ = ("contract",)
+
+    def __init__(
+        self,
+        node: Apply,
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
+    ) -> None:
+        super().__init__(node, output_computed, input_registers, output_registers)
+        self.contract = Contract(node)
+
+    def __call__(self) -> None:
+        contract, values = self.contract, [register[0] for register in self._inputs]
+        try:
+            self._perform(self._node, contract.given(values), self._outputs)
+            contract.settle(values, self._outputs)
+        except Exception as error:
+            contract.explain(error)
+            raise
+        for _, flag, _, _, _ in self._checks:
+            flag[0] = True
+
+
+class CallThunk(ForeignThunk):
     """Calls a Python function whose result, if it is an array of the promised dtype and rank, is the output.
 
     Args:
@@ -125,7 +152,7 @@ class CallThunk(_ToOne):
         node, output_computed, input_registers, output_registers: as in `Op.make_thunk`; there is one output.
     """
 
-    __slots__ = ("_first", "_function", "_store")
+    __slots__ = ("_dtype", "_flag", "_function", "_ndim", "_output", "_store")
 
     def __init__(
         self,
@@ -138,24 +165,27 @@ class CallThunk(_ToOne):
     ) -> None:
         super().__init__(node, output_computed, input_registers, output_registers)
         self._function, self._store = function, store
-        # One input spares the list of arguments.
-        self._first = input_registers[0] if len(input_registers) == 1 else None
+        ((self._output, self._flag, self._dtype, self._ndim, _),) = self._checks
 
     def __call__(self) -> None:
+        contract, values = self.contract, [register[0] for register in self._inputs]
         try:
-            if self._first is None:
-                value = self._function(*[register[0] for register in self._inputs])
-            else:
-                value = self._function(self._first[0])
-            if type(value) is ndarray and value.dtype is self._dtype and value.ndim == self._ndim:
+            value = self._function(*contract.given(values))
+            if (
+                type(value) is ndarray
+                and contract.is_plain
+                and value.dtype is self._dtype
+                and value.ndim == self._ndim
+                and value.flags.writeable
+            ):
                 self._output[0] = value
             else:
                 self._store(self._node, value, self._outputs)
-                self._output[0] = checked(self._variable, self._output[0])
-            self._flag[0] = True
+                contract.settle(values, self._outputs)
         except Exception as error:
-            add_place(error, self._node)
+            contract.explain(error)
             raise
+        self._flag[0] = True
 
 
 def perform_thunk(
@@ -166,41 +196,78 @@ def perform_thunk(
 ) -> PerformThunk:
     """The fastest `PerformThunk` for a node; arguments as there."""
     kind: type[PerformThunk] = PerformThunk
-    if len(output_registers) == 1:
+    if is_foreign(node.op):
+        kind = ForeignThunk
+    elif len(output_registers) == 1:
         kind = _OneToOne if len(input_registers) == 1 else _ToOne
     return kind(node, output_computed, input_registers, output_registers)
 
 
 class UserThunk(Thunk):
-    """What a user's ``make_thunk`` has made: a thunk, or a plain function as Theano's ops return it. Errors
-    name the op and the user's line.
+    """What a user's ``make_thunk`` has made: a thunk, or a plain function as Theano's ops return it. It is
+    held to its `Contract`, and errors name the op and the user's line.
 
     Args:
-        thunk: the thunk or function; a function with an attribute ``lazy`` that is true sets its own flags.
-        node: the node.
-        output_computed: flags of the outputs.
+        make: makes it from registers for the inputs, of which it may read those that have been computed.
+        node, input_computed, output_computed, input_registers, output_registers: as in `Op.make_thunk`.
+
+    Raises:
+        TypeError: it cannot be called. From calls: it has not stored an output, or asks for inputs though it
+            is not lazy (has no attribute ``lazy`` that is true), so that all of them are computed.
     """
 
-    __slots__ = ("_flags", "_lazy", "_node", "_thunk")
+    __slots__ = ("_flags", "_inputs", "_lazy", "_node", "_outputs", "_thunk", "contract")
 
     def __init__(
-        self, thunk: Callable[[], Sequence[int] | None], node: Apply, output_computed: Sequence[Flag]
+        self,
+        make: Callable[[Sequence[Register]], Callable[[], Sequence[int] | None]],
+        node: Apply,
+        input_computed: Sequence[Flag],
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
     ) -> None:
-        self._thunk, self._node, self._lazy = thunk, node, bool(getattr(thunk, "lazy", False))
-        self._flags = () if self._lazy or isinstance(thunk, Thunk) else output_computed
+        self._node, self._outputs, self._flags = node, output_registers, output_computed
+        self.contract = Contract(node)
+        seen: list[Register] = [[None] for _ in input_registers]
+        self._inputs = list(zip(input_computed, input_registers, seen, strict=True))
+        self._thunk = make(seen)
+        if not callable(self._thunk):
+            raise TypeError(
+                f"make_thunk of {node.op} must return a thunk or a function, got "
+                f"{self._thunk!r}{describe(node.location)}"
+            )
+        self._lazy = bool(getattr(self._thunk, "lazy", False))
 
     @property
     def lazy(self) -> bool:
         return self._lazy
 
     def __call__(self) -> Sequence[int] | None:
+        contract = self.contract
+        # A lazy thunk may be called several times, and what it stored before may be released by now.
+        values = [register[0] if flag[0] or not self._lazy else None for flag, register, _ in self._inputs]
+        waiting = [k for k, flag in enumerate(self._flags) if not (self._lazy and flag[0])]
         try:
+            for (_, _, register), value in zip(self._inputs, contract.given(values), strict=True):
+                register[0] = value
             needed = self._thunk()
+            if needed and not self._lazy:
+                raise TypeError(
+                    f"the thunk of {self._node.op} asks for its inputs {list(needed)}, which are computed: "
+                    "only a thunk with an attribute lazy that is true may ask, others return None"
+                )
+            now = [k for k in waiting if not needed or self._flags[k][0]]
+            contract.settle(values, self._outputs, now if self._lazy else None)
         except Exception as error:
-            add_place(error, self._node)
+            contract.explain(error)
             raise
-        for flag in self._flags:
-            flag[0] = True
+        finally:
+            for _, _, register in self._inputs:
+                register[0] = None
+        if not needed:
+            for flag in self._flags:
+                flag[0] = True
         return needed
 
 
@@ -210,7 +277,7 @@ def user_thunk(
     output_computed: Sequence[Flag],
     input_registers: Sequence[Register],
     output_registers: Sequence[Register],
-) -> Thunk:
+) -> UserThunk:
     """The thunk of an op with a ``make_thunk`` of its own, with the arguments of `Op.make_thunk` or with
     those of PyTensor: node, storage_map, compute_map, no_recycling.
 
@@ -218,18 +285,16 @@ def user_thunk(
         TypeError: it makes something that cannot be called.
     """
     op = node.op
-    if "storage_map" in inspect.signature(op.make_thunk).parameters:
+
+    def make(registers: Sequence[Register]) -> Any:
+        if "storage_map" not in inspect.signature(op.make_thunk).parameters:
+            return op.make_thunk(node, input_computed, output_computed, registers, output_registers)
         variables = [*node.inputs, *node.outputs]
-        storage = dict(zip(variables, [*input_registers, *output_registers], strict=True))
+        storage = dict(zip(variables, [*registers, *output_registers], strict=True))
         computed = dict(zip(variables, [*input_computed, *output_computed], strict=True))
-        made: Any = op.make_thunk(node, storage, computed, [])  # type: ignore[call-arg, arg-type]
-    else:
-        made = op.make_thunk(node, input_computed, output_computed, input_registers, output_registers)
-    if not callable(made):
-        raise TypeError(
-            f"make_thunk of {op} must return a thunk or a function, got {made!r}{describe(node.location)}"
-        )
-    return UserThunk(made, node, output_computed)
+        return op.make_thunk(node, storage, computed, [])  # type: ignore[call-arg, arg-type]
+
+    return UserThunk(make, node, input_computed, output_computed, input_registers, output_registers)
 
 
 class LoopThunk(PerformThunk):

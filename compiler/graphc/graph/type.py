@@ -95,6 +95,11 @@ class Type:
         """Whether writing to one value could change the other."""
         return a is b
 
+    @staticmethod
+    def read_only(value: np.ndarray) -> np.ndarray:
+        """``value`` as what it shares its memory with, but cannot be written through; by default itself."""
+        return value
+
     def get_shape_info(self, obj: object) -> Any:
         """What `get_size` needs to know about a value, for memory profiles."""
         return None

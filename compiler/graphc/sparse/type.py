@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.basic import Constant, Variable
-from graphc.graph.tensor.type import parse_dtype
+from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.graph.type import Type
 from graphc.public import sparse
 
@@ -356,6 +357,14 @@ class SparseTensorType(Type):
             and (otype.format, otype.dtype) == (self.format, self.dtype)
             and all(m in (None, n) for m, n in zip(self.shape, otype.shape, strict=True))
         )
+
+    @staticmethod
+    def read_only(value: Any) -> Any:
+        """A matrix over views of the arrays that refuse to be written."""
+        made = copy.copy(value)
+        for name in ("data", "indices", "indptr"):
+            setattr(made, name, TensorType.read_only(getattr(value, name)))
+        return made
 
     @staticmethod
     def may_share_memory(a: Any, b: Any) -> bool:

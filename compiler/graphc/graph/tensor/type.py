@@ -206,6 +206,13 @@ class TensorType(Type):
     def may_share_memory(a: object, b: object) -> bool:
         return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
 
+    @staticmethod
+    def read_only(value: np.ndarray) -> np.ndarray:
+        """A view of an array that refuses to be written."""
+        view = value.view()
+        view.setflags(write=False)
+        return view
+
     def get_shape_info(self, obj: Any) -> tuple[int, ...]:
         return np.shape(obj)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +25,16 @@ if TYPE_CHECKING:
 
 
 class PyTensorNode(Op):
-    """Runs one node of PyTensor by the ``perform`` of its op. Generators travel as their states.
+    """Runs one node of PyTensor by the ``perform`` of its op. Generators travel as their states. What the op
+    overwrites is a copy, since graphc's graph does not say that it does.
 
     Args:
         node: PyTensor's node.
         constants: by position, inputs such as slices and None that graphc has no variables for.
         reason: why graphc does not compile it.
     """
+
+    calls_user_code = True
 
     def __init__(self, node: PyTensorApply, constants: dict[int, Any], reason: str) -> None:
         self.node = node
@@ -58,6 +62,8 @@ class PyTensorNode(Op):
             self.constants[i] if i in self.constants else _to_pytensor(variable, next(values))
             for i, variable in enumerate(self.node.inputs)
         ]
+        for i in {i for positions in self.node.op.destroy_map.values() for i in positions}:
+            given[i] = copy.deepcopy(given[i])
         results: list[list[Any]] = [[None] for _ in self.node.outputs]
         self.node.op.perform(self.node, given, results)
         for storage, [result], variable in zip(output_storage, results, self.node.outputs, strict=True):
