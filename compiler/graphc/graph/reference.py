@@ -60,7 +60,8 @@ def perform_node(
 
 def _run_thunk(node: Apply, contract: Contract, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Runs a thunk that is made for this one call."""
-    flags, registers = [[False] for _ in node.outputs], [[None] for _ in node.outputs]
+    flags = [[False] for _ in node.outputs]
+    registers: list[Register] = [[None] for _ in node.outputs]
     thunk = user_thunk(node, [[True] for _ in inputs], flags, [[x] for x in inputs], registers)
     thunk.contract = contract
     with np.errstate(all="ignore"):
