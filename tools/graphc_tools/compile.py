@@ -6,8 +6,9 @@
     graphc-compile graph.mlir -o graph.gcx
 
 A source is a Python file and the name of a function in it: a `graphc.function`, a dict of them by name, or a
-Python function without parameters that gives one of both. Or it is a module in MLIR of the graph stage, with
-a function `main`. The exit code is 1 for what cannot be compiled, 2 for wrong arguments.
+Python function without parameters that gives one of both. A file runs once, so that its functions have the
+same shared variables. Or a source is a module in MLIR of the graph stage, with a function `main`. The exit
+code is 1 for what cannot be compiled, 2 for wrong arguments.
 """
 
 from __future__ import annotations
@@ -60,8 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{PROGRAM}: --emit {options.emit} takes one target, got {len(targets)}", file=sys.stderr)
         return 2
     try:
-        given = [source for text in options.sources for source in _sources(text, options.mode)]
-        _write(given, targets, options)
+        _write(_sources(options.sources, options.mode), targets, options)
     except SourceError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2
@@ -88,13 +88,20 @@ def _write(given: Sequence[Source], targets: Sequence[str], options: argparse.Na
         print(f"{PROGRAM}: link with {', '.join(needs)}", file=sys.stderr)
 
 
-def _sources(text: str, mode: str) -> list[Source]:
-    """The functions that an argument names."""
-    if text.endswith(".mlir"):
-        path = Path(text)
-        name = path.stem if path.stem.isidentifier() else "main"
-        return [mlir_source(name, path.read_text(encoding="utf-8"), mode)]
-    return sources(functions_of(text, "model.py:name or graph.mlir"))
+def _sources(texts: Sequence[str], mode: str) -> list[Source]:
+    """The functions that arguments name, in their order."""
+    files = [text for text in texts if not text.endswith(".mlir")]
+    found = iter(functions_of(files, "model.py:name or graph.mlir"))
+    return [
+        source
+        for text in texts
+        for source in ([_graph(Path(text), mode)] if text.endswith(".mlir") else sources(next(found)))
+    ]
+
+
+def _graph(path: Path, mode: str) -> Source:
+    name = path.stem if path.stem.isidentifier() else "main"
+    return mlir_source(name, path.read_text(encoding="utf-8"), mode)
 
 
 if __name__ == "__main__":

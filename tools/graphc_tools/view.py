@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit code."""
     options = build_parser().parse_args(arguments)
     try:
-        functions = functions_of(options.source)
+        (functions,) = functions_of([options.source])
         if options.output and len(functions) > 1:
             raise SourceError(f"-o names one file, and {options.source} has {len(functions)} functions")
         for name, function in functions.items():

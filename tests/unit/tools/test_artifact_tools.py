@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+import graphc_runtime
 from graphc_runtime import run
 from graphc_tools import compile
 
@@ -168,3 +171,85 @@ def test_a_reader_may_end_before(folder, arguments):
     done = subprocess.run([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+TRAINED = """
+import numpy as np
+import graphc
+import graphc.tensor as pt
+from pathlib import Path
+with Path(__file__).with_suffix(".runs").open("a") as runs:
+    print(__name__, file=runs)
+x, y = pt.dvector("x"), pt.dscalar("y")
+w = graphc.shared(np.zeros(2), name="w")
+out = pt.dot(w, x)
+predict = graphc.function([x], out)
+def train():
+    return graphc.function([x, y], out, updates={w: w + 0.5 * (y - out) * x})
+"""
+SECOND = """
+import model, graphc, graphc.tensor as pt
+w = graphc.shared(3.0, name="w")
+both = graphc.function([], [w * 2, model.w * 2], name="both")
+"""
+
+
+@pytest.mark.parametrize("first", ["predict", "train", "both"])
+def test_functions_of_one_file_have_the_same_states(tmp_path, first, capsys):
+    """Also where another file imports it, in any order; states of two files are two, though of one name."""
+    (tmp_path / "model.py").write_text(TRAINED)
+    (tmp_path / "other.py").write_text(SECOND)
+    named = {"predict": "model.py:predict", "train": "model.py:train", "both": "other.py:both"}
+    given = [f"{tmp_path}/{named[name]}" for name in sorted(named, key=lambda name: name != first)]
+    assert compile.main([*given, "-o", f"{tmp_path}/m.gcx"]) == 0, capsys.readouterr().err
+    assert (tmp_path / "model.runs").read_text() == "model\n"
+    assert "model" not in sys.modules
+    program = f"""
+import numpy as np, graphc_runtime
+m = graphc_runtime.load("{tmp_path}/m.gcx")
+x = np.array([1.0, 2.0])
+print(*sorted(m.state), m.predict(x), m.train(x, 10.0), m.predict(x), *map(np.ravel, m.both()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == "w w_2 0.0 0.0 25.0 [6.] [10. 20.]".split()
+
+
+def test_a_model_in_c_has_one_state_for_both(tmp_path):
+    (tmp_path / "model.py").write_text(TRAINED)
+    given = [f"{tmp_path}/model.py:{name}" for name in ("predict", "train")]
+    assert compile.main([*given, "--emit", "header", "-o", f"{tmp_path}/model.h"]) == 0
+    states = re.findall(r"(\w+): float64\[\?\] \(state\)", (tmp_path / "model.h").read_text())
+    assert set(states) == {"w"} and len(states) >= 2
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler (cc)")
+    assert compile.main([*given, "--emit", "shared", "-o", f"{tmp_path}/libmodel.so"]) == 0
+    (tmp_path / "main.c").write_text(IN_C)
+    flags = [f"-I{graphc_runtime.include_dir()}", "-Wall", "-Wextra", "-Werror", f"-L{tmp_path}", "-lmodel"]
+    command = ["cc", "main.c", *flags, f"-Wl,-rpath,{tmp_path}", "-o", "main"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "25"]
+
+
+IN_C = r"""
+#include "libmodel.h"
+
+int main(void) {
+  double w[2], next[2], x[2] = {1, 2}, y = 10, out = -1;
+  int64_t two[1] = {2};
+  static char memory[1 << 12];
+  graphc_call call = {memory, sizeof memory, NULL};
+  graphc_tensor xs = {x, two, NULL, GRAPHC_FLOAT64, 1}, ws = {w, two, NULL, GRAPHC_FLOAT64, 1};
+  graphc_tensor outs = {&out, NULL, NULL, GRAPHC_FLOAT64, 0};
+  graphc_tensor few[2] = {xs, ws}, more[3] = {xs, {&y, NULL, NULL, GRAPHC_FLOAT64, 0}, ws};
+  graphc_tensor both[2] = {outs, {next, two, NULL, GRAPHC_FLOAT64, 1}};
+  memcpy(w, predict_info.inputs[1].initial, sizeof w);
+  if (predict(&call, few, &outs, NULL)) return 1;
+  printf("%g\n", out);
+  if (train(&call, more, both, NULL)) return 2;
+  memcpy(w, next, sizeof w);
+  if (predict(&call, few, &outs, NULL)) return 3;
+  printf("%g\n", out);
+  return 0;
+}
+"""
