@@ -192,3 +192,45 @@ func.func @negative_powers(%x: tensor<?xf64>) -> tensor<?xf64> {
   %0 = "graphc.pow"(%x, %three) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
   return %0 : tensor<?xf64>
 }
+
+// -----
+
+// What is put into zeros and then added is added in its place.
+// CHECK-LABEL: @sum_with_updated_zeros
+// CHECK-NOT: "graphc.add"
+// CHECK: %[[A:.*]] = "graphc.update_slice"(%arg0, %arg1, {{.*}}) {accumulate = true}
+// CHECK: %[[B:.*]] = "graphc.put"(%[[A]], %arg2, %arg3) {accumulate = true, axis = 0 : i64}
+// CHECK: return %[[B]]
+func.func @sum_with_updated_zeros(%x: tensor<9xf64>, %y: tensor<1xf64>, %z: tensor<3xf64>, %i: tensor<3xi64>, %n: index) -> tensor<9xf64> {
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %zero = arith.constant dense<0.0> : tensor<f64>
+  %zeros = "graphc.broadcast_to"(%zero, %c9) : (tensor<f64>, index) -> tensor<9xf64>
+  %0 = "graphc.update_slice"(%zeros, %y, %n, %c1, %c1) {accumulate = false} : (tensor<9xf64>, tensor<1xf64>, index, index, index) -> tensor<9xf64>
+  %1 = "graphc.put"(%zeros, %z, %i) {axis = 0 : i64, accumulate = true} : (tensor<9xf64>, tensor<3xf64>, tensor<3xi64>) -> tensor<9xf64>
+  %2 = "graphc.add"(%0, %x) : (tensor<9xf64>, tensor<9xf64>) -> tensor<9xf64>
+  %3 = "graphc.add"(%2, %1) : (tensor<9xf64>, tensor<9xf64>) -> tensor<9xf64>
+  return %3 : tensor<9xf64>
+}
+
+// -----
+
+// An index that occurs twice is set, not added, so the second value counts alone; sizes may differ; and what
+// is read elsewhere is computed anyway.
+// CHECK-LABEL: @sums_that_stay
+// CHECK-COUNT-3: "graphc.add"
+func.func @sums_that_stay(%x: tensor<?xf64>, %y: tensor<1xf64>, %z: tensor<3xf64>, %i: tensor<3xi64>, %n: index) -> (tensor<?xf64>, tensor<?xf64>, tensor<?xf64>, tensor<?xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<f64>
+  %m = tensor.dim %x, %c0 : tensor<?xf64>
+  %zeros = "graphc.broadcast_to"(%zero, %m) : (tensor<f64>, index) -> tensor<?xf64>
+  %others = "graphc.broadcast_to"(%zero, %n) : (tensor<f64>, index) -> tensor<?xf64>
+  %0 = "graphc.put"(%zeros, %z, %i) {axis = 0 : i64, accumulate = false} : (tensor<?xf64>, tensor<3xf64>, tensor<3xi64>) -> tensor<?xf64>
+  %1 = "graphc.add"(%x, %0) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %2 = "graphc.update_slice"(%others, %y, %c0, %c1, %c1) {accumulate = true} : (tensor<?xf64>, tensor<1xf64>, index, index, index) -> tensor<?xf64>
+  %3 = "graphc.add"(%x, %2) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %4 = "graphc.update_slice"(%zeros, %y, %n, %c1, %c1) {accumulate = true} : (tensor<?xf64>, tensor<1xf64>, index, index, index) -> tensor<?xf64>
+  %5 = "graphc.add"(%x, %4) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %1, %3, %4, %5 : tensor<?xf64>, tensor<?xf64>, tensor<?xf64>, tensor<?xf64>
+}

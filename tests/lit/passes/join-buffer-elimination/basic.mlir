@@ -287,3 +287,48 @@ func.func @updated_once(%x: tensor<?xf64>, %y: tensor<1xf64>) -> tensor<?xf64> {
   %1 = "graphc.join"(%0, %x) {axis = 0 : i64} : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
   return %1 : tensor<?xf64>
 }
+
+// -----
+
+// Parts that are added to zeros, each element once: the gradient of a vector that was taken apart.
+// CHECK-LABEL: @increased_parts
+// CHECK-NOT: graphc.update_slice
+// CHECK: graphc.write_split
+// CHECK-NOT: "graphc.add"
+func.func @increased_parts(%x: tensor<4xf64>, %y: tensor<5xf64>) -> tensor<9xf64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c5 = arith.constant 5 : index
+  %c9 = arith.constant 9 : index
+  %zero = arith.constant dense<0.0> : tensor<f64>
+  %zeros = "graphc.broadcast_to"(%zero, %c9) : (tensor<f64>, index) -> tensor<9xf64>
+  %a = "graphc.exp"(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  %b = "graphc.exp"(%y) : (tensor<5xf64>) -> tensor<5xf64>
+  %0 = "graphc.update_slice"(%zeros, %b, %c4, %c5, %c1) {accumulate = true} : (tensor<9xf64>, tensor<5xf64>, index, index, index) -> tensor<9xf64>
+  %1 = "graphc.update_slice"(%0, %a, %c0, %c4, %c1) {accumulate = true} : (tensor<9xf64>, tensor<4xf64>, index, index, index) -> tensor<9xf64>
+  return %1 : tensor<9xf64>
+}
+
+// -----
+
+// Started from something else, it is a sum; where elements are increased twice it is none of these.
+// CHECK-LABEL: @increased_parts_of_others
+// CHECK: %[[J:.*]] = "graphc.write_join"
+// CHECK: "graphc.add"(%arg2, %[[J]])
+// CHECK: "graphc.update_slice"
+// CHECK: "graphc.update_slice"
+func.func @increased_parts_of_others(%x: tensor<4xf64>, %y: tensor<5xf64>, %z: tensor<9xf64>) -> (tensor<9xf64>, tensor<9xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c5 = arith.constant 5 : index
+  %a = "graphc.exp"(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  %b = "graphc.exp"(%y) : (tensor<5xf64>) -> tensor<5xf64>
+  %0 = "graphc.update_slice"(%z, %b, %c4, %c5, %c1) {accumulate = true} : (tensor<9xf64>, tensor<5xf64>, index, index, index) -> tensor<9xf64>
+  %1 = "graphc.update_slice"(%0, %a, %c0, %c4, %c1) {accumulate = true} : (tensor<9xf64>, tensor<4xf64>, index, index, index) -> tensor<9xf64>
+  %2 = "graphc.update_slice"(%z, %b, %c3, %c5, %c1) {accumulate = true} : (tensor<9xf64>, tensor<5xf64>, index, index, index) -> tensor<9xf64>
+  %3 = "graphc.update_slice"(%2, %a, %c0, %c4, %c1) {accumulate = true} : (tensor<9xf64>, tensor<4xf64>, index, index, index) -> tensor<9xf64>
+  return %1, %3 : tensor<9xf64>, tensor<9xf64>
+}

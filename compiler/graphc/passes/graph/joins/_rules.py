@@ -198,14 +198,20 @@ class JoinRules:
     # -- joins in other forms --------------------------------------------------------------------------------
 
     def updates_as_join(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-        """A chain of updates that sets every element is a join, whatever it started from."""
+        """A chain of updates that sets every element is a join, whatever it started from. So is one that adds
+        to every element once, if it started from zeros; else it is the sum of that and the join.
+        """
+        return None if accumulates(op) and _is_continued(op) else self._joined(rw, op)
+
+    def _joined(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         tiles: list[Tile] = []
         value = op.results[0]
         update: ir.Operation | None = op
         sizes, rank = self._sizes(rw), len(op.results[0].type.shape)
         whole = [sizes.of_dim(value, axis) for axis in range(rank)]
         first = last = False
-        while update is not None and len(tiles) < MAX_TILES:
+        adds = accumulates(op)
+        while update is not None and accumulates(update) == adds and len(tiles) < MAX_TILES:
             if update not in self._tiles:  # each update of a chain is looked at for all that come after it
                 self._tiles[update] = self._tile(rw, update)
             tile = self._tiles[update]
@@ -216,16 +222,19 @@ class JoinRules:
             first = first or all(offset == constant(0) for offset in tile.offsets)
             last = last or all(tile.end(axis) == whole[axis] for axis in range(rank))
             found = arrange(sizes, [constant(0)] * rank, whole, tiles) if first and last else None
-            if isinstance(found, Joined):
-                return self._emit(rw, found, value.type)
             inner = update.operands[0]
+            if isinstance(found, Joined):
+                whole_join = self._emit(rw, found, value.type)
+                if not adds or rw.splat(inner) == 0:
+                    return whole_join
+                before = rw.defined_by(inner, UPDATES_PART) if is_used_once(inner) else None
+                rest = None if before is None or not accumulates(before) else self._joined(rw, before)
+                return rw.create("graphc.add", [inner if rest is None else rest, whole_join], value.type)
             update = rw.defined_by(inner, UPDATES_PART) if is_used_once(inner) else None
         return None
 
     def _tile(self, rw: Rewriter, update: ir.Operation) -> Tile | None:
         y = update.operands[1]
-        if accumulates(update):
-            return None
         sizes, bounds = self._sizes(rw), bounds_of(update, 2)
         if any(rw.constant(bound.stride) != 1 for bound in bounds):
             return None
@@ -239,6 +248,14 @@ class JoinRules:
         if kind is None:
             kind = _common_type(parts, found.axis)
         return join(rw, parts, found.axis, kind)
+
+
+def _is_continued(update: ir.Operation) -> bool:
+    """Whether another update adds to what an update makes: the chain is looked at from its end."""
+    if not is_used_once(update.results[0]):
+        return False
+    use = next(iter(update.results[0].uses))
+    return use.owner.name in UPDATES_PART and use.operand_number == 0 and accumulates(use.owner)
 
 
 def _replaced(bounds: list[Bound], axis: int, offset: Any, size: Any) -> list[Bound]:

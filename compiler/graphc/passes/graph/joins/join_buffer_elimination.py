@@ -44,7 +44,8 @@ class JoinBufferElimination(Pass):
 
     * a chain of `update_slice` that sets every element, in blocks that can be separated by straight cuts,
       is a join of the blocks, whatever it started from; slices of sizes that are known at run time only are
-      compared as sums of sizes;
+      compared as sums of sizes. One that adds to every element once is the sum of what it started from and
+      the join: of zeros, as in the gradient of a vector that was taken apart, the join;
     * a `slice` of a join that lies within one operand is a slice of the operand, or the operand itself, so
       that the parts of a split of a join are the operands;
     * a join of neighbouring slices of one array is a slice;

@@ -8,7 +8,18 @@ import numpy as np
 from graphc.ir.algebra import kind, registrar, unit_splat
 from graphc.ir.kinds import FOLDS, SUMS, reduced_axes
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
-from graphc.ir.views import MOVES_AXES, RESHAPES, axes_order, dimshuffle, order_of, reshaped
+from graphc.ir.views import (
+    MOVES_AXES,
+    RESHAPES,
+    UPDATES,
+    UPDATES_PART,
+    accumulates,
+    axes_order,
+    dimshuffle,
+    order_of,
+    reshaped,
+)
+from graphc.ir.walk import is_used_once
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
@@ -93,6 +104,44 @@ def sum_of_scaled(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         total = rw.create(op.name, [value], type_, axes=op.attributes["axes"])
         return rw.create("graphc.mul", [total, rw.scalar_like(number, total)], type_)
     return None
+
+
+@_rule("graphc.add")
+def sum_with_updated_zeros(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """x + zeros with some elements increased: x with these increased. It costs what is touched.
+
+    Gradients of rows and parts are such sums: in a loop, too, where the state of the sum is updated in place.
+    """
+    if not any(name in UPDATES for name in rw.operands(op)[1]):
+        return None
+    for x, other in (tuple(op.operands), tuple(op.operands)[::-1]):
+        updates = _updates_of_zeros(rw, other)
+        if updates is None or x.type != op.results[0].type or not rw.can_replace(op, x):
+            continue
+        for update in updates:
+            _, *operands = update.operands
+            attributes = {name: update.attributes[name] for name in update.attributes}
+            attributes["accumulate"] = ir.BoolAttr.get(True)
+            x = rw.create(update.name, [x, *operands], x.type, **attributes)
+        return x
+    return None
+
+
+def _updates_of_zeros(rw: Rewriter, value: ir.Value) -> list[ir.Operation] | None:
+    """Updates, one after the other, that add to zeros and make a value; None if it is made otherwise."""
+    found: list[ir.Operation] = []
+    while True:
+        update = rw.defined_by(value, UPDATES)
+        base = value if update is None else update.operands[0]
+        if update is None or not is_used_once(value) or base.type != value.type:
+            return None
+        found.insert(0, update)
+        if rw.splat(base) == 0:
+            # What is set in zeros is added to them, where no position occurs twice.
+            return found if update.name in UPDATES_PART or accumulates(update) else None
+        if not accumulates(update):
+            return None
+        value = base
 
 
 @_rule(*MOVES_AXES)

@@ -52,7 +52,9 @@ class AlgebraicSimplification(Pass):
       x, x, with NaN outside the domain as before;
     * sums of a number that is repeated a known number of times to a product;
     * `sum(-x)` to `-sum(x)`; `sum(x * c)` to `sum(x) * c` for integers, and floats with finite abs(c) >= 1;
-    * reductions of reductions, over no axes, over axes of size 1; sums over a permuted operand.
+    * reductions of reductions, over no axes, over axes of size 1; sums over a permuted operand;
+    * x + zeros of which some elements were set or increased to x with these increased, as in gradients of
+      rows and parts (a zero of x keeps its sign there).
 
     Rounding and wider:
 
