@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Turns arguments into the arrays kernels take: exactly ndarray, native dtype, C-contiguous, aligned."""
+"""Turns arguments into the arrays kernels take: exactly ndarray, native dtype, C-contiguous, aligned.
+
+Whatever becomes an array of numbers, a constant, an argument or the value of a shared variable, goes through
+`demand_numbers` first: ``numpy.asarray`` would drop without a word what a value is besides its numbers.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +17,7 @@ from graphc_runtime.symbols import DESCRIPTORS
 
 Value = TypeVar("Value")
 _KINDS = "biufc"
+_PLAIN = frozenset((np.ndarray, float, int, bool, complex, np.float64, np.int64, np.float32, np.bool_))
 _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
@@ -28,6 +34,43 @@ def is_on_device(value: object) -> bool:
 def on_host(value: Value) -> Value | np.ndarray:
     """The value; of an array of a device a copy on the host."""
     return np.asarray(value) if is_on_device(value) else value
+
+
+def demand_numbers(value: object) -> None:
+    """Refuses values of which the numbers are not all: masked arrays, quantities with units, also in lists.
+
+    Raises:
+        NotImplementedError: it has a mask. TypeError: it has a unit.
+
+    Examples:
+        >>> demand_numbers([1.0, 2.0])
+        >>> demand_numbers([np.ma.masked_less([1, 2], 2)])
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: tensors have no masks; fill the masked elements first: x.filled(value)
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return
+    # Lists of numbers are not looked through.
+    if isinstance(value, list | tuple):
+        if value and type(value[0]) not in _PLAIN:
+            for item in value:
+                demand_numbers(item)
+        return
+    # `numpy.ma` takes 8 ms to import: who has none has not imported it either.
+    if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):
+        raise NotImplementedError("tensors have no masks; fill the masked elements first: x.filled(value)")
+    # As those of Astropy and unyt are arrays, and those of Pint have one.
+    is_array = isinstance(value, np.ndarray)
+    unit = getattr(value, "units", getattr(value, "unit", None)) if is_array else None
+    if not is_array and hasattr(kind, "magnitude") and hasattr(kind, "units"):
+        unit = getattr(value, "units", None)
+    if unit is not None:
+        raise TypeError(
+            f"tensors have no units, but this {kind.__name__} has {str(unit) or 'one of pure numbers'}; pass "
+            "its numbers in a unit of your choice"
+        )
 
 
 def is_canonical(value: np.ndarray, spec: ArraySpec) -> bool:
@@ -82,6 +125,7 @@ def canonical(value: Any, spec: ArraySpec, name: str) -> np.ndarray:
 
 def _as_array(value: np.ndarray, name: str) -> np.ndarray:
     try:
+        demand_numbers(value)
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name}: {type(value).__name__} cannot be turned into an array: {error}") from None

@@ -104,11 +104,11 @@ class ArgumentReader:
             found = item.variable.type.filter(
                 value, strict=item.strict, allow_downcast=self._allow_downcast[i]
             )
-            # Of a matrix or a masked array NumPy's functions would make something else.
+            # Of a matrix NumPy's functions would make something else.
             return np.asarray(found) if isinstance(found, np.ndarray) else found
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, NotImplementedError) as error:
             message = f"{self._signature()} cannot take this value for {self.describe(i)}: {error}"
-            kinds = (IntegerRangeError, TypeError, ValueError)
+            kinds = (IntegerRangeError, TypeError, ValueError, NotImplementedError)
             raise next(kind for kind in kinds if isinstance(error, kind))(message) from None
 
     def describe(self, i: int) -> str:

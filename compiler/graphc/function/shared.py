@@ -16,6 +16,7 @@ from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.shared import TensorSharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.tensor.random.shared import share_generator
+from graphc_runtime.marshal import demand_numbers
 
 
 @singledispatch
@@ -39,6 +40,7 @@ def shared_constructor(
         return share_matrix(value, name, strict, allow_downcast)
     if kwargs:
         raise TypeError(f"shared() got unknown arguments {', '.join(kwargs)}")
+    demand_numbers(value)
     array = np.asarray(value, dtype=config.floatX if type(value) is float else None)
     if array.dtype.kind not in "biufc":
         raise TypeError(
@@ -74,6 +76,7 @@ def shared(
 
     Raises:
         TypeError: the value is not supported, or does not have the static shape.
+        NotImplementedError: it is a masked array.
 
     Examples:
         >>> count = graphc.shared(0, name="count")

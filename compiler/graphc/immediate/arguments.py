@@ -14,6 +14,7 @@ from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.immediate.shape import Size
 from graphc.immediate.tensor import Tensor
+from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:
     from types import UnionType
@@ -158,6 +159,7 @@ class Split:
     ):
         if policy == WEAK:
             if not _holds(x, Tensor | Variable):
+                demand_numbers(x)
                 return self._take(np.asarray(x))
             policy = STATIC
         elif policy == INDEX and cls is list:
@@ -182,6 +184,7 @@ class Split:
             self.key.append((cls, tuple(x)))
             return {key: self.visit(value, policy) for key, value in x.items()}
         if isinstance(x, np.ndarray):
+            demand_numbers(x)
             return self._take(np.asarray(x))
         if callable(x) and not isinstance(x, type) and not isinstance(x, np.ufunc):
             self.functions = True

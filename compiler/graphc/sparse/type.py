@@ -14,6 +14,7 @@ from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.graph.type import Type
 from graphc.public import sparse
+from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -318,6 +319,7 @@ class SparseTensorType(Type):
         """The matrix of an array, which SciPy makes."""
         import scipy.sparse
 
+        demand_numbers(value)
         array = np.asarray(value)
         if array.ndim != 2 or array.dtype.kind not in "biufc":
             raise TypeError(

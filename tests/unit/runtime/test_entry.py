@@ -51,7 +51,6 @@ MISALIGNED = np.frombuffer(b"\0" + X.tobytes(), np.uint8)[1:].view("f8")
             tuple(X.astype(int)),
         ),
         *(X.astype("f4"), X.astype("i4"), X.astype("?"), X[:0], memoryview(X), X.view(np.matrix).A1),
-        np.ma.masked_array(X),
         X.astype(np.dtype("f8", metadata={"a": 1})),
     ],
 )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphc.graph.tensor.type import DTYPES, TensorType, parse_dtype
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import register_transfer, transfer
 from graphc.public import pt
+from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike
@@ -43,11 +43,6 @@ def is_weak_scalar(x: object) -> bool:
     return type(x) in (bool, int, float, complex)
 
 
-def _is_masked(x: object) -> bool:
-    """Whether ``x`` has a mask. `numpy.ma` takes 8 ms to import: who has none has not imported it either."""
-    return type(x) is not np.ndarray and "numpy.ma" in sys.modules and isinstance(x, np.ma.MaskedArray)
-
-
 def constant(
     x: TensorLike, name: str | None = None, ndim: int | None = None, dtype: DTypeLike | None = None
 ) -> TensorConstant:
@@ -64,6 +59,7 @@ def constant(
     Raises:
         AsTensorError: ``x`` is no array of a supported dtype; also an OverflowError for numbers beyond it.
         NotImplementedError: ``x`` is a masked array.
+        TypeError: ``x`` has a unit.
 
     Examples:
         >>> pt.constant([1.5, 2.5]).eval()
@@ -73,8 +69,7 @@ def constant(
         if name is None and dtype is None and ndim in (None, x.type.ndim):
             return x
         x = _stripped(x.data, ndim)
-    if _is_masked(x):
-        raise NotImplementedError("tensors have no masks; fill the masked elements first: x.filled(value)")
+    demand_numbers(x)
     if dtype is None and (type(x) is float or (type(x) in (list, tuple) and not x)):
         dtype = config.floatX
     try:

@@ -11,19 +11,22 @@ from graphc.config import config
 from graphc.errors import IntegerRangeError
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.compare import arrays_equal
+from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.type import TensorType
 
 
 def filter_array(type_: TensorType, value: object, strict: bool, allow_downcast: bool | None) -> np.ndarray:
-    """Convert ``value`` to an aligned array of native byte order, or raise TypeError. An array that is one
-    already is returned as it is, also of a class derived from ``ndarray``, as a map of a file.
+    """Convert ``value`` to an aligned array of native byte order, or raise TypeError (NotImplementedError for
+    masked arrays). An array that is one already is returned as it is, also of a class derived from
+    ``ndarray``, as a map of a file.
     """
     if isinstance(value, Variable):
         raise TypeError(
             f"expected an array for {type_}, got the symbolic variable {value}; use givens= or eval() instead"
         )
+    demand_numbers(value)
     if strict:
         array = _exact(type_, value)
     elif allow_downcast:
