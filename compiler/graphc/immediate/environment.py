@@ -17,6 +17,7 @@ from graphc.errors import AsTensorError
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.variable import TensorOperators
+from graphc.immediate.aliasing import wrapper_of
 from graphc.immediate.arguments import STATIC, Given, Operand, Split, Weak
 from graphc.immediate.cache import CacheInfo, ExecutableCache
 from graphc.immediate.events import Event, EventLog
@@ -135,7 +136,7 @@ class Environment(Indexing):
             function: Any = value.fget if isinstance(value, property) else value
             mirror = None if name.startswith("__") else self._find(name)
             same = getattr(function, "__code__", None) is _METHOD_CODE
-            found = mirror if mirror is not None and same else OpWrapper(self, f"Tensor.{name}", function)
+            found = mirror if mirror is not None and same else wrapper_of(self, f"Tensor.{name}", function)
             self._methods[name] = found
         return found
 

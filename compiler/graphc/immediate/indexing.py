@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import graphc.tensor as pt
+from graphc.errors import ValueRankError
 from graphc.graph.basic import Variable
+from graphc.immediate.aliasing import Assigning, Step, _frozen, _has_ellipsis, is_basic
 from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor, _bare
 
@@ -38,7 +40,7 @@ def _lower(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Varia
     return pt.min_subtensor(x[index], y)
 
 
-class Indexing:
+class Indexing(Assigning):
     """The part of an environment that reads and sets parts of tensors."""
 
     _indexers: dict[str, OpWrapper]
@@ -52,12 +54,31 @@ class Indexing:
 
     def _getitem(self, x: Tensor, index: IndexLike) -> Tensor:
         """``x[index]``; the result remembers x, for `set_subtensor`."""
+        given = index
         if type(index) is not int:
             index = without_masks(index, x)
-        result = self._indexer("getitem", pt.getitem)(x, index)
+        getitem = self._indexer("getitem", pt.getitem)
+        result = getitem(x, index)
         if type(result) is Tensor:
             result._view = (_bare(x) if hasattr(x, "_view") else x, index)
+            # An element is a number in NumPy, and no view.
+            if is_basic(given) and (result._kind.ndim or _has_ellipsis(given)):
+                self._link(result, x, Step(getitem, (_frozen(given),), {}))
         return result
+
+    def _set(self, whole: Tensor, index: Any, y: Tensor) -> Tensor:
+        """``whole`` with ``whole[index]`` replaced by y."""
+        index = Ellipsis if isinstance(index, tuple) and not index else index
+        if index is Ellipsis and not whole.ndim:
+            return self._indexer("reshape", pt.reshape)(y, ())
+        index = without_masks(index, whole)
+        try:
+            return self._indexer("set_subtensor", _set)(whole, index, y)
+        except ValueRankError:
+            # NumPy drops leading axes of size 1 that are too many.
+            if not y.ndim or y.shape[0] != 1:
+                raise
+        return self._set(whole, index, self._indexer("getitem", pt.getitem)(y, 0))
 
     def getitem(self, x: Any, index: IndexLike) -> Tensor | Variable:
         """``x[index]``."""
@@ -103,6 +124,8 @@ class Indexing:
         if view is None:
             raise TypeError(f"{name} takes an indexed tensor such as x[1:], got {x!r:.60}")
         whole, index = view
+        if hasattr(x, "_family"):
+            whole = self._parent(x)
         if type(y) in (bool, int, float, complex):
             # As a constant, a number takes the dtype of the array it goes into.
             y = pt.cast(pt.constant(y), whole.dtype).data

@@ -18,7 +18,6 @@ from graphc.immediate.executable import Executable
 from graphc.immediate.kinds import Kind
 from graphc.immediate.record import Token, apply
 from graphc.immediate.tensor import Tensor, _new, as_held
-from graphc_runtime.worker import renew_in_children
 
 if TYPE_CHECKING:
     from graphc.immediate.arguments import Operand
@@ -38,20 +37,27 @@ class Pending(Token):
         number: of the value in the queue; None when it is not queued any more.
         ones: which dimensions are known to have size 1.
         error: why it could not be computed.
+        handles: references to the tensors that stand for the value.
     """
 
-    __slots__ = ("error", "number", "ones")
+    __slots__ = ("error", "handles", "number", "ones")
 
     def __init__(self, number: int, ones: tuple[bool, ...]) -> None:
         self.number: int | None = number
         self.ones = ones
         self.error: Exception | None = None
+        self.handles: list[weakref.ref[Tensor]] = []
+
+    def held(self) -> list[Tensor]:
+        """The tensors that stand for the value now; one that was assigned to has another."""
+        found = [reference() for reference in self.handles]
+        return [x for x in found if x is not None]
 
 
 class Queued:
     """One operation in the queue; values are numbers, those of arrays that exist are negative."""
 
-    __slots__ = ("executable", "first", "inputs", "location", "tensors")
+    __slots__ = ("executable", "first", "inputs", "location", "tokens")
 
     def __init__(
         self, executable: Executable, inputs: tuple[int, ...], first: int, location: SourceLocation | None
@@ -60,7 +66,7 @@ class Queued:
         self.inputs = inputs
         self.first = first
         self.location = location
-        self.tensors: list[weakref.ref[Tensor]] = []
+        self.tokens: list[Pending] = []
 
 
 class Queue:
@@ -82,9 +88,12 @@ class Queue:
             raise ValueError(f"queue_size must be at least 1, got {limit!r}")
         self.env = env
         self.limit = limit
-        self.lock = threading.RLock()
-        renew_in_children(self)
         self._reset()
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The environment's: with one for everything, no thread waits for what another one holds."""
+        return self.env._cache.lock
 
     def _reset(self) -> None:
         self._steps: list[Queued] = []
@@ -100,7 +109,7 @@ class Queue:
     def held(self) -> list[Held]:
         """The arrays that the queue keeps; a queue that nobody waits for is dropped."""
         with self.lock:
-            if not any(reference() is not None for step in self._steps for reference in step.tensors):
+            if not any(token.held() for step in self._steps for token in step.tokens):
                 self._reset()
             return list(self._arrays)
 
@@ -109,8 +118,21 @@ class Queue:
         try:
             return tuple([size == 1 for size in x._data.shape])
         except AttributeError:
+            self.env._refresh(x)
+            if hasattr(x, "_data"):
+                return tuple([size == 1 for size in x._data.shape])
             token: Pending = x._token
             return token.ones
+
+    def release(self, x: Tensor) -> None:
+        """A tensor is about to stand for another value: the queue does not compute its present one for it."""
+        token = getattr(x, "_token", None)
+        if isinstance(token, Pending):
+            token.handles = [reference for reference in token.handles if reference() is not x]
+
+    def share(self, x: Tensor) -> None:
+        """Let a tensor with the token of a queued value get that value."""
+        x._token.handles.append(weakref.ref(x))
 
     def add(self, executable: Executable, operands: Sequence[Operand]) -> list[Tensor]:
         """Queue an operation; returns its results, which have no data yet."""
@@ -126,7 +148,8 @@ class Queue:
                 tensor._token = Pending(self._count, variable.type.broadcastable)
                 self._count += 1
                 tensors.append(tensor)
-                step.tensors.append(weakref.ref(tensor))
+                step.tokens.append(tensor._token)
+                self.share(tensor)
             self._steps.append(step)
             self._codes.append((executable.serial, *inputs))
             if len(self._steps) >= self.limit:
@@ -136,6 +159,8 @@ class Queue:
     def _number(self, x: Operand, dtype: np.dtype | None) -> int:
         if isinstance(x, Weak):
             return self._add_array(self.env._place.number(np.asarray(x.value, dtype)), None)
+        if not hasattr(x, "_data"):
+            self.env._refresh(x)
         if not hasattr(x, "_data"):
             token: Pending = x._token
             if token.number is not None:
@@ -211,20 +236,18 @@ class Queue:
         """
         numbers: dict[int, int] = {}
         for step in steps:
-            former = range(step.first, step.first + len(step.tensors))
+            former = range(step.first, step.first + len(step.tokens))
             failed = next((values[n] for n in step.inputs if isinstance(values.get(n), Exception)), None)
             if failed is not None:
-                for number, reference in zip(former, step.tensors, strict=True):
-                    values[number] = _settle(reference(), failed)
+                for number, token in zip(former, step.tokens, strict=True):
+                    values[number] = _settle(token, failed)
                 continue
             step.inputs = tuple(
                 [numbers[n] if n in numbers else self._add_array(values[n], kinds[n]) for n in step.inputs]
             )
             step.first = self._count
-            for number, reference in zip(former, step.tensors, strict=True):
-                numbers[number] = self._count
-                if (tensor := reference()) is not None:
-                    tensor._token.number = self._count
+            for number, token in zip(former, step.tokens, strict=True):
+                numbers[number] = token.number = self._count
                 self._count += 1
             self._steps.append(step)
             self._codes.append((step.executable.serial, *step.inputs))
@@ -245,11 +268,12 @@ class Queue:
         Returns:
             Arrays of the values that are wanted, or errors, by number.
         """
-        alive: dict[int, Tensor | None] = {}
-        for step in steps:
-            for number, reference in enumerate(step.tensors, step.first):
-                if (tensor := reference()) is not None or number in read:
-                    alive[number] = tensor
+        alive = {
+            number: token
+            for step in steps
+            for number, token in enumerate(step.tokens, step.first)
+            if token.held() or number in read
+        }
         if not alive:
             return {}
         steps = _needed(steps, alive)
@@ -263,7 +287,7 @@ class Queue:
             values = _run_one_by_one(self.env, steps, arrays)
         else:
             values = dict(zip(alive, results, strict=True))
-        return {number: _settle(tensor, values[number]) for number, tensor in alive.items()}
+        return {number: _settle(token, values[number]) for number, token in alive.items()}
 
     def _fused(self, steps: list[Queued], wanted: list[int], places: list[Place]) -> Executable:
         """The executable of the whole queue."""
@@ -295,27 +319,26 @@ def _cut(steps: list[Queued]) -> int:
     return min(range(size, size // 2, -1), key=lambda place: codes[place - size // 4 : place])
 
 
-def _needed(steps: list[Queued], alive: dict[int, Tensor | None]) -> list[Queued]:
+def _needed(steps: list[Queued], alive: dict[int, Pending]) -> list[Queued]:
     """The steps that somebody's value depends on, in order."""
     wanted = set(alive)
     found = []
     for step in reversed(steps):
-        if any(step.first + i in wanted for i in range(len(step.tensors))):
+        if any(step.first + i in wanted for i in range(len(step.tokens))):
             wanted.update(step.inputs)
             found.append(step)
     return found[::-1]
 
 
-def _settle(tensor: Tensor | None, value: Found) -> Found:
-    """Gives a tensor, if somebody holds it, its array or its error; returns that."""
+def _settle(token: Pending, value: Found) -> Found:
+    """Gives the tensors that stand for a value their array or their error; returns that."""
+    token.number = None
     if isinstance(value, Exception):
-        if tensor is not None:
-            tensor._token.error, tensor._token.number = value, None
+        token.error = value
         return value
     data = as_held(value)
-    if tensor is not None:
+    for tensor in token.held():
         tensor._data = data
-        tensor._token.number = None
     return data
 
 
@@ -331,13 +354,13 @@ def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[Held]) -
             results: Sequence[Found] = (
                 _run(env, step, [x for x in given if not isinstance(x, Exception)])
                 if failed is None
-                else [failed] * len(step.tensors)
+                else [failed] * len(step.tokens)
             )
         except Exception as error:
             error.add_note(
                 f"in {step.executable.name}{describe(step.location).replace('made at', 'queued at')}"
             )
-            results = [error] * len(step.tensors)
+            results = [error] * len(step.tokens)
         values.update(enumerate(results, step.first))
     return values
 

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from graphc import _NAMES
+from graphc.immediate.aliasing import wrapper_of
 from graphc.immediate.arguments import STATIC, Split
 from graphc.immediate.forms import FORMS
 from graphc.immediate.operation import OpWrapper
@@ -88,7 +89,7 @@ def mirrored(env: Environment, module: ModuleType, name: str) -> Any:
         return _derivative(env, name, value)
     if name in _OF_FUNCTIONS:
         return _batched(env, name, value)
-    return OpWrapper(env, qualified, value)
+    return wrapper_of(env, qualified, value)
 
 
 def _find(module: ModuleType, name: str) -> Any:

@@ -47,6 +47,7 @@ def token_of(tensor: Tensor) -> Token:
         return tensor._token
     except AttributeError:
         with tensor._kind.env._cache.lock:
+            tensor._kind.env._refresh(tensor)
             if not hasattr(tensor, "_token"):
                 tensor._token = Token()
             return tensor._token
@@ -131,7 +132,7 @@ class Recording:
             token = token_of(x)
             inputs.append(token)
             if token not in self._made and token not in self.leaves:
-                self.leaves[token] = _handle(x)
+                self.leaves[token] = handle(x)
         outputs = tuple(map(token_of, tensors))
         for token in outputs:
             self._made[token] = len(self.steps)
@@ -199,9 +200,11 @@ class Recording:
         return f"<recording of {len(self.steps)} operations in {self.env!r}>"
 
 
-def _handle(x: Tensor) -> Tensor:
-    """A handle that keeps the value but not what it was indexed from."""
-    return _bare(x) if hasattr(x, "_view") and hasattr(x, "_data") else x
+def handle(x: Tensor) -> Tensor:
+    """A handle that keeps the value when x is assigned to, but not what x was indexed from."""
+    other = _bare(x)
+    other.name = x.name
+    return other
 
 
 def _variable(x: Tensor) -> Variable:

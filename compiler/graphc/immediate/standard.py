@@ -17,8 +17,8 @@ import graphc.array_api
 from graphc.array_api.types import check_device, result_type
 from graphc.graph.tensor.convert import is_weak_scalar
 from graphc.graph.tensor.type import parse_dtype
+from graphc.immediate.aliasing import wrapper_of
 from graphc.immediate.namespace import Namespace, names_of
-from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Standard(Namespace):
             value = Standard(self._env, value)
         elif callable(value) and not isinstance(value, type) and name not in _ABOUT_TYPES:
             operation = getattr(value, "operation", None)
-            value = OpWrapper(self._env, f"{self._prefix}.{name}", operation or value, signature=value)
+            value = wrapper_of(self._env, f"{self._prefix}.{name}", operation or value, signature=value)
         setattr(self, name, value)
         return value
 

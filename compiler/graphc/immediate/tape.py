@@ -14,7 +14,7 @@ from graphc.gradient import grad
 from graphc.graph.basic import Variable
 from graphc.immediate.arguments import Weak
 from graphc.immediate.executable import Executable
-from graphc.immediate.record import Recording, Root, Step, Token, build, token_of
+from graphc.immediate.record import Recording, Root, Step, Token, build, handle, token_of
 from graphc.immediate.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Tape(Recording):
             token = token_of(x)
             self._watched.add(token)
             if token not in self._made:
-                self.leaves.setdefault(token, x)
+                self.leaves.setdefault(token, handle(x))
 
     def add(self, executable: Executable, operands: Sequence[Operand], tensors: Sequence[Tensor]) -> None:
         """Note an operation, if it depends on something watched."""
@@ -138,7 +138,7 @@ class Tape(Recording):
             if t not in numbers:
                 numbers[t] = (len(roots),)
                 roots.append(t)
-                self.leaves.setdefault(t, x)
+                self.leaves.setdefault(t, handle(x))
         operands = [self._operand(t) for t in roots]
         wanted = [numbers[token_of(x)] for x in (target, *sources)]
         places = [(x._kind, self.env._queue.ones(x)) for x in operands]

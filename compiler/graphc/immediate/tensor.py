@@ -20,6 +20,7 @@ from graphc_runtime.cuda.array import DeviceArray
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import IndexLike
+    from graphc.immediate.aliasing import Family, Step
     from graphc.immediate.environment import Environment
     from graphc.immediate.standard import ArrayApi
 
@@ -32,8 +33,8 @@ class Tensor(Protocols):
     """A handle of an array that an environment owns; it is made by the environment's functions.
 
     Operators and methods are those of symbolic variables, and run at once in the tensor's environment.
-    Tensors do not change: ``x = x[1:].set(y)`` makes a new one, and arrays that share their memory are
-    read-only.
+    ``x[i] = y`` and ``x += y`` change a tensor and those that are views of it, as in NumPy: `aliasing` says
+    which these are. Arrays that share a tensor's memory are read-only, and keep their values.
 
     Examples:
         >>> env = graphc.immediate.Environment()
@@ -42,16 +43,20 @@ class Tensor(Protocols):
         ('Tensor', [2.0, 3.0])
     """
 
-    # `_data` is unset while a lazy environment has not computed it; `_token` identifies the value in
-    # recordings and in the queue; `_view` is what `set` and `inc` need: what was indexed, and by what.
-    # `_host` is the value of an array of the device, once somebody has read it.
-    __slots__ = ("__weakref__", "_data", "_host", "_kind", "_name", "_token", "_view")
+    # `_data` is unset while a lazy environment has not computed it, and when something that the tensor is a
+    # view of was written to; `_token` identifies the value in recordings and in the queue; `_view` is what
+    # `set` and `inc` need: what was indexed, and by what. `_family` are the tensors that share memory in
+    # NumPy, `_chain` is the view of their whole that this one is. `_host` is the value of an array of the
+    # device, once somebody has read it.
+    __slots__ = ("__weakref__", "_chain", "_data", "_family", "_host", "_kind", "_name", "_token", "_view")
 
     _data: np.ndarray | DeviceArray
     _host: np.ndarray
     _kind: Kind
     _token: Any
     _view: tuple[Tensor, object]
+    _family: Family
+    _chain: tuple[Step, ...]
     _name: str | None
 
     def __init__(self) -> None:
@@ -65,8 +70,7 @@ class Tensor(Protocols):
         try:
             return self._data
         except AttributeError:
-            self._kind.env._queue.force(self)
-            return self._data
+            return self._kind.env._settle(self)
 
     def _array(self) -> np.ndarray:
         """The data, on the host."""
@@ -173,12 +177,12 @@ class Tensor(Protocols):
         else:
             array = kind.type().filter(np.asarray(value) if isinstance(value, DeviceArray) else value)
             array = array if borrow and array.flags.carray else np.array(array, order="C", copy=True)
-        self._held()
-        self._data = array
-        if hasattr(self, "_host"):
-            del self._host
-        if hasattr(self, "_token"):
-            del self._token
+        env = kind.env
+        with env._cache.lock:
+            for name in ("_family", "_chain", "_view"):
+                if hasattr(self, name):
+                    delattr(self, name)
+            env._adopt(self, make_tensor(array, kind))
 
     # Python ------------------------------------------------------------------------------------------------
 
@@ -249,8 +253,8 @@ class Tensor(Protocols):
     def __getitem__(self, index: IndexLike) -> Tensor:
         return self._kind.env._getitem(self, index)
 
-    def __setitem__(self, index: int, value: float) -> None:
-        raise TypeError("tensors do not change; use x = x[index].set(value) or x = x[index].inc(value)")
+    def __setitem__(self, index: IndexLike, value: object) -> None:
+        self._kind.env._assign(self, index, value)
 
     def set(self, y: object, **kwargs: object) -> Tensor:
         """``x[index].set(y)``: x with the indexed part replaced."""
@@ -262,13 +266,13 @@ class Tensor(Protocols):
 
 
 def _bare(x: Tensor) -> Tensor:
-    """Another handle of the same value, without what it was indexed from."""
+    """Another handle of the same value, which stays when x is assigned to."""
     other = _new(Tensor)
     other._kind = x._kind
-    x._held()
-    other._data = x._data
-    if hasattr(x, "_token"):
-        other._token = x._token
+    env = x._kind.env
+    with env._cache.lock:
+        env._refresh(x)
+        env._adopt(other, x)
     return other
 
 
@@ -341,6 +345,18 @@ def _reflected(name: str) -> Callable[[Tensor, object], Tensor]:
     return method
 
 
+def _augmented(special: str, name: str) -> Callable[[Tensor, object], object]:
+    """The method of ``x += y``: the operator's result is x's new value. With a symbolic y it is a graph."""
+    compute = getattr(Tensor, special)
+
+    def method(self: Tensor, other: object) -> object:
+        result = compute(self, other)
+        return self._kind.env._put(self, result, name) if type(result) is Tensor else result
+
+    method.__doc__ = f"``{name}``, stored in the tensor itself."
+    return method
+
+
 def _method(name: str) -> Callable[..., object]:
     def method(self: Tensor, *args: object, **kwargs: object) -> object:
         return self._kind.env._method(name)(self, *args, **kwargs)
@@ -379,6 +395,7 @@ def _complete(cls: type) -> None:
         setattr(cls, special, _operator(name))
     for special, name in _SPECIAL.items():
         setattr(cls, special.replace("__", "__r", 1), _reflected(name))
+        setattr(cls, special.replace("__", "__i", 1), _augmented(special, name))
     for name, value in vars(TensorOperators).items():
         if name in _NOT_METHODS or any(name in vars(base) for base in cls.__mro__[:-1]):
             continue
