@@ -80,7 +80,7 @@ class Indexing(Assigning):
                 raise
         return self._set(whole, index, self._indexer("getitem", pt.getitem)(y, 0))
 
-    def getitem(self, x: Any, index: IndexLike) -> Tensor | Variable:
+    def getitem(self, x: object, index: IndexLike) -> Tensor | Variable:
         """``x[index]``."""
         env: Any = self
         return x[index] if isinstance(x, Tensor | Variable) else env.as_tensor(x)[index]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Protocols:
         return call_ufunc(self._target(), ufunc, method, inputs, kwargs)
 
     def __array_function__(
-        self, func: Any, types: object, args: Any, kwargs: dict[str, int]
+        self, func: Any, types: object, args: Sequence[object], kwargs: dict[str, int]
     ) -> Tensor | list[Tensor]:
         """Let ``np.concatenate([t, u])`` and the like run in the environment."""
         if func.__name__ in _ABOUT_ARRAYS:
