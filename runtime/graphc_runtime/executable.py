@@ -59,7 +59,8 @@ class Executable(ABC):
         return cls(Artifact.from_bytes(data))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self).from_bytes, (self.artifact.to_bytes(),)
+        # By a function of a module: cloudpickle takes bound methods by value, with all that their module has.
+        return _from_bytes, (type(self), self.artifact.to_bytes())
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """Itself: code does not change."""
@@ -172,3 +173,7 @@ class Executable(ABC):
             raise status_error(sites, status, given, expected, where)
 
         return raise_status
+
+
+def _from_bytes(kind: type[Executable], data: bytes) -> Executable:
+    return kind.from_bytes(data)

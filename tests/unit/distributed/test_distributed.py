@@ -175,3 +175,12 @@ def test_refusals(walk, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"graphc\[ray\]"):
         distributed.map_batches(f, [np.ones(2)], on="ray")
+
+
+def test_functions_of_a_session(dask_client):
+    """What is submitted may use a compiled function, as any other."""
+    x = pt.dvector("x")
+    for mode in ("fast_run", "fast_compile", "debug", "tiered"):
+        f = graphc.function([x], pt.exp(x).sum(), mode=mode)
+        found = dask_client.submit(lambda v, f=f: f([v]), 1.0, pure=False).result()
+        np.testing.assert_allclose(found, np.exp(1.0))

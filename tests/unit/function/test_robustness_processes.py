@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions in other processes: pickled with their code, or inherited by a fork."""
 
+import copy
 import multiprocessing
 import os
 import pickle
@@ -144,3 +145,89 @@ def test_a_child_compiles_whatever_other_threads_compiled_at_the_fork(no_cache):
         for thread in threads:
             thread.join()
     assert statuses == [3] * 3
+
+
+def _many_functions(mode):
+    """Functions of all kinds, with an argument for each."""
+    x, s = pt.dvector("x"), graphc.shared(np.ones(3), "s")
+
+    @graphc.as_op([pt.dvector], [pt.dvector])
+    def local(v):
+        return v + 1
+
+    rng = graphc.shared(np.random.default_rng(3), "rng")
+    after, drawn = pt.random.normal(0.0, 1.0, size=(3,), rng=rng).owner.outputs
+    loop = graphc.scan(lambda a: pt.tanh(a) * 2, sequences=[x], return_updates=False)
+    makers = {
+        "plain": (pt.exp(x) * 2, {}),
+        "named": ({"a": x + 1, "b": [x, x.sum()]}, {}),
+        "state": (pt.exp(x) * s, {"updates": {s: s + 1}}),
+        "loop": (loop, {}),
+        "op of a local function": (local(x) * 2, {}),
+        "branch": (graphc.ifelse(x.sum() > 0, pt.exp(x), -x), {}),
+        "draws": (x + drawn, {"updates": {rng: after}}),
+        "large constant": (x * np.arange(300.0)[:3] + np.arange(300.0).sum(), {}),
+    }
+    return {name: graphc.function([x], out, mode=mode, **more) for name, (out, more) in makers.items()}
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "tiered", "debug", "reference"])
+def test_pickles_by_value(mode, tmp_path):
+    """cloudpickle writes functions, and functions of a session that use them; also copies and pickles do."""
+    cloudpickle = pytest.importorskip("cloudpickle", reason="graphc[dask] is not installed")
+    functions = _many_functions(mode)
+    given = np.array([1.0, 2.0, 3.0])
+    by_value = {name: cloudpickle.dumps((f, lambda v, f=f: f(3 * v))) for name, f in functions.items()}
+    by_name = {
+        name: pickle.dumps((f, None)) for name, f in functions.items() if name != "op of a local function"
+    }
+    copies = {name: copy.deepcopy(f) for name, f in functions.items()}
+    path = tmp_path / "functions"
+    path.write_bytes(pickle.dumps([*by_value.items(), *by_name.items()]))
+    code = (
+        "import pickle, sys, numpy as np\n"
+        f"found = pickle.load(open({str(path)!r}, 'rb'))\n"
+        "given = np.array([1.0, 2.0, 3.0])\n"
+        "loaded = [(name, *pickle.loads(data)) for name, data in found]\n"
+        "results = [(name, f(given), g and g(given)) for name, f, g in loaded]\n"
+        "sys.stdout.buffer.write(pickle.dumps(results))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert ran.returncode == 0, ran.stderr.decode()
+    results = pickle.loads(ran.stdout)
+    assert len(results) == len(by_value) + len(by_name)
+    right = {name: f(given) for name, f in functions.items()}
+    thrice = {name: f(3 * given) for name, f in functions.items()}
+    for name, first, second in results:
+        # The function that came with it has a state of its own, or shares it.
+        np.testing.assert_equal(first, right[name], err_msg=name)
+        assert second is None or name in ("state", "draws") or str(second) == str(thrice[name])
+    for name, f in copies.items():
+        np.testing.assert_equal(f(given), right[name], err_msg=name)
+
+
+MAIN = """
+import subprocess, sys
+import cloudpickle
+import graphc, graphc.tensor as pt
+
+@graphc.as_op([pt.dvector], [pt.dvector])
+def plus_one(v):
+    return v + 1
+
+x = pt.dvector("x")
+f = graphc.function([x], plus_one(x) * 2)
+data = cloudpickle.dumps(lambda v: f([v]))
+code = "import pickle, sys; print(pickle.load(sys.stdin.buffer)(1.0).tolist())"
+ran = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True)
+print(ran.stdout.decode(), ran.stderr.decode())
+"""
+
+
+def test_ops_of_the_main_module_go_to_other_processes(tmp_path):
+    """A worker has another main module."""
+    pytest.importorskip("cloudpickle", reason="graphc[dask] is not installed")
+    script = tmp_path / "script.py"
+    script.write_text(MAIN)
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert ran.stdout.strip() == "[4.0]", ran.stdout + ran.stderr
