@@ -136,14 +136,19 @@ class KernelOp(Op):
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         attributes = {name: int(value) for name, value in self._props_dict().items()}
-        self._check_sizes(inputs)
+        sizes = self._check_sizes(inputs)
         with np.errstate(all="ignore"):
             found = find(self.kernel).reference(attributes, *inputs)
         values = found if isinstance(found, tuple) else (found,)
+        for value, core in zip(values, self.signature.results, strict=True):
+            for have, dim in zip(np.shape(value)[np.ndim(value) - len(core) :], core, strict=True):
+                if sizes.get(dim, have) != have:
+                    raise ValueError(f"{self.kernel}: {sizes[dim]} elements are asked for, there are {have}")
         for cell, value, output in zip(output_storage, values, node.outputs, strict=True):
             cell[0] = np.asarray(value, output.type.dtype)
 
-    def _check_sizes(self, inputs: Sequence[np.ndarray]) -> None:
+    def _check_sizes(self, inputs: Sequence[np.ndarray]) -> dict[Any, int]:
+        """The sizes of the dimensions, which operands agree on."""
         signature = self.signature
         first: dict[Any, int] = {}
         for number, (x, core) in enumerate(zip(inputs, signature.operands, strict=False)):
@@ -154,6 +159,8 @@ class KernelOp(Op):
                         f"{self.kernel}: dimension {axis} of operand {number} must be {first[dim]}, "
                         f"but is {x.shape[axis]}"
                     )
+        given = inputs[len(signature.operands) :]
+        return {**first, **{dim: int(n) for dim, n in zip(signature.given, given, strict=True)}}
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         count = len(self.signature.operands)

@@ -18,8 +18,9 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.cumulative import Cumulative, Running
 from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import size_of
+from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
+from graphc.raise_op import required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
@@ -242,7 +243,14 @@ def interp(
     floats = promote(x.type.numpy_dtype, xp.type.numpy_dtype, np.dtype(config.floatX)).name
     x, xp = cast_to(x, floats), cast_to(xp, floats)
     fp = cast_to(fp, promote(fp.type.numpy_dtype, np.dtype(floats)).name)
+    xp = _filled(xp, "interp")
+    fp = pt.specify_shape(fp, [size_of(xp, 0)])
     if period is not None:
+        period = required(
+            as_tensor_variable(period), lambda p: abs(p) > 0, "the period of interp must not be 0"
+        )
+        # As in NumPy, the sign of a period means nothing.
+        period = pt.abs(period)
         left = right = None
         x, xp = pt.mod(x, period), pt.mod(xp, period)
         order = pt.argsort(xp)
@@ -323,7 +331,16 @@ def _vectors(a: TensorLike, v: TensorLike, what: str) -> tuple[TensorVariable, T
     a, v = as_tensor_variable(a), as_tensor_variable(v)
     if a.type.ndim != 1 or v.type.ndim != 1:
         raise ValueError(f"{what} takes two vectors, got types {a.type} and {v.type}")
-    return a, v
+    return _filled(a, what), _filled(v, what)
+
+
+def _filled(x: TensorVariable, what: str) -> TensorVariable:
+    """A vector that must not be empty."""
+    size = size_of(x, 0)
+    known = known_size(size)
+    return required(
+        x, lambda x: (size if known is None else known) > 0, f"{what} takes vectors that are not empty"
+    )
 
 
 def _middle(a: Variable, v: Variable, mode: str, mirrored: bool) -> TensorVariable:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.config import config
+from graphc.errors import ArgumentError
 from graphc.graph.basic import remember
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
@@ -18,6 +19,7 @@ from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import Shape_i
 from graphc.ops.sizes import as_size, as_sizes, known_as, known_value, sizes_of
 from graphc.public import pt
+from graphc.raise_op import as_count, required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
@@ -159,8 +161,9 @@ def _arange_dtype(ends: list[TensorVariable]) -> str:
 
 def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
     values: list[Any] = [known_value(x) for x in (start, stop, step)]
-    if values[2] is not None and not values[2]:
-        raise ValueError("the step of arange must not be 0")
+    step = required(
+        step, lambda v: (abs(v) > 0) & np.isfinite(v), "the step of arange must be finite and not 0"
+    )
     if all(value is not None for value in values):
         return known_as(len(np.arange(*values)), start, stop, step)
     if values[0] is not None and values[2] is not None and values[0] == 0 and values[2] == 1:
@@ -174,12 +177,20 @@ def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -
         beyond = pt.neq(pt.lt(start, stop), pt.gt(count, 0)) if exact and values[0] != 0 else None
         if values[2] is None or values[2] != 1:
             # The ceiling of count / step.
-            count = -((start - stop) // step) if exact else pt.ceil(count / step)
+            count = -((start - stop) // step) if exact else _steps(start, stop, step)
         if beyond is not None:
             count = pt.switch(beyond, pt.switch(pt.eq(pt.lt(start, stop), pt.gt(step, 0)), 1 << 62, 0), count)
     if count.type.numpy_dtype.kind == "f":
-        count = pt.ceil(count)
+        message = "the number of elements of arange must be finite, and below 2**62"
+        count = pt.ceil(required(count, lambda n: (n > -np.inf) & (n < 2.0**62), message))
     return as_size(pt.maximum(cast_to(count, "int64"), 0), "arange")
+
+
+def _steps(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
+    """How many steps fit between numbers; a quotient that underflows is part of one."""
+    count = (stop - start) / step
+    under = pt.eq(count, 0) & pt.neq(start, stop) & pt.eq(pt.lt(start, stop), pt.gt(step, 0))
+    return pt.switch(under, 1.0, count)
 
 
 def arange(
@@ -194,7 +205,7 @@ def arange(
         dtype: dtype of the result; by default int64 for integers, else what the arguments are promoted to.
 
     Raises:
-        ValueError: the step is 0.
+        ValueError: the step is 0 or not finite, or there is no such number of elements; here or when run.
 
     Examples:
         >>> pt.arange(1, 10, 3).eval()
@@ -209,12 +220,27 @@ def arange(
     return Iota(dtype)(ends[0], ends[2], _length(*wide))
 
 
+# No diagonal is further away: sums of it and a position do not overflow.
+_FAR = 1 << 62
+
+
+def bounded(k: TensorLike) -> TensorVariable:
+    """The number of a diagonal, int64, within what positions can be added to."""
+    number = as_tensor_variable(k)
+    if number.type.ndim or number.type.numpy_dtype.kind not in "iu":
+        raise ArgumentError(f"a diagonal has a 0-d integer as its number, got {number} of type {number.type}")
+    if number.type.numpy_dtype.itemsize < 8:
+        return cast_to(number, "int64")
+    number = pt.minimum(number, _FAR)
+    return pt.maximum(cast_to(number, "int64"), -_FAR)
+
+
 def _band(
     rows: TensorLike, columns: TensorLike, k: TensorLike, compare: str, dtype: DTypeLike | None
 ) -> TensorVariable:
     row = pt.dimshuffle(arange(rows, dtype="int64"), (0, "x"))
     column = pt.dimshuffle(arange(columns, dtype="int64"), ("x", 0))
-    offset = row if isinstance(k, int) and k == 0 else row + cast_to(as_tensor_variable(k), "int64")
+    offset = row if isinstance(k, int) and k == 0 else row + bounded(k)
     return cast_to(
         getattr(pt, compare)(column, offset), config.floatX if dtype is None else parse_dtype(dtype)
     )
@@ -236,7 +262,8 @@ def eye(
         array([[1., 0.],
                [0., 1.]])
     """
-    return _band(n, n if m is None else m, k, "eq", dtype)
+    rows = as_count(n, "eye")
+    return _band(rows, rows if m is None else as_count(m, "eye"), k, "eq", dtype)
 
 
 def identity(n: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:

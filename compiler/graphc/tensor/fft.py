@@ -29,6 +29,7 @@ from graphc.ops.fourier import (
 )
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
+from graphc.raise_op import required
 from graphc.tensor.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 
 if TYPE_CHECKING:
@@ -105,11 +106,8 @@ def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> TensorVariable:
 def _as_n(n: TensorLike | None, default: TensorVariable, what: str) -> TensorVariable:
     if n is None:
         return default
-    size = as_size(n, what)
-    known = known_size(size)
-    if known is not None and known < 1:
-        raise ValueError(f"{what}: invalid number of data points ({known}) specified; it must be at least 1")
-    return size
+    message = f"{what}: invalid number of data points; it must be at least 1"
+    return required(as_size(n, what), lambda n: n >= 1, message)
 
 
 def _on_rows(

@@ -10,12 +10,17 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import as_size, known_size, size_of
 from graphc.public import pt
+from graphc.raise_op import required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
+
+def _positive(n: TensorLike, what: str) -> TensorVariable:
+    return required(as_size(n, what), lambda n: n >= 1, f"{what}: n must be at least 1")
 
 
 def fftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
@@ -25,7 +30,7 @@ def fftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
         >>> pt.fft.fftfreq(4, 0.5).eval()
         array([ 0. ,  0.5, -1. , -0.5])
     """
-    size = as_size(n, "fftfreq")
+    size = _positive(n, "fftfreq")
     at = pt.arange(size)
     return pt.switch(pt.lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
 
@@ -37,7 +42,7 @@ def rfftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
         >>> pt.fft.rfftfreq(4, 0.5).eval()
         array([0. , 0.5, 1. ])
     """
-    size = as_size(n, "rfftfreq")
+    size = _positive(n, "rfftfreq")
     return pt.arange(size // 2 + 1) / (size * as_tensor_variable(d))
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import as_sizes, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
-from graphc.raise_op import CheckAndRaise
+from graphc.raise_op import CheckAndRaise, required
+from graphc.tensor.creation import bounded
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import SizeLike, TensorLike
@@ -69,7 +70,11 @@ def ravel_multi_index(
         array([1, 5])
     """
     arrays = [pt.cast(_integers(x, "ravel_multi_index"), "int64") for x in multi_index]
-    sizes = _ordered(dims, "C", len(arrays))
+    # Of an axis without positions there is none to clip to.
+    sizes = [
+        required(size, lambda n: n > 0, "ravel_multi_index: dims must be at least 1")
+        for size in _ordered(dims, "C", len(arrays))
+    ]
     if len(arrays) != len(sizes):
         raise ValueError(
             f"ravel_multi_index takes one index array for each of {len(sizes)} axes, got {len(arrays)}"
@@ -144,7 +149,7 @@ def _triangle_of(
     if a.type.ndim != 2:
         raise ValueError(f"the triangle of a matrix is meant, got {a} of type {a.type}")
     rows, columns = (pt.arange(size) for size in sizes_of(a))
-    first, second = pt.nonzero(compare(pt.expand_dims(columns - k, 0), pt.expand_dims(rows, 1)))
+    first, second = pt.nonzero(compare(pt.expand_dims(columns - bounded(k), 0), pt.expand_dims(rows, 1)))
     return first, second
 
 

@@ -17,7 +17,7 @@ from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import MakeVector
 from graphc.ops.sizes import as_size, as_sizes, known_size
 from graphc.public import pt
-from graphc.raise_op import CheckAndRaise
+from graphc.raise_op import CheckAndRaise, as_count
 from graphc.tensor.broadcasting import specify_shape
 from graphc.tensor.shaping import atleast_2d, expand_dims
 
@@ -172,7 +172,8 @@ def split(
             f"split takes the sizes of the parts as a list or vector, got {splits_size}; for n parts there "
             "is array_split(x, n, axis)"
         )
-    sizes = as_sizes(splits_size, "split", n_splits)
+    # Sizes of which some are negative may add up, too.
+    sizes = [as_count(size, "split") for size in as_sizes(splits_size, "split", n_splits)]
     if n_splits is not None and len(sizes) != n_splits:
         raise ValueError(f"split: n_splits is {n_splits}, but there are {len(sizes)} sizes")
     total = sizes[0]
@@ -184,11 +185,7 @@ def split(
     before = (slice(None),) * axis
     parts = []
     for (a, b), size in zip(pairwise(bounds), sizes, strict=True):
-        known = known_size(size)
-        if known is not None and known < 0:
-            raise ValueError(f"split: the size of a part must be at least 0, got {known}")
-        part = x[(*before, slice(a, b))]
-        # Sizes of which some are negative may add up, too. What the slice has is then not what was asked for.
+        part, known = x[(*before, slice(a, b))], known_size(size)
         fits = known is not None and part.type.shape[axis] == known
         parts.append(
             part if fits else specify_shape(part, [size if i == axis else None for i in range(x.type.ndim)])

@@ -10,8 +10,9 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
+from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
+from graphc.raise_op import as_count, required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -69,6 +70,8 @@ def pad(array: TensorLike, pad_width: object, mode: str = "constant", **options:
     for axis, ((before, after), value) in enumerate(zip(widths, values, strict=True)):
         if known_size(before) == 0 and known_size(after) == 0:
             continue
+        if mode not in ("constant", "empty"):
+            before, after = _extended(x, axis, before, mode), _extended(x, axis, after, mode)
         x = rule(x, axis, before, after, value, mode)
     return x
 
@@ -98,11 +101,15 @@ def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
 
 
 def _width(given: TensorVariable | int) -> TensorVariable:
-    width = as_size(given, "pad")
-    known = known_size(width)
-    if known is not None and known < 0:
-        raise ValueError(f"pad adds elements; a width cannot be negative, got {known}")
-    return width
+    return as_count(given, "pad", "a width")
+
+
+def _extended(x: TensorVariable, axis: int, width: TensorVariable, mode: str) -> TensorVariable:
+    """A width of a mode that takes what it adds from the array, so that an empty one cannot grow."""
+    size = size_of(x, axis)
+    some = known_size(size)
+    message = f"pad cannot extend the empty axis {axis} with mode {mode!r}"
+    return required(width, lambda n: (n < 1) | ((size if some is None else some) > 0), message)
 
 
 def _block(x: TensorVariable, axis: int, count: TensorVariable, value: TensorVariable) -> TensorVariable:
@@ -164,7 +171,7 @@ def _statistic(
         if length is None:
             chosen = x
         else:
-            n = pt.minimum(as_size(length, "pad"), size_of(x, axis))
+            n = pt.minimum(as_count(length, "pad"), size_of(x, axis))
             chosen = _rows(x, axis, slice(None, n) if at_start else slice(size_of(x, axis) - n, None))
         reduce = {"maximum": "max", "minimum": "min"}.get(mode, mode)
         number = getattr(pt, reduce)(chosen, axis=axis, keepdims=True)

@@ -14,8 +14,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
 from graphc.ops.matrices import float_dtype
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import as_size, size_of
+from graphc.ops.sizes import size_of
 from graphc.public import pt
+from graphc.raise_op import as_count
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -60,7 +61,7 @@ def vander(x: TensorLike, N: TensorLike | None = None, increasing: bool = False)
     if x.type.ndim != 1:
         raise ValueError(f"vander takes a vector, got {x} of type {x.type}")
     x = cast_to(x, promote(x.type.numpy_dtype, np.dtype("int64")).name)
-    count = size_of(x, 0) if N is None else as_size(N, "vander")
+    count = size_of(x, 0) if N is None else as_count(N, "vander")
     exponents = pt.cast(pt.arange(count), x.type.dtype)
     return pt.pow(pt.expand_dims(x, 1), exponents if increasing else exponents[::-1])
 

@@ -13,9 +13,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import as_size, as_sizes, known_size, sizes_of
+from graphc.ops.sizes import as_sizes, sizes_of
 from graphc.public import pt
-from graphc.raise_op import CheckAndRaise
+from graphc.raise_op import as_count, required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike
@@ -30,19 +30,6 @@ __all__ = [
     "mgrid",
     "ogrid",
 ]
-
-
-def _count(num: TensorLike, what: str) -> TensorVariable:
-    """How many numbers to make, checked."""
-    count, message = as_size(num, what), f"{what}: num, how many numbers to make, must be at least 0"
-    known = known_size(count)
-    if known is not None and known < 0:
-        raise ValueError(f"{message}, got {known}")
-    node = count.owner
-    if known is not None or (node is not None and isinstance(node.op, CheckAndRaise)):
-        return count
-    checked: TensorVariable = CheckAndRaise(ValueError, message)(count, count >= 0)
-    return checked
 
 
 def linspace(
@@ -73,7 +60,7 @@ def linspace(
     if np.dtype(kind).kind not in "fc":
         kind = promote(np.dtype(kind), np.dtype(config.floatX)).name
     first, last = pt.cast(first, kind), pt.cast(last, kind)
-    count = _count(num, "linspace")
+    count = as_count(num, "linspace", "num, how many numbers to make,")
     gaps = count - 1 if endpoint else count
     divisor = pt.cast(pt.maximum(gaps, 1), kind)
     difference = last - first
@@ -115,7 +102,9 @@ def logspace(
         if base.type.ndim > first.type.ndim
         else first
     )
-    powers = base ** pt.linspace(first, last, _count(num, "logspace"), endpoint=endpoint)
+    powers = base ** pt.linspace(
+        first, last, as_count(num, "logspace", "num, how many numbers to make,"), endpoint=endpoint
+    )
     return _finished(powers, dtype, axis, "logspace")
 
 
@@ -143,8 +132,11 @@ def geomspace(
     """
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
     wide = promote(first.type.numpy_dtype, last.type.numpy_dtype, np.dtype(config.floatX)).name
-    first, last = pt.cast(first, wide), pt.cast(last, wide)
-    count = _count(num, "geomspace")
+    first, last = (
+        required(pt.cast(x, wide), lambda x: ~(abs(x) <= 0), "geomspace takes ends that are not 0")
+        for x in (first, last)
+    )
+    count = as_count(num, "geomspace", "num, how many numbers to make,")
     sign = pt.sign(first)
     logs = pt.linspace(pt.log10(first / sign), pt.log10(last / sign), count, endpoint=endpoint)
     numbers = sign * 10.0**logs
@@ -220,6 +212,6 @@ def indices(dimensions: Sequence[TensorLike], dtype: DTypeLike = "int64", sparse
         >>> [v.eval().tolist() for v in pt.indices((2, 2))]
         [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
-    sizes = as_sizes(dimensions, "indices")
+    sizes = [as_count(n, "indices") for n in as_sizes(dimensions, "indices")]
     grid = meshgrid(*(pt.cast(pt.arange(n), parse_dtype(dtype)) for n in sizes), sparse=sparse, indexing="ij")
     return tuple(grid) if sparse else pt.stack(grid)

@@ -13,6 +13,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
+from graphc.tensor.creation import bounded
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -312,7 +313,7 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[TensorVariable, Tensor
     ]
     if isinstance(k, Variable) or numbers[0] is None or (m is not None and numbers[1] is None):
         rows, columns = pt.arange(n), pt.arange(n if m is None else m)
-        edge = pt.expand_dims(rows, 1) + k
+        edge = pt.expand_dims(rows, 1) + bounded(k)
         inside = pt.le(columns, edge) if name == "tril_indices" else pt.ge(columns, edge)
         return pt.nonzero(inside)
     rows, columns = getattr(np, name)(numbers[0], int(k), numbers[1])
@@ -370,5 +371,5 @@ def fill_diagonal_offset(a: TensorLike, val: TensorLike, offset: int) -> TensorV
     if a.type.ndim != 2:
         raise ValueError(f"fill_diagonal_offset takes a matrix, got {a} of type {a.type}")
     rows, columns = (pt.arange(size) for size in sizes_of(a))
-    on = pt.eq(pt.expand_dims(rows + offset, 1), pt.expand_dims(columns, 0))
+    on = pt.eq(pt.expand_dims(rows + bounded(offset), 1), pt.expand_dims(columns, 0))
     return pt.switch(on, pt.cast(as_tensor_variable(val), a.type.dtype), a)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Constant
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.advanced import Put
@@ -16,9 +15,9 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import BinLength, Contained, CountBins, Histogram, SumBins, WeightedHistogram
 from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
+from graphc.ops.sizes import as_size, size_of, sizes_of
 from graphc.public import pt, scan
-from graphc.raise_op import Assert
+from graphc.raise_op import Assert, as_count, required
 from graphc.tensor.masks import masked, true_positions
 
 if TYPE_CHECKING:
@@ -250,7 +249,7 @@ def bincount(
     numbers = cast_to(numbers, "int64")
     if assert_nonneg:
         numbers = Assert("bincount: a number is negative")(numbers, pt.all(pt.ge(numbers, 0)))
-    length = pt.maximum(BinLength()(numbers), as_size(minlength, "bincount"))
+    length = pt.maximum(BinLength()(numbers), as_count(minlength, "bincount"))
     if weights is None:
         return CountBins()(numbers, length)
     values = as_tensor_variable(weights)
@@ -266,22 +265,30 @@ def _edges(
     if not isinstance(bins, int | np.integer):
         given = as_tensor_variable(bins)
         if given.type.ndim == 1:
-            if isinstance(given, Constant) and (np.diff(given.data) < 0).any():
-                raise ValueError("bins must ascend")
-            return given, False
+            return required(given, lambda edges: edges[1:] >= edges[:-1], "bins must ascend"), False
         if given.type.ndim or given.type.numpy_dtype.kind not in "iu":
             raise TypeError(f"bins must be an integer or a vector of edges, got {bins}")
     count = as_size(bins, "histogram")
-    number = known_size(count)
-    if number is not None and number < 1:
-        raise ValueError(f"a histogram has at least one bin, got {number}")
+    count = required(count, lambda n: n >= 1, "a histogram has at least one bin")
     if range_ is not None:
-        low, high = (cast_to(as_tensor_variable(v), "float64") for v in range_)
+        low, high = (
+            required(
+                cast_to(as_tensor_variable(v), "float64"),
+                np.isfinite,
+                "the range of a histogram must be finite",
+            )
+            for v in range_
+        )
+        low = required(low, lambda v: v <= high, "the range of a histogram must ascend")
     else:
         values = cast_to(pt.ravel(a), "float64")
         some = pt.gt(pt.size(values), 0)
         low = pt.switch(some, pt.min(pt.concatenate([values, values[:1], _none(values)])), 0.0)
         high = pt.switch(some, pt.max(pt.concatenate([values, values[:1], _none(values, -1)])), 1.0)
+        low, high = (
+            required(v, np.isfinite, "the elements of a histogram without a range must be finite")
+            for v in (low, high)
+        )
     same = pt.eq(low, high)
     low, high = pt.switch(same, low - 0.5, low), pt.switch(same, high + 0.5, high)
     return pt.linspace(low, high, count + 1), True
@@ -315,10 +322,13 @@ def histogram(
 
     Args:
         a: array-like.
-        bins: number of bins of equal width, or a vector of ascending edges.
+        bins: number of bins of equal width, or a vector of ascending edges, none of them NaN.
         range: lowest and highest edge; by default the smallest and the largest element.
         density: divide by the number of elements and the width, so that the integral is 1.
         weights: array of a's shape whose elements are summed instead of counted.
+
+    Raises:
+        ValueError: edges that do not ascend, fewer than one bin, or a range that is not finite.
 
     Returns:
         The counts (int64; of weights their dtype; float64 for densities) and the edges.

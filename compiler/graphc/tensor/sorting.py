@@ -20,6 +20,7 @@ from graphc.ops.scattering import Gather, Scatter
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import ArgPartition, ArgSort, Partition, SearchSorted, Sort
 from graphc.public import pt
+from graphc.raise_op import required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -205,7 +206,7 @@ def searchsorted(
         order = as_tensor_variable(sorter)
         if order.type.ndim != 1:
             raise ValueError(f"the sorter of searchsorted is a vector, got {order} of type {order.type}")
-        x = x[order]
+        x = x[pt.specify_shape(order, [size_of(x, 0)])]
     found = SearchSorted(side == "right")(x, pt.ravel(values))
     return found if values.type.ndim == 1 else pt.reshape(found, sizes_of(values))
 
@@ -215,6 +216,9 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> TensorVari
     ``bins[i - 1] < x <= bins[i]``; of descending bins it is ``bins[i - 1] > x >= bins[i]``, or with ``right``
     ``bins[i - 1] >= x > bins[i]``.
 
+    Raises:
+        ValueError: bins that neither ascend nor descend, here or when run. NaN is in any order.
+
     Examples:
         >>> pt.digitize([0.5, 1.5, 2.5], [1.0, 2.0]).eval()
         array([0, 1, 2])
@@ -223,6 +227,12 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> TensorVari
     if edges.type.ndim != 1:
         raise ValueError(f"digitize takes a vector of bins, got {edges} of type {edges.type}")
     side = "left" if right else "right"
+    # Negated, so that NaN, which sorts last, is in order.
+    edges = required(
+        edges,
+        lambda v: ~(v[1:] < v[:-1]).any() | ~(v[1:] > v[:-1]).any(),
+        "digitize takes bins that ascend or descend",
+    )
     if isinstance(edges, Constant):
         descends = bool((np.diff(edges.data) < 0).any())
         found = searchsorted(edges[::-1] if descends else edges, x, side=side)
@@ -306,11 +316,10 @@ def _top(x: Any, kth: Any, axis: AxisLike, what: str) -> list[TensorVariable]:
     count = as_tensor_variable(kth)
     if count.type.ndim or count.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"{what} takes an integer, got {kth}")
-    number = int(count.data) if isinstance(count, Constant) else None
-    if number == 0:
-        raise ValueError(f"{what} takes a kth other than 0")
-    smallest = number is not None and number < 0
-    return TopK(smallest)(pt.moveaxis(x, axis, -1), pt.abs(count) if smallest else count)
+    smallest = isinstance(count, Constant) and bool(count.data < 0)
+    message = f"{what} takes a kth other than 0, and a positive one where it is not known here"
+    count = required(pt.abs(count) if smallest else count, lambda n: n > 0, message)
+    return TopK(smallest)(pt.moveaxis(x, axis, -1), count)
 
 
 def topk(
@@ -377,6 +386,8 @@ def lexsort(keys: TensorLike, axis: int = -1) -> TensorVariable:
         parts = [as_tensor_variable(key) for key in keys]
     else:
         parts = list(pt.unstack(keys))
+    shape = sizes_of(parts[0])
+    parts = [parts[0], *(pt.specify_shape(key, shape) for key in parts[1:])]
     order = pt.argsort(parts[0], axis=axis)
     for key in parts[1:]:
         following = pt.argsort(pt.take_along_axis(key, order, axis=axis), axis=axis)

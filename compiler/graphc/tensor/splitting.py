@@ -14,7 +14,7 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import broadcast_static
 from graphc.ops.sizes import known_size, product_of, size_of
 from graphc.public import pt
-from graphc.raise_op import CheckAndRaise
+from graphc.raise_op import CheckAndRaise, as_count, required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import IndexLike, SizeLike, TensorLike
@@ -152,6 +152,18 @@ def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tens
     return pt.concatenate(parts, axis=axis)
 
 
+def _position(place: TensorVariable, size: TensorVariable, end: int, what: str) -> TensorVariable:
+    """Positions along an axis, counted from its start; ``end`` is 1 if the position after the last is one."""
+    known = known_size(size)
+    n, signed = size if known is None else known, place.type.numpy_dtype.kind == "i"
+    message = f"{what}: an index is out of bounds for the axis"
+    place = required(
+        place, lambda at: (at < n + end) & (at >= -n) if signed else at < n + end, message, IndexError
+    )
+    place = pt.cast(place, "int64")
+    return pt.switch(pt.lt(place, 0), place + size, place)
+
+
 def _flattened(arr: TensorLike, axis: int | None, what: str) -> tuple[TensorVariable, int]:
     x = as_tensor_variable(arr)
     if axis is None:
@@ -167,6 +179,10 @@ def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVa
         obj: what goes: an integer, a slice, integers, or a mask of the axis.
         axis: the axis; by default the array is flattened.
 
+    Raises:
+        IndexError: an index out of bounds, here or when run.
+        ValueError: a mask of another length than the axis.
+
     Examples:
         >>> pt.delete([1, 2, 3], 1).eval()
         array([1, 3])
@@ -176,12 +192,12 @@ def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVa
     if not isinstance(obj, slice):
         place = as_tensor_variable(obj)
         if place.type.ndim == 0 and place.type.numpy_dtype.kind != "b":
-            place = pt.switch(pt.lt(place, 0), place + size, place)
+            place = _position(place, size, 0, "delete")
             first, rest = x[_along(axis, slice(None, place))], x[_along(axis, slice(place + 1, None))]
             return pt.concatenate([first, rest], axis=axis)
         obj = place
         if place.type.numpy_dtype.kind == "b":
-            return pt.compress(pt.logical_not(place), x, axis)
+            return pt.compress(pt.logical_not(pt.specify_shape(place, [size])), x, axis)
     keep = pt.set_subtensor(pt.ones((size,), dtype="bool")[obj], False)
     return pt.compress(keep, x, axis)
 
@@ -196,6 +212,9 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
             and for a vector of positions to as many of them.
         axis: the axis; by default the array is flattened.
 
+    Raises:
+        IndexError: an index out of bounds, here or when run.
+
     Examples:
         >>> pt.insert([1, 3], 1, 2).eval()
         array([1, 2, 3])
@@ -206,7 +225,7 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
         raise TypeError(f"insert takes an integer or a vector of integers, got {place} of {place.type}")
     size = size_of(x, axis)
     rest = [size_of(x, i) for i in range(x.type.ndim) if i != axis]
-    place = pt.switch(pt.lt(place, 0), place + size, place)
+    place = _position(place, size, 1, "insert")
     if place.type.ndim == 0:
         # One position: values have the rank of a part, or a leading axis of parts to insert there.
         if new.type.ndim == x.type.ndim:
@@ -235,8 +254,9 @@ def resize(a: TensorLike, new_shape: SizeLike) -> TensorVariable:
         array([1, 2, 1])
     """
     flat = pt.ravel(as_tensor_variable(a))
-    sizes = list(new_shape) if isinstance(new_shape, Sequence) else [new_shape]
-    total = product_of([as_tensor_variable(size) for size in sizes])
+    given = list(new_shape) if isinstance(new_shape, Sequence) else [new_shape]
+    sizes = [as_count(size, "resize") for size in given]
+    total = product_of(sizes)
     return pt.reshape(flat[pt.arange(total) % size_of(flat, 0)], sizes)
 
 

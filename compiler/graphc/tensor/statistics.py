@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Constant
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import cast_to
@@ -15,6 +14,7 @@ from graphc.ops.scattering import Gather
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import Partition, Sort
 from graphc.public import pt
+from graphc.raise_op import required
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -90,11 +90,6 @@ def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tens
     return _kept(result, axes, x.type.ndim) if keepdims else result
 
 
-def _check_quantile(q: TensorVariable) -> None:
-    if isinstance(q, Constant) and not ((q.data >= 0) & (q.data <= 1)).all():
-        raise ValueError(f"quantiles must be in the range from 0 to 1, got {q.data}")
-
-
 def _between(ordered: TensorVariable, place: TensorVariable, method: str) -> TensorVariable:
     """Elements of sorted rows at places that are no integers; the places are along a new first axis.
 
@@ -153,6 +148,9 @@ def quantile(
         method: what happens between two elements: linear, lower, higher, midpoint or nearest.
         keepdims: keep reduced axes with size 1.
 
+    Raises:
+        ValueError: a fraction that is none, here or when run.
+
     Returns:
         The quantiles; those of a vector ``q`` along a new first axis.
 
@@ -171,7 +169,7 @@ def _quantile(
     q = as_tensor_variable(q)
     if q.type.ndim > 1:
         raise ValueError(f"quantile takes a number or a vector of fractions, got {q} of type {q.type}")
-    _check_quantile(q)
+    q = required(q, lambda q: (q >= 0) & (q <= 1), "quantiles must be in the range from 0 to 1")
     fractions = pt.atleast_1d(cast_to(q, "float64" if x.type.dtype != "float32" else "float32"))
     rows, axes = _joined_last(x, axis, "quantile")
     count = size_of(rows, rows.type.ndim - 1)
@@ -198,7 +196,14 @@ def percentile(
         >>> pt.percentile([0.0, 10.0, 20.0], [25, 50]).eval()
         array([ 5., 10.])
     """
-    return quantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims, **kwargs)
+    return quantile(x, _fractions(q), axis, method, keepdims, **kwargs)
+
+
+def _fractions(percent: TensorLike) -> TensorVariable:
+    q = as_tensor_variable(percent)
+    return (
+        required(q, lambda q: (q >= 0) & (q <= 100), "percentiles must be in the range from 0 to 100") / 100.0
+    )
 
 
 # -- passing over NaN ----------------------------------------------------------------------------------------
@@ -369,7 +374,7 @@ def nanpercentile(
         >>> pt.nanpercentile([np.nan, 1.0, 3.0], 50).eval()
         array(2.)
     """
-    return nanquantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims)
+    return nanquantile(x, _fractions(q), axis, method, keepdims)
 
 
 # -- moments of several variables ----------------------------------------------------------------------------
@@ -378,7 +383,7 @@ def nanpercentile(
 def average(
     x: TensorLike, axis: AxisLike = None, weights: TensorLike | None = None, keepdims: bool = False
 ) -> TensorVariable:
-    """Mean, weighted by an array of x's shape or a vector along the axis.
+    """Mean, weighted by an array of x's shape or a vector along the axis; NaN where the weights add up to 0.
 
     Examples:
         >>> pt.average([1.0, 2.0, 6.0], weights=[1, 1, 2]).eval()

@@ -185,6 +185,9 @@ def _zeros(
 def cross(a: Any, b: Any, axis: int = -1) -> TensorVariable:
     """Cross products of vectors of 3 elements along an axis; leading axes broadcast.
 
+    Raises:
+        ValueError: vectors of another size, here or when run.
+
     Examples:
         >>> pt.linalg.cross([1, 0, 0], [0, 1, 0]).eval()
         array([0, 0, 1])
@@ -193,6 +196,7 @@ def cross(a: Any, b: Any, axis: int = -1) -> TensorVariable:
     for x in (a, b):
         if x.type.ndim == 0 or x.type.shape[-1] not in (None, 3):
             raise ValueError(f"cross takes vectors of 3 elements along axis {axis}, got {x} of type {x.type}")
+    a, b = (pt.specify_shape(v, [*[None] * (v.type.ndim - 1), 3]) for v in (a, b))
     x, y = ([v[..., i] for i in range(3)] for v in (a, b))
     parts = [x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3] for i in range(3)]
     return pt.moveaxis(pt.stack(parts, axis=-1), -1, axis)

@@ -13,6 +13,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import size_of
 from graphc.public import pt
+from graphc.raise_op import as_count
 from graphc.tensor.special import log_softmax
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def one_hot(
     if x.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"one_hot takes class numbers, which are integers, got {x} of dtype {x.type.dtype}")
     where = normalize_axis(axis, x.type.ndim + 1, "one_hot")
-    classes = pt.arange(num_classes, dtype="int64")
+    classes = pt.arange(as_count(num_classes, "one_hot"), dtype="int64")
     classes = pt.dimshuffle(classes, tuple(0 if i == where else "x" for i in range(x.type.ndim + 1)))
     return pt.cast(pt.eq(pt.expand_dims(pt.cast(x, "int64"), where), classes), dtype or config.floatX)
 

@@ -184,9 +184,14 @@ def reshape_of_reshape(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 @_rule(*RESHAPES)
 def reshape_of_units(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """A reshape that only inserts and drops axes of size 1 is a view."""
-    x, type_ = op.operands[0], op.results[0].type
+    """A reshape that only inserts and drops axes of size 1 is a view, if its sizes are those of its type.
+
+    Others are an error, which the reshape's checks find.
+    """
+    (x, *sizes), type_ = op.operands, op.results[0].type
     source, target = list(x.type.shape), list(type_.shape)
+    if [rw.dims.size(size) for size in sizes] != target:
+        return None
     kept = [axis for axis, size in enumerate(source) if size != 1]
     if min([*source, *target], default=1) < 0 or [source[axis] for axis in kept] != [
         n for n in target if n != 1
