@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,59 @@ _ABOUT_ARRAYS = frozenset(
 _ADVICE = "use the functions of the environment, or NumPy on np.asarray(t)"
 
 
-class Protocols:
+def _with_buffers() -> type:
+    """A base class whose objects offer the buffer that their ``__buffer__`` gives, for Python 3.11.
+
+    Later versions call that method themselves (PEP 688). It is a slot of C, of which the stable interface
+    makes a class; a callback of ctypes cannot hand an exception on, so a refused buffer is a `SystemError`.
+    """
+    import ctypes
+
+    give = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p, ctypes.c_int)
+    forward = give(("PyObject_GetBuffer", ctypes.pythonapi))
+
+    writable, place_of_readonly, read_only = 1, 32, (1).to_bytes(4, sys.byteorder)
+
+    def get_buffer(tensor: Protocols, view: int, flags: int) -> int:
+        if flags & writable:
+            return -1
+        try:
+            found = forward(tensor._array(), view, flags)
+        except Exception:
+            return -1
+        ctypes.memmove(view + place_of_readonly, read_only, 4)
+        return found
+
+    class Slot(ctypes.Structure):
+        _fields_ = [("slot", ctypes.c_int), ("function", ctypes.c_void_p)]
+
+    class Spec(ctypes.Structure):
+        _fields_ = [
+            ("name", ctypes.c_char_p),
+            ("sizes", ctypes.c_int * 2),
+            ("flags", ctypes.c_uint),
+            ("slots", ctypes.POINTER(Slot)),
+        ]
+
+    callback = give(get_buffer)
+    is_base, slot_of_buffers = 1 << 10, 1
+    slots = (Slot * 2)(Slot(slot_of_buffers, ctypes.cast(callback, ctypes.c_void_p).value))
+    name = b"graphc.immediate.protocols.Buffers"
+    spec = Spec(name, (ctypes.c_int * 2)(object.__basicsize__, 0), is_base, slots)
+    make = ctypes.pythonapi.PyType_FromSpec
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
+    _ALIVE.extend((callback, slots, spec))
+    made: type = make(ctypes.addressof(spec))
+    return made
+
+
+# What the class is made of, which must not die before it.
+_ALIVE: list[object] = []
+_HAS_SLOT = sys.version_info < (3, 12) and sys.implementation.name == "cpython"
+_Base: type = _with_buffers() if _HAS_SLOT else object
+
+
+class Protocols(_Base):
     """What `graphc.immediate.Tensor` offers to other libraries."""
 
     __slots__ = ()
@@ -114,8 +167,7 @@ class Protocols:
     def __buffer__(self, flags: int) -> memoryview:
         """The buffer of the data, read-only (PEP 688).
 
-        Python 3.12 and later call this for ``memoryview(t)``; on 3.11 classes written in Python have no way
-        to offer a buffer, so there ``memoryview(np.asarray(t))`` is what to use.
+        ``memoryview(t)`` calls this: Python 3.12 and later by themselves, 3.11 by a base class.
         """
         if flags & 1:
             raise BufferError("the data of a tensor are read-only")

@@ -141,3 +141,11 @@ def test_calling(mistake):
 
 def test_at_least_thirty():
     assert len(BUILDING) + len(CALLING) >= 30
+
+
+def test_none_is_in_no_shape():
+    """Code for static shapes and for symbolic ones asks whether a size is unknown."""
+    matrix, known = pt.matrix(), pt.tensor(shape=(None, 3))
+    for shape in (matrix.shape, known.shape, pt.constant([1, 2]), pt.vector()):
+        assert None not in shape and "2" not in shape
+    assert None in known.type.shape and None not in pt.constant([1]).type.shape

@@ -231,6 +231,9 @@ class TensorOperators(NumpyProtocols):
         return (self[i] for i in range(length))
 
     def __contains__(self, value: TensorLike) -> bool:
+        # Code that has static shapes, too, asks whether None is in one.
+        if value is None or isinstance(value, str | bytes):
+            return False
         raise TypeError("`in` has no symbolic meaning; use graphc.tensor.any(graphc.tensor.eq(x, value))")
 
     def __bool__(self) -> bool:
