@@ -3,14 +3,37 @@
 
 ``x + y`` calls a function of ``graphc.tensor``, and ``graphc.tensor`` is made of what defines ``x``. What
 lies below a public package finds the package's functions here, when it calls them. This module imports
-nothing: the root package, which knows all others, says how a package is found.
+nothing: the root package, which knows all others, says how a package is found. So it must be the root
+package that was imported, and no folder of its name.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+
+def _demand_root() -> None:
+    """Refuses to work below a folder that was imported in the place of the root package.
+
+    Python takes a folder without ``__init__.py`` on its path, as beside a script, for a package, before it
+    asks the finder of an editable installation, which finds submodules of the real package nevertheless.
+
+    Raises:
+        ImportError: that has happened; names the folder and the package.
+    """
+    root = sys.modules.get("graphc")
+    if root is not None and getattr(root, "__file__", None) is None:
+        found, here = next(iter(root.__path__), ""), __file__.rpartition("/")[0]
+        raise ImportError(
+            f"`import graphc` has found the folder {found}, which hides the package {here}: it is on the path, and "
+            "the installation, an editable one, is asked after it. Rename the folder, or run from elsewhere"
+        )
+
+
+_demand_root()
 
 
 def _not_told(name: str) -> ModuleType:

@@ -91,6 +91,27 @@ def sources() -> list[Path]:
     return sorted(path for root in ROOTS for path in Path(root).rglob("*.py"))
 
 
+def test_a_folder_of_the_same_name_is_told_apart(tmp_path):
+    """Where an editable installation is found after it, what is imported below it says which folder it is."""
+    (tmp_path / "graphc").mkdir()
+    script = f"""
+import importlib.machinery, sys
+sys.path[:] = [{str(tmp_path)!r}, *(entry for entry in sys.path if not entry.endswith("/compiler"))]
+sys.meta_path = [finder for finder in sys.meta_path if "Editable" not in str(finder)]
+class Editable:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith("graphc."):
+            return importlib.machinery.PathFinder.find_spec(name, [{str(ROOT / "compiler/graphc")!r}])
+sys.meta_path.append(Editable)
+import graphc
+import graphc.tensor
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert f"has found the folder {tmp_path}/graphc, which hides the package" in ran.stderr
+    assert "Rename the folder" in ran.stderr
+
+
 def test_one_module_imports_the_bindings():
     allowed = ROOT / "dialects" / "graphc_dialects" / "_mlir.py"
     assert [p for p in sources() if p != allowed and imports(p) & BINDINGS] == []
