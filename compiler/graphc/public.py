@@ -28,8 +28,9 @@ def _demand_root() -> None:
     if root is not None and getattr(root, "__file__", None) is None:
         found, here = next(iter(root.__path__), ""), __file__.rpartition("/")[0]
         raise ImportError(
-            f"`import graphc` has found the folder {found}, which hides the package {here}: it is on the path, and "
-            "the installation, an editable one, is asked after it. Rename the folder, or run from elsewhere"
+            f"`import graphc` has found the folder {found}, which hides the package {here}: it is on the "
+            "path, and the installation, an editable one, is asked after it. Rename the folder, or run from "
+            "elsewhere"
         )
 
 

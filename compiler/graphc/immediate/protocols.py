@@ -75,8 +75,10 @@ def _with_buffers() -> type:
 
 # What the class is made of, which must not die before it.
 _ALIVE: list[object] = []
-_HAS_SLOT = sys.version_info < (3, 12) and sys.implementation.name == "cpython"
-_Base: type = _with_buffers() if _HAS_SLOT else object
+if TYPE_CHECKING or sys.version_info >= (3, 12) or sys.implementation.name != "cpython":
+    _Base = object
+else:
+    _Base = _with_buffers()
 
 
 class Protocols(_Base):
