@@ -14,6 +14,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc import fori_loop, scan, while_loop
+from graphc.scan.gradient import undone
 
 N, STEPS = 7, 9
 
@@ -149,6 +150,73 @@ def test_every_version_is_read_as_it_was(seed: int) -> None:
     found = graphc.function(inputs, outputs, mode=mode)(*values)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+def _gradients(seed: int, order: int):
+    inputs, outputs = _program(seed, seed % 3 > 0, 1 + seed % 2)
+    x, cost = inputs[0], sum((y**2).sum() for y in outputs)
+    for _ in range(order):
+        found = graphc.grad(cost, x, disconnected_inputs="ignore")
+        cost = (found * pt.cos(found)).sum()
+    return inputs, found
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("seed", range(100, 116))
+def test_gradients_undo_the_updates(seed: int, order: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derivatives are those that read all rows from a trace."""
+    monkeypatch.setattr(undone, "_SMALL", 1)
+    inputs, found = _gradients(seed, order)
+    f = graphc.function(inputs, found, on_unused_input="ignore")
+    monkeypatch.setattr(undone, "_updates", lambda run, state: [])
+    inputs, expected = _gradients(seed, order)
+    reference = graphc.function(inputs, expected, mode="reference", on_unused_input="ignore")
+    values = _values(seed, 1 + seed % 2)
+    np.testing.assert_allclose(f(*values), reference(*values), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"go_backwards": True}, {"truncate_gradient": 4}, {"checkpoint_every": 3}]
+)
+def test_gradients_of_other_loops(options: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops that run backwards, with a limited gradient, with checkpoints, until a condition."""
+    monkeypatch.setattr(undone, "_SMALL", 1)
+
+    def gradient():
+        x, k = pt.vector("x"), pt.lvector("k")
+        rows = scan(
+            lambda i, t, b: pt.inc_subtensor(b[i], pt.sin(b[t]) * b[(i + 1) % N]),
+            sequences=[k, pt.arange(k.shape[0]) % N],
+            outputs_info=[x],
+            return_updates=False,
+            **options,
+        )
+        return [x, k], graphc.grad((rows[-1] ** 2).sum(), x)
+
+    values = _values(3, 1)[0], _values(3, 1)[2]
+    found = graphc.function(*gradient())(*values)
+    monkeypatch.setattr(undone, "_updates", lambda run, state: [])
+    np.testing.assert_allclose(found, graphc.function(*gradient(), mode="reference")(*values), rtol=1e-9)
+
+
+def test_gradients_of_loops_that_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row that is undone first is that of the last iteration that was made."""
+
+    def gradient():
+        x, k = pt.vector("x"), pt.lvector("k")
+        rows = scan(
+            lambda i, b: (pt.inc_subtensor(b[i], pt.sin(b[0]) * b[(i + 1) % N]), graphc.until(b.sum() > 4)),
+            sequences=[k],
+            outputs_info=[x],
+            return_updates=False,
+        )
+        return [x, k], graphc.grad((rows[-1] ** 2).sum(), x)
+
+    monkeypatch.setattr(undone, "_SMALL", 1)
+    values = np.abs(_values(3, 1)[0]), _values(3, 1)[2]
+    found = graphc.function(*gradient())(*values)
+    monkeypatch.setattr(undone, "_updates", lambda run, state: [])
+    np.testing.assert_allclose(found, graphc.function(*gradient(), mode="reference")(*values), rtol=1e-9)
 
 
 def _histogram(loop_kind: str):

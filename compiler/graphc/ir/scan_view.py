@@ -15,6 +15,8 @@ from graphc_dialects.scan_verify import row_shape as row_shape
 from graphc_dialects.walk import is_inside
 
 SCAN, END = "graphc.scan", "graphc.scan_end"
+# Attribute of a scan that was made of two, until what both compute is one.
+MERGED = "merged"
 
 
 def is_scan(op: ir.Operation) -> bool:

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from graphc.ir.dims import DimKeys
-from graphc.ir.scan_view import SCAN, ScanView, scans
+from graphc.ir.scan_view import MERGED, SCAN, ScanView, scans
 from graphc.ir.walk import functions, walk
 from graphc.passes.loops._fuse import Fusion, resolve_sizes
 from graphc.passes.loops._length import Length
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 
 @record()
@@ -30,7 +27,7 @@ class ScanMerge(Pass):
 
     Numbers of steps are compared as functions of the producer's: a loop over `hs[1:]` runs as often as the
     one that made `hs`. Names that clash get a number. Work that both bodies have in common is left to cse and
-    scan-merge-inouts.
+    scan-merge-inouts, which finds the loop by its attribute `merged`.
 
     Options:
         max-operations: bodies that have more operations together are not fused: the loop would run out of
@@ -65,6 +62,7 @@ class ScanMerge(Pass):
                 fusion = Fusion(first, second, between, keys, length)
                 if fusion.is_possible():
                     rows = fusion.apply()
+                    first.op.attributes[MERGED] = ir.UnitAttr.get()
                     self.count("consumers merged" if rows else "siblings merged")
                     if rows:
                         self.count("rows passed on", rows)
@@ -87,7 +85,7 @@ class ScanMerge(Pass):
     def _alike(self, first: ScanView, second: ScanView) -> bool:
         """Whether direction, kind and size do not rule a pair out."""
         attributes = [
-            {name: view.op.attributes[name] for name in view.op.attributes if name != "name"}
+            {name: view.op.attributes[name] for name in view.op.attributes if name not in ("name", MERGED)}
             for view in (first, second)
         ]
         if attributes[0] != attributes[1] or (first.stop is None) != (second.stop is None):

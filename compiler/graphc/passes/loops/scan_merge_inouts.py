@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.scan_view import ScanView, name_of, scans, tap_of, writes_of
+from graphc.ir.scan_view import MERGED, ScanView, name_of, scans, tap_of, writes_of
 from graphc.passes.loops._numbering import Numbering
 from graphc.passes.loops._parts import (
     kept_rows,
@@ -37,6 +37,7 @@ class ScanMergeInouts(Pass):
     Options:
         rounds: how often this is repeated at most; what is merged in one loop may make values of the loop
             around it, or inside it, equal.
+        merged: only look at loops that scan-merge has made of two.
 
     Source: PyTensor's `scan_merge_inouts`; Hopcroft's partition refinement (1971), without its
     data structure, as bodies have few states.
@@ -44,9 +45,12 @@ class ScanMergeInouts(Pass):
 
     stage = "graph"
     rounds: int = 8
+    merged: bool = False
 
     def run(self, module: ir.Module) -> None:
-        found = scans(module.operation)
+        found = [op for op in scans(module.operation) if not self.merged or MERGED in op.attributes]
+        for op in found if self.merged else ():
+            del op.attributes[MERGED]
         for _ in range(self.rounds):
             before = sum(self.statistics.values())
             for op in found:

@@ -74,6 +74,17 @@ class ScanBuilder:
         """Stop after an iteration in which ``condition`` is true."""
         self._until = [condition]
 
+    def substitute(self, replaced: Mapping[Variable, Variable]) -> None:
+        """Uses other variables, or expressions, in what an iteration computes so far."""
+        found = iter(rebuild(self.results, dict(replaced), copy_nodes=False, strict=False))
+        self._states = [
+            (role, taps, initial, [next(found) for _ in written])
+            for role, taps, initial, written in self._states
+        ]
+        self._outputs = [(role, next(found)) for role, _ in self._outputs]
+        self._untraced = [(role, old, initial, next(found)) for role, old, initial, _ in self._untraced]
+        self._until = list(found)
+
     @property
     def results(self) -> list[Variable]:
         """What an iteration computes, so far."""

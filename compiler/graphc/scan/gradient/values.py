@@ -10,22 +10,26 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.run import Run
+from graphc.scan.gradient.undone import undo_updates
 
 
 def add_values(builder: ScanBuilder, run: Run) -> None:
     """Declare what the expressions in ``builder`` use of the forward loop.
 
     Results of the forward iteration are read from its traces, where these hold them; other expressions are
-    computed again from the sequences, from the rows that the iteration read, and from the invariants. What
-    cannot be computed again is returned by a second forward loop: values that depend on untraced states,
-    and rows that were overwritten later.
+    computed again from the sequences, from the rows that the iteration read, and from the invariants. Rows
+    that are changed in part are made from the last one (see `graphc.scan.gradient.undone`). What cannot be
+    computed again is returned by a second forward loop: values that depend on untraced states, rows that were
+    overwritten later, and what is put back into rows.
     """
     inner = set(run.op.inner_inputs)
     stored = _stored(run, inner)
-    needed = set(ancestors(builder.results, inner | set(stored)))
+    put_back = undo_updates(builder, run, set(ancestors(builder.results, inner | set(stored))))
+    known = inner | set(stored) | set(put_back)
+    needed = set(ancestors(builder.results, known))
     _add_traces(builder, run, needed, stored)
     _add_inputs(builder, run, needed)
-    lost = list(_lost(builder, run, needed, inner | set(stored)))
+    lost = list(dict.fromkeys([*put_back, *_lost(builder, run, needed, known)]))
     for v, trace in zip(lost, run.recorded(lost) if lost else [], strict=True):
         builder.sequence(v.name or "value", trace, {0: v})
 
