@@ -76,9 +76,14 @@ def magnitude(z):
 
 
 def absolute(z):
-    """Absolute value."""
+    """Absolute value, whose square need not be a number of the type."""
     if type_of(z).is_complex:
-        return sqrt(real(z) * real(z) + imag(z) * imag(z))
+        large = max(abs(real(z)), abs(imag(z)))
+        small = min(abs(real(z)), abs(imag(z)))
+        if small == 0.0 or large - large != 0.0:
+            return large + small
+        ratio = small / large
+        return large * sqrt(1.0 + ratio * ratio)
     else:
         return abs(z)
 

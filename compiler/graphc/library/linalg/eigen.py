@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Eigenvalues of general matrices and Sylvester's equation, by LAPACK."""
+"""Eigenvalues of general matrices and Sylvester's equation, by LAPACK.
+
+LAPACK's ``geev`` scales matrices of very large and very small numbers, but the builds that SciPy brings leave
+the eigenvalues scaled: it is given none of them (`moderate`).
+"""
 # mypy: ignore-errors
 
 from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg.dense import copy, over_batch, transpose, transpose_here
+from graphc.library.linalg.dense import copy, magnitude, over_batch, transpose, transpose_here
 from graphc.library.linalg.symmetric import NO_CONVERGENCE
 from graphc.library.registry import kernel
-from graphc.native.builtins import call, ref, type_of, view
+from graphc.native.builtins import call, cast, ref, type_of, view
+
+# Powers of 2 that float32 has, whose squares it has, too.
+_STEP, _BACK = 2.0**32, 2.0**-32
+_NOT_FINITE = -1000
+NOT_FINITE = ("LinAlgError", "the matrix has elements that are not finite")
 
 
 def _eig(attributes, a):
@@ -20,7 +29,7 @@ def _eig_scratch(s):
     return (3 * s["n"] * s["n"] + 80 * s["n"] + 64) * 16
 
 
-@kernel("eig", _eig, scratch=_eig_scratch, errors=[NO_CONVERGENCE])
+@kernel("eig", _eig, scratch=_eig_scratch, errors=[NO_CONVERGENCE, NOT_FINITE])
 def eig(a, w, v, scratch, n):
     if n == 0:
         return 0
@@ -30,6 +39,39 @@ def eig(a, w, v, scratch, n):
         return real_matrix(a, w, v, scratch, n)
 
 
+def moderate(columns, n):
+    """Multiplies by a power of 2 so that the largest element is neither large nor small; returns how often it
+    was divided (or, if negative, multiplied) by `_STEP`, or `_NOT_FINITE`.
+    """
+    kind = type_of(columns).real
+    most = cast(0.0, kind)
+    for i in range(n * n):
+        size = magnitude(columns[i] * cast(0.25, kind))
+        if size - size != 0.0:
+            return _NOT_FINITE
+        most = max(most, size)
+    steps = 0
+    while most > _STEP:
+        most = most * cast(_BACK, kind)
+        steps += 1
+    while most < _BACK and most != 0.0:
+        most = most * cast(_STEP, kind)
+        steps -= 1
+    factor = cast(_BACK if steps > 0 else _STEP, kind)
+    for _ in range(steps if steps > 0 else -steps):
+        for i in range(n * n):
+            columns[i] = columns[i] * factor
+    return steps
+
+
+def restore(values, steps, n):
+    """The eigenvalues of the matrix before `moderate`."""
+    factor = cast(_STEP if steps > 0 else _BACK, type_of(values).real)
+    for _ in range(steps if steps > 0 else -steps):
+        for i in range(n):
+            values[i] = values[i] * factor
+
+
 def complex_vectors(a, w, v, scratch, n):
     kind = type_of(a)
     columns = view(scratch, kind)
@@ -37,10 +79,14 @@ def complex_vectors(a, w, v, scratch, n):
     reals = view(scratch[n * n * 32 :], kind.real)
     work = view(scratch[n * n * 32 + n * 64 :], kind)
     transpose(a, columns, n, n)
+    steps = moderate(columns, n)
+    if steps == _NOT_FINITE:
+        return 2
     info = ref(0)
     size, length, no, yes = ref(n), ref(n * n + n * 64), ref("N"), ref("V")
     call("lapack_?geev", no, yes, size, columns, size, w, none, size, v, size, work, length, reals, info)
     transpose_here(v, n)
+    restore(w, steps, n)
     return 1 if info[0] != 0 else 0
 
 
@@ -51,6 +97,9 @@ def real_matrix(a, w, v, scratch, n):
     re = view(scratch[n * n * 32 :], kind)
     im, work = re[n:], re[2 * n :]
     transpose(a, columns, n, n)
+    steps = moderate(columns, n)
+    if steps == _NOT_FINITE:
+        return 2
     info = ref(0)
     size, length, no, yes = ref(n), ref(n * n + n * 64), ref("N"), ref("V")
     call("lapack_?geev", no, yes, size, columns, size, re, im, work, size, vectors, size, work, length, info)
@@ -72,6 +121,7 @@ def real_matrix(a, w, v, scratch, n):
             else:
                 v[i * n + j] = x
         j += 2 if pair else 1
+    restore(w, steps, n)
     return 0
 
 
