@@ -10,6 +10,7 @@
 #   make conformance-linked  PyTensor's own tests with PyTensor itself, compiled by graphc through the bridge
 #   make conformance-array-api  only the array API standard's tests
 #   make bridge  PyTensor's graphs and PyMC's models through graphc
+#   make bridge-newest  the same with the newest PyTensor and PyMC, which need Python 3.12: PYTHON_NEWEST names one
 #   make bench-pymc  PyMC's models on graphc, numba and JAX; bench-sampling samples some of them
 #   make bench-artifacts  size and load time of artifacts, calls from Python and from C
 #   make bench-cluster  tasks and bytes of Dask and Ray
@@ -24,6 +25,8 @@ VENV ?= .venv
 PEERS ?= .venv-peers
 BRIDGE ?= .venv-bridge
 BRIDGE_NEWEST ?= .venv-bridge-newest
+BRIDGE_PYMC6 ?= .venv-bridge-pymc6
+PYTHON_NEWEST ?= python3.13 python3.12 python3.14 $(lastword $(wildcard $(HOME)/.pyenv/versions/3.1[234].*/bin/python))
 JOBS ?= 2
 FUZZ_EXAMPLES ?= 500
 FUZZ_MINUTES ?= 30
@@ -45,7 +48,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster long docs gallery release fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster long docs gallery release fuzz ulp format clean bridge bridge-newest conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -78,11 +81,23 @@ $(BRIDGE)/.bridge: pyproject.toml $(VENV)/pyvenv.cfg
 	$(BRIDGE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[test-bridge]'
 	@touch $@
 
-# The newest PyTensor, which PyMC does not take yet.
+# The newest PyTensor for this Python, which PyMC 5 does not take.
 $(BRIDGE_NEWEST)/.bridge: pyproject.toml $(VENV)/pyvenv.cfg
 	$(BIN)/python -m venv $(BRIDGE_NEWEST)
 	$(BRIDGE_NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[pytensor]' 'pytest>=8'
 	@touch $@
+
+# PyMC 6 and the newest PyTensor, where there is a Python for them.
+$(BRIDGE_PYMC6)/.bridge: pyproject.toml
+	@for candidate in $(PYTHON_NEWEST); do \
+	  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then \
+	    echo "creating $(BRIDGE_PYMC6) with $$("$$candidate" --version)"; \
+	    "$$candidate" -m venv $(BRIDGE_PYMC6) \
+	      && $(BRIDGE_PYMC6)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[test-bridge]' \
+	      && touch $@; exit; \
+	  fi; \
+	done; \
+	echo "make: SKIPPED: no Python 3.12 or newer for the newest PyTensor (tried $(PYTHON_NEWEST)); name one: PYTHON_NEWEST=/path/to/python3" >&2
 
 # The peers live in an environment of their own: PyTensor's numba needs another llvmlite than graphc.
 $(PEERS)/.peers: tests/bench/peers.txt $(VENV)/pyvenv.cfg
@@ -135,10 +150,16 @@ fuzz-inputs: $(VENV)/.test
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(PYTEST) -m fuzz $(PYTEST_ARGS)
 
 # BRIDGE_ARGS="--models all" runs the whole catalogue of models.
+BRIDGE_TESTS = PYTENSOR_FLAGS=cxx= $(1)/bin/python -m pytest $(IN_JOBS) tests/interop \
+  'tests/unit/test_readme.py::test_code_blocks_run[pymc.md]' $(BRIDGE_ARGS) && \
+  $(1)/bin/python tests/conformance/linked.py --quick --jobs $(JOBS) --suites $(SUITES)
 bridge: $(BRIDGE)/.bridge
-	PYTENSOR_FLAGS=cxx= $(BRIDGE)/bin/python -m pytest $(IN_JOBS) tests/interop \
-	  'tests/unit/test_readme.py::test_code_blocks_run[pymc.md]' $(BRIDGE_ARGS)
-	$(BRIDGE)/bin/python tests/conformance/linked.py --quick --jobs $(JOBS) --suites $(SUITES)
+	$(call BRIDGE_TESTS,$(BRIDGE))
+
+# Not part of `make test`: takes minutes more, and an interpreter that not all machines have.
+bridge-newest: $(BRIDGE_PYMC6)/.bridge
+	@if [ -f $(BRIDGE_PYMC6)/.bridge ]; then $(call BRIDGE_TESTS,$(BRIDGE_PYMC6)); \
+	else echo "bridge-newest: SKIPPED, nothing was run" >&2; fi
 
 # BENCH_ARGS="--part arrays" measures a part: arrays, loops or fresh (processes); the page is written after the last.
 bench: $(VENV)/.demo $(PEERS)/.peers
@@ -219,5 +240,5 @@ format: $(VENV)/.test
 	$(BIN)/ruff format --quiet
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(BRIDGE) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(BRIDGE) $(BRIDGE_NEWEST) $(BRIDGE_PYMC6) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 
 import numpy as np
@@ -13,7 +14,6 @@ import pytensor.sparse.linalg
 import pytensor.tensor as pt
 import pytest
 import scipy.sparse
-from pytensor import as_symbolic
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode
 from pytensor.tensor.blockwise import Blockwise
@@ -23,6 +23,8 @@ from pytensor.tensor.slinalg import eigvalsh
 
 import graphc.interop.pytensor  # noqa: F401
 
+# Where each version has it.
+as_symbolic = getattr(pytensor, "as_symbolic", None) or importlib.import_module("pytensor.basic").as_symbolic
 REFERENCE = Mode("py", "minimum_compile")
 rng = np.random.default_rng(0)
 a, b, c = ps.csr_matrix("a"), ps.csr_matrix("b"), ps.csc_matrix("c")
@@ -104,6 +106,23 @@ def test_slices_and_scalars_are_those_of_python():
         assert isinstance(total, np.ndarray) and total == 2
     f = pytensor.function([number], pytensor.Out(pt.tensor_from_scalar(number), borrow=True), mode="GRAPHC")
     assert isinstance(f(2.5), np.ndarray)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_the_factor_of_a_product_with_its_transpose_is_known(lower):
+    """PyMC writes the covariance of a factor, whose squares overflow, and takes its factor again."""
+    factor = pt.tensor("factor", shape=(3, 3))
+    factor.tag.lower_triangular = True
+    products = [factor @ factor.T, pt.dot(factor, factor.T), (factor @ factor.T)[None]]
+    outputs = [pt.linalg.cholesky(product, lower=lower) for product in products]
+    f = pytensor.function([factor], outputs, mode="GRAPHC")
+    value = np.array([[3.0, 0, 0], [2, -5, 0], [1, 4, 1e-3]])
+    wanted = np.linalg.cholesky(value @ value.T)
+    for scale in (1.0, 1e200, 1e-200):
+        for result in f(scale * value):
+            np.testing.assert_allclose(result.reshape(3, 3) / scale, wanted if lower else wanted.T, rtol=1e-8)
+    other = pytensor.function([factor], pt.linalg.cholesky(factor @ (2 * factor).T), mode="GRAPHC")
+    np.testing.assert_allclose(other(value), wanted * np.sqrt(2), rtol=1e-8)
 
 
 def in_pytensor(f):

@@ -29,6 +29,10 @@ QUICK = (
 BETTER = {
     "logistic": "PyTensor multiplies 0 by infinity in the derivative of a logarithm of a sigmoid",
 }
+# Where neither has a number for the density, but not the same, and why; then slopes have no meaning.
+OTHERS = {
+    "lkj_mvnormal": "PyMC's prior is inf; PyTensor before 3.1 takes the factor of a covariance that overflows: inf - inf",
+}
 MODES = ("GRAPHC", "GRAPHC_REWRITTEN")
 # Distances from the initial point, on the unconstrained scale.
 NEAR, FAR = (0.1,) * 5, (1.0, 3.0, 10.0, 100.0)
@@ -77,6 +81,8 @@ def compare(want, got, tolerance, mode):
 def check_overflows(name, compiled, point, want, got):
     """NaN and infinities are PyTensor's, or else the slopes of the log density."""
     same = (want == got) | (np.isnan(want) & np.isnan(got))
+    if name in OTHERS and not np.isfinite(float(compiled(point)[0])):
+        return
     for k in np.flatnonzero(~np.isfinite(want) & ~same):
         assert name in BETTER, f"element {k} is {got[k]}, PyTensor's {want[k]}"
         flat = DictToArrayBijection.map(point)

@@ -30,7 +30,7 @@ IGNORED = {
         "what may be overwritten: graphc decides that itself",
     ),
     **dict.fromkeys(
-        "lop_overrides grad_overrides rop_overrides connection_pattern grad_preserves_dense structured sparse_grad"
+        "lop_overrides grad_overrides rop_overrides pullback pushforward connection_pattern grad_preserves_dense structured sparse_grad"
         " no_zeros_in_input truncate_gradient multiplier kmap".split(),
         "of derivatives, which PyTensor has taken",
     ),
@@ -40,10 +40,12 @@ IGNORED = {
     ),
     **dict.fromkeys(
         "signature extended_signature ndim_supp ndims_params dtype upcast_discrete_output output_types_preference"
-        " input_ndim o_type dims new_dims".split(),
+        " input_ndim o_type dims new_dims input_types output_types".split(),
         "the types of the node's variables say it",
     ),
     "kind": "sorts are stable",
+    "driver": "which routine of LAPACK",
+    "assumptions": "what rewrites may make use of",
     "idx_list": "indices_from_subtensor gives it together with the inputs",
     **dict.fromkeys(("rtol", "atol"), "of the comparison in a density, not of the value"),
     **dict.fromkeys(("x", "variables"), "inputs of the inner graph, which has them"),

@@ -7,7 +7,7 @@ Source: nutpie's own backends (``nutpie.compile_pymc``).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,7 +98,8 @@ def compile_pymc_model(
             return_transformed=True,
         )
     )
-    n_dim, n_expanded, logp, expand, initial, shapes = compile_pymc._make_functions(
+    # Newer versions of nutpie also say which variables are sampled on another scale.
+    n_dim, n_expanded, logp, expand, initial, shapes, *renamed = compile_pymc._make_functions(
         model,
         mode=mode,
         compute_grad=True,
@@ -111,8 +112,11 @@ def compile_pymc_model(
         for variable in (*logp.get_shared(), *expand.get_shared())
     }
     c_logp, c_expand = _entries(logp, expand, n_dim, data)
-    dims, coords = compile_pymc._prepare_dims_and_coords(model, shapes)
+    dims, coords = compile_pymc._prepare_dims_and_coords(model, shapes, *renamed)
+    known = {field.name for field in fields(CompiledModel)}
+    newer: dict[str, object] = {"shared_var_keys": {}, "reparameterized_names": next(iter(renamed), [])}
     return CompiledModel(
+        **{name: value for name, value in newer.items() if name in known},
         _n_dim=n_dim,
         dims=dims,
         _coords=coords,

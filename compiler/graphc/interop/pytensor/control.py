@@ -27,6 +27,16 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
+@converts("LazyIfElse")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    """The form of `ifelse` from PyTensor 3.2 on, with a graph for each side."""
+    condition, *values = inputs
+    graphs = [side.fgraph for side in (op.true_branch, op.false_branch)]
+    yes, no = (c.inner(graph.inputs, graph.outputs, values) for graph in graphs)
+    results = graphc.ifelse(condition, yes, no)
+    return list(results) if isinstance(results, (list, tuple)) else [results]
+
+
 @converts("CheckAndRaise")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)

@@ -207,8 +207,13 @@ def converts(*names: str, module: str = "pytensor.") -> Callable[[Rule], Rule]:
 
 @functools.cache
 def rule_of(cls: type) -> Rule | None:
-    """The function for a class of ops, or for the nearest class that it inherits from."""
-    for base in cls.__mro__:
+    """The function for a class of ops, or for the nearest class that it inherits from.
+
+    A distribution that is a graph of draws is that graph, also where one of its name had a sampler before.
+    """
+    bases = list(cls.__mro__)
+    graphs = [i for i, base in enumerate(bases) if base.__name__ == "SymbolicRandomVariable"]
+    for base in bases[graphs[0] if graphs else 0 :]:
         for module, rule in _RULES.get(base.__name__, ()):
             if base.__module__.startswith(module):
                 return rule

@@ -40,7 +40,7 @@ FUNCTIONS = {
     "GammaU": "gammau", "GammaL": "gammal", "Jv": "jv", "J1": "j1", "J0": "j0", "Iv": "iv", "I1": "i1", "I0": "i0",
     "Ive": "ive", "Kve": "kve", "Sigmoid": "sigmoid", "Softplus": "softplus", "Log1mexp": "log1mexp",
     "BetaInc": "betainc", "BetaIncInv": "betaincinv", "Hyp2F1": "hyp2f1", "XlogY0": "xlogy", "XLogY": "xlogy",
-    "XLog1PY": "xlog1py", "I0e": "i0e", "I1e": "i1e",
+    "XLog1PY": "xlog1py", "I0e": "i0e", "I1e": "i1e", "NdtriExp": "ndtri_exp",
 }  # fmt: skip
 # Ops whose operands keep their dtypes: the result's says nothing about how to compute.
 _OWN_DTYPES = frozenset(

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytensor
 from pytensor.compile.mode import Mode
+from pytensor.graph import fg
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
@@ -233,7 +234,8 @@ _KINDS: tuple[tuple[type, tuple[type, ...]], ...] = (
     (slice, (slice,)),
     (enum.Enum, (enum.Enum,)),
     (type, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)),
-    (FunctionGraph, (FunctionGraph,)),
+    # From PyTensor 3.1 on inner graphs are of a class of their own.
+    (FunctionGraph, (getattr(fg, "AbstractFunctionGraph", FunctionGraph),)),
     (Op, (Op,)),
     (MetaObject, (MetaObject,)),
 )

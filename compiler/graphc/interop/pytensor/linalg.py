@@ -16,6 +16,7 @@ from graphc.ops.bands import TridiagonalFactor
 from graphc.ops.solvers import Sylvester
 
 if TYPE_CHECKING:
+    from pytensor.graph.basic import Variable as PyTensorVariable
     from pytensor.graph.op import Op
 
     from graphc.graph.basic import Variable
@@ -46,6 +47,8 @@ def _batched(*names: str) -> Callable[[Batched], Batched]:
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The batched form of the core op, or its rule vectorised."""
     core = op.core_op
+    if type(core).__name__ == "Cholesky":
+        return _cholesky(core, node, inputs, c)
     if (function := _BATCHED.get(type(core).__name__)) is not None:
         return function(core, inputs)
     if op.batch_ndim(node) == 0:
@@ -126,10 +129,44 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return a + alpha * pt.outer(x, y)
 
 
-@_batched("Cholesky")
-def _(op: Op, inputs: Values) -> Result:
-    """PyTensor gives NaN for a matrix that is not positive definite, and a sampler goes on."""
-    return pt.linalg.cholesky(inputs[0], lower=op.lower, on_error="nan")
+@converts("Cholesky")
+def _cholesky(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    """PyTensor gives NaN for a matrix that is not positive definite, and a sampler goes on.
+
+    The factor of ``L @ L.T`` is L, as in its rewrite `cholesky_ldotlt`, up to the signs of columns.
+    """
+    factor = _factor(node.inputs[0])
+    if factor is None:
+        return pt.linalg.cholesky(inputs[0], lower=op.lower, on_error="nan")
+    known = c.convert([factor])[0]
+    known = known * pt.sign(pt.diagonal(known, axis1=-2, axis2=-1))[..., None, :]
+    known = known if op.lower else pt.swapaxes(known, -1, -2)
+    return pt.dimshuffle(known, [*["x"] * (inputs[0].type.ndim - known.type.ndim), *range(known.type.ndim)])
+
+
+def _factor(product: PyTensorVariable) -> PyTensorVariable | None:
+    """The matrix of which another is the product with its transpose, if PyTensor says it is triangular."""
+    node = product.owner
+    if node is not None and _is_dimshuffle(node, expands=True):
+        node = node.inputs[0].owner
+    core = None if node is None else getattr(node.op, "core_op", node.op)
+    if node is None or type(core).__name__ != "Dot":
+        return None
+    factor, transposed = node.inputs
+    swaps = transposed.owner is not None and transposed.owner.inputs[0] is factor
+    known = getattr(factor.tag, "lower_triangular", False) and factor.type.shape[-1] == factor.type.shape[-2]
+    if not swaps or not known or factor.type.shape[-1] is None:
+        return None
+    return factor if _is_dimshuffle(transposed.owner, expands=False) else None
+
+
+def _is_dimshuffle(node: Apply, expands: bool) -> bool:
+    """Whether a node only gives axes of size 1 before the others, or only swaps the last two axes."""
+    order = getattr(node.op, "new_order", None)
+    axes = [*range(node.inputs[0].type.ndim)]
+    if not expands:
+        axes[-2:] = axes[:-3:-1]
+    return order is not None and list(order) == ["x"] * (len(order) - len(axes)) * expands + axes
 
 
 @_batched("Solve")

@@ -29,6 +29,8 @@ def _solved(op: Op, inputs: Values, c: Converter, made_by: Any, role: str, *opti
         role: of the value of the inner graph, which is minimised or zero.
         options: attributes that both ops have.
     """
+    if getattr(op, "bound_kwargs", ()):
+        raise NoConversion("bounds that are computed")
     converter = Converter(c)
     inner = [converter.new_input(variable) for variable in op.fgraph.inputs]
     (value,) = converter.convert(op.fgraph.outputs[:1])

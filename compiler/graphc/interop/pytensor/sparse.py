@@ -34,11 +34,18 @@ _SAME: dict[str, Callable[..., Any]] = {
     "GetItemList": sparse.get_item_list, "GetItem2Lists": sparse.get_item_2lists,
     "CSMProperties": sparse.csm_properties,
 }  # fmt: skip
+# Their names from PyTensor 3.1 on.
+_SAME |= {
+    "AddSparseSparse": sparse.add, "AddSparseDense": sparse.add, "AddSparseSparseData": sparse.add_s_s_data,
+    "StructuredAddSparseDenseVector": sparse.structured_add_s_v, "MultiplySparseSparse": sparse.mul,
+    "MultiplySparseDense": sparse.mul, "MultiplySparseDenseVector": sparse.mul,
+}  # fmt: skip
 _COMPARISONS = {
     "Equal": sparse.eq, "NotEqual": sparse.neq, "LessThan": sparse.lt, "GreaterThan": sparse.gt,
     "LessEqual": sparse.le, "GreaterEqual": sparse.ge,
 }  # fmt: skip
-_SAME |= {name + kind: function for name, function in _COMPARISONS.items() for kind in ("SS", "SD")}
+_KINDS = ("SS", "SD", "SparseSparse", "SparseDense")
+_SAME |= {name + kind: function for name, function in _COMPARISONS.items() for kind in _KINDS}
 
 
 def _typed(variable: Variable, result: Any) -> Any:
