@@ -5,14 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from graphc.config import config
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.op import Op
 from graphc.graph.undefined import kind_of
-from graphc.ops.sizes import shape_source
+from graphc.ops.sizes import repeat, shape_source
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Register
 
 
 def gradient_dtype(x: Variable) -> str:
@@ -52,6 +57,42 @@ def match_dtype(x: Variable, g: Variable) -> Variable:
     if kind in ("f", "c") and g.type.dtype != x.type.dtype:
         return pt.cast(g, x.type.dtype)
     return g
+
+
+class WithDerivativesOf(Op):
+    """The first input, with the derivatives of the second: another form of the same, which is not computed.
+
+    So a form that is fast but cannot be differentiated everywhere has the derivatives of one that can.
+    """
+
+    __props__ = ()
+    absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}
+    view_map = {0: [0]}
+
+    def make_node(self, value: Variable, other: Variable) -> Apply:
+        return Apply(self, [value, other], [value.type.make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+        output_storage[0][0] = inputs[0]
+
+    def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
+        """What runs: the value."""
+        return [inputs[0]]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False], [True]]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        return [None, cotangents[0]]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        return [tangents[1]]
+
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
+        """Both have the batch's axis."""
+        return [self(*(x if has else repeat(x, size) for x, has in zip(inputs, batched, strict=True)))]
 
 
 def total(terms: Sequence[Variable]) -> Variable | None:

@@ -3,25 +3,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.op import Op
 from graphc.ops.matrices import (
     _MatrixOp,
     adjoint,
     conj,
+    diagonal,
     eye_like,
     float_dtype,
     is_complex,
     mm,
+    on_diagonal,
     real_dtype,
     transposed,
 )
+from graphc.ops.sizes import repeat, size_of
+from graphc.ops.solvers import Solve
+from graphc.ops.spectral import SVD
 from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 
 def _spread(x: Variable) -> TensorVariable:
@@ -38,7 +47,102 @@ class Det(_MatrixOp):
         (a,), (det,), (g,) = inputs, outputs, cotangents
         if g is None:
             return [None]
-        return [_spread(g * det) * transposed(Inv()(a))]
+        return [_spread(g) * Cofactors()(a, det)]
+
+
+class Cofactors(Op):
+    """The derivative of the determinant by each element, which singular matrices have, too.
+
+    Operands: the matrix and its determinant.
+
+    Of regular matrices it is the determinant times the transposed inverse. Else it follows from the singular
+    value decomposition, by products of all singular values but one; its own derivative from those of all but
+    two. Further derivatives at singular matrices are those of the decomposition, where it has them.
+    """
+
+    __props__ = ()
+    absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}
+
+    def make_node(self, a: Variable, det: Variable) -> Apply:
+        return Apply(self, [a, det], [a.type.make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+        a, det = inputs
+        if (det != 0).all():
+            output_storage[0][0] = np.swapaxes(np.linalg.inv(a), -1, -2) * det[..., None, None]
+            return
+        u, s, vh = np.linalg.svd(a)
+        n = s.shape[-1]
+        others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+        sign = np.linalg.det(u) * np.linalg.det(vh)
+        output_storage[0][0] = np.asarray(
+            (sign[..., None, None] * u.conj() * others[..., None, :]) @ vh.conj(), a.dtype
+        )
+
+    def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
+        a, det = inputs
+        u, s, vh, sign = _turned(a)
+        others = pt.prod(pt.switch(pt.eq(eye_like(a), 1), 1, pt.expand_dims(s, -2)), axis=-1)
+        turned = mm(_spread(sign) * u * pt.expand_dims(others, -2), vh)
+        return [_unless_singular(a, det, lambda inverse: _spread(det) * transposed(inverse), turned)]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [False]]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (a, det), (g,) = inputs, cotangents
+        if g is None:
+            return [None, None]
+
+        def regular(inverse: Variable) -> Variable:
+            y = transposed(inverse)
+            inner = pt.sum(g * y, axis=(-2, -1), keepdims=True)
+            return _spread(det) * (inner * y - mm(mm(y, transposed(g)), y))
+
+        u, s, vh, sign = _turned(a)
+        one = pt.eq(eye_like(a), 1)
+        # All but two: the third axis is multiplied over.
+        left = pt.bitwise_or(pt.expand_dims(one, -2), pt.expand_dims(one, -3))
+        others = pt.prod(pt.switch(left, 1, pt.expand_dims(s, (-2, -3))), axis=-1)
+        others = pt.switch(one, 0, others)
+        inner = mm(mm(transposed(u), g), transposed(vh))
+        along = on_diagonal(pt.sum(others * pt.expand_dims(diagonal(inner), -2), axis=-1))
+        turned = mm(mm(_spread(sign) * u, along - others * transposed(inner)), vh)
+        return [_unless_singular(a, det, regular, turned), None]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        """Second derivatives are symmetric."""
+        if tangents[0] is None:
+            return [None]
+        return [self.pullback(inputs, outputs, [tangents[0]])[0]]
+
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
+        """Matrices may have any leading axes."""
+        return [self(*(x if has else repeat(x, size) for x, has in zip(inputs, batched, strict=True)))]
+
+
+def _turned(a: Variable) -> tuple[Variable, Variable, Variable, Variable]:
+    """Conjugated singular vectors, values between them, and the determinant of what the vectors are."""
+    u, s, vh = SVD()(a, size_of(a, a.type.ndim - 1))
+    return conj(u), pt.cast(s, a.type.dtype), conj(vh), Det()(u) * Det()(vh)
+
+
+def _unless_singular(
+    a: Variable, det: Variable, regular: Callable[[Variable], Variable], singular: Variable
+) -> Variable:
+    """A function of the inverse, or what stands for it if one of the matrices has none, or a poor one.
+
+    Its errors and those of the determinant, which come from two factorizations, would not cancel.
+    """
+    # That of a matrix without one is NaN here.
+    inverse = Solve(check=False)(a, eye_like(a))
+    squares = [pt.sum(pt.sqr(pt.abs(x)), axis=(-2, -1)) for x in (a, inverse)]
+    digits = float(1 / np.finfo(a.type.dtype).eps)
+    poor = pt.eq(det, 0) | pt.isfinite(det) & ~pt.le(squares[0] * squares[1], digits)
+    chosen: Variable = pt.ifelse(pt.any(poor), singular, regular(inverse))
+    return chosen
 
 
 class SLogDet(_MatrixOp):

@@ -14,8 +14,9 @@ from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import attribute, normalize_axes, normalize_axis
+from graphc.ops.derivatives import WithDerivativesOf
 from graphc.ops.elementwise import is_discrete
-from graphc.ops.sizes import shape_source
+from graphc.ops.sizes import shape_source, size_of, sizes_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -96,7 +97,20 @@ class Reduce(Op):
         zeros = pt.sum(zero, axis=self.axes, keepdims=True)
         others = pt.prod(pt.switch(zero, 1, x), axis=self.axes, keepdims=True)
         at_zero = pt.switch(pt.eq(zeros, 1), others, 0)
-        return pt.switch(zero, at_zero, pt.switch(pt.eq(zeros, 0), out / x, 0))
+        fast = pt.switch(zero, at_zero, pt.switch(pt.eq(zeros, 0), out / x, 0))
+        return WithDerivativesOf()(fast, self._others(x))
+
+    def _others(self, x: Variable) -> Variable:
+        """The product of the elements before each times that of those after it: zeros do no harm."""
+        kept = [axis for axis in range(x.type.ndim) if axis not in self.axes]
+        order = (*self.axes, *kept)
+        moved = pt.dimshuffle(x, order)
+        rows = pt.reshape(moved, [-1, *(size_of(x, axis) for axis in kept)])
+        one = pt.ones_like(rows[:1])
+        before = pt.concatenate([one, pt.cumprod(rows[:-1], axis=0)])
+        after = pt.concatenate([pt.cumprod(rows[:0:-1], axis=0)[::-1], one])
+        whole = pt.reshape(before * after, sizes_of(moved))
+        return pt.dimshuffle(whole, tuple(order.index(axis) for axis in range(x.type.ndim)))
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (x,), (g,) = inputs, cotangents

@@ -18,6 +18,7 @@ from graphc.ops.matrices import (
     conj,
     diagonal,
     differences,
+    eye_like,
     in_triangle,
     is_complex,
     mm,
@@ -170,19 +171,20 @@ def _svd_pullback(
     g_u = None if g_u is None else conj(g_u)
     g_v = None if g_vh is None else adjoint(conj(g_vh))
     v, row, column = adjoint(vh), pt.expand_dims(s, -2), pt.expand_dims(s, -1)
-    spread = differences(s * s)
+    # 1 / (s_j^2 - s_i^2), times one of the two: no square is formed, which may not be a number of the dtype.
+    spread, both = differences(s), row + column + eye_like(s)
     inner, outer = [None if g_s is None else on_diagonal(g_s)], []
     if g_u is not None:
         turned = mm(adjoint(u), g_u)
         skew = turned - adjoint(turned)
-        inner.append(spread * skew * row)
+        inner.append(spread * skew * (row / both))
         if is_complex(u):
             # The phase of u is taken as given; that of v follows.
             inner.append(on_diagonal(diagonal(skew) / (2 * s)))
         outer.append(mm((g_u - mm(u, turned)) / row, vh))
     if g_v is not None:
         turned = mm(vh, g_v)
-        inner.append(column * (spread * (turned - adjoint(turned))))
+        inner.append((column / both) * spread * (turned - adjoint(turned)))
         outer.append(mm(u / row, adjoint(g_v - mm(v, turned))))
     middle = _as(add(inner), u) if any(x is not None for x in inner) else None
     return add([None if middle is None else mm(mm(u, middle), vh), *outer])
