@@ -9,6 +9,7 @@
 #   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
 #   make conformance-linked  PyTensor's own tests with PyTensor itself, compiled by graphc through the bridge
 #   make conformance-array-api  only the array API standard's tests
+#   make conformance-clients  array-api-extra, SciPy and scikit-learn on tensors of immediate mode
 #   make bridge  PyTensor's graphs and PyMC's models through graphc
 #   make bridge-newest  the same with the newest PyTensor and PyMC, which need Python 3.12: PYTHON_NEWEST names one
 #   make bench-pymc  PyMC's models on graphc, numba and JAX; bench-sampling samples some of them
@@ -27,6 +28,7 @@ BRIDGE ?= .venv-bridge
 BRIDGE_NEWEST ?= .venv-bridge-newest
 BRIDGE_PYMC6 ?= .venv-bridge-pymc6
 PYTHON_NEWEST ?= python3.13 python3.12 python3.14 $(lastword $(wildcard $(HOME)/.pyenv/versions/3.1[234].*/bin/python))
+CLIENTS ?= .venv-clients
 JOBS ?= 2
 FUZZ_EXAMPLES ?= 500
 FUZZ_MINUTES ?= 30
@@ -48,7 +50,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster long docs gallery release fuzz ulp format clean bridge bridge-newest conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster long docs gallery release fuzz ulp format clean bridge bridge-newest conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api conformance-clients
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -98,6 +100,12 @@ $(BRIDGE_PYMC6)/.bridge: pyproject.toml
 	  fi; \
 	done; \
 	echo "make: SKIPPED: no Python 3.12 or newer for the newest PyTensor (tried $(PYTHON_NEWEST)); name one: PYTHON_NEWEST=/path/to/python3" >&2
+
+# The clients' list of failures holds for these versions of them.
+$(CLIENTS)/.clients: tests/conformance/clients/requirements.txt pyproject.toml $(VENV)/pyvenv.cfg
+	$(BIN)/python -m venv $(CLIENTS)
+	$(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable . -r tests/conformance/clients/requirements.txt
+	@touch $@
 
 # The peers live in an environment of their own: PyTensor's numba needs another llvmlite than graphc.
 $(PEERS)/.peers: tests/bench/peers.txt $(VENV)/pyvenv.cfg
@@ -217,7 +225,7 @@ release: $(VENV)/pyvenv.cfg
 
 # Takes long; goes on where it stopped. CONFORMANCE_ARGS="--version 3.3.0 test_sort" chooses release and files.
 SUITES ?= ../shared/suites
-conformance: conformance-pytensor conformance-linked conformance-array-api
+conformance: conformance-pytensor conformance-linked conformance-array-api conformance-clients
 conformance-pytensor: $(VENV)/.test
 	nice $(BIN)/python tests/conformance/run.py --suites $(SUITES) $(CONFORMANCE_ARGS)
 # The suites of the PyTensor that PyMC takes and of the newest; takes an hour.
@@ -231,6 +239,10 @@ conformance-quick: $(VENV)/.test
 conformance-array-api: $(VENV)/.test
 	nice $(BIN)/python tests/conformance/array_api.py --suites $(SUITES) --jobs $(JOBS) $(ARRAY_API_ARGS)
 
+# Libraries that are written for the standard, on tensors of immediate mode; takes five minutes.
+conformance-clients: $(CLIENTS)/.clients
+	nice $(CLIENTS)/bin/python tests/conformance/clients.py $(CLIENTS_ARGS)
+
 # The table of errors in docs/math.md; takes minutes.
 ulp: $(VENV)/.test
 	$(BIN)/python tests/numeric/ulp.py --write
@@ -240,5 +252,5 @@ format: $(VENV)/.test
 	$(BIN)/ruff format --quiet
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(BRIDGE) $(BRIDGE_NEWEST) $(BRIDGE_PYMC6) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(BRIDGE) $(BRIDGE_NEWEST) $(BRIDGE_PYMC6) $(CLIENTS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

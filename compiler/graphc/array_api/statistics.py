@@ -104,7 +104,7 @@ def count_nonzero(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = Fa
 
 
 def diff(
-    x: TensorLike, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None
+    x: TensorLike, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None
 ) -> TensorVariable:
     """Differences of neighbours along an axis, ``n`` times; other arrays may be put before and after."""
     return pt.diff(x, n, axis, prepend, append)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import builtins
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -11,7 +12,6 @@ import graphc.tensor as pt
 from graphc.graph.tensor.convert import as_tensor_variable
 
 if TYPE_CHECKING:
-    from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
@@ -41,14 +41,78 @@ __all__ = [
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
-# They equal the names that variables have as their ``dtype``.
-bool = np.dtype("bool")
-int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
-uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
-float32, float64 = np.dtype("float32"), np.dtype("float64")
-complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
-_KINDS: dict[str, tuple[np.dtype[Any], ...]] = {
+class DType:
+    """A dtype: the name of one, which has the methods of strings, and NumPy's attributes of dtypes.
+
+    It is equal to its name and has the hash of that, so that the dtypes of the standard, of tensors and of
+    symbolic variables can be looked up by each other: ``{xp.float64: 1}[x.dtype]``. NumPy's dtypes equal
+    their names, too, but have other hashes. It is no string, as libraries take a sequence of dtypes to be one
+    for each array.
+
+    Args:
+        name: NumPy's name.
+
+    Examples:
+        >>> {graphc.array_api.float64: "real"}[pt.vector("x").dtype]
+        'real'
+    """
+
+    __slots__ = ("dtype", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        # NumPy takes objects with this attribute as dtypes.
+        self.dtype = np.dtype(name)
+
+    def __eq__(self, other: object) -> builtins.bool:
+        if isinstance(other, DType):
+            return self.name == other.name
+        return self.name == other if isinstance(other, str) else builtins.bool(self.dtype == other)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return repr(self.name)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.name, spec)
+
+    def __contains__(self, part: str) -> builtins.bool:
+        return part in self.name
+
+    def __add__(self, text: str) -> str:
+        return self.name + text
+
+    def __radd__(self, text: str) -> str:
+        return text + self.name
+
+    def __reduce__(self) -> tuple[type[DType], tuple[str]]:
+        return DType, (self.name,)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dtype if hasattr(np.dtype, name) else self.name, name)
+
+
+def dtype_of(x: object) -> DType:
+    """A dtype of any spelling, or that of a variable or array."""
+    given = x if isinstance(x, str | type | np.dtype) else getattr(x, "dtype", x)
+    return DType(np.dtype(cast("str", given)).name)
+
+
+bool = DType("bool")
+int8, int16, int32, int64 = (DType(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (DType(f"uint{n}") for n in (8, 16, 32, 64))
+float32, float64 = DType("float32"), DType("float64")
+complex64, complex128 = DType("complex64"), DType("complex128")
+
+_KINDS: dict[str, tuple[DType, ...]] = {
     "bool": (bool,),
     "signed integer": (int8, int16, int32, int64),
     "unsigned integer": (uint8, uint16, uint32, uint64),
@@ -97,19 +161,18 @@ def broadcast_to(x: TensorLike, /, shape: SizeLike) -> TensorVariable:
     return pt.broadcast_to(x, shape)
 
 
-def _dtype(x: Variable) -> Any:
-    """The dtype of a variable or an array; dtypes and Python numbers stay."""
-    return x if isinstance(x, np.dtype | type) or not hasattr(x, "dtype") else np.dtype(x.dtype)
-
-
-def can_cast(from_: Any, to: Any, /) -> Any:
+def can_cast(from_: object, to: DTypeLike, /) -> builtins.bool:
     """Whether conversion follows the promotion rules."""
-    return np.can_cast(np.dtype(_dtype(from_)), np.dtype(to), "safe")
+    return np.can_cast(np.dtype(dtype_of(from_)), np.dtype(to), "safe")
 
 
-def result_type(*arrays_and_dtypes: Any) -> Any:
+def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that arrays, dtypes and Python numbers are promoted to."""
-    return np.result_type(*map(_dtype, arrays_and_dtypes))
+    given = (
+        np.dtype(dtype_of(x)) if isinstance(x, str | type | np.dtype) or hasattr(x, "dtype") else x
+        for x in arrays_and_dtypes
+    )
+    return dtype_of(np.result_type(*given))
 
 
 class FloatInfo(NamedTuple):
@@ -120,28 +183,38 @@ class FloatInfo(NamedTuple):
     max: float
     min: float
     smallest_normal: float
-    dtype: np.dtype[Any]
+    dtype: DType
 
 
-def finfo(type: Any, /) -> FloatInfo:
+class IntegerInfo(NamedTuple):
+    """Limits of an integer dtype, as Python numbers."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def finfo(type: object, /) -> FloatInfo:
     """Limits of a floating dtype; for a complex one those of its parts."""
-    found = np.finfo(np.dtype(_dtype(type)))
+    found = np.finfo(np.dtype(dtype_of(type)))
     return FloatInfo(
         found.bits,
         float(found.eps),
         float(found.max),
         float(found.min),
         float(found.smallest_normal),
-        found.dtype,
+        dtype_of(found.dtype),
     )
 
 
-def iinfo(type: Any, /) -> Any:
+def iinfo(type: object, /) -> IntegerInfo:
     """Limits of an integer dtype."""
-    return np.iinfo(np.dtype(_dtype(type)))
+    found = np.iinfo(np.dtype(dtype_of(type)))
+    return IntegerInfo(found.bits, int(found.max), int(found.min), dtype_of(found.dtype))
 
 
-def isdtype(dtype: DTypeLike, kind: Any) -> Any:
+def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
     """Whether a dtype is of a kind: a name, a dtype, or a tuple of these.
 
     Raises:
@@ -151,7 +224,8 @@ def isdtype(dtype: DTypeLike, kind: Any) -> Any:
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str) and kind not in _KINDS:
         raise ValueError(f"a kind must be one of {', '.join(_KINDS)}, got {kind!r}")
-    return np.dtype(dtype) in _KINDS[kind] if isinstance(kind, str) else np.dtype(dtype) == np.dtype(kind)
+    found = dtype_of(dtype)
+    return found in _KINDS[kind] if isinstance(kind, str) else found == dtype_of(kind)
 
 
 class _Info(NamedTuple):
@@ -174,10 +248,10 @@ class _Info(NamedTuple):
     def default_dtypes(self, *, device: str | None = None) -> dict[str, object]:
         """Dtypes of arrays that name none."""
         check_device(device)
-        real = np.dtype(pt.constant(1.0).dtype)
+        real = dtype_of(pt.constant(1.0))
         return {
             "real floating": real,
-            "complex floating": np.result_type(real, np.complex64),
+            "complex floating": result_type(real, complex64),
             "integral": int64,
             "indexing": int64,
         }

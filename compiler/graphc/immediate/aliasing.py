@@ -408,7 +408,7 @@ class Assigning:
                 _forget_values(stale)
                 _written_in_place(holder, chain, place, value)
             else:
-                new = self._written(holder, chain, index, self._castable(y, x.dtype))
+                new = self._written(holder, chain, index, self._castable(y, x._kind.dtype))
                 stale = [] if family is None else self._touched_by(family, chain, index)
                 self._adopt(holder, new)
                 _forget_values(stale)
@@ -443,6 +443,25 @@ class Assigning:
             else:
                 self._adopt(x, value)
         return x
+
+    def _store(self, out: Argument, value: Tensor, what: str) -> Argument:
+        """Put a result into a tensor or an array of NumPy; returns that.
+
+        Raises:
+            TypeError: neither of them, or the dtypes are not of one kind.
+        """
+        if isinstance(out, tuple) and len(out) == 1:
+            out = out[0]
+        if isinstance(out, np.ndarray):
+            array = np.asarray(value)
+            if array.shape != out.shape:
+                raise ValueError(f"{what} gives shape {array.shape}, out= has {out.shape}")
+            np.copyto(out, array, casting="same_kind")
+            return out
+        if not isinstance(out, Tensor):
+            raise TypeError(f"out= of {what} must be a tensor or an array, got {out!r:.60}")
+        out._kind.env._check_owner(value)
+        return out._kind.env._put(out, value, what)
 
     def _check_assignable(self, x: Tensor, y: Argument) -> None:
         if isinstance(y, Variable):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphc.array_api.types import DType
 from graphc.graph.tensor.type import TensorType
 
 if TYPE_CHECKING:
@@ -46,17 +47,18 @@ class Kind:
 
     Attributes:
         env: the environment.
-        dtype: name of the dtype.
+        dtype: name of the dtype. dtype_object: what tensors have as ``dtype``. numpy_dtype: NumPy's.
         ndim: number of dimensions.
         tables: for each of `OPERATORS`, the executables by the kind of the other operand, or by the type of a
             Python number in its place.
     """
 
-    __slots__ = ("dtype", "env", "ndim", "numpy_dtype", "tables")
+    __slots__ = ("dtype", "dtype_object", "env", "ndim", "numpy_dtype", "tables")
 
     def __init__(self, env: Environment, dtype: str, ndim: int) -> None:
         self.env = env
         self.dtype = dtype
+        self.dtype_object = DType(dtype)
         self.ndim = ndim
         self.numpy_dtype = np.dtype(dtype)
         self.tables: list[dict[Kind | Type, Executable]] = [{} for _ in OPERATORS]

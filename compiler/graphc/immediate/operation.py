@@ -21,6 +21,7 @@ from graphc.immediate.policies import DEPENDS_ON_ONES, policies_of
 from graphc.immediate.structure import with_inputs
 from graphc.immediate.tensor import Tensor, make_tensor
 from graphc.immediate.tracing import NoVariables, active_trace, lift, trace_call
+from graphc.ops.elementwise import Elementwise
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.type import TensorType
@@ -214,6 +215,11 @@ class OpWrapper:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function computes, as tensors."""
+        if "out" in kwargs:
+            out = kwargs.pop("out")
+            return self(*args, **kwargs) if out is None else self._stored(out, args, kwargs)
+        if "where" in kwargs and isinstance(self.function, Elementwise):
+            return self._stored(None, args, kwargs)
         if kwargs or not 1 <= len(args) <= 2:
             return self.env._factory.call(self, args, kwargs)[0]
         x, y = args[0], args[-1]
@@ -232,6 +238,17 @@ class OpWrapper:
         if executable is not None and executable.is_single:
             self.env._connect(executable, self._table, key)
         return result
+
+    def _stored(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call whose result goes into a tensor, or is computed in some places only, as NumPy's ufuncs do:
+        elsewhere it is what was there, or 0.
+        """
+        mask = kwargs.pop("where", True) if isinstance(self.function, Elementwise) else True
+        result = self(*args, **kwargs)
+        if mask is not True:
+            other = self.env.zeros_like(result) if out is None else out
+            result = self.env.where(mask, result, other)
+        return result if out is None else self.env._store(out, result, self.__name__)
 
     def refill(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], split: Split

@@ -120,7 +120,7 @@ class Protocols(_Base):
 
     def _target(self) -> Target:
         env = self._kind.env  # type: ignore[attr-defined]
-        return Target(env, env._find, "tensors of an immediate environment", _ADVICE)
+        return Target(env, env._find, "tensors of an immediate environment", _ADVICE, env._store)
 
     # DLPack ------------------------------------------------------------------------------------------------
 

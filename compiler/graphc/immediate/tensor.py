@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from graphc.array_api.types import check_version
+from graphc.array_api.types import DType, check_version
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorOperators
 from graphc.immediate.kinds import POSITIONS, Kind
@@ -89,9 +89,9 @@ class Tensor(Protocols):
         return self._kind.env
 
     @property
-    def dtype(self) -> str:
-        """Name of the dtype of the elements."""
-        return self._kind.dtype
+    def dtype(self) -> DType:
+        """The dtype of the elements, which equals its name."""
+        return self._kind.dtype_object
 
     @property
     def ndim(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import warnings
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -67,7 +67,14 @@ def _keep(x: TensorVariable, axes: tuple[int, ...], ndim: int) -> TensorVariable
 
 
 def _accumulate(
-    kind: str, x: TensorLike, axis: Axis, dtype: DTypeLike | None, keepdims: bool, acc_dtype: DTypeLike | None
+    kind: str,
+    x: TensorLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    acc_dtype: DTypeLike | None,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> TensorVariable:
     x = as_tensor_variable(x)
     given = x.type.numpy_dtype
@@ -81,7 +88,48 @@ def _accumulate(
     else:
         # float16 holds too few digits to add up in.
         acc_dtype = "float32" if dtype == "float16" else dtype
-    return _as_dtype(_reduce(kind, cast_to(x, acc_dtype), axis, keepdims), dtype, kind)
+    total = _reduce(kind, _masked(cast_to(x, acc_dtype), where, kind == "prod"), axis, keepdims)
+    if initial is not None:
+        start = cast_to(as_tensor_variable(initial), total.type.dtype)
+        total = total + start if kind == "sum" else total * start
+    return _as_dtype(total, dtype, kind)
+
+
+def _masked(x: TensorVariable, where: TensorLike | None, neutral: TensorLike) -> TensorVariable:
+    """x with a neutral value in the place of what a reduction leaves out."""
+    if where is None:
+        return x
+    return pt.switch(where, x, cast_to(as_tensor_variable(neutral), x.type.dtype))
+
+
+def _extreme(
+    kind: str,
+    x: TensorVariable,
+    axis: Axis,
+    keepdims: bool,
+    initial: TensorLike | None,
+    where: TensorLike | None,
+) -> TensorVariable:
+    """``max`` or ``min``. An initial value is one more element, so that there may be no others.
+
+    Raises:
+        ValueError: a mask without an initial value.
+    """
+    if initial is None:
+        if where is not None:
+            raise ValueError(f"{kind} with where= needs initial=, the result where no element is selected")
+        return _reduce(kind, x, axis, keepdims)
+    start = cast_to(as_tensor_variable(initial), x.type.dtype)
+    axes = _axes(axis, x.type.ndim, kind)
+    x = _masked(x, where, start)
+    kept = [a for a in range(x.type.ndim) if a not in axes]
+    sizes = [size_of(x, a) for a in kept]
+    rows = pt.reshape(pt.dimshuffle(x, (*kept, *axes)), [*sizes, -1 if axes else 1], ndim=len(kept) + 1)
+    if sizes:
+        start = pt.alloc(start, *sizes, 1)
+    rows = pt.concatenate([rows, start if sizes else pt.reshape(start, (1,))], axis=len(kept))
+    found = _reduce(kind, rows, len(kept), False)
+    return _keep(found, axes, x.type.ndim) if keepdims else found
 
 
 def _as_dtype(x: TensorVariable, dtype: str, what: str) -> TensorVariable:
@@ -102,6 +150,9 @@ def sum(
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
     acc_dtype: DTypeLike | None = None,
+    *,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> TensorVariable:
     """Sum over axes.
 
@@ -112,12 +163,14 @@ def sum(
             one of complex numbers gives the real part, with a ``ComplexWarning``.
         keepdims: keep reduced axes with size 1.
         acc_dtype: dtype to add in; by default ``dtype``, but float32 for float16.
+        initial: what to start from.
+        where: which elements to add; broadcasts.
 
     Examples:
         >>> pt.sum([[1, 2], [3, 4]], axis=1).eval()
         array([3, 7])
     """
-    return _accumulate("sum", input, axis, dtype, keepdims, acc_dtype)
+    return _accumulate("sum", input, axis, dtype, keepdims, acc_dtype, initial, where)
 
 
 def prod(
@@ -127,6 +180,9 @@ def prod(
     keepdims: bool = False,
     acc_dtype: DTypeLike | None = None,
     no_zeros_in_input: bool = False,
+    *,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> TensorVariable:
     """Product over axes; arguments as `sum`. ``no_zeros_in_input`` is accepted and needed for nothing.
 
@@ -134,47 +190,79 @@ def prod(
         >>> pt.prod([[1, 2], [3, 4]], axis=1).eval()
         array([ 2, 12])
     """
-    return _accumulate("prod", input, axis, dtype, keepdims, acc_dtype)
+    return _accumulate("prod", input, axis, dtype, keepdims, acc_dtype, initial, where)
 
 
-def max(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
+def max(
+    x: TensorLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
+) -> TensorVariable:
     """Largest element over axes; NaN wins. All equal largest elements get the whole gradient.
+
+    Args:
+        x: array-like.
+        axis: axes; None for all.
+        keepdims: keep reduced axes with size 1.
+        initial: one more element.
+        where: which elements count; needs ``initial``.
 
     Examples:
         >>> pt.max([[1, 5], [7, 0]], axis=1).eval()
         array([5, 7])
     """
-    return _reduce("max", as_tensor_variable(x), axis, keepdims)
+    return _extreme("max", as_tensor_variable(x), axis, keepdims, initial, where)
 
 
-def min(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
+def min(
+    x: TensorLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
+) -> TensorVariable:
     """Smallest element over axes; NaN wins. All equal smallest elements get the whole gradient.
+
+    Args:
+        x: array-like.
+        axis: axes; None for all.
+        keepdims: keep reduced axes with size 1.
+        initial: one more element.
+        where: which elements count; needs ``initial``.
 
     Examples:
         >>> pt.min([[1, 5], [7, 0]], axis=1).eval()
         array([1, 0])
     """
-    return _reduce("min", as_tensor_variable(x), axis, keepdims)
+    return _extreme("min", as_tensor_variable(x), axis, keepdims, initial, where)
 
 
-def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
-    """Whether some element is nonzero.
+def any(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, *, where: TensorLike | None = None
+) -> TensorVariable:
+    """Whether some element is nonzero; ``where`` says which elements count.
 
     Examples:
         >>> pt.any([[True, False], [False, False]], axis=1).eval()
         array([ True, False])
     """
-    return _reduce("or", cast_to(as_tensor_variable(x), "bool"), axis, keepdims)
+    return _reduce("or", _masked(cast_to(as_tensor_variable(x), "bool"), where, False), axis, keepdims)
 
 
-def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
-    """Whether every element is nonzero.
+def all(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, *, where: TensorLike | None = None
+) -> TensorVariable:
+    """Whether every element is nonzero; ``where`` says which elements count.
 
     Examples:
         >>> pt.all([[True, False], [True, True]], axis=1).eval()
         array([False,  True])
     """
-    return _reduce("and", cast_to(as_tensor_variable(x), "bool"), axis, keepdims)
+    return _reduce("and", _masked(cast_to(as_tensor_variable(x), "bool"), where, True), axis, keepdims)
 
 
 def allclose(
@@ -248,8 +336,17 @@ def ptp(a: TensorLike, axis: Axis = None) -> TensorVariable:
     return max(a, axis) - min(a, axis)
 
 
-def _count(x: Variable, axes: tuple[int, ...], dtype: str) -> TensorVariable:
-    """Number of elements over the axes, as a 0-d variable."""
+def _count(
+    x: Variable,
+    axes: tuple[int, ...],
+    dtype: str,
+    where: TensorLike | None = None,
+    keepdims: bool = False,
+) -> TensorVariable:
+    """Number of elements over the axes, as a 0-d variable; with a mask one for each result."""
+    if where is not None:
+        selected = pt.switch(where, pt.ones_like(x, "int64"), 0)
+        return cast_to(_reduce("sum", selected, axes, keepdims), dtype)
     sizes = [x.type.shape[axis] for axis in axes]
     if None not in sizes:  # also where there are no axes
         return remember(pt.constant(np.asarray(np.prod(sizes, dtype=np.float64), dtype)), x)
@@ -280,6 +377,8 @@ def mean(
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
     acc_dtype: DTypeLike | None = None,
+    *,
+    where: TensorLike | None = None,
 ) -> TensorVariable:
     """Arithmetic mean over axes; of integers, a float64. Arguments as `sum`: ``dtype`` is that of the sum
     that is divided, so that of integers is a float64, too.
@@ -291,17 +390,24 @@ def mean(
     x = as_tensor_variable(input)
     axes = _axes(axis, x.type.ndim, "mean")
     if dtype is not None and np.dtype(parse_dtype(dtype)).kind in "biu":
-        total = _accumulate("sum", x, axes, dtype, keepdims, acc_dtype)
-        return cast_to(total, "float64") / _count(x, axes, "float64")
+        total = _accumulate("sum", x, axes, dtype, keepdims, acc_dtype, where=where)
+        return cast_to(total, "float64") / _count(x, axes, "float64", where, keepdims)
     dtype, work = _working_dtype(x, dtype, acc_dtype)
     x = cast_to(x, work)
-    if not axes:
+    if not axes and where is None:
         return _as_dtype(x, dtype, "mean")
-    return _as_dtype(_reduce("sum", x, axes, keepdims) / _count(x, axes, work), dtype, "mean")
+    total = _reduce("sum", _masked(x, where, 0), axes, keepdims)
+    return _as_dtype(total / _count(x, axes, work, where, keepdims), dtype, "mean")
 
 
 def var(
-    input: TensorLike, axis: Axis = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False
+    input: TensorLike,
+    axis: Axis = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    corrected: bool = False,
+    *,
+    where: TensorLike | None = None,
 ) -> TensorVariable:
     """Variance over axes.
 
@@ -311,6 +417,7 @@ def var(
         ddof: the sum of squares is divided by the number of elements less ``ddof``.
         keepdims: keep reduced axes with size 1.
         corrected: accepted for compatibility; the deviations are always taken from the mean.
+        where: which elements count; broadcasts.
 
     Examples:
         >>> pt.var([1.0, 3.0]).eval()
@@ -320,21 +427,29 @@ def var(
     dtype, work = _working_dtype(x, None, None)
     axes = _axes(axis, x.type.ndim, "var")
     x = cast_to(x, work)
-    deviation = x - mean(x, axes, keepdims=True)
+    deviation = _masked(x - mean(x, axes, keepdims=True, where=where), where, 0)
     if deviation.type.numpy_dtype.kind == "c":
         squares = pt.sqr(pt.real(deviation)) + pt.sqr(pt.imag(deviation))
         dtype = work = squares.type.dtype
     else:
         squares = pt.sqr(deviation)
-    if not axes:
+    if not axes and where is None:
         return cast_to(squares, dtype)
-    count = _count(x, axes, work)
+    count = _count(x, axes, work, where, keepdims)
     total = _reduce("sum", squares, axes, keepdims)
-    return cast_to(total / (count - pt.constant(np.asarray(ddof, work)) if ddof else count), dtype)
+    if ddof:  # as NumPy, what has too few elements is divided by 0
+        count = pt.maximum(count - pt.constant(np.asarray(ddof, work)), np.asarray(0, work))
+    return cast_to(total / count, dtype)
 
 
 def std(
-    input: TensorLike, axis: Axis = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False
+    input: TensorLike,
+    axis: Axis = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    corrected: bool = False,
+    *,
+    where: TensorLike | None = None,
 ) -> TensorVariable:
     """Standard deviation over axes; arguments as `var`.
 
@@ -342,31 +457,84 @@ def std(
         >>> pt.std([1.0, 3.0]).eval()
         array(1.)
     """
-    return pt.sqrt(var(input, axis, ddof, keepdims, corrected))
+    return pt.sqrt(var(input, axis, ddof, keepdims, corrected, where=where))
 
 
-def logsumexp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
-    """log(sum(exp(x))) over axes, without overflow.
+@overload
+def logsumexp(
+    x: TensorLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    b: TensorLike | None = None,
+    return_sign: Literal[False] = False,
+) -> TensorVariable: ...
+@overload
+def logsumexp(
+    x: TensorLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    b: TensorLike | None = None,
+    return_sign: Literal[True],
+) -> tuple[TensorVariable, TensorVariable]: ...
+def logsumexp(
+    x: TensorLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    b: TensorLike | None = None,
+    return_sign: bool = False,
+) -> TensorVariable | tuple[TensorVariable, TensorVariable]:
+    """log(sum(b * exp(x))) over axes, without overflow.
 
     Where all elements are -inf the result is -inf and the slopes are 0, as in PyTorch: what cannot happen
     in a forward pass over states must not make the gradient of all others NaN.
 
+    Args:
+        x: array-like.
+        axis: axes; None for all.
+        keepdims: keep reduced axes with size 1.
+        b: factors of the exponentials, which may be 0 or negative; broadcasts with x.
+        return_sign: return the logarithm of the absolute value, and the sign (of complex sums, the sum
+            divided by its absolute value). Without it the logarithm of a negative sum is NaN.
+
+    Source: ``scipy.special.logsumexp``.
+
     Examples:
         >>> pt.logsumexp([1000.0, 1000.0]).round(6).eval()
         array(1000.693147)
+        >>> pt.logsumexp([0.0, 0.0], b=[3.0, -1.0]).eval()
+        array(0.69314718)
     """
-    x = as_tensor_variable(x)
+    return _logsumexp(as_tensor_variable(x), axis, keepdims, b, return_sign)
+
+
+def _logsumexp(
+    x: TensorVariable, axis: Axis, keepdims: bool, b: TensorLike | None, return_sign: bool
+) -> TensorVariable | tuple[TensorVariable, TensorVariable]:
+    if b is not None:
+        x, b = pt.broadcast_arrays(x, b)
     if x.type.numpy_dtype.kind not in "fc":
         x = cast_to(x, "float64")
+    if b is not None:
+        x = pt.switch(pt.eq(b, 0), np.array(-np.inf, x.type.dtype), x)
     axes = _axes(axis, x.type.ndim, "logsumexp")
     # The shift cancels out, in the derivative too.
     top = zero_grad(max(pt.real(x) if x.type.numpy_dtype.kind == "c" else x, axes, keepdims=True))
     top = pt.switch(pt.isinf(top), 0, top)
-    total = sum(pt.exp(x - top), axes, keepdims=True)
+    terms = pt.exp(x - top)
+    total = sum(terms if b is None else b * terms, axes, keepdims=True)
     nothing = pt.eq(total, 0)
-    result = pt.switch(nothing, -np.inf, pt.log(pt.switch(nothing, 1, total))) + top
-    return (
-        result
-        if keepdims
-        else pt.dimshuffle(result, [a for a in builtins.range(x.type.ndim) if a not in axes])
-    )
+    total = pt.switch(nothing, 1, total)
+    sign = None
+    if return_sign:
+        size = pt.abs(total)
+        sign = pt.switch(nothing, 0, total / size)
+        total = size
+    result = pt.switch(nothing, -np.inf, pt.log(total)) + top
+    if not keepdims:
+        kept = [a for a in builtins.range(x.type.ndim) if a not in axes]
+        result = pt.dimshuffle(result, kept)
+        sign = None if sign is None else pt.dimshuffle(sign, kept)
+    return result if sign is None else (result, sign)

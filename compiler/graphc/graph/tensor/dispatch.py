@@ -93,12 +93,14 @@ class Target(NamedTuple):
         find: the function of a name with dots, or None.
         what: what the arguments are, for messages.
         advice: what to do where there is no counterpart; None names similar functions.
+        store: puts a result into a tensor, as ``out=`` asks for; None where values cannot change.
     """
 
     namespace: Any
     find: Callable[[str], Any]
     what: str
     advice: str | None
+    store: Callable[[Any, Any, str], Any] | None = None
 
 
 def missing(target: Target, called: str, name: str, because: str = "") -> TypeError:
@@ -128,6 +130,8 @@ def call_ufunc(
     """
     name = ufunc.__name__
     called = f"np.{name}" + ("" if method == "__call__" else f".{method}")
+    if target.store is not None and (method == "at" or kwargs.get("out") is not None or "where" in kwargs):
+        return _stored(target, ufunc, method, inputs, kwargs)
     if kwargs.get("out") is not None:
         raise (
             missing(target, called, name, " with out=")
@@ -152,6 +156,48 @@ def call_ufunc(
     axis = kwargs["axis"] if method == "reduce" and "axis" in kwargs else options.pop("axis", 0)
     options.pop("axis", None)
     return _with_options(target, function, table[name], called, inputs, {"axis": axis, **options})
+
+
+# What ``ufunc.at`` is, as a change of ``x[index]``.
+_AT = {"add": "inc", "subtract": "inc", "multiply": "mul", "maximum": "max", "minimum": "min"}
+
+
+def _stored(
+    target: Target, ufunc: np.ufunc, method: str, inputs: Sequence[TensorLike], kwargs: Mapping[str, object]
+) -> Any:
+    """A ufunc's call that changes values: ``out=``, ``where=`` and ``ufunc.at``.
+
+    Raises:
+        TypeError: ``ufunc.at`` of a ufunc that no part of an array is changed by.
+    """
+    name = f"np.{ufunc.__name__}"
+    assert target.store is not None
+    if method == "at":
+        given: Sequence[Any] = inputs
+        x, index, *values = given
+        if isinstance(x, np.ndarray):
+            return ufunc.at(x, np.asarray(index), *map(np.asarray, values))
+        if ufunc.__name__ not in _AT:
+            raise missing(target, f"{name}.at", ufunc.__name__)
+        value = target.find("neg")(*values) if ufunc.__name__ == "subtract" else values[0]
+        change = target.find(f"{_AT[ufunc.__name__]}_subtensor")
+        target.store(x, change(x[index], value), f"{name}.at")
+        return None
+    into = kwargs.get("out")
+    outs = () if into is None else into if isinstance(into, tuple) else (into,)
+    options = {key: value for key, value in kwargs.items() if key != "out"}
+    mask = options.pop("where", True) if method == "__call__" else True
+    found = call_ufunc(target, ufunc, method, inputs, options)
+    results = list(found) if isinstance(found, list | tuple) else [found]
+    outs = outs or (None,) * len(results)
+    for position, out in enumerate(outs):
+        if mask is not True:
+            # What is not computed is undefined in NumPy; here it is 0.
+            other = target.find("zeros_like")(results[position]) if out is None else out
+            results[position] = target.find("where")(mask, results[position], other)
+        if out is not None:
+            results[position] = target.store(out, results[position], name)
+    return tuple(results) if isinstance(found, list | tuple) else results[0]
 
 
 def _elementwise(
@@ -208,6 +254,13 @@ def call_function(
     ]
     name = ".".join([*module, func.__name__])
     called = f"np.{name}"
+    if target.store is not None:
+        out = kwargs.get("out")
+        kwargs = {key: value for key, value in kwargs.items() if key != "out"}
+        if name == "copyto":
+            return _copied(target, args, kwargs)
+        if out is not None:
+            return target.store(out, call_function(target, func, args, kwargs), called)
     if name in _IN_PLACE:
         raise TypeError(f"{called} changes its argument, which {target.what} do not; use {_IN_PLACE[name]}")
     if name in FUNCTIONS:
@@ -218,6 +271,17 @@ def call_function(
         raise missing(target, called, name)
     positional, keywords = _translated(target, func, ours, called, args, kwargs)
     return function(*positional, **keywords)
+
+
+def _copied(target: Target, args: Sequence[Any], kwargs: Mapping[str, object]) -> None:
+    """``np.copyto(dst, src, casting, where)``."""
+    assert target.store is not None
+    given = {**dict(zip(("dst", "src", "casting", "where"), args, strict=False)), **kwargs}
+    dst, src, where = given["dst"], given["src"], given.get("where", True)
+    src = target.find("as_tensor_variable")(src)
+    if where is not True:
+        src = target.find("where")(where, src, dst)
+    target.store(dst, target.find("broadcast_to")(src, tuple(dst.shape)), "np.copyto")
 
 
 def _parameters(name: str) -> list[str] | None:

@@ -203,6 +203,17 @@ def _nan_to_num(
     return where(find("eq")(x, -np.inf), bottom, numbers)
 
 
+def _trace(
+    find: Find,
+    a: TensorVariable,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: str | None = None,
+) -> TensorVariable:
+    return find("sum")(find("diagonal")(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
 def _without_nan(kind: str, neutral: float) -> Callable[..., TensorVariable]:
     def reduce(find: Find, a: TensorVariable, axis: int | None = None, **options: bool) -> TensorVariable:
         return find(kind)(find("where")(find("isnan")(a), neutral, a), axis=axis, **options)
@@ -257,4 +268,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nanmean": _nanmean,
     "append": _append,
     "linalg.norm": _norm,
+    "trace": _trace,
 }
