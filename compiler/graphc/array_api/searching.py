@@ -43,9 +43,13 @@ def nonzero(x: TensorLike, /) -> tuple[TensorVariable, ...]:
     return tuple(pt.nonzero(x))
 
 
-def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Variable:
-    """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere."""
-    return pt.where(condition, x1, x2)
+def where(
+    condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | None = None, /
+) -> Variable | tuple[Variable, ...]:
+    """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere; without these, the positions where
+    it holds, as NumPy gives them.
+    """
+    return nonzero(condition) if x1 is None or x2 is None else pt.where(condition, x1, x2)
 
 
 def searchsorted(

@@ -134,8 +134,14 @@ class ArrayApi(Standard):
         """The slices along an axis."""
         return tuple(self._env.unstack(self._env.as_tensor(x), axis))
 
-    def where(self, condition: object, x1: object, x2: object, /) -> Tensor:
-        """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere; either may be a number."""
+    def where(
+        self, condition: object, x1: object = None, x2: object = None, /
+    ) -> Tensor | tuple[Tensor, ...]:
+        """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere; either may be a number. Without
+        these, the positions where it holds.
+        """
+        if x1 is None or x2 is None:
+            return self.nonzero(condition)
         x1, x2 = _like(x1, x2), _like(x2, x1)
         return self._env.where(condition, x1, x2)
 
