@@ -81,6 +81,9 @@ def test_keep_their_shape(name, number):
             found = graphc.function(given, results, mode=mode, on_unused_input="ignore")(*values)
             for i, (one, other) in enumerate(zip(found, oracle, strict=True)):
                 assert one.shape == other.shape, (mode, i, SHAPES[i // 2])
+                value = oracle[i - i % 2]
+                if i % 2 and not np.isfinite(value).all():
+                    continue
                 where = np.isfinite(other)
                 message = f"{mode}, {'gradient' if i % 2 else 'value'}, {SHAPES[i // 2]}"
                 np.testing.assert_allclose(one[where], other[where], 1e-9, 1e-12, err_msg=message)

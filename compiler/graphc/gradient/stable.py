@@ -10,23 +10,22 @@ what lies between contribute their own terms.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import field
 
 import numpy as np
 
 from graphc.gradient.control import ZeroGrad
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.type import Type
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.reduce import Reduce
-from graphc.ops.shape import Shape_i
 from graphc.ops.softmax import LogSoftmax, Softmax
+from graphc.ops.stable import INVERSES
+from graphc.ops.stable import Stable as Rules
 from graphc.public import pt
 from graphc_runtime.record import record
-
-# Patterns are small; larger expressions are differentiated as they are.
-_MAX_NODES = 24
 
 
 @record()
@@ -52,7 +51,6 @@ class _Search:
 
     roots: list[Variable] = field(default_factory=list)
     between: list[Variable] = field(default_factory=list)
-    exponentials: int = 0
 
     def root(self, v: Variable) -> Variable:
         if not isinstance(v, Constant) and v not in self.roots:
@@ -67,7 +65,8 @@ def stable_form(node: Apply, kept: Set[Variable]) -> Stable | None:
         node: an application.
         kept: variables that derivatives have to be passed through, or end at.
     """
-    name = _name(node)
+    product = isinstance(node.op, Reduce) and node.op.kind == "prod"
+    name = "prod" if product else _name(node)
     rule = _RULES.get(name) if name else None
     if rule is None or node.outputs[0].type.numpy_dtype.kind != "f":
         return None
@@ -75,11 +74,16 @@ def stable_form(node: Apply, kept: Set[Variable]) -> Stable | None:
     if found is not None:
         free = not found.shifted and kept.isdisjoint(found.between)
         return Stable(None, [found.x], found.between, found) if free else None
-    search = _Search()
-    value = rule(search, node)
-    if value is None or not search.roots or not kept.isdisjoint(search.between):
+    form = rule(node)
+    if form is None or not form.roots or not kept.isdisjoint(form.between):
         return None
-    return Stable(value, search.roots, search.between) if value.type == node.outputs[0].type else None
+    return form if form.value is not None and _agree(form.value.type, node.outputs[0].type) else None
+
+
+def _agree(one: Type, other: Type) -> bool:
+    """Whether two types differ at most in what they say of sizes that do not broadcast."""
+    units = ([size == 1 for size in type_.shape] for type_ in (one, other))
+    return bool(one.dtype == other.dtype) and next(units) == next(units)
 
 
 def sum_pullback(sums: ExpSum, g: Variable) -> Variable:
@@ -88,10 +92,7 @@ def sum_pullback(sums: ExpSum, g: Variable) -> Variable:
         (moved,) = view.op.pullback(view.inputs, view.outputs, [g])
         assert moved is not None
         g = moved
-    ndim = sums.x.type.ndim
-    kept = iter(range(ndim))
-    spread = pt.dimshuffle(g, tuple("x" if axis in sums.axes else next(kept) for axis in range(ndim)))
-    return spread * Softmax(sums.axes, guarded=True)(sums.x)
+    return _put_back(g, sums.axes, sums.x.type.ndim) * Softmax(sums.axes, guarded=True)(sums.x)
 
 
 def sum_pushforward(sums: ExpSum, t: Variable) -> Variable:
@@ -123,27 +124,6 @@ def _through_views(v: Variable) -> tuple[Variable, list[Apply]]:
     return v, views
 
 
-def _is_one(v: Variable) -> bool:
-    """Whether ``v`` is the number 1: an array of ones that broadcasts is a factor of the result's size."""
-    return isinstance(v, Constant) and v.data.size == 1 and bool(v.data == 1)
-
-
-def _is_positive(v: Variable) -> bool:
-    return (
-        isinstance(v, Constant) and v.data.size > 0 and bool(np.all(v.data >= 0) and np.all(v.data < np.inf))
-    )
-
-
-def _is_size(v: Variable) -> bool:
-    """Whether ``v`` is a size of an array, or a product of sizes, as a mean divides by."""
-    if v.owner is None:
-        return False
-    if isinstance(v.owner.op, Shape_i):
-        return True
-    moved = isinstance(v.owner.op, DimShuffle) or _name(v.owner) in ("cast", "mul")
-    return moved and all(_is_size(x) for x in v.owner.inputs)
-
-
 def _is_shifted(x: Variable) -> bool:
     """Whether a maximum has been subtracted from ``x``: its exponentials do not overflow."""
     parts = _operands(x, "sub")
@@ -161,170 +141,156 @@ def _is_shifted(x: Variable) -> bool:
     return False
 
 
-# -- logarithms of positive expressions --------------------------------------------------------------------
+class _Graph:
+    """The algebra of variables; see `graphc.ops.stable`."""
+
+    def made_by(self, v: Variable) -> tuple[str, Sequence[Variable]]:
+        node = v.owner
+        if node is None or v.type.dtype not in _FLOATS:
+            return "", ()
+        op = node.op
+        if isinstance(op, Elementwise):
+            if op.name == "cast" and node.inputs[0].type.dtype not in _FLOATS:
+                return "", ()
+            return op.name, node.inputs
+        if isinstance(op, Reduce):
+            return op.kind, node.inputs
+        if isinstance(op, Softmax):
+            return "softmax", node.inputs
+        if isinstance(op, ZeroGrad):
+            return "fixed", node.inputs
+        return ("select", node.inputs[: op.selects]) if op.selects else ("", ())
+
+    def array(self, v: Variable) -> np.ndarray | None:
+        return v.data if isinstance(v, Constant) and v.type.dtype in _FLOATS else None
+
+    def number(self, v: Variable) -> float | None:
+        while v.owner is not None and (v.owner.op.selects == 1 or _name(v.owner) == "second"):
+            v = v.owner.inputs[_name(v.owner) == "second"]
+        if not isinstance(v, Constant) or v.data.size == 0 or v.data.dtype.kind not in "iuf":
+            return None
+        first = v.data.flat[0]
+        return float(first) if np.all(v.data == first) else None
+
+    def shape(self, v: Variable) -> Sequence[int]:
+        return [-1 if size is None else size for size in v.type.shape]
+
+    def apply(self, name: str, *operands: Variable) -> Variable:
+        made: Variable = getattr(pt, name)(*operands)
+        return made
+
+    def scalar(self, number: float, like: Variable) -> Variable:
+        return pt.constant(np.full([1] * like.type.ndim, number, like.type.dtype))
+
+    def negative(self, x: Variable) -> Variable:
+        return pt.neg(x)
+
+    def literal(self, array: np.ndarray, like: Variable) -> Variable:
+        return pt.constant(array, dtype=like.type.dtype)
+
+    def again(self, v: Variable, operands: Sequence[Variable]) -> Variable:
+        assert v.owner is not None
+        made: Variable = v.owner.op(*operands, *v.owner.inputs[len(operands) :])
+        return made
+
+    def reduced(self, v: Variable, kind: str, x: Variable) -> Variable:
+        made: Variable = Reduce(kind, _reduction(v).axes)(x)
+        return made
+
+    def spread(self, v: Variable, total: Variable) -> Variable:
+        return _put_back(total, _reduction(v).axes, v.owner.inputs[0].type.ndim if v.owner is not None else 0)
+
+    def log_sum_exp(self, v: Variable, x: Variable) -> Variable:
+        made: Variable = pt.log(_reduction(v)(pt.exp(x)))
+        return made
+
+    def log_softmax(self, v: Variable) -> Variable:
+        assert v.owner is not None and isinstance(v.owner.op, Softmax)
+        made: Variable = LogSoftmax(v.owner.op.axes)(v.owner.inputs[0])
+        return made
+
+    def log_erfc(self, x: Variable) -> Variable:
+        made: Variable = pt.log_ndtr(-math.sqrt(2) * x) + math.log(2)
+        return made
+
+    def fixed(self, v: Variable) -> Variable:
+        made: Variable = ZeroGrad()(v)
+        return made
+
+    def placed_after(self, v: Variable) -> None: ...
+
+    def placed(self, before: object) -> None: ...
+
+    def largest_exponent(self, v: Variable) -> float:
+        return float(np.log(np.finfo(v.type.dtype).max)) - 1
 
 
-def _log_of(search: _Search, v: Variable) -> Variable | None:
-    """The logarithm of an expression of exponentials, without these; None where it is anything else."""
-    if len(search.between) > _MAX_NODES:
-        return None
-    if isinstance(v, Constant):
-        return _log_constant(v) if _is_positive(v) else None
-    if v.owner is None:
-        return None
-    if _is_size(v):
-        return pt.log(v)
-    search.between.append(v)
-    op, inputs = v.owner.op, v.owner.inputs
-    if isinstance(op, Elementwise):
-        rule = _LOGS.get(op.name)
-        return None if rule is None else rule(search, *inputs)
-    if isinstance(op, DimShuffle):
-        x = _log_of(search, inputs[0])
-        return None if x is None else op(x)
-    if isinstance(op, Reduce) and op.kind == "sum":
-        x = _log_of(search, inputs[0])
-        return None if x is None else pt.log(op(pt.exp(x)))
-    if isinstance(op, Softmax):
-        search.exponentials += 1
-        return LogSoftmax(op.axes)(search.root(inputs[0]))
-    return None
+def _reduction(v: Variable) -> Reduce:
+    assert v.owner is not None and isinstance(v.owner.op, Reduce)
+    return v.owner.op
 
 
-def _log_constant(v: Constant) -> Variable:
-    with np.errstate(divide="ignore"):
-        return pt.constant(np.log(v.data), dtype=v.type.dtype)
+def _put_back(total: Variable, axes: Sequence[int], ndim: int) -> Variable:
+    """What a reduction left, with the axes that it removed."""
+    kept = iter(range(ndim))
+    return pt.dimshuffle(total, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
 
 
-def _log_exp(search: _Search, x: Variable) -> Variable:
-    search.exponentials += 1
-    return search.root(x)
-
-
-def _log_sigmoid(search: _Search, x: Variable) -> Variable:
-    search.exponentials += 1
-    return -pt.softplus(-search.root(x))
-
-
-def _log_expm1(search: _Search, x: Variable) -> Variable:
-    search.exponentials += 1
-    return x + pt.log1mexp(-search.root(x))
-
-
-def _log_erfc(x: Variable) -> Variable:
-    return pt.log_ndtr(-math.sqrt(2) * x) + math.log(2)
-
-
-def _both(
-    search: _Search, a: Variable, b: Variable, combine: Callable[[Variable, Variable], Variable]
-) -> Variable | None:
-    x = _log_of(search, a)
-    if x is None:
-        return None
-    y = _log_of(search, b)
-    return None if y is None else combine(x, y)
-
-
-def _log_sum(search: _Search, a: Variable, b: Variable) -> Variable | None:
-    for one, other in ((a, b), (b, a)):
-        if _is_one(one):
-            return _log_one_plus(search, other)
-    return _both(search, a, b, pt.logaddexp)
-
-
-def _log_one_plus(search: _Search, v: Variable) -> Variable | None:
-    inside = _operands(v, "erf")
-    if inside is not None:
-        search.between.append(v)
-        return _log_erfc(-_log_exp(search, inside[0]))
-    x = _log_of(search, v)
-    return None if x is None else pt.softplus(x)
-
-
-def _log_difference(search: _Search, a: Variable, b: Variable) -> Variable | None:
-    """Of 1 - exp(x), 1 - sigmoid(x), 1 - erf(x), exp(x) - 1."""
-    if _is_one(a):
-        return _log_one_minus(search, b)
-    x = _operands(a, "exp")
-    if x is None or not _is_one(b):
-        return None
-    search.between.append(a)
-    return _log_expm1(search, x[0])
-
-
-def _log_one_minus(search: _Search, b: Variable) -> Variable | None:
-    for name, log in (("exp", pt.log1mexp), ("sigmoid", lambda x: -pt.softplus(x)), ("erf", _log_erfc)):
-        x = _operands(b, name)
-        if x is not None:
-            search.between.append(b)
-            search.exponentials += 1
-            return log(search.root(x[0]))
-    return None
-
-
-def _log_negative(search: _Search, a: Variable) -> Variable | None:
-    """Of -expm1(x)."""
-    x = _operands(a, "expm1")
-    if x is None:
-        return None
-    search.between.append(a)
-    search.exponentials += 1
-    return pt.log1mexp(search.root(x[0]))
-
-
-_LOGS: dict[str, Callable[..., Variable | None]] = {
-    "exp": _log_exp,
-    "sigmoid": _log_sigmoid,
-    "expm1": _log_expm1,
-    "add": _log_sum,
-    "sub": _log_difference,
-    "neg": _log_negative,
-    "erfc": lambda search, x: _log_erfc(_log_exp(search, x)),
-    "mul": lambda search, a, b: _both(search, a, b, lambda x, y: x + y),
-    "true_div": lambda search, a, b: _both(search, a, b, lambda x, y: x - y),
-}
+_FLOATS = frozenset(("float16", "float32", "float64"))
 
 
 # -- rules by operation ------------------------------------------------------------------------------------
 
 
-def _log(search: _Search, node: Apply) -> Variable | None:
-    value = _log_of(search, node.inputs[0])
-    return value if search.exponentials else None
+def _logarithm(node: Apply) -> Stable | None:
+    name = _name(node)
+    rules: Rules[Variable] = Rules(_Graph())
+    form = rules.log1p(node.inputs[0]) if name == "log1p" else rules.log(node.inputs[0])
+    if form is None:
+        return None
+    value = form.log if name in ("log", "log1p") else form.log / math.log(2 if name == "log2" else 10)
+    return _stable(value, form.roots, form.between)
 
 
-def _log1p(search: _Search, node: Apply) -> Variable | None:
-    (v,) = node.inputs
-    negated = _operands(v, "neg")
-    if negated is not None:
-        search.between.append(v)
-        return _log_one_minus(search, negated[0])
-    value = _log_one_plus(search, v)
-    return value if search.exponentials else None
+def _inverse(node: Apply) -> Stable | None:
+    found = Rules(_Graph()).inverse(node.outputs[0])
+    return None if found is None else _stable(*found)
+
+
+def _power(node: Apply) -> Stable | None:
+    form = Rules(_Graph()).power(node.outputs[0])
+    if form is None:
+        return None
+    return _stable(pt.exp(form.log), form.roots, [v for v in form.between if v is not node.outputs[0]])
+
+
+def _multiplied(node: Apply) -> Stable | None:
+    search, name = _Search(), _name(node)
+    value = (
+        _quotient(search, node) if name == "true_div" else _product(search, node) if name == "mul" else None
+    )
+    if value is not None:
+        return _stable(value, search.roots, search.between)
+    found = Rules(_Graph()).product(node.outputs[0])
+    return None if found is None else _stable(found.value, found.roots, found.between, node.outputs[0])
+
+
+def _stable(
+    value: Variable, roots: Iterable[Variable], between: Iterable[Variable], itself: Variable | None = None
+) -> Stable:
+    distinct = dict.fromkeys(v for v in roots if not isinstance(v, Constant) and v.type.dtype in _FLOATS)
+    return Stable(value, list(distinct), [v for v in dict.fromkeys(between) if v is not itself])
 
 
 def _quotient(search: _Search, node: Apply) -> Variable | None:
-    """exp(x) / sum(exp(x)), exp(x) / (1 + exp(x)), 1 / (1 + exp(x))."""
+    """exp(x) / sum(exp(x))."""
     a, b = node.inputs
     found = sum_of_exp(b)
     x = _operands(a, "exp")
     if found is not None and x is not None and found.x is x[0] and found.keeps_axes and not found.shifted:
         search.between += [a, *found.between]
         return Softmax(found.axes, guarded=True)(search.root(found.x))
-    below = _operands(b, "add")
-    if below is None:
-        return None
-    one, other = below if _is_one(below[0]) else reversed(below)
-    y = _operands(other, "exp")
-    if y is None or not _is_one(one):
-        return None
-    search.between += [b, other]
-    if _is_one(a):
-        return pt.sigmoid(-search.root(y[0]))
-    if x is None or x[0] is not y[0]:
-        return None
-    search.between.append(a)
-    return pt.sigmoid(search.root(y[0]))
+    return None
 
 
 def _product(search: _Search, node: Apply) -> Variable | None:
@@ -340,11 +306,11 @@ def _product(search: _Search, node: Apply) -> Variable | None:
     return None
 
 
-_RULES: dict[str, Callable[[_Search, Apply], Variable | None]] = {
-    "log": _log,
-    "log1p": _log1p,
-    "true_div": _quotient,
-    "mul": _product,
+_RULES: dict[str, Callable[[Apply], Stable | None]] = {
+    **dict.fromkeys(("log", "log1p", "log2", "log10"), _logarithm),
+    **dict.fromkeys(INVERSES, _inverse),
+    **dict.fromkeys(("pow", "sqr", "sqrt", "prod"), _power),
+    **dict.fromkeys(("mul", "true_div", "reciprocal"), _multiplied),
 }
 
 

@@ -45,6 +45,10 @@ class Op:
     itypes: Sequence[Type | Variable | Callable[[], Variable]] | None = None
     otypes: Sequence[Type | Variable | Callable[[], Variable]] | None = None
 
+    # How many of the first inputs the output takes its elements from, wherever they lie in it; other inputs
+    # only say which. What does so commutes with functions of elements.
+    selects: int = 0
+
     # What an operation may do besides, None where it does not: `emit(node, operands, e)` compiles it,
     # `batch(node, inputs, batched, size)` applies it to a batch, `inline_on(inputs)` says what it stands for.
     emit: Callable[..., list[str]] | None = None

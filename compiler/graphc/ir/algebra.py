@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,14 @@ def split_constant(rewriter: Rewriter, op: ir.Operation) -> tuple[Any, Any] | No
         return x, number
     number = unit_splat(rewriter, x)
     return None if number is None else (y, number)
+
+
+def broadcast_type(values: Sequence[ir.Value]) -> ir.RankedTensorType:
+    """The type of an elementwise operation of tensors of one rank, with the last one's dtype."""
+    shapes = zip(*(list(value.type.shape) for value in values), strict=True)
+    # A known size says more than one that is not known, and 1 broadcasts.
+    shape = [max(sizes, key=lambda size: (size != 1, size)) for sizes in shapes]
+    return tensor_type(shape, values[-1].type.element_type)
 
 
 def is_normal(number: Any) -> bool:

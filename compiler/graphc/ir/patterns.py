@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from graphc.ir.algebra import kind, negated
+from graphc.ir.algebra import broadcast_type, kind, negated
 from graphc.ir.rewrite import Rewriter, Rule, RuleTable
+from graphc.ir.views import SELECTED
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_runtime.record import record
@@ -42,6 +43,9 @@ class Term:
 
     def __mul__(self, other: Operand) -> Applied:
         return Applied("mul", (self, other))
+
+    def __rmul__(self, other: Operand) -> Applied:
+        return Applied("mul", (other, self))
 
     def __truediv__(self, other: Operand) -> Applied:
         return Applied("true_div", (self, other))
@@ -137,63 +141,94 @@ class Line:
     of: str = "f"
 
 
-# Values of variables, by name.
-Bound = dict[str, ir.Value]
+@record()
+class _Match:
+    """What a pattern was found to stand for.
+
+    Attributes:
+        bound: values of variables, by name.
+        wide: constants that have more elements than what stays of the operation that they are operands of;
+            None where there may be none.
+        views: whether functions are found behind what moves or selects elements.
+    """
+
+    bound: dict[str, ir.Value]
+    wide: list[ir.Value] | None
+    views: bool
 
 
-def _matches(rw: Rewriter, term: Operand, value: ir.Value, bound: Bound) -> bool:
+def _matches(rw: Rewriter, term: Operand, value: ir.Value, match: _Match) -> bool:
     if isinstance(term, Variable):
-        return bound.setdefault(term.name, value) == value
+        return match.bound.setdefault(term.name, value) == value
     if isinstance(term, Applied):
         made = rw.defs.get(value)
-        if made is None or made.name != term.full_name:
+        if made is None:
             return False
-        return _matches_operands(rw, term, made, list(made.operands), bound)
+        if made.name != term.full_name:
+            if not match.views or len(term.terms) > 1 or made.name not in SELECTED:
+                return False
+            x = rw.moved_operand(value, term.full_name)
+            return x is not None and _matches_operands(rw, term, made, [x], match)
+        return _matches_operands(rw, term, made, list(made.operands), match)
     number = rw.splat(value)
     return number is not None and bool(number == term)
 
 
 def _matches_operands(
-    rw: Rewriter, term: Applied, made: ir.Operation, operands: list[ir.Value], bound: Bound
+    rw: Rewriter, term: Applied, made: ir.Operation, operands: list[ir.Value], match: _Match
 ) -> bool:
     terms = term.terms
     for order in term.orders:
-        trial = dict(bound)
+        trial = _Match(dict(match.bound), None if match.wide is None else list(match.wide), match.views)
         for k, place in order:
             if not _matches(rw, terms[k], operands[place], trial):
                 break
         else:
-            kept = [operands[place] for k, place in order if not isinstance(term.terms[k], int)]
-            if len(kept) == len(operands) or all(rw.can_replace(made, value) for value in kept):
-                bound.update(trial)
-                return True
+            numbers = {place for k, place in order if isinstance(terms[k], int)}
+            kept = [v for place, v in enumerate(operands) if place not in numbers]
+            if numbers and not all(rw.can_replace(made, value) for value in kept):
+                if trial.wide is None:
+                    continue
+                trial.wide += [operands[place] for place in numbers]
+            match.bound.update(trial.bound)
+            match.wide = trial.wide
+            return True
     return False
 
 
-def _built(rw: Rewriter, term: Operand, bound: Bound, result: ir.Value) -> ir.Value:
+def _built(rw: Rewriter, term: Operand, bound: dict[str, ir.Value], result: ir.Value) -> ir.Value:
     if isinstance(term, Variable):
         return bound[term.name]
     if isinstance(term, int):
         return rw.full_like(term, result)
     assert isinstance(term, Applied)
-    values = [_built(rw, operand, bound, result) for operand in term.terms]
+    values = [
+        rw.scalar_like(operand, result) if isinstance(operand, int) else _built(rw, operand, bound, result)
+        for operand in term.terms
+    ]
     if term.name == "neg":
         return negated(rw, values[0])
-    return rw.create(term.full_name, values, values[0].type if len(values) == 1 else result.type)
+    return rw.create(term.full_name, values, broadcast_type(values))
 
 
-def rules(lines: Sequence[Line]) -> RuleTable:
-    """Lines as rules of a rewriter, one for each name and operation."""
+def rules(lines: Sequence[Line], views: bool = False) -> RuleTable:
+    """Lines as rules of a rewriter, one for each name and operation.
+
+    Args:
+        lines: the rules.
+        views: whether functions in them are found behind what moves or selects elements. Constants with more
+            elements than what stays are kept then, for their shape.
+    """
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         groups.setdefault((line.before.full_name, line.name), []).append(line)
     table: RuleTable = {}
     for (operation, name), group in groups.items():
-        table.setdefault(operation, []).append(_rule(name, group))
+        table.setdefault(operation, []).append(_rule(name, group, views))
     return table
 
 
-def _rule(name: str, lines: Sequence[Line]) -> Rule:
+def _rule(name: str, lines: Sequence[Line], views: bool) -> Rule:
     tried = [
         (line, frozenset(term.full_name for term in line.before.terms if isinstance(term, Applied)))
         for line in lines
@@ -201,15 +236,19 @@ def _rule(name: str, lines: Sequence[Line]) -> Rule:
 
     def rule(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         operands, makers = rw.operands(op)
+        if views and not makers.isdisjoint(SELECTED):
+            makers = makers | {rw.behind_views(value) for value in operands}
         for line, needed in tried:
             if not needed <= makers:
                 continue
-            bound: Bound = {}
-            if not _matches_operands(rw, line.before, op, operands, bound):
+            match = _Match({}, [] if views and isinstance(line.after, Applied) else None, views)
+            if not _matches_operands(rw, line.before, op, operands, match):
                 continue
             if kind(rw, operands[-1]) in line.of:
                 result = op.results[0]
-                value = _built(rw, line.after, bound, result)
+                value = _built(rw, line.after, match.bound, result)
+                for constant in match.wide or ():
+                    value = rw.create("graphc.second", [constant, value], broadcast_type([constant, value]))
                 if value.type.element_type == result.type.element_type:
                     return value
         return None

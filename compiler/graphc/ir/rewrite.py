@@ -18,7 +18,7 @@ from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, re
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.scan_view import END, SCAN
 from graphc.ir.traits.registry import Marker
-from graphc.ir.views import SAME_ELEMENTS, repeated
+from graphc.ir.views import SAME_ELEMENTS, SELECTED, repeated
 from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import has_checks
@@ -112,6 +112,7 @@ class Rewriter:
         counts: how often each rule fired, by the rule's name.
         measured: operations whose sizes rules computed from other sizes.
         promises: what a rule that searches for factors may find, by value.
+        notes: what else rules find out, by who asks.
     """
 
     def __init__(self, function: ir.Operation, rules: RuleTable | None = None) -> None:
@@ -120,6 +121,8 @@ class Rewriter:
         self.counts: dict[str, int] = {}
         self.measured: list[ir.Operation] = []
         self.promises: dict[ir.Value, int] = {}
+        self.notes: dict[type, object] = {}
+        self._moved: dict[ir.Value, ir.Value] = {}
         self.anchor: Any = None
         self._rules = rules or {}
         self._default = self._rules.get("*", [])
@@ -240,6 +243,29 @@ class Rewriter:
             self._read = op, (values, frozenset(maker.name for maker in makers if maker is not None))
         return self._read[1]
 
+    def behind_views(self, value: ir.Value) -> str:
+        """The name of the operation whose elements a value consists of, as they are; "" if there is none."""
+        op = self.defs.get(value)
+        while op is not None and op.name in SELECTED:
+            op = self.defs.get(op.operands[0])
+        return "" if op is None else op.name
+
+    def moved_operand(self, value: ir.Value, name: str) -> ir.Value | None:
+        """x in the place of a value that views make of f(x), f the operation of a name, else None."""
+        if value not in self._moved:
+            op = self.defs.get(value)
+            if op is None or op.name not in SELECTED:
+                return op.operands[0] if op is not None and op.name == name else None
+            if self.behind_views(value) != name:
+                return None
+            x = self.moved_operand(op.operands[0], name)
+            if x is None or x.type.element_type != value.type.element_type:
+                return None
+            attributes = {key: op.attributes[key] for key in op.attributes}
+            x = self.cast_static(x, op.operands[0].type)
+            self._moved[value] = self.create(op.name, [x, *list(op.operands)[1:]], value.type, **attributes)
+        return self._moved[value]
+
     def splat(self, value: ir.Value) -> Any:
         """The one NumPy scalar all elements equal, seen through views, else None. Empty tensors give None."""
         if value in self._splats:
@@ -297,6 +323,20 @@ class Rewriter:
         if value is None:
             return op.result
         return self.cast_static(value, type_)
+
+    def move_after(self, value: ir.Value) -> object:
+        """Creates what is next behind the operation that computes a value; returns what `move_to` takes.
+
+        Rules that do so must not ask for sizes: these are computed once, for what is visited later.
+        """
+        before, op = self.anchor, self.defs.get(value)
+        if op is not None:
+            self.move_to(ir.InsertionPoint.after(op).ref_operation)
+        return before
+
+    def move_to(self, anchor: Any) -> None:
+        """Creates what is next before an operation."""
+        self.anchor, self._location = anchor, None
 
     def create_all(self, name: str, operands: Sequence[Any], types: Sequence[Any], **attributes: Any) -> Any:
         """The results of a new operation with several before the visited one."""

@@ -9,7 +9,7 @@ axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from graphc.ir.traits.registry import Marker
@@ -22,6 +22,8 @@ TAKES_PART = Marker()
 SAME_ELEMENTS = Marker()
 # Besides, each is in it once and in memory they are in the same place, as long as no axes are permuted.
 RENAMES = Marker()
+# Elements of the first operand, wherever they lie in it; other operands say which.
+SELECTS = Marker()
 # Elements of the first operand along the attribute `axis`, at positions that the second one holds.
 GATHERS = Marker()
 # The result is the first operand, and its type may say more of sizes.
@@ -44,6 +46,23 @@ TAKES_ROW = Marker()
 COUNTS = Marker()
 # They compute nothing: each reader takes the elements from where they are.
 INLINED = Marker()
+
+
+class _Either:
+    """The operations of any of some markers."""
+
+    def __init__(self, *markers: Marker) -> None:
+        self._markers = markers
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in marker for marker in self._markers)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for marker in self._markers for name in marker)
+
+
+# Operations of one tensor whose elements they take, in whatever order.
+SELECTED = _Either(SELECTS, SAME_ELEMENTS)
 
 Create = Callable[..., ir.Value]
 

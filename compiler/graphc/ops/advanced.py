@@ -58,6 +58,7 @@ class Take(Op):
     """
 
     __props__ = ("axis",)
+    selects = 1
 
     def __init__(self, axis: int) -> None:
         self.axis = axis
@@ -104,6 +105,7 @@ class Put(Op):
     def __init__(self, axis: int, set_instead_of_inc: bool = False) -> None:
         self.axis = axis
         self.set_instead_of_inc = set_instead_of_inc
+        self.selects = 2 if set_instead_of_inc else 0
 
     def make_node(self, x: TensorLike, y: TensorLike, indices: TensorLike) -> Apply:
         x, y, indices = as_tensor_variable(x), as_tensor_variable(y), _as_indices(indices)

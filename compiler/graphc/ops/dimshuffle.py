@@ -42,6 +42,7 @@ class DimShuffle(Op):
     """
 
     __props__ = ("new_order",)
+    selects = 1
     view_map = {0: [0]}
 
     def __init__(self, new_order: Sequence[int | str]) -> None:

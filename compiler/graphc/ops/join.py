@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ class Join(Op):
     """
 
     __props__ = ("axis",)
+    selects = sys.maxsize
 
     def __init__(self, axis: int) -> None:
         self.axis = axis

@@ -72,6 +72,7 @@ class Compress(_Selecting):
     """The elements where a mask is true. Operands: array, mask, the number of true elements."""
 
     kernel = "compress"
+    selects = 1
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], "bool"], [given[0]]

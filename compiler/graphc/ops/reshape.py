@@ -29,6 +29,7 @@ class Sized(Op):
     """Base: the operands are x and one size for each dimension of the result; derivatives pass through x."""
 
     __props__ = ()
+    selects = 1
 
     def _emit_as(
         self, name: str, node: Apply, operands: Sequence[str], e: Emitter, attributes: str = ""

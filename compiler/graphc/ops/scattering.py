@@ -25,6 +25,7 @@ class Gather(KernelOp):
     """
 
     kernel = "gather"
+    selects = 1
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], "int64"], [given[0]]

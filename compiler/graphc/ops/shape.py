@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -86,6 +87,7 @@ class MakeVector(Op):
     """
 
     __props__ = ("dtype",)
+    selects = sys.maxsize
 
     def __init__(self, dtype: str = "int64") -> None:
         self.dtype = dtype

@@ -17,6 +17,8 @@ from graphc.ops.scattering import Gather, Scatter
 class _Permutation(KernelOp):
     """Base of ops that put the elements of the first operand in another order."""
 
+    selects = 1
+
     def ordered(self, outputs: Variables) -> Variable | None:
         """The positions that sort the result; None where it is sorted."""
         return None

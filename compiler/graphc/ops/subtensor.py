@@ -116,6 +116,7 @@ class Subtensor(_Basic):
     """
 
     __props__ = ("idx_list",)
+    selects = 1
     view_map = {0: [0]}
 
     def __init__(self, idx_list: Sequence[Entry]) -> None:
@@ -176,6 +177,7 @@ class IncSubtensor(_Basic):
     def __init__(self, idx_list: Sequence[Entry], set_instead_of_inc: bool = False) -> None:
         self.idx_list = tuple(idx_list)
         self.set_instead_of_inc = set_instead_of_inc
+        self.selects = 2 if set_instead_of_inc else 0
 
     def __str__(self) -> str:
         return f"{'Set' if self.set_instead_of_inc else 'Inc'}Subtensor{{{describe_entries(self.idx_list)}}}"

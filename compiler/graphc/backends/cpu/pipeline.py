@@ -9,10 +9,15 @@ from __future__ import annotations
 
 Entry = tuple[str, str]
 
-_SIMPLIFY: list[Entry] = [
+# In every mode: these change values, the other ones only how they are computed.
+_STABLE: list[Entry] = [
     ("canonicalize,cse", "drop what is dead or repeated before looking for patterns"),
     ("graphc-constant-folding", "known values expose further simplification"),
     ("graphc-stabilize", "safer forms first: simplification could break up the patterns it looks for"),
+]
+
+_SIMPLIFY: list[Entry] = [
+    *_STABLE,
     ("graphc-algebraic-simplification", "fewer operations"),
     (
         "graphc-linear-systems",
@@ -72,6 +77,9 @@ _SHAPES: list[Entry] = [
 ]
 
 _WIDE_SUMS: Entry = ("graphc-wide-sums", "accumulators have more digits than what they add up")
+
+# In every mode: a loop for each operation takes longer to compile than to find out which share one.
+_FUSION: Entry = ("graphc-fusion", "decides which operations share a loop")
 
 # Before them where memory has a budget.
 _AGAIN = "what would take too much memory is computed again"
@@ -163,7 +171,7 @@ FAST_RUN: list[Entry] = [
     *_SHAPES,
     ("graphc-join-buffer-elimination", "what is joined is computed in its place"),
     _WIDE_SUMS,
-    ("graphc-fusion", "decides which operations share a loop"),
+    _FUSION,
     _SCAN_IN_PLACE,
     *_TENSOR,
     *_BUFFER,
@@ -177,12 +185,13 @@ FAST_RUN: list[Entry] = [
 ]
 
 FAST_COMPILE: list[Entry] = [
-    ("canonicalize,cse", "drop what is dead or repeated"),
+    *_STABLE,
     ("graphc-decompose", "composites have no lowering of their own"),
     *_SCAN_SIZES,
     *_SCAN_MEMORY,
     *_SHAPES,
     _WIDE_SUMS,
+    _FUSION,
     _SCAN_IN_PLACE,
     *_TENSOR,
     *_BUFFER,

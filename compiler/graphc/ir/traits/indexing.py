@@ -31,6 +31,7 @@ from graphc.ir.traits.interfaces import (
 from graphc.ir.views import (
     GATHERS,
     INLINED,
+    SELECTS,
     TAKES_PART,
     UPDATES,
     UPDATES_PART,
@@ -44,6 +45,7 @@ from graphc_dialects._mlir import ir
 POSITIONAL("graphc.slice", "graphc.update_slice")
 TAKES_PART("graphc.slice")
 GATHERS("graphc.take")
+SELECTS("graphc.slice", "graphc.take", "graphc.gather", "graphc.compress", "graphc.sort", "graphc.partition")
 UPDATES("graphc.update_slice", "graphc.put")
 UPDATES_PART("graphc.update_slice")
 INLINED("graphc.slice")

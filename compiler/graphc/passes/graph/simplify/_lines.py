@@ -63,13 +63,21 @@ STABLE_FORMS = (
     Line("sub with one", 1 - op.erf(x), op.erfc(x)),
     Line("sub with one", 1 - op.erfc(x), op.erf(x)),
     Line("add of one", 1 + op.erf(x), op.erfc(-x)),
-    Line("exp minus one", op.exp(x) + -1, op.expm1(x)),
-    Line("log1p of exp or sigmoid", op.log1p(op.exp(x)), op.softplus(x)),
-    Line("log1p of exp or sigmoid", op.log1p(-op.exp(x)), op.log1mexp(x)),
-    Line("log1p of exp or sigmoid", op.log1p(-op.sigmoid(x)), -op.softplus(x)),
-    Line("log of unary", op.log(op.sigmoid(x)), -op.softplus(-x)),
-    Line("log of unary", op.log(op.expm1(x)), x + op.log1mexp(-x)),
-    Line("log of unary", op.log(-op.expm1(x)), op.log1mexp(x)),
+    Line("minus one", op.exp(x) + -1, op.expm1(x)),
+    *(
+        Line("minus one", before, -after)
+        for f, after in (
+            (op.sigmoid, op.sigmoid(-x)),
+            (op.erf, op.erfc(x)),
+            (op.erfc, op.erf(x)),
+            (op.ndtr, op.ndtr(-x)),
+            (op.tanh, 2 * op.sigmoid(op.mul(x, -2))),
+        )
+        for before in (f(x) - 1, f(x) + -1)
+    ),
+    Line("sub with one", 1 - op.tanh(x), 2 * op.sigmoid(op.mul(x, -2))),
+    Line("sub with one", 1 - op.ndtr(x), op.ndtr(-x)),
+    Line("add of one", 1 + op.tanh(x), 2 * op.sigmoid(op.mul(x, 2))),
     Line("quotient to sigmoid", op.reciprocal(1 + op.exp(x)), op.sigmoid(-x)),
     Line("quotient to sigmoid", 1 / (1 + op.exp(x)), op.sigmoid(-x)),
     Line("quotient to sigmoid", op.exp(x) / (1 + op.exp(x)), op.sigmoid(x)),

@@ -39,6 +39,7 @@ class _Factor(NamedTuple):
     path: tuple[int, ...] = ()
 
 
+SOFTMAX = "softmax"
 # What stands for an exponential over a sum of exponentials.
 _Share = Callable[[], ir.Value]
 
@@ -65,14 +66,11 @@ def share_of_sum(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return None
 
 
-def log_of_softmax(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+def log_of_softmax(rw: Rewriter, inner: ir.Operation) -> ir.Value:
     """log(softmax(x)) -> log_softmax(x)."""
-    inner = rw.defining(op.operands[0], "graphc.softmax")
-    if inner is None or kind(rw, op.results[0]) != "f":
-        return None
     guarded = {"guarded": inner.attributes["guarded"]} if "guarded" in inner.attributes else {}
     axes = inner.attributes["axes"]
-    return rw.create("graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=axes, **guarded)
+    return rw.create("graphc.log_softmax", [inner.operands[0]], inner.results[0].type, axes=axes, **guarded)
 
 
 def _is_in_place(factor: _Factor, rank: int) -> bool:
@@ -117,9 +115,14 @@ _POWERS = {
 
 # -- what may be found --------------------------------------------------------------------------------------
 
-# What may be among the factors of a value: an exponential; a sum of exponentials, or what was 1 over one. The
-# last one says that a value may be a term of such a sum: an exponential, 1, or a sum of these.
-_EXP, _SUM, _TERMS = 1, 2, 4
+# What may be among the factors of a value: an exponential; a sum of exponentials, or what was 1 over one; a
+# power. `_TERMS` says that a value may be a term of such a sum: an exponential, 1, or a sum of these.
+_EXP, _SUM, _TERMS, _POWER = 1, 2, 4, 8
+
+
+def may_be_merged(rw: Rewriter, value: ir.Value) -> bool:
+    """Whether exponentials, sigmoids or powers are among the factors of a value."""
+    return bool(_promises(rw, value) & (_EXP | _SUM | _POWER))
 
 
 def _promises(rw: Rewriter, value: ir.Value) -> int:
@@ -154,11 +157,13 @@ def _own_promises(rw: Rewriter, op: ir.Operation, value: ir.Value) -> int:
         return _EXP | _TERMS
     if name == "graphc.sigmoid":
         return _SUM
+    if name == "graphc.pow":
+        return _POWER
     if name == "graphc.add":
         return _SUM | _TERMS if all(promised & _TERMS for promised in asked) else 0
     if name in SUMS:
         return _SUM if asked[0] & _EXP else 0
-    found = reduce(or_, asked, 0) & (_EXP | _SUM)
+    found = reduce(or_, asked, 0) & (_EXP | _SUM | _POWER)
     return found | _TERMS if rw.splat(value) == 1 else found
 
 

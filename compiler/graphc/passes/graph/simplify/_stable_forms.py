@@ -3,84 +3,174 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
-from graphc.ir.algebra import is_normal, kind, registrar, split_constant, unary
-from graphc.ir.kinds import reduce, reduced_axes
+from graphc.ir.algebra import broadcast_type, kind, negated, registrar, unary
+from graphc.ir.kinds import FOLDS, fold_of, reduce, reduced_axes
 from graphc.ir.patterns import rules
-from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
-from graphc.ir.views import dimshuffle, order_of, restored_order
+from graphc.ir.rewrite import Rewriter, RuleTable, is_tensor, tensor_type
+from graphc.ir.views import JOINS, SELECTED, UPDATES, accumulates, dimshuffle, restored_order
+from graphc.ops.elementwise import ROWS
+from graphc.ops.stable import INVERSES, Stable
 from graphc.passes.graph.simplify._lines import ALGEBRA, STABLE_FORMS
-from graphc.passes.graph.simplify._shares import exp_sum, log_of_softmax, share_of_sum
+from graphc.passes.graph.simplify._shares import SOFTMAX, log_of_softmax, may_be_merged, share_of_sum
 from graphc_dialects._mlir import ir
 
-# The forms are written with differences: `1 + (-1) * x` is one.
-_DIFFERENCES = [line for line in ALGEBRA if line.name in ("mul one", "add of neg")]
-RULES: RuleTable = rules([*_DIFFERENCES, *STABLE_FORMS])
+# The forms are written with differences: `1 + (-1) * x` is one. `log(exp(x))` is x without a rounding.
+_FIRST = [line for line in ALGEBRA if line.name in ("mul one", "add of neg", "log of exp")]
+RULES: RuleTable = rules(_FIRST)
+for _name, _rules in rules(STABLE_FORMS, views=True).items():
+    RULES.setdefault(_name, []).extend(_rules)
 _rule = registrar(RULES)
+_KNOWN = frozenset((*ROWS, "cast", SOFTMAX))
 
 
-def _is_float(rw: Rewriter, op: ir.Operation) -> bool:
-    return kind(rw, op.results[0]) == "f"
+class _Values:
+    """The algebra of the values that a rewriter visits; see `graphc.ops.stable`."""
+
+    def __init__(self, rw: Rewriter) -> None:
+        self._rw = rw
+
+    def made_by(self, v: ir.Value) -> tuple[str, Sequence[ir.Value]]:
+        op = self._rw.defs.get(v)
+        if op is None or not _is_float(self._rw, v):
+            return "", ()
+        name = op.name
+        if name in UPDATES:
+            return ("", ()) if accumulates(op) else ("select", list(op.operands)[:2])
+        if name in JOINS:
+            return "select", list(op.operands)
+        if name in SELECTED:
+            return "select", [op.operands[0]]
+        if name in FOLDS:
+            return fold_of(op) or "", [op.operands[0]]
+        short = name[7:]
+        if short == "cast" and not _is_float(self._rw, op.operands[0]):
+            return "", ()
+        return (short, list(op.operands)) if short in _KNOWN else ("", ())
+
+    def array(self, v: ir.Value) -> np.ndarray | None:
+        array = self._rw.constant(v) if _is_float(self._rw, v) else None
+        return array if isinstance(array, np.ndarray) else None
+
+    def number(self, v: ir.Value) -> float | None:
+        number = self._rw.splat(v)
+        return None if number is None or number.dtype.kind == "c" else float(number)
+
+    def shape(self, v: ir.Value) -> Sequence[int]:
+        return [max(size, -1) for size in v.type.shape]
+
+    def apply(self, name: str, *operands: ir.Value) -> ir.Value:
+        type_ = broadcast_type(operands)
+        if name in ("eq", "ne", "lt", "isfinite", "logical_and"):
+            type_ = tensor_type(type_.shape, ir.IntegerType.get_signless(1))
+        return self._rw.create(f"graphc.{name}", list(operands), type_)
+
+    def scalar(self, number: float, like: ir.Value) -> ir.Value:
+        return self._rw.scalar_like(number, like)
+
+    def negative(self, x: ir.Value) -> ir.Value:
+        return negated(self._rw, x)
+
+    def literal(self, array: np.ndarray, like: ir.Value) -> ir.Value:
+        return self._rw.literal(array, like.type)
+
+    def again(self, v: ir.Value, operands: Sequence[ir.Value]) -> ir.Value:
+        op = self._rw.defs[v]
+        before = list(op.operands)
+        types = [
+            tensor_type(x.type.shape, y.type.element_type) for x, y in zip(before, operands, strict=False)
+        ]
+        cast = [self._rw.cast_static(y, type_) for y, type_ in zip(operands, types, strict=True)]
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        return self._rw.create(op.name, [*cast, *before[len(cast) :]], v.type, **attributes)
+
+    def reduced(self, v: ir.Value, kind: str, x: ir.Value) -> ir.Value:
+        options = {"allow_empty": ir.BoolAttr.get(True)} if kind == "max" else {}
+        return reduce(kind, x, reduced_axes(self._rw.defs[v]), v.type, self._rw.create, **options)
+
+    def spread(self, v: ir.Value, total: ir.Value) -> ir.Value:
+        reduction = self._rw.defs[v]
+        return _with_axes_back(self._rw, total, reduction.operands[0], list(reduced_axes(reduction)))
+
+    def log_sum_exp(self, v: ir.Value, x: ir.Value) -> ir.Value:
+        return _log_sum_exp(self._rw, x, self._rw.defs[v])
+
+    def log_softmax(self, v: ir.Value) -> ir.Value:
+        return log_of_softmax(self._rw, self._rw.defs[v])
+
+    def log_erfc(self, x: ir.Value) -> ir.Value:
+        """log1p(-erf(x)) for x < 1, log_ndtr(-sqrt(2) x) + log(2) for others."""
+        rw, one, type_ = self._rw, self._rw.scalar_like(1, x), x.type
+        limited = rw.create("graphc.minimum", [x, one], type_)
+        near = unary(rw, "log1p", unary(rw, "neg", unary(rw, "erf", limited)))
+        scaled = rw.create("graphc.mul", [x, rw.scalar_like(-np.sqrt(2), x)], type_)
+        far = rw.create("graphc.add", [unary(rw, "log_ndtr", scaled), rw.scalar_like(np.log(2), x)], type_)
+        return self.apply("switch", self.apply("lt", x, one), near, far)
+
+    def fixed(self, v: ir.Value) -> ir.Value:
+        return v
+
+    def placed_after(self, v: ir.Value) -> object:
+        """Where a value is computed is also where its logarithm is, as good for other readers, and outside of
+        the loop that this one is in.
+        """
+        return self._rw.move_after(v)
+
+    def placed(self, before: object) -> None:
+        self._rw.move_to(before)
+
+    def largest_exponent(self, v: ir.Value) -> float:
+        return float(np.log(np.finfo(self._rw.dtype(v)).max)) - 1
 
 
-_rule("log")(log_of_softmax)
+def _is_float(rw: Rewriter, v: ir.Value) -> bool:
+    return is_tensor(v) and kind(rw, v) == "f"
 
 
-def _weighted_exp(rw: Rewriter, value: ir.Value) -> ir.Value | None:
-    """x + log(c) of exp(x) or c * exp(x), c a positive number."""
-    x = rw.operand_of(value, "graphc.exp")
-    if x is not None:
-        return x
-    product = rw.defining(value, "graphc.mul")
-    found = None if product is None else split_constant(rw, product)
-    x = None if found is None else rw.operand_of(found[0], "graphc.exp")
-    if found is None or x is None or x.type != value.type or not is_normal(found[1]) or found[1] <= 0:
+def _rules_of(rw: Rewriter) -> Stable[ir.Value]:
+    found = rw.notes.get(Stable)
+    if not isinstance(found, Stable):
+        found = rw.notes[Stable] = Stable(_Values(rw))
+    return found
+
+
+@_rule("log", "log1p", "log2", "log10")
+def logarithm(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """Of an expression of exponentials."""
+    if not _is_float(rw, op.results[0]) or rw.defs.get(op.operands[0]) is None:
         return None
-    return rw.create("graphc.add", [x, rw.scalar_like(np.log(found[1]), x)], x.type)
-
-
-@_rule("log")
-def log_ofexp_sum(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """log(c * exp(x) + d * exp(y)) -> logaddexp(x + log(c), y + log(d)) for positive numbers c and d."""
-    total = rw.defining(op.operands[0], "graphc.add")
-    if total is None or not _is_float(rw, op):
+    rules, (v,) = _rules_of(rw), op.operands
+    if op.name == "graphc.log1p" and _is_limited(rw, v):
         return None
-    if any(
-        rw.operand_of(v, "graphc.exp") is None and rw.defining(v, "graphc.mul") is None
-        for v in total.operands
-    ):
+    form = rules.log1p(v) if op.name == "graphc.log1p" else rules.log(v)
+    if form is None:
         return None
-    x = _weighted_exp(rw, total.operands[0])
-    y = None if x is None else _weighted_exp(rw, total.operands[1])
-    return None if y is None else rw.create("graphc.logaddexp", [x, y], op.results[0].type)
+    base = {"graphc.log2": 2, "graphc.log10": 10}.get(op.name)
+    return form.log if base is None else rules.times(form.log, 1 / math.log(base))
 
 
-def _in_erfc(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """x, if the operation is an unlimited log(erfc(x)), log1p(-erf(x)) or log1p(erf(-x))."""
-    (value,) = op.operands
-    if op.name == "graphc.log":
-        return rw.operand_of(value, "graphc.erfc")
-    negative = rw.operand_of(value, "graphc.neg")
-    x = rw.operand_of(value if negative is None else negative, "graphc.erf")
-    if x is None or rw.defining(x, "graphc.minimum") is not None:  # as `log_of_erfc` leaves it
-        return None
-    return unary(rw, "neg", x) if negative is None else x
+def _is_limited(rw: Rewriter, v: ir.Value) -> bool:
+    """Whether it is -erf(minimum(x, 1)), as `log_erfc` leaves it."""
+    x = rw.operand_of(v, "graphc.neg")
+    x = None if x is None else rw.operand_of(x, "graphc.erf")
+    return x is not None and rw.defining(x, "graphc.minimum") is not None
 
 
-@_rule("log", "log1p")
-def log_of_erfc(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """log(erfc(x)) -> log1p(-erf(x)) for x < 1, log_ndtr(-sqrt(2) x) + log(2) for others."""
-    x = _in_erfc(rw, op) if _is_float(rw, op) else None
-    if x is None or x.type != op.results[0].type:
-        return None
-    one, type_ = rw.scalar_like(1, x), x.type
-    limited = rw.create("graphc.minimum", [x, one], type_)
-    near = unary(rw, "log1p", unary(rw, "neg", unary(rw, "erf", limited)))
-    scaled = rw.create("graphc.mul", [x, rw.scalar_like(-np.sqrt(2), x)], type_)
-    far = rw.create("graphc.add", [unary(rw, "log_ndtr", scaled), rw.scalar_like(np.log(2), x)], type_)
-    condition = tensor_type(type_.shape, ir.IntegerType.get_signless(1))
-    return rw.create("graphc.switch", [rw.create("graphc.lt", [x, one], condition), near, far], type_)
+@_rule(*INVERSES)
+def function_of_inverse(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    found = _rules_of(rw).inverse(op.results[0]) if _is_float(rw, op.results[0]) else None
+    return None if found is None else found.value
+
+
+@_rule("pow", "sqr", "sqrt", "reduce_prod")
+def power_of_exponential(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """exp(x) ** y -> exp(x * y); the product of exponentials -> the exponential of the sum."""
+    form = _rules_of(rw).power(op.results[0]) if _is_float(rw, op.results[0]) else None
+    return None if form is None else unary(rw, "exp", form.log)
 
 
 # -- sums of exponentials ------------------------------------------------------------------------------------
@@ -106,18 +196,13 @@ def _log_sum_exp(rw: Rewriter, x: ir.Value, reduction: ir.Operation) -> ir.Value
     return rw.create("graphc.add", [unary(rw, "log", total), shift], type_)
 
 
-@_rule("log")
-def log_of_sum_of_exp(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    if not _is_float(rw, op):
-        return None
-    value = op.operands[0]
-    view = rw.defs.get(value)
-    order = order_of(view)
-    found = exp_sum(rw, value if view is None or order is None else view.operands[0])
-    if found is None:
-        return None
-    result = _log_sum_exp(rw, *found)
-    return result if order is None else dimshuffle(result, order, op.results[0].type, rw.create)
-
-
 _rule("true_div", "mul")(share_of_sum)
+
+
+@_rule("true_div", "mul")
+def product_of_exponentials(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """exp(x) * exp(y) -> exp(x + y); x ** 100 * x ** -100 -> 1."""
+    if not _is_float(rw, op.results[0]) or not all(may_be_merged(rw, v) for v in op.operands):
+        return None
+    found = _rules_of(rw).product(op.results[0])
+    return None if found is None else found.value

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.kinds import reduce, reduced_axes
-from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import axis_of, dimshuffle, restored_order
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
@@ -34,7 +32,7 @@ class Decompose(Pass):
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
-            rules: Any = {
+            rules: RuleTable = {
                 "graphc.softmax": [_softmax],
                 "graphc.log_softmax": [_log_softmax],
                 "graphc.argmax": [_arg_extreme],
@@ -78,7 +76,7 @@ class _Normaliser:
     def finish(self, value: ir.Value) -> ir.Value:
         return self._rw.create("graphc.cast", [value], self.result_type) if self._half else value
 
-    def _reduce(self, name: str, value: ir.Value, **attributes: Any) -> ir.Value:
+    def _reduce(self, name: str, value: ir.Value, **attributes: ir.Attribute) -> ir.Value:
         return reduce(name, value, self._axes, None, self._rw.create, **attributes)
 
     def _keep_dims(self, value: ir.Value) -> ir.Value:

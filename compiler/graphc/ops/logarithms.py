@@ -1,0 +1,675 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Logarithms and products of expressions of exponentials, as expressions that neither overflow nor cancel.
+
+One set of rules for graphs and for the IR: rules are written on values of an `Algebra`, which says what a
+value is made by and makes new ones. Derivatives ask it for graphs (`graphc.gradient.stable`), the stabilize
+pass for the IR, so values and derivatives know the same expressions.
+
+A value that is not negative is ``exp(form.log)``. The logarithm of a product is a sum, that of a sum is
+``logaddexp``, that of a difference ``x + log1mexp(y - x)``; what moves, selects, repeats or joins elements
+does so with their logarithms, since it does not look at them. Sums with factors of unknown sign are divided
+by the exponential of their largest exponent.
+
+Values keep their shapes: a constant is a number only if it has one element, and is an array of logarithms
+otherwise; every operand of an expression is an operand of what stands for it, so it broadcasts as before.
+
+Source: signed and scaled logarithms of probabilities; PyTensor's `tensor/rewriting/math.py` and `special.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+V = TypeVar("V")
+
+_LN2 = math.log(2)
+# Larger expressions are taken as they are.
+_MOST_PARTS, _DEEPEST = 64, 40
+
+
+class Algebra(Protocol[V]):
+    """Values of one kind: variables of a graph, or of the IR."""
+
+    def made_by(self, v: V) -> tuple[str, Sequence[V]]:
+        """What computes a value, and of what: the name of an elementwise function; "sum", "prod", "max" and
+        "min" along axes; "softmax"; "select" for what takes its elements from all of its operands; "" else.
+        """
+
+    def array(self, v: V) -> np.ndarray | None:
+        """The array that a value is, if that is known and it consists of floats."""
+
+    def apply(self, name: str, *operands: V) -> V:
+        """An elementwise function."""
+
+    def scalar(self, number: float, like: V) -> V:
+        """A number with the rank and dtype of a value."""
+
+    def negative(self, x: V) -> V:
+        """``-x``. What stands for a variable of a graph is computed from its roots themselves, not from what
+        these are the negative of.
+        """
+
+    def literal(self, array: np.ndarray, like: V) -> V:
+        """An array of the shape and dtype of a known one."""
+
+    def number(self, v: V) -> float | None:
+        """The number that all elements of a value are known to be."""
+
+    def shape(self, v: V) -> Sequence[int]:
+        """The sizes of a value, negative where they are not known."""
+
+    def again(self, v: V, operands: Sequence[V]) -> V:
+        """What computes a value, of others of the same shapes."""
+
+    def reduced(self, v: V, kind: str, x: V) -> V:
+        """Another reduction along the axes of the one that computes a value."""
+
+    def spread(self, v: V, total: V) -> V:
+        """A value of the shape of a reduction, with the axes that it removed."""
+
+    def log_sum_exp(self, v: V, x: V) -> V:
+        """``log(sum(exp(x)))`` along the axes of the sum that computes a value."""
+
+    def log_softmax(self, v: V) -> V:
+        """The logarithm of the softmax that computes a value."""
+
+    def log_erfc(self, x: V) -> V:
+        """``log(erfc(x))``."""
+
+    def fixed(self, v: V) -> V:
+        """A value that derivatives do not pass through."""
+
+    def placed_after(self, v: V) -> object:
+        """New values are computed after this one, until what is returned goes to `placed`."""
+
+    def placed(self, before: object) -> None:
+        """New values are computed where they were before."""
+
+    def largest_exponent(self, v: V) -> float:
+        """The largest x for which exp(x) is finite in the dtype of a value."""
+
+
+class Form(NamedTuple, Generic[V]):
+    """The logarithm of a value.
+
+    Attributes:
+        log: the logarithm; NaN where the value is negative.
+        sure: whether the value is certain not to be negative.
+        gained: whether an exponential has gone.
+        shifted: whether no exponential in it can overflow, because a maximum has been subtracted.
+        plain: whether it has the logarithm of something else, whose own derivative is infinite at 0.
+        roots: what the logarithm is computed from.
+        between: what the value is computed by, after these.
+    """
+
+    log: V
+    sure: bool = True
+    gained: bool = True
+    shifted: bool = False
+    plain: bool = False
+    roots: tuple[V, ...] = ()
+    between: tuple[V, ...] = ()
+
+
+class Logarithms(Generic[V]):
+    """The rules, for one algebra. What is found out of values is remembered."""
+
+    def __init__(self, algebra: Algebra[V]) -> None:
+        self.algebra = algebra
+        self._forms: dict[V, Form[V] | None] = {}
+        self._depth = 0
+
+    # -- what is asked ---------------------------------------------------------------------------------------
+
+    def log(self, v: V) -> Form[V] | None:
+        """Of ``log(v)``; None where nothing is gained."""
+        form = self.form(v)
+        return form if form is not None and form.gained else None
+
+    def log1p(self, v: V) -> Form[V] | None:
+        """Of ``log1p(v)``."""
+        terms = list(self._terms(v, 1))
+        form = self._of_terms([(self.algebra.scalar(1, v), 1), *terms])
+        return form._replace(between=(*form.between, v)) if form is not None and form.gained else None
+
+    def form(self, v: V) -> Form[V] | None:
+        """The logarithm of a value, None if nothing is known of it."""
+        if v not in self._forms:
+            self._forms[v] = None
+            if self._depth < _DEEPEST:
+                self._depth += 1
+                before = self.algebra.placed_after(v)
+                self._forms[v] = self._form(v)
+                self.algebra.placed(before)
+                self._depth -= 1
+        return self._forms[v]
+
+    def _form(self, v: V) -> Form[V] | None:
+        array = self.algebra.array(v)
+        if array is not None:
+            if array.size == 0 or not np.all((array >= 0) & (array < np.inf)):
+                return None
+            with np.errstate(divide="ignore"):
+                return Form(self.algebra.literal(np.log(array), v), gained=False)
+        name, operands = self.algebra.made_by(v)
+        rule = _RULES.get(name)
+        found = None if rule is None else rule(self, v, *operands)
+        return None if found is None else found._replace(between=(*found.between, v))
+
+    # -- parts -----------------------------------------------------------------------------------------------
+
+    def _made(self, name: str, *operands: V) -> V:
+        return self.algebra.apply(name, *operands)
+
+    def times(self, x: V, number: float) -> V:
+        """A value times a number."""
+        return self._made("mul", x, self.algebra.scalar(number, x))
+
+    def _plus(self, x: V, number: float) -> V:
+        return self._made("add", x, self.algebra.scalar(number, x))
+
+    def negative(self, x: V) -> V:
+        """``-x``."""
+        return self.algebra.negative(x)
+
+    def _are_same(self, v: V, w: V, depth: int = 4) -> bool:
+        """Whether two values are one: graphs have equal nodes."""
+        if v == w:
+            return True
+        (name, operands), (other, parts) = self.algebra.made_by(v), self.algebra.made_by(w)
+        if not name:
+            number = self.algebra.number(v)
+            return number is not None and self.is_number(v, number) and self.is_number(w, number)
+        if name != other or name in _STRUCTURED or not depth:
+            return False
+        return all(self._are_same(x, y, depth - 1) for x, y in zip(operands, parts, strict=True))
+
+    def is_number(self, v: V, number: float) -> bool:
+        """Whether a value is one number, not an array of it."""
+        return self.algebra.number(v) == number and self._is_one_element(v)
+
+    def _is_one_element(self, v: V) -> bool:
+        return all(size == 1 for size in self.algebra.shape(v))
+
+    def _joined(self, log: V, *forms: Form[V], sure: bool = True) -> Form[V]:
+        return Form(
+            log,
+            sure and all(form.sure for form in forms),
+            any(form.gained for form in forms),
+            all(form.shifted for form in forms if form.gained),
+            any(form.plain for form in forms),
+            tuple(root for form in forms for root in form.roots),
+            tuple(v for form in forms for v in form.between),
+        )
+
+    def _or_plain(self, v: V) -> Form[V]:
+        """The logarithm of a value as it stands, if nothing better is known."""
+        form = self.form(v)
+        if form is not None:
+            return form
+        return Form(self._made("log", v), self._never_negative(v), False, plain=True, roots=(v,))
+
+    def _never_negative(self, v: V, depth: int = 0) -> bool:
+        name, operands = self.algebra.made_by(v)
+        if name in ("mul", "add", "true_div", "maximum", "select", "sum", "reciprocal") and depth < _DEEPEST:
+            twice = name == "mul" and operands[0] == operands[1]
+            return twice or all(self._never_negative(x, depth + 1) for x in operands)
+        number = self.algebra.number(v)
+        return name in ("sqr", "abs", "exp", "softplus", "sqrt") or (number is not None and number >= 0)
+
+    # -- sums ------------------------------------------------------------------------------------------------
+
+    def _terms(self, v: V, sign: int) -> Iterator[tuple[V, int]]:
+        left, seen = [(v, sign)], 0
+        while left:
+            v, sign = left.pop()
+            name, operands = self.algebra.made_by(v)
+            if name in ("add", "sub", "neg") and seen < _MOST_PARTS:
+                seen += 1
+                last = sign if name == "add" else -sign
+                left += zip(operands[::-1], (last, sign), strict=False)
+            else:
+                yield v, sign
+
+    def _of_sum(self, v: V, *operands: V) -> Form[V] | None:
+        return self._of_terms(list(self._terms(v, 1)))
+
+    def _of_terms(self, terms: list[tuple[V, int]]) -> Form[V] | None:
+        if len(terms) > _MOST_PARTS:
+            return None
+        if len(terms) == 1:
+            return self._of_negative(terms[0][0])
+        special = self._of_pair(terms) if len(terms) == 2 else None
+        if special is not None:
+            return special
+        forms = [(self.form(v), sign) for v, sign in terms]
+        if any(form is None or not form.sure or form.plain for form, _ in forms):
+            return self._shifted_sum(terms)
+        above = [form for form, sign in forms if form is not None and sign > 0]
+        below = [form for form, sign in forms if form is not None and sign < 0]
+        if not above or not any(form.gained for form in (*above, *below)):
+            return None
+        total = self._added(above)
+        if below:
+            total = self._subtracted(total, self._added(below))
+        return None if all(form.shifted for form in (*above, *below) if form.gained) else total
+
+    def _of_negative(self, v: V) -> Form[V] | None:
+        """Of -expm1(x)."""
+        name, operands = self.algebra.made_by(v)
+        if name != "expm1":
+            return None
+        x = operands[0]
+        return Form(self._made("log1mexp", x), False, roots=(x,), between=(v,))
+
+    def _of_pair(self, terms: list[tuple[V, int]]) -> Form[V] | None:
+        """Of 1 - x and 1 + x, where a function has its own form."""
+        for (one, first), (v, sign) in (terms, terms[::-1]):
+            if first > 0 and self.algebra.number(one) == 1:
+                found = self._complement(v) if sign < 0 else self._one_plus(v)
+                if found is not None and not self._is_one_element(one):
+                    return found._replace(log=self._made("second", one, found.log))
+                if found is not None:
+                    return found
+        return None
+
+    def _complement(self, v: V) -> Form[V] | None:
+        name, operands = self.algebra.made_by(v)
+        if name == "select":
+            return self._moved(v, operands, -1)
+        rule = _COMPLEMENTS.get(name)
+        if rule is not None:
+            x = operands[0]
+            return Form(rule(self, x), roots=(x,), between=(v,))
+        share = self._share(*operands) if name == "true_div" else None
+        if share is not None:
+            log = self.negative(self._made("softplus", self.negative(share.log)))
+            return share._replace(log=log, between=(*share.between, v))
+        form = self.form(v)
+        if form is None or not form.sure or not form.gained:
+            return None
+        return form._replace(log=self._made("log1mexp", form.log), sure=False)
+
+    def _one_plus(self, v: V) -> Form[V] | None:
+        name, operands = self.algebra.made_by(v)
+        if name == "select":
+            return self._moved(v, operands, 1)
+        x = operands[0] if operands else v
+        if name == "expm1":
+            return Form(x, roots=(x,), between=(v,))
+        if name not in ("erf", "tanh"):
+            return None
+        return Form(_COMPLEMENTS[name](self, self.negative(x)), roots=(x,), between=(v,))
+
+    def _moved(self, v: V, operands: Sequence[V], sign: int) -> Form[V] | None:
+        """Of 1 plus or minus what takes its elements from some values."""
+        found = [self._one_plus(x) if sign > 0 else self._complement(x) for x in operands]
+        if not any(found):
+            return None
+        forms = [
+            Form(
+                self._made("log1p", x if sign > 0 else self.negative(x)), False, False, plain=True, roots=(x,)
+            )
+            if form is None
+            else form
+            for x, form in zip(operands, found, strict=True)
+        ]
+        joined = self._joined(self.algebra.again(v, [form.log for form in forms]), *forms)
+        return joined._replace(between=(*joined.between, v))
+
+    def _added(self, forms: list[Form[V]]) -> Form[V]:
+        numbers = [form for form in forms if self.is_number(form.log, 0)]
+        rest = [form for form in forms if not any(form is one for one in numbers[:1])] or forms
+        total = reduce(lambda x, y: self._made("logaddexp", x, y), [form.log for form in rest])
+        if numbers and len(rest) < len(forms):
+            total = self._made("softplus", total)
+        return self._joined(total, *forms)
+
+    def _subtracted(self, above: Form[V], below: Form[V]) -> Form[V]:
+        x, y = above.log, below.log
+        if self.is_number(y, 0):
+            difference = self.negative(x)
+        else:
+            # Of two that are infinite the difference is none.
+            zero = self.algebra.scalar(0, x)
+            difference = self._made("switch", self._made("eq", x, y), zero, self._made("sub", y, x))
+        log = self._made("log1mexp", difference)
+        log = log if self.is_number(x, 0) else self._made("add", x, log)
+        return self._joined(log, above, below, sure=False)
+
+    def _scaled(self, v: V) -> tuple[V | None, Form[V]] | None:
+        """A factor, and the logarithm of the other ones; None without an exponential."""
+        form = self.form(v)
+        if form is not None and form.sure and not form.plain:
+            return None, form
+        factors, between, positive = self._factors(v)
+        if not factors or not positive:
+            return None
+        forms, plain = self._sorted(factors, only_sure=True)
+        gained = self._summed(forms) if forms else None
+        if gained is None or not gained.gained or not plain:
+            return None
+        roots = tuple(x for x, _ in plain)
+        factor = self._quotient(plain)
+        return factor, gained._replace(roots=(*gained.roots, *roots), between=(*gained.between, *between))
+
+    def _size(self, factor: V | None, form: Form[V]) -> V:
+        if factor is None:
+            return form.log
+        return self._made("add", form.log, self._made("log", self._made("abs", factor)))
+
+    def _shifted(self, factor: V | None, form: Form[V], top: V) -> V:
+        """``factor * exp(form.log - top)``; a factor of 0 does not meet an infinite exponential."""
+        difference = self._made("sub", form.log, top)
+        largest = self.algebra.scalar(self.algebra.largest_exponent(difference), difference)
+        term = self._made("exp", self._made("minimum", difference, largest))
+        return term if factor is None else self._made("mul", factor, term)
+
+    def _finite(self, top: V) -> V:
+        zero = self.algebra.scalar(0, top)
+        return self.algebra.fixed(self._made("switch", self._made("isfinite", top), top, zero))
+
+    def _shifted_sum(self, terms: list[tuple[V, int]]) -> Form[V] | None:
+        parts = [self._scaled(v) for v, _ in terms]
+        found = [part for part in parts if part is not None]
+        if len(found) < len(parts) or any(self.is_number(v, 1) for v, _ in terms):
+            return None
+        if all(form.shifted for _, form in found if form.gained):
+            return None
+        top = reduce(lambda x, y: self._made("maximum", x, y), [self._size(*part) for part in found])
+        top = self._finite(top)
+        signed = [(self._shifted(*part, top), sign) for part, (_, sign) in zip(found, terms, strict=True)]
+        total = signed[0][0] if signed[0][1] > 0 else self.negative(signed[0][0])
+        for term, sign in signed[1:]:
+            total = self._made("add" if sign > 0 else "sub", total, term)
+        self._forms[total] = None
+        log = self._made("add", self._made("log", total), top)
+        return self._joined(log, *(form for _, form in found), sure=False)
+
+    def _of_reduced_sum(self, v: V, x: V) -> Form[V] | None:
+        form = self.form(x)
+        scaled = self._scaled(x) if form is None or not form.sure or form.plain else None
+        if scaled is None:
+            if form is None or not form.sure or not form.gained:
+                return None
+            if form.shifted:
+                return Form(self._made("log", v), gained=False, roots=(v,))
+            return form._replace(log=self.algebra.log_sum_exp(v, form.log))
+        if scaled[1].shifted:
+            return None
+        factor, form = scaled
+        if factor is None:
+            return None
+        top = self._finite(self.algebra.reduced(v, "max", self._size(factor, form)))
+        total = self.algebra.again(v, [self._shifted(factor, form, self.algebra.spread(v, top))])
+        self._forms[total] = None
+        log = self._made("add", self._made("log", total), top)
+        return form._replace(log=log, sure=False)
+
+    # -- products --------------------------------------------------------------------------------------------
+
+    def _factors(self, v: V) -> tuple[list[tuple[V, int]], tuple[V, ...], bool]:
+        """What a value is a product of, what computes it of these, and whether it has their sign."""
+        left, found, between, positive = [(v, 1)], [], [], True
+        while left:
+            v, power = left.pop()
+            name, operands = self.algebra.made_by(v)
+            square = name == "mul" and operands[0] == operands[1]
+            if name in ("mul", "true_div", "reciprocal", "neg") and not square:
+                positive ^= name == "neg"
+                last = -power if name in ("true_div", "reciprocal") else power
+                left += zip(operands[::-1], (last, power), strict=False)
+                between.append(v)
+            else:
+                found.append((v, power))
+            if len(found) + len(left) > _MOST_PARTS:
+                return [], (), True
+        return found, tuple(between), positive
+
+    def _sorted(
+        self, factors: list[tuple[V, int]], only_sure: bool
+    ) -> tuple[list[tuple[Form[V], int]], list[tuple[V, int]]]:
+        """The factors with logarithms, and the others; of unknown sign may be at most one."""
+        found = [(v, power, self.form(v)) for v, power in factors]
+        unsure = sum(not (self._never_negative(v) if form is None else form.sure) for v, _, form in found)
+        least = only_sure or unsure > 1
+        forms: list[tuple[Form[V], int]] = []
+        plain: list[tuple[V, int]] = []
+        for v, power, form in found:
+            if form is None or (least and not form.sure):
+                plain.append((v, power))
+            else:
+                forms.append((form, power))
+        return forms, plain
+
+    def _summed(self, forms: list[tuple[Form[V], int]]) -> Form[V]:
+        first, power = forms[0]
+        log = first.log if power > 0 else self.negative(first.log)
+        for form, power in forms[1:]:
+            log = self._made("add" if power > 0 else "sub", log, form.log)
+        return self._joined(log, *(form for form, _ in forms))
+
+    def _multiplied(self, factors: list[V]) -> V:
+        return reduce(lambda x, y: self._made("mul", x, y), factors)
+
+    def _quotient(self, factors: list[tuple[V, int]]) -> V:
+        above = [v for v, power in factors if power > 0]
+        below = [v for v, power in factors if power < 0]
+        if not below:
+            return self._multiplied(above)
+        divisor = self._multiplied(below)
+        if not above:
+            return self._made("reciprocal", divisor)
+        return self._made("true_div", self._multiplied(above), divisor)
+
+    def _of_product(self, v: V, *operands: V) -> Form[V] | None:
+        name, _ = self.algebra.made_by(v)
+        share = self._share(*operands) if name == "true_div" else None
+        if share is not None:
+            return share._replace(log=self.negative(self._made("softplus", share.log)))
+        factors, between, positive = self._factors(v)
+        factors, distribution = self._without_distribution(factors)
+        forms, plain = self._sorted(factors, only_sure=False)
+        forms += distribution
+        if not positive or not any(form.gained for form, _ in forms):
+            return None
+        if plain:
+            value = self._quotient(plain)
+            self._forms.setdefault(value, None)
+            sure = all(self._never_negative(x) for x, _ in plain)
+            roots = tuple(x for x, _ in plain)
+            forms.append((Form(self._made("log", value), sure, False, plain=True, roots=roots), 1))
+        total = self._summed(forms)
+        return total._replace(between=(*total.between, *between))
+
+    def _without_distribution(
+        self, factors: list[tuple[V, int]]
+    ) -> tuple[list[tuple[V, int]], list[tuple[Form[V], int]]]:
+        """The factors without 0.5 * erfc(x), which is near 1 where the logarithms of both are not near 0."""
+        half = [part for part in factors if self.is_number(part[0], 0.5 if part[1] > 0 else 2)]
+        found = [part for part in factors if self.algebra.made_by(part[0])[0] == "erfc" and part[1] > 0]
+        if not half or not found:
+            return factors, []
+        v, _ = found[0]
+        x = self.algebra.made_by(v)[1][0]
+        form = Form(self._made("log_ndtr", self.times(x, -math.sqrt(2))), roots=(x,), between=(v,))
+        return [part for part in factors if part not in (half[0], found[0])], [(form, 1)]
+
+    def _share(self, v: V, whole: V) -> Form[V] | None:
+        """Of exp(x) / (exp(x) + y) the logarithm of y / exp(x): what its sigmoid is the complement of."""
+        if self.algebra.made_by(whole)[0] != "add":
+            return None
+        form = self._share_part(v)
+        terms = list(self._terms(whole, 1))
+        found = [i for i, (term, _) in enumerate(terms) if self._are_same(term, v)]
+        if form is None or len(found) != 1 or len(terms) > _MOST_PARTS or any(sign < 0 for _, sign in terms):
+            return None
+        rest = [self.form(term) for i, (term, _) in enumerate(terms) if i != found[0]]
+        forms = [other for other in rest if other is not None and other.sure and not other.plain]
+        if len(forms) < len(rest) or not any(other.gained for other in (form, *forms)):
+            return None
+        total = self._added(forms)
+        log = total.log if self.is_number(v, 1) else self._made("sub", total.log, form.log)
+        joined = self._joined(log, form, total)
+        return joined._replace(between=(*joined.between, whole), gained=True)
+
+    def _share_part(self, v: V) -> Form[V] | None:
+        form = self._sure(v)
+        return None if form is None or form.plain else form
+
+    def _of_power(self, v: V, x: V, y: V) -> Form[V] | None:
+        form = self.form(x)
+        if form is None or not form.sure or (not form.gained and self.algebra.array(y) is not None):
+            return None
+        log = self._made("mul", form.log, y)
+        if self.algebra.array(y) is None and self.algebra.array(x) is None:
+            zero = self.algebra.scalar(0, y)
+            log = self._made("switch", self._made("eq", y, zero), zero, log)
+        return form._replace(log=log, gained=True, roots=(*form.roots, y))
+
+    # -- other rules -----------------------------------------------------------------------------------------
+
+    def _of_unary(self, v: V, x: V) -> Form[V]:
+        name, _ = self.algebra.made_by(v)
+        rule, sure = _LOGS[name]
+        return Form(rule(self, x), sure, shifted=name == "exp" and self._is_shifted(x), roots=(x,))
+
+    def _of_bessel(self, v: V, order: V, x: V) -> Form[V]:
+        name, _ = self.algebra.made_by(v)
+        log = self._made("log", self._made(f"{name}e", order, x))
+        second, sign = (x, "sub") if name == "kv" else (self._made("abs", x), "add")
+        return Form(self._made(sign, log, second), name == "kv", roots=(order, x))
+
+    def _scaled_bessel(self, name: str, x: V) -> V:
+        log = self._made("log", self._made(f"{name}e", x))
+        return self._made("sub", log, x) if name[0] == "k" else self._made("add", log, self._made("abs", x))
+
+    def _is_shifted(self, x: V) -> bool:
+        """Whether a maximum has been subtracted from ``x``: its exponential does not overflow."""
+        name, operands = self.algebra.made_by(x)
+        if name == "minimum":
+            name, operands = self.algebra.made_by(operands[0])
+        if name != "sub":
+            return False
+        m = operands[1]
+        for _ in range(_DEEPEST):
+            name, operands = self.algebra.made_by(m)
+            if name in ("max", "maximum"):
+                return True
+            if name not in ("switch", "select", "identity", "second", "fixed"):
+                return False
+            sides = operands[1:] if name == "switch" else operands[-1:]
+            # Of a guarded maximum one side is a constant.
+            m = next((side for side in sides if self.algebra.array(side) is None), sides[0])
+        return False
+
+    def _of_half(self, v: V, x: V) -> Form[V] | None:
+        form = self.form(x)
+        return None if form is None else form._replace(log=self.times(form.log, 0.5), sure=True)
+
+    def _of_square(self, v: V, x: V) -> Form[V] | None:
+        form = self._sure(x)
+        return None if form is None else form._replace(log=self.times(form.log, 2))
+
+    def _sure(self, x: V) -> Form[V] | None:
+        form = self.form(x)
+        return form if form is not None and form.sure else None
+
+    def _of_copy(self, v: V, *operands: V) -> Form[V] | None:
+        return self._sure(operands[0])
+
+    def _of_cast(self, v: V, x: V) -> Form[V] | None:
+        form = self.form(x)
+        return None if form is None else form._replace(log=self.algebra.again(v, [form.log]))
+
+    def _of_second(self, v: V, like: V, x: V) -> Form[V] | None:
+        form = self.form(x)
+        return None if form is None else form._replace(log=self._made("second", like, form.log))
+
+    def _of_extreme(self, v: V, *operands: V) -> Form[V] | None:
+        """Logarithms are in the order of what they are of."""
+        forms = [form for x in operands if (form := self._sure(x)) is not None]
+        if len(forms) < len(operands) or not any(form.gained for form in forms):
+            return None
+        name, _ = self.algebra.made_by(v)
+        return self._joined(self._made(name, *(form.log for form in forms)), *forms)
+
+    def _of_reduced_extreme(self, v: V, x: V) -> Form[V] | None:
+        form = self._sure(x)
+        return None if form is None else form._replace(log=self.algebra.again(v, [form.log]))
+
+    def _of_reduced_product(self, v: V, x: V) -> Form[V] | None:
+        form = self._sure(x)
+        return None if form is None else form._replace(log=self.algebra.reduced(v, "sum", form.log))
+
+    def _of_switch(self, v: V, condition: V, x: V, y: V) -> Form[V] | None:
+        known = [self.form(x), self.form(y)]
+        if not any(form is not None and form.gained for form in known):
+            return None
+        forms = [self._or_plain(x), self._or_plain(y)]
+        return self._joined(self._made("switch", condition, *(form.log for form in forms)), *forms)
+
+    def _of_select(self, v: V, *operands: V) -> Form[V] | None:
+        known = [self.form(x) for x in operands]
+        if not any(form is not None for form in known) or (
+            len(operands) > 1 and not any(form is not None and form.gained for form in known)
+        ):
+            return None
+        forms = [self._or_plain(x) for x in operands]
+        return self._joined(self.algebra.again(v, [form.log for form in forms]), *forms)
+
+    def _of_softmax(self, v: V, x: V) -> Form[V]:
+        return Form(self.algebra.log_softmax(v), roots=(x,))
+
+
+# What is more than its name and operands.
+_STRUCTURED = frozenset(("sum", "prod", "max", "min", "softmax", "select", "cast"))
+_Rule = Callable[..., Any]
+_COMPLEMENTS: dict[str, _Rule] = {
+    "sigmoid": lambda s, x: s.negative(s._made("softplus", x)),
+    "erf": lambda s, x: s.algebra.log_erfc(x),
+    "ndtr": lambda s, x: s._made("log_ndtr", s.negative(x)),
+    "tanh": lambda s, x: s._plus(s.negative(s._made("softplus", s.times(x, 2))), _LN2),
+}
+# With whether the function is never negative.
+_LOGS: dict[str, tuple[_Rule, bool]] = {
+    "exp": (lambda s, x: x, True),
+    "exp2": (lambda s, x: s.times(x, _LN2), True),
+    "sigmoid": (lambda s, x: s.negative(s._made("softplus", s.negative(x))), True),
+    "expm1": (lambda s, x: s._made("add", x, s._made("log1mexp", s.negative(x))), False),
+    "erfc": (lambda s, x: s.algebra.log_erfc(x), True),
+    "ndtr": (lambda s, x: s._made("log_ndtr", x), True),
+    "cosh": (lambda s, x: s._plus(s._made("logaddexp", x, s.negative(x)), -_LN2), True),
+    "sinh": (
+        lambda s, x: s._plus(s._made("add", x, s._made("log1mexp", s.times(x, -2))), -_LN2),
+        False,
+    ),
+    "i0": (lambda s, x: s._scaled_bessel("i0", x), True),
+    "i1": (lambda s, x: s._scaled_bessel("i1", x), False),
+    "k0": (lambda s, x: s._scaled_bessel("k0", x), True),
+    "k1": (lambda s, x: s._scaled_bessel("k1", x), True),
+}
+_RULES: dict[str, _Rule] = {
+    **dict.fromkeys(_LOGS, Logarithms._of_unary),
+    **dict.fromkeys(("iv", "kv"), Logarithms._of_bessel),
+    **dict.fromkeys(("add", "sub", "neg"), Logarithms._of_sum),
+    **dict.fromkeys(("mul", "true_div", "reciprocal"), Logarithms._of_product),
+    **dict.fromkeys(("maximum", "minimum", "clip"), Logarithms._of_extreme),
+    **dict.fromkeys(("max", "min"), Logarithms._of_reduced_extreme),
+    **dict.fromkeys(("identity", "abs"), Logarithms._of_copy),
+    "cast": Logarithms._of_cast,
+    "second": Logarithms._of_second,
+    "pow": Logarithms._of_power,
+    "sqr": Logarithms._of_square,
+    "sqrt": Logarithms._of_half,
+    "sum": Logarithms._of_reduced_sum,
+    "prod": Logarithms._of_reduced_product,
+    "switch": Logarithms._of_switch,
+    "select": Logarithms._of_select,
+    "softmax": Logarithms._of_softmax,
+}

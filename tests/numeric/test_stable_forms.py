@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Expressions that overflow, underflow or cancel as they are written, at scales from 1 to 1000.
+
+The identities are those whose values PyTensor's tests of its stabilise and specialise rewrites assert
+(tests/tensor/rewriting/test_math.py, test_special.py, test_basic.py), and others of their kind: with more
+terms, factors that are known only at run time, and views between. Each is compared with mpmath, with its
+gradient, in each mode, in loops, with static and unknown sizes, in both widths.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import graphc
+import graphc.tensor as pt
+from graphc.backends.cpu.pipeline import PIPELINES
+
+SCALES = (1, 10, 100, 800, 1000)
+UNITS = [
+    (0.9, 0.4, -0.7),
+    (-0.8, 0.3, 0.95),
+    (1.0, -1.0, 0.5),
+    (-1.0, -0.6, -0.2),
+    (0.7, 1.0, 0.1),
+    (-0.3, -1.0, 1.0),
+]
+POINTS = np.array([np.multiply(scale, unit) for scale in SCALES for unit in UNITS])
+
+
+class Exact:
+    """The functions of the expressions, for numbers of mpmath."""
+
+    log, exp, log1p, expm1, erf, erfc = mp.log, mp.exp, mp.log1p, mp.expm1, mp.erf, mp.erfc
+    tanh, cosh, sinh, arctanh, arcsinh, sqrt = mp.tanh, mp.cosh, mp.sinh, mp.atanh, mp.asinh, mp.sqrt
+    maximum, minimum, abs = max, min, abs
+
+    def sigmoid(x):
+        return 1 / (1 + mp.exp(-x))
+
+    def arccosh(x):
+        return mp.acosh(x)
+
+    def exp2(x):
+        return mpf(2) ** x
+
+    def log2(x):
+        return mp.log(x) / mp.log(2)
+
+    def log10(x):
+        return mp.log10(x)
+
+    def ndtr(x):
+        return mp.erfc(-x / mp.sqrt(2)) / 2
+
+    def sqr(x):
+        return x * x
+
+    def reciprocal(x):
+        return 1 / x
+
+    def logit(x):
+        return mp.log(x / (1 - x))
+
+    def clip(x, low, high):
+        return min(max(x, mpf(low)), mpf(high))
+
+    def switch(c, x, y):
+        return x if c else y
+
+    def iv(order, x):
+        return mp.besseli(order, x)
+
+    def kv(order, x):
+        return mp.besselk(order, x)
+
+
+def total(terms):
+    """The sum of a list, or of the rows of a matrix."""
+    return sum(terms[1:], start=terms[0]) if isinstance(terms, list) else terms.sum(axis=0)
+
+
+def product(terms):
+    if isinstance(terms, list):
+        return terms[0] * terms[1] * terms[2]
+    return pt.prod(terms, axis=0)
+
+
+def rows(m, *xs):
+    """What is reduced: rows of a matrix, or a list of numbers."""
+    return list(xs) if m is Exact else pt.stack(xs)
+
+
+# Of m, the functions, and a, b and c; those without a value at a point are left out there.
+CASES = {
+    # test_log1p, test_log1mexp_stabilization, test_logdiffexp_stabilization
+    "log(1 + exp)": lambda m, a, b, c: m.log(1 + m.exp(a)),
+    "log(exp + 1)": lambda m, a, b, c: m.log(m.exp(a) + 1.0),
+    "log1p(exp)": lambda m, a, b, c: m.log1p(m.exp(a)),
+    "log1p(exp + exp)": lambda m, a, b, c: m.log1p(m.exp(a) + m.exp(b)),
+    "log(1 - exp)": lambda m, a, b, c: m.log(1 - m.exp(a)),
+    "log1p(-exp)": lambda m, a, b, c: m.log1p(-m.exp(a)),
+    "log(-expm1)": lambda m, a, b, c: m.log(-m.expm1(a)),
+    "log(-(exp - 1))": lambda m, a, b, c: m.log(-(m.exp(a) - 1)),
+    "log(expm1)": lambda m, a, b, c: m.log(m.expm1(a)),
+    "log(exp - exp)": lambda m, a, b, c: m.log(m.exp(a) - m.exp(b)),
+    "log(exp + exp - exp)": lambda m, a, b, c: m.log(m.exp(a) + m.exp(b) - m.exp(c)),
+    # TestExpLog, TestFuncInverse
+    "log(exp)": lambda m, a, b, c: m.log(m.exp(a)),
+    "log1p(expm1)": lambda m, a, b, c: m.log1p(m.expm1(a)),
+    "exp(log(exp(log(exp))))": lambda m, a, b, c: m.exp(m.log(m.exp(m.log(m.exp(a))))),
+    "log2(exp2)": lambda m, a, b, c: m.log2(m.exp2(a)),
+    "log2(exp)": lambda m, a, b, c: m.log2(m.exp(a)),
+    "log10(exp)": lambda m, a, b, c: m.log10(m.exp(a) + m.exp(b)),
+    "log(reciprocal)": lambda m, a, b, c: m.log(m.reciprocal(m.exp(a))),
+    "log(sqrt)": lambda m, a, b, c: m.log(m.sqrt(m.exp(a))),
+    "log(sqr)": lambda m, a, b, c: m.log(m.sqr(m.exp(a))),
+    "log(2**x)": lambda m, a, b, c: m.log(2.0**a + 3.0**b),
+    "log(exp ** y)": lambda m, a, b, c: m.log(m.exp(a) ** b),
+    "arctanh(tanh)": lambda m, a, b, c: m.arctanh(m.tanh(a)),
+    "arcsinh(sinh)": lambda m, a, b, c: m.arcsinh(m.sinh(a)),
+    "arccosh(cosh)": lambda m, a, b, c: m.arccosh(m.cosh(a)),
+    "logit(sigmoid)": lambda m, a, b, c: m.logit(m.sigmoid(a)),
+    "log odds": lambda m, a, b, c: m.log(m.sigmoid(a) / (1 - m.sigmoid(a))),
+    "odds": lambda m, a, b, c: m.sigmoid(a) / (1 - m.sigmoid(a)),
+    "inverse odds": lambda m, a, b, c: (1 - m.sigmoid(a)) / m.sigmoid(a),
+    # TestSigmoidRewrites, TestSoftplusRewrites
+    "log(sigmoid)": lambda m, a, b, c: m.log(m.sigmoid(a)),
+    "log(1 - sigmoid)": lambda m, a, b, c: m.log(1 - m.sigmoid(a)),
+    "log1p(-sigmoid)": lambda m, a, b, c: m.log1p(-m.sigmoid(a)),
+    "exp / (1 + exp)": lambda m, a, b, c: m.exp(a) / (1 + m.exp(a)),
+    "1 / (1 + exp)": lambda m, a, b, c: 1 / (1 + m.exp(-a)),
+    "-1 / (1 + exp)": lambda m, a, b, c: -1.0 / (1 + m.exp(-a)),
+    "1 - exp / (1 + exp)": lambda m, a, b, c: 1 - m.exp(a) / (1 + m.exp(a)),
+    "1 - 1 / (1 + exp)": lambda m, a, b, c: 1 - 1 / (1 + m.exp(-a)),
+    "two sigmoids": lambda m, a, b, c: -m.exp(a) / ((1 + m.exp(a)) * (1 + m.exp(-a))),
+    "exp * sigmoid(-x)": lambda m, a, b, c: m.exp(a) * m.sigmoid(-a),
+    "sigmoid * exp(-x)": lambda m, a, b, c: -(-1 * (-m.sigmoid(a))) * m.exp(-a),
+    "sigmoids and exps": lambda m, a, b, c: -b * m.sigmoid(a) * (c * (-1 * b) * m.exp(-a)),
+    # TestLocalErf, TestLocalErfc
+    "1 + erf": lambda m, a, b, c: 1 + m.erf(a),
+    "1 - erf": lambda m, a, b, c: 1 - m.erf(a),
+    "erf - 1": lambda m, a, b, c: m.erf(a) + (-1),
+    "1 - erfc": lambda m, a, b, c: (-1.0 * m.erfc(a)) + 1,
+    "log(erfc)": lambda m, a, b, c: m.log(m.erfc(a)),
+    "log(1 + erf)": lambda m, a, b, c: m.log(0.5 * (1 + m.erf(a))),
+    "log1p(-erf)": lambda m, a, b, c: m.log1p(-m.erf(a)),
+    "log(ndtr)": lambda m, a, b, c: m.log(m.ndtr(a)),
+    "log(1 - ndtr)": lambda m, a, b, c: m.log(1 - m.ndtr(a)),
+    "log(1 - tanh)": lambda m, a, b, c: m.log(1 - m.tanh(a)),
+    # test_local_mul_exp_to_exp_add, test_local_mul_pow_to_pow_add
+    "exp * exp": lambda m, a, b, c: m.exp(a) * m.exp(-0.99 * a),
+    "four exps": lambda m, a, b, c: m.exp(a) * m.exp(b) / m.exp(c) * m.exp(c - b - 0.9 * a),
+    "exp * y * exp": lambda m, a, b, c: m.exp(a) * b * m.exp(1 - a) * c,
+    "exp / exp": lambda m, a, b, c: m.exp(a) / m.exp(a - 2),
+    "exp * exp(-x)": lambda m, a, b, c: m.exp(a) * m.exp(-a),
+    "powers": lambda m, a, b, c: a**100 * a**-100,
+    "powers of a factor": lambda m, a, b, c: a**200 * b * a**-199,
+    "sqr of exp": lambda m, a, b, c: m.log(m.sqr(m.exp(a)) * m.exp(b)),
+    "root of exp": lambda m, a, b, c: m.sqrt(m.exp(1.2 * a)),
+    # test_local_log_add_exp, test_local_log_sum_exp
+    "log(exp + exp)": lambda m, a, b, c: m.log(m.exp(a) + m.exp(b)),
+    "log(three exps)": lambda m, a, b, c: m.log(m.exp(a) + m.exp(b) + m.exp(c)),
+    "log(four exps)": lambda m, a, b, c: m.log(m.exp(a) + m.exp(b) + m.exp(a - b) + m.exp(a + b)),
+    "log(exps and numbers)": lambda m, a, b, c: m.log(2 + 3 * m.exp(a) + m.exp(b) + 0.5),
+    "log(1 + exps)": lambda m, a, b, c: m.log(1 + m.exp(a) + m.exp(b) + m.exp(c)),
+    "log(mixture)": lambda m, a, b, c: m.log(0.3 * m.exp(a) + 0.7 * m.exp(b)),
+    "log(mixed)": lambda m, a, b, c: m.log(m.sigmoid(c) * m.exp(a) + (1 - m.sigmoid(c)) * m.exp(b)),
+    "log(weighted)": lambda m, a, b, c: m.log(c * c * m.exp(a) + (b * b + 1) * m.exp(b)),
+    "log(y * exp)": lambda m, a, b, c: m.log(b * m.exp(a)),
+    "log(exp / y)": lambda m, a, b, c: m.log(m.exp(a) / b),
+    "log(exp * exp)": lambda m, a, b, c: m.log(m.exp(a) * m.exp(b) / m.sigmoid(c)),
+    "log(sum)": lambda m, a, b, c: m.log(total(rows(m, m.exp(a), m.exp(b), m.exp(c)))),
+    "log(weighted sum)": lambda m, a, b, c: m.log(total(rows(m, b * b * m.exp(a), m.exp(b), m.exp(c)))),
+    "log(mean)": lambda m, a, b, c: m.log(total(rows(m, m.exp(a), m.exp(b), m.exp(c))) / 3),
+    "log(prod)": lambda m, a, b, c: m.log(product(rows(m, m.exp(a), m.exp(b), m.sigmoid(c)))),
+    "log(share)": lambda m, a, b, c: m.log(m.exp(a) / total(rows(m, m.exp(a), m.exp(b), m.exp(c)))),
+    "log(share of terms)": lambda m, a, b, c: m.log(m.exp(a) / (m.exp(c) + m.exp(a) + m.exp(b))),
+    "log(1 - share)": lambda m, a, b, c: m.log(1 - m.exp(a) / (m.exp(a) + m.exp(b))),
+    "share": lambda m, a, b, c: m.exp(a) / (m.exp(a) + m.exp(b) + m.exp(c)),
+    # test_log_kv_stabilization, test_log_iv_stabilization
+    "log(kv)": lambda m, a, b, c: m.log(m.kv(4.5, m.abs(a))),
+    "log(iv)": lambda m, a, b, c: m.log(m.iv(4.5, m.abs(a))),
+    # and more of their kind
+    "log(cosh)": lambda m, a, b, c: m.log(m.cosh(a)),
+    "log(sinh)": lambda m, a, b, c: m.log(m.sinh(a)),
+    "log(maximum)": lambda m, a, b, c: m.log(m.maximum(m.exp(a), m.exp(b))),
+    "log(clip)": lambda m, a, b, c: m.log(m.clip(m.exp(a), 1e-30, 1e30)),
+    "log(switch)": lambda m, a, b, c: m.log(m.switch(a > 0, m.exp(b), m.sigmoid(c))),
+}  # fmt: skip
+# How many digits 1 less such a function needs grows with the square of its argument.
+STEEP = frozenset(name for name in CASES if "erf" in name or "ndtr" in name)
+# A special function whose own error grows with its argument.
+LOOSE = frozenset(["log(kv)", "log(iv)"])
+# The maximum less the logarithm of a sum: as exact as the largest operand.
+ABSOLUTE = frozenset(["log(share)"])
+# The slope of a sigmoid from its result is as exact as 1 where nothing rewrites it.
+SIGMOIDS = frozenset(name for name in CASES if "sigmoid" in name or "(1 + exp)" in name or name == "share")
+# Not those with kinks, and those that do not depend on anything.
+SMOOTH = CASES.keys() - {"log(maximum)", "log(clip)", "log(switch)", "powers", "exp / exp", "exp * exp(-x)"}
+
+
+@cache
+def exact(name, point):
+    """The value and the derivatives by a, b and c; None where there is none."""
+    size = max(abs(x) for x in point)
+    digits = int(60 + (40 if name in LOOSE else 0.7 * size * size if name in STEEP else 1.3 * size))
+    if digits > 5000:
+        return None
+    with mp.workdps(digits):
+        numbers = [mpf(x) for x in point]
+
+        def along(k, step):
+            return CASES[name](Exact, *(x + step * (i == k) for i, x in enumerate(numbers)))
+
+        try:
+            value, step = along(0, 0), mpf(10) ** (-digits // 4)
+            if isinstance(value, mp.mpc) or not mp.isfinite(value):
+                return None
+            slopes = [(along(k, step) - along(k, -step)) / (2 * step) for k in range(3)]
+        except (ValueError, ZeroDivisionError):
+            return None
+        if any(isinstance(slope, mp.mpc) for slope in slopes):
+            return None
+        return value, slopes
+
+
+def close(found, wanted, relative, dtype, what, absolute=0):
+    info = np.finfo(dtype)
+    if abs(wanted) > float(info.max) / 100:
+        return
+    bound = relative * abs(wanted) + 1e4 * float(info.tiny) + absolute
+    assert np.isfinite(found) and abs(mpf(float(found)) - wanted) <= bound, (
+        *what,
+        float(found),
+        mp.nstr(wanted, 12),
+    )
+
+
+def check(results, dtype, mode, points):
+    relative = {"float64": 3e-11, "float32": 2e-3}[dtype]
+    failures = []
+    for name in CASES:
+        value, *slopes = results[name]
+        for i, point in enumerate(points):
+            known = exact(name, tuple(float(x) for x in point))
+            if known is None:
+                continue
+            loose = relative * (1e3 if name in LOOSE else 1)
+            inexact = name in ABSOLUTE or (mode == "reference" and name in SIGMOIDS)
+            absolute = float(np.finfo(dtype).eps) * max(1, *abs(point)) ** 2 if inexact else 0
+            try:
+                if mode != "reference":
+                    close(value[i], known[0], loose, dtype, (name, "value", tuple(point)), absolute)
+                if name in SMOOTH and abs(known[0]) < 1e300:
+                    scale = max(abs(slope) for slope in known[1])
+                    for k, slope in enumerate(slopes):
+                        if abs(known[1][k]) > scale * 1e-9:
+                            what = (name, "abc"[k], tuple(point))
+                            close(slope[i], known[1][k], loose, dtype, what, absolute)
+            except AssertionError as error:
+                failures.append(str(error).splitlines()[0])
+    assert not failures, "\n".join(failures)
+
+
+def with_slopes(build, inputs):
+    y = build(pt, *inputs)
+    return [y, *graphc.grad(y.sum(), inputs, disconnected_inputs="ignore")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "dtype", "static"),
+    [
+        ("fast_run", "float64", False),
+        ("fast_run", "float32", True),
+        ("fast_compile", "float64", True),
+        ("reference", "float64", False),
+    ],
+)
+def test_far_out(mode, dtype, static):
+    points = POINTS.astype(dtype)
+    inputs = [pt.tensor(n, shape=(len(points) if static else None,), dtype=dtype) for n in "abc"]
+    results = {name: with_slopes(build, inputs) for name, build in CASES.items()}
+    with np.errstate(all="ignore"):
+        found = graphc.function(inputs, results, mode=mode)(*points.T)
+    check(found, dtype, mode, points)
+
+
+def test_in_a_loop():
+    """Each step computes the expressions and slopes of one point."""
+    inputs = [pt.vector(n) for n in "abc"]
+
+    def step(*row):
+        return [x for build in CASES.values() for x in with_slopes(build, row)]
+
+    columns = graphc.scan(step, inputs, return_updates=False)
+    groups = {name: columns[4 * i : 4 * i + 4] for i, name in enumerate(CASES)}
+    with np.errstate(all="ignore"):
+        found = graphc.function(inputs, groups)(*POINTS.T)
+    check(found, "float64", "fast_run", POINTS)
+
+
+# What only moves or selects elements of p, at rows n and columns y, or where a mask is true.
+VIEWS = {
+    "index": lambda p, n, y: p[0],
+    "run-time index": lambda p, n, y: p[n[0], y[1]],
+    "transpose": lambda p, n, y: p.T,
+    "slice": lambda p, n, y: p[1:, ::-2],
+    "new axis": lambda p, n, y: p[:, None, :] + 0 * p[None],
+    "pairs": lambda p, n, y: p[n, y],
+    "rows": lambda p, n, y: p[n],
+    "columns": lambda p, n, y: p[:, y],
+    "take_along_axis": lambda p, n, y: pt.take_along_axis(p, y[:3, None], axis=1),
+    "mask": lambda p, n, y: p[pt.arange(12).reshape((3, 4)) % 5 > 1],
+    "reshape": lambda p, n, y: p.reshape((2, 6)),
+    "flat": lambda p, n, y: p.ravel()[y],
+    "broadcast": lambda p, n, y: pt.broadcast_to(p, (2, 3, 4)),
+    "repeat": lambda p, n, y: pt.repeat(p, 2, axis=0),
+    "tile": lambda p, n, y: pt.tile(p, (2, 1)),
+    "roll": lambda p, n, y: pt.roll(p, 1, axis=1),
+    "flip": lambda p, n, y: pt.flip(p),
+    "diagonal": lambda p, n, y: pt.diagonal(p),
+    "concatenation": lambda p, n, y: pt.concatenate([p, p[::-1]], axis=0),
+    "stack": lambda p, n, y: pt.stack([p[0], p[2]]),
+    "split": lambda p, n, y: pt.split(p, [1, 2], 2, axis=0)[1],
+    "two views": lambda p, n, y: p.T[y][:, 1:].reshape((-1,)),
+}
+FAR = np.array([[800.0, 0.0, -800.0, 3.0], [1.0, 2.0, 3.0, -1.0], [-1000.0, 500.0, -40.0, 501.0]])
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "reference"])
+def test_behind_views(mode, static):
+    """The oracle has the view of the logarithm."""
+    x = pt.tensor("x", shape=(3, 4) if static else (None, None), dtype="float64")
+    n, y = pt.lvector("n"), pt.lvector("y")
+    pairs = {
+        "softmax": (pt.special.softmax(x, axis=1), pt.special.log_softmax(x, axis=1)),
+        "exp": (pt.exp(x), x),
+        "sigmoid": (pt.sigmoid(x), -pt.softplus(-x)),
+        "erfc": (pt.erfc(x / 30), pt.log_ndtr(-np.sqrt(2) * x / 30) + np.log(2)),
+    }
+    found, wanted = {}, {}
+    for name, view in VIEWS.items():
+        for kind, (p, log) in pairs.items():
+            if name != "new axis":
+                found[f"{name} of {kind}"] = pt.log(view(p, n, y))
+                wanted[f"{name} of {kind}"] = view(log, n, y)
+        found[f"{name}, 1 - sigmoid"] = pt.log(1 - view(pt.sigmoid(x), n, y))
+        wanted[f"{name}, 1 - sigmoid"] = -pt.softplus(view(x, n, y))
+        found[f"{name}, log1p"] = pt.log1p(view(pt.exp(x), n, y))
+        wanted[f"{name}, log1p"] = pt.softplus(view(x, n, y))
+    del found["new axis, 1 - sigmoid"], found["new axis, log1p"]
+
+    def with_gradient(v):
+        weights = pt.cos(pt.arange(v.size)).reshape(v.shape)
+        return [v, graphc.grad((v * weights).sum(), x)]
+
+    f = graphc.function(
+        [x, n, y],
+        {name: [*with_gradient(v), *with_gradient(wanted[name])] for name, v in found.items()},
+        mode=mode,
+    )
+    with np.errstate(all="ignore"):
+        results = f(FAR, [0, 2, 1, 0], [3, 0, 2, 2])
+    for name, (value, slope, exact, exact_slope) in results.items():
+        if mode != "reference":
+            np.testing.assert_allclose(value, exact, 1e-12, 1e-300, err_msg=name)
+        np.testing.assert_allclose(slope, exact_slope, 1e-9, 1e-12, err_msg=name)
+
+
+def test_logarithms_of_one_value_are_computed_once():
+    """Where the value is computed, outside of loops that only read it."""
+    x, i = pt.matrix("x"), pt.lvector("i")
+    p = pt.special.softmax(x, axis=1)
+    steps = graphc.scan(
+        lambda k, total: total + pt.log(p[0, k]) * pt.log(p[1, k]), i, np.float64(0), return_updates=False
+    )
+    for mode in ("fast_run", "fast_compile"):
+        f = graphc.function([x, i], steps, mode=mode)
+        stages = f.ir_stages()
+        text = stages[next(name for name in stages if "optimised" in name)]
+        inside = text.partition("graphc.scan")[2]
+        assert text.count("graphc.exp") == 1 and "graphc.exp" not in inside, mode
+        logs = np.log([[0.2, 0.3], [0.5, 0.5]])
+        np.testing.assert_allclose(f(logs, [0, 1])[-1], 2 * np.log(0.5) * np.mean(np.log([0.4, 0.6])))
+
+
+def test_every_mode_stabilises_and_fuses():
+    """Values do not depend on the mode; a chain of elementwise operations is one loop in each."""
+    x = pt.vector("x")
+    y = x
+    for k in range(40):
+        y = pt.tanh(y * (1 + 0.01 * k)) * x - pt.exp(-y)
+    counts = {}
+    for mode in ("fast_run", "fast_compile"):
+        f = graphc.function([x], y, mode=mode)
+        counts[mode] = f.ir_stages()["tensor"].count("linalg.generic")
+        names = [name for name, _ in PIPELINES[mode]]
+        assert {"graphc-stabilize", "graphc-constant-folding", "graphc-fusion"} <= set(names)
+    assert counts["fast_compile"] == counts["fast_run"] == 1
