@@ -311,3 +311,50 @@ def test_python_ops_keep_their_inputs():
     order, after = pytensor.function([x], [Sorted()(x * 1), x + 1], mode="GRAPHC", accept_inplace=True)(given)
     np.testing.assert_array_equal(given, [2, 1])
     np.testing.assert_array_equal([order, after], [[1, 2], [3, 2]])
+
+
+def _groups(op, node):
+    """Ranks and dtypes of what the methods of a loop pick, by method."""
+    names = "seqs mitmot mitsot sitsot non_seqs".split()
+    found = {}
+    for side, inputs, outputs in (
+        ("inner", op.inner_inputs, op.inner_outputs),
+        ("outer", node.inputs, node.outputs),
+    ):
+        for name in (*names, "mitmot_outs", "mitsot_outs", "sitsot_outs", "nitsot_outs"):
+            picked = getattr(op, f"{side}_{name}")(outputs if name.endswith("outs") else inputs)
+            found[f"{side}_{name}"] = [(v.type.ndim, v.type.dtype) for v in picked]
+    partners = {
+        name: [len(p) if isinstance(p, list) else p >= 0 for _, p in sorted(mapping.items())]
+        for name, mapping in op.get_oinp_iinp_iout_oout_mappings().items()
+        if "outer_inp" not in name  # nit-sots have none in graphc
+    }
+    info = op.info
+    slices = (info.mit_mot_in_slices, info.mit_mot_out_slices, info.mit_sot_in_slices)
+    return found, partners, (*slices, info.sit_sot_in_slices, info.n_seqs, info.n_nit_sot, info.n_non_seqs)
+
+
+@pytest.mark.parametrize("kind", ["state", "output", "two taps", "all"])
+def test_methods_of_loops_are_pytensors(kind):
+    """graphc's loops have PyTensor's methods, which pick the same variables."""
+
+    def loop(pt, scan):
+        x, m, w = pt.vector("x"), pt.matrix("m"), pt.scalar("w")
+        first, two = pt.as_tensor(np.array(0.0)), {"initial": pt.zeros(2), "taps": [-2, -1]}
+        step, sequences, states = {
+            "state": (lambda a, h, w: h * w + a, [x], [first]),
+            "output": (lambda a, r, w: r * w + a, [x, m], [None]),
+            "two taps": (lambda a, h2, h1, w: h2 + h1 * w + a, [x], [two]),
+            "all": (lambda a, r, h2, h1, g, w: [h2 * a, g + h1 * w, r * g], [x, m], [two, first, None]),
+        }[kind]
+        rows = scan(step, sequences, states, [w], return_updates=False, n_steps=5)
+        rows = rows[0] if isinstance(rows, list | tuple) else rows
+        todo = [rows]
+        while type(todo[0].owner.op).__name__ != "Scan":
+            todo = [todo[0].owner.inputs[0]]
+        return todo[0].owner
+
+    import graphc.tensor as gt
+
+    theirs, ours = loop(pt, pytensor.scan), loop(gt, graphc.scan)
+    assert _groups(ours.op, ours) == _groups(theirs.op, theirs)

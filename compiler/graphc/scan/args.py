@@ -11,6 +11,7 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import variable_depends_on
 from graphc.scan.op import Scan
+from graphc.scan.pytensor_names import FieldNames
 from graphc.scan.spec import Invariant, Output, RoleName, ScanSpec, Sequence, State, Untraced
 from graphc_runtime.record import record
 
@@ -67,7 +68,7 @@ _KINDS = {
 }
 
 
-class ScanArgs:
+class ScanArgs(FieldNames):
     """The parts of a scan; changes take effect in the node that `rebuild` makes.
 
     Args:
@@ -126,8 +127,8 @@ class ScanArgs:
             )
 
     @classmethod
-    def from_node(cls, node: Apply) -> ScanArgs:
-        """PyTensor's name for the constructor."""
+    def from_node(cls, node: Apply, clone: bool = False) -> ScanArgs:
+        """PyTensor's name for the constructor; variables are those of the node, whatever ``clone`` says."""
         return cls(node)
 
     # -- looking ---------------------------------------------------------------------------------------------

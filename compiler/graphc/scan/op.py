@@ -22,6 +22,7 @@ from graphc.scan.checks import check_inputs
 from graphc.scan.emit import emit
 from graphc.scan.mappings import connection_pattern
 from graphc.scan.perform import run
+from graphc.scan.pytensor_names import ScanMethods
 from graphc.scan.spec import Invariant, ScanSpec
 from graphc.transforms.op_from_graph import expand
 from graphc_runtime.record import record
@@ -47,7 +48,7 @@ class Rules:
     batch: Callable[[Any, Apply, Sequence[Variable], Sequence[bool], Any], list[Variable]]
 
 
-class Scan(Op):
+class Scan(ScanMethods, Op):
     """Runs an inner graph for `t = 0 .. n_steps - 1`.
 
     Order of inner inputs, inner outputs, inputs and outputs: see docs/architecture/loops.md, or ask the spec.
