@@ -98,13 +98,23 @@ def places(spec: ScanSpec, side: str, role: RoleName) -> list[list[int]]:
 
 
 def _flat(side: str, role: RoleName) -> Callable[[ScanMethods, Sequence[Item]], list[Item]]:
-    def pick(self: ScanMethods, variables: Sequence[Item], with_idx: bool = False) -> list[Item]:
-        found = list(chain.from_iterable(places(self.spec, side, role)))
-        if with_idx:
-            return [(place, variables[place]) for place in found]  # type: ignore[misc]
-        return [variables[place] for place in found]
+    def pick(self: ScanMethods, variables: Sequence[Item]) -> list[Item]:
+        return [variables[place] for group in places(self.spec, side, role) for place in group]
 
     pick.__doc__ = f"Those of a list of {_SIDES[side]} that are of {role} variables."
+    return pick
+
+
+def _untraced(side: str) -> Callable[..., list[Variable] | list[tuple[int, Variable]]]:
+    def pick(
+        self: ScanMethods, variables: Sequence[Variable], with_idx: bool = False
+    ) -> list[Variable] | list[tuple[int, Variable]]:
+        found = [place for group in places(self.spec, side, "untraced") for place in group]
+        if with_idx:
+            return [(place, variables[place]) for place in found]
+        return [variables[place] for place in found]
+
+    pick.__doc__ = f"Those of a list of {_SIDES[side]} that are of untraced states; `with_idx` with places."
     return pick
 
 
@@ -134,15 +144,15 @@ class ScanMethods:
     inner_mitsot, outer_mitsot = _flat("inner_inp", "mit-sot"), _flat("outer_inp", "mit-sot")
     inner_sitsot, outer_sitsot = _flat("inner_inp", "sit-sot"), _flat("outer_inp", "sit-sot")
     inner_non_seqs, outer_non_seqs = _flat("inner_inp", "non-sequence"), _flat("outer_inp", "non-sequence")
-    inner_untraced_sit_sot = inner_shared = _flat("inner_inp", "untraced")
-    outer_untraced_sit_sot = outer_shared = _flat("outer_inp", "untraced")
+    inner_untraced_sit_sot = inner_shared = _untraced("inner_inp")
+    outer_untraced_sit_sot = outer_shared = _untraced("outer_inp")
 
     inner_mitmot_outs, outer_mitmot_outs = _flat("inner_out", "mit-mot"), _flat("outer_out", "mit-mot")
     inner_mitsot_outs, outer_mitsot_outs = _flat("inner_out", "mit-sot"), _flat("outer_out", "mit-sot")
     inner_sitsot_outs, outer_sitsot_outs = _flat("inner_out", "sit-sot"), _flat("outer_out", "sit-sot")
     inner_nitsot_outs, outer_nitsot_outs = _flat("inner_out", "nit-sot"), _flat("outer_out", "nit-sot")
-    inner_untraced_sit_sot_outs = inner_shared_outs = _flat("inner_out", "untraced")
-    outer_untraced_sit_sot_outs = outer_shared_outs = _flat("outer_out", "untraced")
+    inner_untraced_sit_sot_outs = inner_shared_outs = _untraced("inner_out")
+    outer_untraced_sit_sot_outs = outer_shared_outs = _untraced("outer_out")
 
     inner_mitmot_grouped = _grouped("inner_inp", "mit-mot")
     inner_mitsot_grouped = _grouped("inner_inp", "mit-sot")
