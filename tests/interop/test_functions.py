@@ -7,6 +7,7 @@ import inspect
 import pickle
 
 import numpy as np
+import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
@@ -135,6 +136,45 @@ def test_branches_are_lazy_and_checks_raise():
     np.testing.assert_array_equal(f([-1.0, -2.0]), [1, 2])
     with pytest.raises(AssertionError, match="x must be positive"):
         f([3.0, -1.0])
+
+
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
+def test_checks_are_made_of_what_is_asked_for(mode):
+    """Elements of a vector do not ask for the others; loops check in each iteration, whatever is read of them."""
+    i, x = pt.lscalar("i"), pt.dvector("x")
+    checked = Assert("not five")(pt.constant(2), pt.eq(i, 5))
+    vector = pt.stack([i, checked, 3 * i])
+    assert [
+        int(r) for r in pytensor.function([i], [vector[0], vector[-1], vector[::2][1]], mode=mode)(4)
+    ] == [4, 12, 12]
+    for asked in (vector[1], vector.sum(), vector[1:][0]):
+        f = pytensor.function([i], asked, mode=mode)
+        assert f(5) in (2, 22)
+        with pytest.raises(AssertionError, match="not five"):
+            f(4)
+
+    def step(row, state):
+        return 0.5 * state + Assert("negative")(row, row > 0)
+
+    rows = pytensor.scan(step, sequences=[x], outputs_info=[np.zeros(())], return_updates=False)
+    for asked in (rows, rows[-1], pytensor.grad(rows[-1] ** 2, x)):
+        f = pytensor.function([x], asked, mode=mode)
+        assert np.isfinite(f([1.0, 2.0])).all()
+        with pytest.raises(AssertionError, match="negative"):
+            f([-1.0, 2.0])
+
+
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
+def test_checks_in_the_density_of_a_loop(mode):
+    def step(state):
+        return pm.Normal.dist(Assert("negative")(state, state > 0))
+
+    walk = pytensor.scan(step, outputs_info=[pt.ones(())], n_steps=10, return_updates=False)
+    value = pt.dvector("value")
+    f = pytensor.function([value], pm.logp(walk, value), mode=mode)
+    assert f(np.ones(10)).sum() == pytest.approx(-5 * np.log(2 * np.pi))
+    with pytest.raises(AssertionError, match="negative"):
+        f(np.full(10, -1.0))
 
 
 def test_a_singular_system_is_nan_as_in_pytensor():

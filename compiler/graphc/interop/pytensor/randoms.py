@@ -3,29 +3,31 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pytensor.graph.basic import Apply
 
 import graphc.tensor as pt
-from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
+from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes
 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
+    from graphc.graph.basic import Variable
     from graphc.interop.pytensor.convert import Result
 
 # Distributions with the same parameters in the same order, and what graphc calls them.
 _SAME = (
-    "uniform", "triangular", "beta", "normal", "halfnormal", "lognormal", "gumbel", "logistic", "vonmises", "poisson",
-    "geometric", "cauchy", "halfcauchy", "invgamma", "wald", "truncexpon", "t", "bernoulli", "laplace", "binomial",
+    "uniform", "triangular", "beta", "normal", "halfnormal", "lognormal", "logistic", "vonmises", "poisson",
+    "geometric", "invgamma", "wald", "truncexpon", "t", "bernoulli", "laplace", "binomial",
     "gengamma", "multinomial", "categorical", "dirichlet", "exponential", "hypergeometric", "weibull", "integers",
 )  # fmt: skip
 _RENAMED = {
     "nbinom": "negative_binomial",
     "negative_binomial": "negative_binomial",
-    "beta_binomial": "betabinom",
 }
 DISTRIBUTIONS = {name: name for name in _SAME} | _RENAMED
 
@@ -85,13 +87,40 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return list(drawn)
 
 
-@converts("ParetoRV")
+def _cauchy(q: Variable) -> Variable:
+    return -1 / pt.tan(math.pi * pt.switch(pt.gt(q, 0.5), q - 1, q))
+
+
+# SciPy's draws of these are values of the inverse distribution function, which NumPy's are not.
+_INVERSES: dict[str, Callable[..., Variable]] = {
+    "CauchyRV": _cauchy,
+    "HalfCauchyRV": lambda q: pt.tan(math.pi / 2 * q),
+    "GumbelRV": lambda q: -pt.log(-pt.log(q)),
+    "ParetoRV": lambda q, shape: (1 - q) ** (-1.0 / shape),
+}
+
+
+@converts(*_INVERSES)
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    """SciPy's draws: by the inverse of the distribution function, which NumPy's are not."""
-    rng, size, shape, scale = inputs
-    high = pt.ones_like(shape * scale) if size is None else 1.0
+    """Of uniform numbers; the last parameter is a scale, and what comes before it a shift or a shape."""
+    rng, size, first, scale = inputs
+    high = pt.ones_like(pt.cast(first * scale, "float64")) if size is None else 1.0
     rng, drawn = pt.random.uniform(0.0, high, **_options(node, rng, size))
-    return [rng, (1 - drawn) ** (-1.0 / shape) * scale]
+    name = type(op).__name__
+    if name == "ParetoRV":
+        return [rng, _INVERSES[name](drawn, first) * scale]
+    return [rng, _INVERSES[name](drawn) * scale + first]
+
+
+@converts("BetaBinomialRV")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    """SciPy draws all probabilities first."""
+    rng, size, n, a, b = inputs
+    options = _options(node, rng, size)
+    if size is None:
+        options["size"] = sizes(n + a + b)
+    options["rng"], p = pt.random.beta(a, b, **options)
+    return list(pt.random.binomial(pt.cast(n, "int64"), p, **options))
 
 
 @converts("BetaClippedRV", module="pymc")
