@@ -11,8 +11,10 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
 from graphc.ops.elementwise import Elementwise, OperandType, cast_to, register
+from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
 
 # Why a row has no derivative with respect to an order or a parameter.
@@ -90,6 +92,41 @@ def register_scipy(
         dtypes=dtypes,
         grad=grad,
     )
+
+
+# Of the central difference of order 8, at 1, 2, 3 and 4 steps.
+_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+
+
+def by_differences(
+    call: Callable[..., Variable], place: int, length: Callable[..., Variable]
+) -> Callable[..., Variable]:
+    """The gradient by a parameter for which there is no formula: central differences of order 8, in float64.
+
+    About 12 digits are right where ``call`` has 16: some are lost to the step. The step is
+    a power of 2, so that no digit is lost where it is added, and is constant to further derivatives, which
+    are differences of differences, in whatever order they are taken.
+
+    Args:
+        call: a function of the operands.
+        place: the parameter's number.
+        length: about how far the function does not change much, as a function of the operands.
+
+    Source: B. Fornberg, "Generation of finite difference formulas on arbitrarily spaced grids", 1988.
+    """
+
+    def rule(*arguments: TensorVariable) -> Variable:
+        *given, out, g = arguments
+        wide = [pt.cast(x, "float64") for x in given]
+        step = pt.exp2(pt.floor(pt.log2(pt.maximum(length(*wide) / 16, 2.0**-24))))
+
+        def at(k: int) -> Variable:
+            return call(*(x + k * step if i == place else x for i, x in enumerate(wide)))
+
+        total = sum(w * (at(k) - at(-k)) for k, w in enumerate(_WEIGHTS, 1)) / step
+        return g * pt.cast(total, out.type.dtype)
+
+    return rule
 
 
 def register_kernel(name: str, doc: str, arity: int, **rules: Any) -> Elementwise:

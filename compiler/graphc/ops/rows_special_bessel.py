@@ -2,7 +2,7 @@
 """Elementwise rows: Bessel functions. SciPy's C code computes them; it is loaded when such code is.
 
 Derivatives are those of the NIST Digital Library of Mathematical Functions, 10.6 and 10.29, as differences of
-neighbouring orders, which have no pole at 0.
+neighbouring orders, which have no pole at 0. By the order they are found by differences.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ops import forms_bessel, forms_special
-from graphc.ops.elementwise import Undefined
-from graphc.ops.external import NO_CLOSED_FORM, floats_or_double, register_scipy
+from graphc.ops.external import by_differences, floats_or_double, register_scipy
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -20,7 +19,14 @@ if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
 
-_ORDER = f"the derivative with respect to the order is not implemented: {NO_CLOSED_FORM}"
+
+def _by_order(name: str) -> Callable[..., Variable]:
+    """Rule for the order. Near 0 and infinity these functions are powers of x, far out of the order, too."""
+    return by_differences(
+        lambda v, x: getattr(pt, name)(v, x),
+        0,
+        lambda v, x: 1 / (1 + pt.abs(pt.log(pt.abs(x) / 2)) + pt.log1p(pt.abs(v))),
+    )
 
 
 def _of_orders(name: str, sign: float) -> Callable[..., Variable]:
@@ -48,9 +54,7 @@ register_scipy(
     "Bessel function of the first kind of order 1.",
     (lambda x, out, g: 0.5 * g * (pt.j0(x) - pt.jv(2, x)),),
 )
-register_scipy(
-    "jv", "Bessel function of the first kind of order v.", (Undefined(_ORDER), _of_orders("jv", -1))
-)
+register_scipy("jv", "Bessel function of the first kind of order v.", (_by_order("jv"), _of_orders("jv", -1)))
 register_scipy("y0", "Bessel function of the second kind of order 0.", (lambda x, out, g: -g * pt.y1(x),))
 register_scipy(
     "y1",
@@ -58,7 +62,7 @@ register_scipy(
     (lambda x, out, g: 0.5 * g * (pt.y0(x) - pt.yv(2, x)),),
 )
 register_scipy(
-    "yv", "Bessel function of the second kind of order v.", (Undefined(_ORDER), _of_orders("yv", -1))
+    "yv", "Bessel function of the second kind of order v.", (_by_order("yv"), _of_orders("yv", -1))
 )
 register_scipy(
     "i0",
@@ -74,7 +78,7 @@ register_scipy(
     forms_bessel.modified_bessel(1, scaled=False),
 )
 register_scipy(
-    "iv", "Modified Bessel function of the first kind of order v.", (Undefined(_ORDER), _of_orders("iv", 1))
+    "iv", "Modified Bessel function of the first kind of order v.", (_by_order("iv"), _of_orders("iv", 1))
 )
 register_scipy(
     "i0e",
@@ -88,7 +92,7 @@ register_scipy(
     (lambda x, out, g: g * (0.5 * (pt.i0e(x) + pt.ive(2, x)) - pt.sign(x) * out),),
     forms_bessel.modified_bessel(1, scaled=True),
 )
-register_scipy("ive", "exp(-abs(x)) * iv(v, x).", (Undefined(_ORDER), _ive))
+register_scipy("ive", "exp(-abs(x)) * iv(v, x).", (_by_order("ive"), _ive))
 register_scipy(
     "k0",
     "Modified Bessel function of the second kind of order 0.",
@@ -104,7 +108,7 @@ register_scipy(
 register_scipy(
     "kv",
     "Modified Bessel function of the second kind of order v.",
-    (Undefined(_ORDER), lambda v, x, out, g: -_of_orders("kv", 1)(v, x, out, g)),
+    (_by_order("kv"), lambda v, x, out, g: -_of_orders("kv", 1)(v, x, out, g)),
 )
 register_scipy(
     "k0e",
@@ -118,4 +122,4 @@ register_scipy(
     (lambda x, out, g: g * (out - 0.5 * (pt.k0e(x) + pt.kve(2, x))),),
     forms_special.with_small("k1e", forms_special.reciprocal),
 )
-register_scipy("kve", "exp(x) * kv(v, x).", (Undefined(_ORDER), _kve))
+register_scipy("kve", "exp(x) * kv(v, x).", (_by_order("kve"), _kve))

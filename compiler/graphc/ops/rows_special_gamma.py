@@ -11,14 +11,18 @@ import numpy as np
 
 from graphc.ops import forms_bessel, forms_gamma
 from graphc.ops.elementwise import Undefined, register
-from graphc.ops.external import NO_CLOSED_FORM, real_floats, register_kernel, register_scipy, scipy_function
+from graphc.ops.external import (
+    by_differences,
+    real_floats,
+    register_kernel,
+    register_scipy,
+    scipy_function,
+)
 from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
-
-_SECOND = "only first derivatives with respect to the parameters are known"
 
 
 def _polygamma(n: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -36,6 +40,30 @@ def _gamma_density(a: Variable, x: Variable) -> Variable:
 def _beta_density(a: Variable, b: Variable, x: Variable) -> Variable:
     """Derivative of betainc(a, b, x) with respect to x."""
     return pt.exp(pt.xlogy(a - 1, x) + pt.xlog1py(b - 1, -x) - pt.betaln(a, b))
+
+
+def _log(x: Variable) -> Variable:
+    """The logarithm of what is above 0: beside a density that is 0 there, 0."""
+    return pt.log(pt.switch(pt.gt(x, 0), x, 1))
+
+
+def _log_size(x: Variable) -> Variable:
+    return pt.abs(_log(x))
+
+
+def _beta_length(a: Variable, b: Variable, x: Variable) -> Variable:
+    """How far in its first parameter an incomplete beta function changes little."""
+    return a / (1 + pt.sqrt(a) + a * _log_size(x))
+
+
+# Second derivatives do not depend on the order in which they are taken.
+_betainc_mixed = by_differences(
+    lambda a, b, x: pt.betainc_da(a, b, x), 1, lambda a, b, x: _beta_length(b, a, 1 - x)
+)
+# Zeta functions have a pole at 1.
+_zeta_order = by_differences(
+    lambda s, q: pt.zeta(s, q), 0, lambda s, q: pt.minimum((s - 1) / 6, 1 / (1 + _log_size(q)))
+)
 
 
 def _rgamma_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
@@ -99,7 +127,7 @@ register_kernel(
     "Hurwitz zeta function, the sum of (q + k)**-s over k >= 0.",
     2,
     reference=scipy_function("zeta"),
-    grad=(Undefined(NO_CLOSED_FORM), lambda s, q, out, g: -g * s * pt.zeta(s + 1, q)),
+    grad=(_zeta_order, lambda s, q, out, g: -g * s * pt.zeta(s + 1, q)),
 )
 register_scipy(
     "rgamma",
@@ -150,7 +178,17 @@ register_scipy(
     "Regularized upper incomplete gamma function of a and x, 1 - gammainc(a, x).",
     (lambda a, x, out, g: -g * pt.gammainc_da(a, x), lambda a, x, out, g: -g * _gamma_density(a, x)),
 )
-register_kernel("gammainc_da", "Derivative of gammainc with respect to a.", 2, absent=_SECOND)
+register_kernel(
+    "gammainc_da",
+    "Derivative of gammainc with respect to a.",
+    2,
+    grad=(
+        by_differences(
+            lambda a, x: pt.gammainc_da(a, x), 0, lambda a, x: a / (1 + pt.sqrt(a) + a * _log_size(x))
+        ),
+        lambda a, x, out, g: g * _gamma_density(a, x) * (_log(x) - pt.digamma(a)),
+    ),
+)
 register_scipy(
     "gammaincinv",
     "The x for which gammainc(a, x) is y.",
@@ -185,8 +223,28 @@ register_scipy(
         lambda a, b, x, out, g: -g * _beta_density(a, b, x),
     ),
 )
-register_kernel("betainc_da", "Derivative of betainc with respect to a.", 3, absent=_SECOND)
-register_kernel("betainc_db", "Derivative of betainc with respect to b.", 3, absent=_SECOND)
+register_kernel(
+    "betainc_da",
+    "Derivative of betainc with respect to a.",
+    3,
+    grad=(
+        by_differences(lambda a, b, x: pt.betainc_da(a, b, x), 0, _beta_length),
+        _betainc_mixed,
+        lambda a, b, x, out, g: g * _beta_density(a, b, x) * (_log(x) - pt.digamma(a) + pt.digamma(a + b)),
+    ),
+)
+register_kernel(
+    "betainc_db",
+    "Derivative of betainc with respect to b.",
+    3,
+    grad=(
+        _betainc_mixed,
+        by_differences(lambda a, b, x: pt.betainc_db(a, b, x), 1, lambda a, b, x: _beta_length(b, a, 1 - x)),
+        lambda a, b, x, out, g: (
+            g * _beta_density(a, b, x) * (_log(1 - x) - pt.digamma(b) + pt.digamma(a + b))
+        ),
+    ),
+)
 register_scipy(
     "betaincinv",
     "The x for which betainc(a, b, x) is y.",

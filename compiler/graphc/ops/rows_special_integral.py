@@ -10,14 +10,59 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ops import forms_bessel, forms_special
-from graphc.ops.elementwise import Undefined
-from graphc.ops.external import NO_CLOSED_FORM, register_kernel, register_scipy
+from graphc.ops.external import by_differences, register_kernel, register_scipy
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
 
-_SECOND = "only first derivatives with respect to the parameters are known"
+
+def _spread_of(*parameters: TensorVariable) -> TensorVariable:
+    """How far in a parameter a hypergeometric function, which grows like a power of others, changes little."""
+    length = 1 + sum(pt.log1p(pt.abs(p)) for p in parameters)
+    return 1 / length
+
+
+def _hyp2f1_length(
+    a: TensorVariable, b: TensorVariable, c: TensorVariable, z: TensorVariable
+) -> TensorVariable:
+    """Before a pole at c = 0, -1, ... not far."""
+    return pt.minimum(
+        _spread_of(a, b, c, 1 / (1 - z)), 2 * pt.switch(pt.gt(c, 0), c, pt.abs(c - pt.round(c)))
+    )
+
+
+def _hyp1f1_length(a: TensorVariable, b: TensorVariable, x: TensorVariable) -> TensorVariable:
+    return pt.minimum(_spread_of(a, b, x), 2 * pt.switch(pt.gt(b, 0), b, pt.abs(b - pt.round(b))))
+
+
+def _hyp2f1_by(place: int, derivative: str = "hyp2f1_da") -> Callable[..., Variable]:
+    return by_differences(lambda a, b, c, z: getattr(pt, derivative)(a, b, c, z), place, _hyp2f1_length)
+
+
+def _hyp2f1_da_z(
+    a: TensorVariable,
+    b: TensorVariable,
+    c: TensorVariable,
+    z: TensorVariable,
+    out: TensorVariable,
+    g: TensorVariable,
+) -> TensorVariable:
+    above = (a + 1, b + 1, c + 1, z)
+    return g * (b / c) * (pt.hyp2f1(*above) + a * pt.hyp2f1_da(*above))
+
+
+def _hyp2f1_dc_z(
+    a: TensorVariable,
+    b: TensorVariable,
+    c: TensorVariable,
+    z: TensorVariable,
+    out: TensorVariable,
+    g: TensorVariable,
+) -> TensorVariable:
+    above = (a + 1, b + 1, c + 1, z)
+    return g * (a * b / c) * (pt.hyp2f1_dc(*above) - pt.hyp2f1(*above) / c)
 
 
 def _hyp2f1_z(
@@ -80,15 +125,30 @@ register_scipy(
     ),
 )
 register_kernel(
-    "hyp2f1_da", "Derivative of hyp2f1 with respect to a, for z <= 1; NaN elsewhere.", 4, absent=_SECOND
+    "hyp2f1_da",
+    "Derivative of hyp2f1 with respect to a, for z <= 1; NaN elsewhere.",
+    4,
+    grad=(_hyp2f1_by(0), _hyp2f1_by(1), _hyp2f1_by(2), _hyp2f1_da_z),
 )
 register_kernel(
-    "hyp2f1_dc", "Derivative of hyp2f1 with respect to c, for z <= 1; NaN elsewhere.", 4, absent=_SECOND
+    "hyp2f1_dc",
+    "Derivative of hyp2f1 with respect to c, for z <= 1; NaN elsewhere.",
+    4,
+    grad=(
+        _hyp2f1_by(2),
+        lambda a, b, c, z, out, g: _hyp2f1_by(2)(b, a, c, z, out, g),
+        _hyp2f1_by(2, "hyp2f1_dc"),
+        _hyp2f1_dc_z,
+    ),
 )
 register_scipy(
     "hyp1f1",
     "Confluent hypergeometric function of a, b and x.",
-    (Undefined(NO_CLOSED_FORM), Undefined(NO_CLOSED_FORM), _hyp1f1_x),
+    (
+        by_differences(lambda a, b, x: pt.hyp1f1(a, b, x), 0, lambda a, b, x: _spread_of(a, b, x)),
+        by_differences(lambda a, b, x: pt.hyp1f1(a, b, x), 1, _hyp1f1_length),
+        _hyp1f1_x,
+    ),
 )
 register_scipy(
     "exprel",
