@@ -174,22 +174,30 @@ CASES: dict[str, Case] = {
     ),
     "strided": Case([("float32", 2)], lambda x: x[::-1, ::2] + 1, [[(5, 7)], [(0, 3)]]),
     "row sums": Case(
-        [("float32", 2)], lambda x: pt.sum(pt.exp(x), axis=1), [[(3, 5)], [(2, 1031)], [(2, 0)]]
+        [("float32", 2)], lambda x: pt.sum(pt.exp(x), axis=1), [[(3, 5)], [(2, 1031)], [(2, 0)]], kernels=3
     ),
-    "row products": Case([("float64", 3)], lambda x: pt.prod(x, axis=2), [[(2, 3, 5)], [(1, 2, 300)]]),
-    "row maxima": Case([("int32", 2)], lambda x: pt.max(x, axis=1), [[(3, 5)], [(2, 300)]]),
-    "softmax": Case([("float32", 2)], lambda x: pt.special.softmax(x, axis=1), [[(3, 5)], [(2, 1031)]]),
+    "row products": Case(
+        [("float64", 3)], lambda x: pt.prod(x, axis=2), [[(2, 3, 5)], [(1, 2, 300)]], kernels=3
+    ),
+    "row maxima": Case([("int32", 2)], lambda x: pt.max(x, axis=1), [[(3, 5)], [(2, 300)]], kernels=3),
+    "softmax": Case(
+        [("float32", 2)], lambda x: pt.special.softmax(x, axis=1), [[(3, 5)], [(2, 1031)]], kernels=6
+    ),
     "softmax float64": Case(
-        [("float64", 2)], lambda x: pt.special.softmax(x, axis=1), [[(3, 5)], [(2, 300)]], registers=72
+        [("float64", 2)],
+        lambda x: pt.special.softmax(x, axis=1),
+        [[(3, 5)], [(2, 300)]],
+        kernels=6,
+        registers=72,
     ),
     "log-sum-exp": Case(
-        [("float32", 2)], lambda x: pt.logsumexp(x, axis=1), [[(3, 5)], [(2, 1031)]], kernels=2
+        [("float32", 2)], lambda x: pt.logsumexp(x, axis=1), [[(3, 5)], [(2, 1031)]], kernels=6
     ),
     "layer norm": Case(
         [("float32", 2)],
         lambda x: (x - pt.mean(x, axis=1, keepdims=True)) / (pt.std(x, axis=1, keepdims=True) + 1),
         [[(3, 5)], [(2, 300)]],
-        kernels=3,
+        kernels=8,
     ),
     "sum of all": Case(
         [("float32", 2)], lambda x: pt.sum(x * x), [[(3, 5)], [(40, 1031)], [(0, 3)]], kernels=2

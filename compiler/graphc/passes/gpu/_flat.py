@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from graphc.ir import build
 from graphc.ir.types import dtype_of
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
 from graphc.lowering.pointers import address
 from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
-from graphc.passes.gpu._nest import Nest, Operand, load, store
+from graphc.passes.gpu._nest import Nest, Operand, load, store, where
 from graphc_dialects._mlir import ir
 
 # The widest access of a thread, in bytes.
@@ -29,7 +31,8 @@ def is_flat(nest: Nest) -> bool:
 
 def lower(nest: Nest, kernel: Kernel, threads: int) -> None:
     """Writes the kernel and its launch."""
-    lanes = lanes_of(nest)
+    vectors = [operand for operand in nest.operands if operand.axes == [0]]
+    lanes = lanes_of(vectors)
     with kernel.host():
         extent = nest.extent(0)
         each = build.const_index(threads * lanes)
@@ -39,7 +42,8 @@ def lower(nest: Nest, kernel: Kernel, threads: int) -> None:
         first, stride = global_position()
         tail = first
         if lanes > 1:
-            count = vectors(nest, extent, lanes)
+            whole = build.index_op("divui", extent, build.const_index(lanes))
+            count = build.select(are_aligned(vectors, lanes), whole, build.const_index(0))
             _, block = loop(count, [], start=first, step=stride)
             with ir.InsertionPoint(block):
                 _vector(nest, block.arguments[0], lanes)
@@ -64,24 +68,22 @@ def _itemsize(operand: Operand) -> int:
     return int(dtype_of(ir.MemRefType(operand.buffer.type).element_type).itemsize)
 
 
-def lanes_of(nest: Nest) -> int:
+def lanes_of(operands: Sequence[Operand]) -> int:
     """Elements of a thread at a time: 16 bytes of the widest operand; 1 for types without vectors."""
-    operands = [operand for operand in nest.operands if operand.axes == [0]]
     if any(isinstance(ir.MemRefType(o.buffer.type).element_type, ir.ComplexType) for o in operands):
         return 1
-    return WIDTH // max(map(_itemsize, operands))
+    return WIDTH // max(map(_itemsize, operands)) if operands else 1
 
 
-def vectors(nest: Nest, extent: ir.Value, lanes: int) -> ir.Value:
-    """How many whole vectors there are; 0 where an address does not allow them."""
-    bits = build.const_index(0)
-    for operand in nest.operands:
-        if operand.axes == [0]:
+def are_aligned(operands: Sequence[Operand], lanes: int) -> ir.Value:
+    """True if the memory of all operands begins at a multiple of a vector."""
+    bits, seen = build.const_index(0), set()
+    for operand in operands:
+        if operand.buffer not in seen:
+            seen.add(operand.buffer)
             mask = build.const_index(lanes * _itemsize(operand) - 1)
             bits = build.index_op("ori", bits, build.index_op("andi", address(operand.buffer), mask))
-    aligned = build.compare_index(0, bits, build.const_index(0))
-    count = build.index_op("divui", extent, build.const_index(lanes))
-    return build.select(aligned, count, build.const_index(0))
+    return build.compare_index(0, bits, build.const_index(0))
 
 
 def _values(nest: Nest, position: ir.Value, given: dict[ir.Value, ir.Value]) -> list[ir.Value]:
@@ -96,23 +98,33 @@ def _values(nest: Nest, position: ir.Value, given: dict[ir.Value, ir.Value]) -> 
 def _vector(nest: Nest, number: ir.Value, lanes: int) -> None:
     """One vector of each operand."""
     start = build.index_op("muli", number, build.const_index(lanes))
-    loaded = {o.argument: load_vector(o, start, lanes) for o in nest.needed(nest.yields) if o.axes == [0]}
+    loaded = {o.argument: load_vector(o, [start], lanes) for o in nest.needed(nest.yields) if o.axes == [0]}
     found: list[list[ir.Value]] = [[] for _ in nest.outputs]
     for lane in range(lanes):
         given = {argument: extract(vector, lane) for argument, vector in loaded.items()}
         for values, value in zip(found, _values(nest, start, given), strict=True):
             values.append(value)
     for operand, values in zip(nest.outputs, found, strict=True):
-        kind = ir.VectorType.get([lanes], values[0].type)
-        vector = build.create("vector.from_elements", [kind], values).result
-        alignment = _alignment(operand, lanes)
-        build.create("vector.store", [], [vector, operand.buffer, start], alignment=alignment)
+        store_vector(values, operand, [start])
 
 
-def load_vector(operand: Operand, start: ir.Value, lanes: int) -> ir.Value:
+def load_vector(operand: Operand, indices: Sequence[ir.Value], lanes: int) -> ir.Value:
+    """Neighbouring elements of an operand, from indices of the nest on."""
     kind = ir.VectorType.get([lanes], ir.MemRefType(operand.buffer.type).element_type)
-    alignment = _alignment(operand, lanes)
-    return build.create("vector.load", [kind], [operand.buffer, start], alignment=alignment).result
+    place, alignment = where(operand, indices), _alignment(operand, lanes)
+    return build.create("vector.load", [kind], [operand.buffer, *place], alignment=alignment).result
+
+
+def store_vector(values: Sequence[ir.Value], operand: Operand, indices: Sequence[ir.Value]) -> None:
+    """Writes neighbouring elements of an operand, from indices of the nest on."""
+    place, alignment = where(operand, indices), _alignment(operand, len(values))
+    build.create("vector.store", [], [vector_of(values), operand.buffer, *place], alignment=alignment)
+
+
+def vector_of(values: Sequence[ir.Value]) -> ir.Value:
+    """A vector of elements."""
+    kind = ir.VectorType.get([len(values)], values[0].type)
+    return build.create("vector.from_elements", [kind], list(values)).result
 
 
 def extract(vector: ir.Value, lane: int) -> ir.Value:

@@ -137,6 +137,15 @@ class Nest:
             else:
                 axis += 1
 
+    def interchange(self, left: int) -> None:
+        """Sees a dimension and the next one in the other order."""
+        new = {left: left + 1, left + 1: left}
+        for operand in self.operands:
+            operand.axes = [axis if axis is None else new.get(axis, axis) for axis in operand.axes]
+        self.reduction[left : left + 2] = reversed(self.reduction[left : left + 2])
+        self.indexed = {new.get(axis, axis) for axis in self.indexed}
+        self._places = [new.get(axis, axis) for axis in self._places]
+
     def _mergeable(self, left: int) -> bool:
         if self.reduction[left] != self.reduction[left + 1] or {left, left + 1} & self.indexed:
             return False

@@ -3,14 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
+from graphc.lowering.carried import loop
 from graphc.lowering.partial_reductions import Combiner, combiner
-from graphc.passes.gpu._kernel import Kernel, allocate
+from graphc.passes.gpu import _flat
+from graphc.passes.gpu._kernel import Kernel, allocate, at_most, blocks_for, global_position, position
 from graphc.passes.gpu._nest import Nest, Operand
+from graphc.passes.gpu._reduce import BlockReduction, on_first_thread
+from graphc.passes.gpu._rows import Columns, Group, at_once, cost, each_of, product, split, wide_operands
 from graphc_dialects._mlir import ir
+
+# A mark of nests whose rows have few elements, whatever their type says.
+FEW = "graphc.few"
+# Vectors that a thread takes before there are more blocks, and the most rows of a grid.
+_EACH, _ROWS = 8, 65535
 
 
 class Parts:
@@ -66,6 +75,7 @@ class Parts:
             ),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(buffers), len(outs)]),
         }
+        attributes[FEW] = ir.UnitAttr.get()
         operands = [*buffers, *(operand.buffer for operand in self.accumulators)]
         with ir.InsertionPoint(anchor), anchor.location:
             made = ir.Operation.create("linalg.generic", operands=operands, attributes=attributes, regions=1)
@@ -80,6 +90,90 @@ class Parts:
                 )
                 build.create("linalg.yield", [], [how.combine(a, b) for how, a, b in pairs])
         return made
+
+
+def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
+    """Replaces a nest, whose reduced dimensions come last, by a kernel and a nest that combines its parts.
+
+    A row, or all there is, has as many blocks as its size asks for. Blocks are far apart in no row: threads
+    that are neighbours have neighbouring elements.
+
+    Args:
+        parts: the nest.
+        threads: of a block.
+        blocks: the most of a row.
+
+    Returns:
+        the nest that combines.
+    """
+    nest = parts.nest
+    kernel = Kernel(nest.op, "whole")
+    with kernel.host():
+        rows = nest.reduction.index(True)
+        if not rows:
+            nest.collapse()
+        sizes = [nest.extent(axis) for axis in range(nest.rank)]
+        outer, columns = sizes[:rows], sizes[rows:]
+        wide = wide_operands([nest])
+        lanes = _flat.lanes_of(wide)
+        each = build.const_index(threads * lanes * _EACH)
+        # One block for nothing: its part is what nothing comes to.
+        count = build.index_op("maxsi", blocks_for(product(columns), each, blocks), build.const_index(1))
+        grid = [count, at_most(product(outer), _ROWS)] if rows else [count]
+        width = build.const_index(threads)
+    buffers = parts.buffers(kernel, [*outer, count])
+    with kernel.body():
+        aligned = _flat.are_aligned(wide, lanes) if lanes > 1 else None
+        reduction = BlockReduction(kernel)
+        first, stride = global_position()
+
+        def line(indices: list[ir.Value]) -> None:
+            share = Columns(indices, columns, lanes, aligned, first, stride)
+            values = share.fold(
+                parts.neutral(),
+                _elements(parts),
+                each_of(parts.combiners.values()),
+                1 if parts.others else at_once(cost(nest), lanes),
+            )
+            pairs = zip(values, parts.combiners.values(), strict=True)
+            totals = [reduction.all(value, how) for value, how in pairs]
+            with on_first_thread():
+                for total, buffer in zip(totals, buffers, strict=True):
+                    build.create("memref.store", [], [total, buffer, *indices, position("block_id")])
+
+        if rows:
+            start, step = position("block_id", 1), position("grid_dim", 1)
+            _, block = loop(product(outer), [], start=start, step=step)
+            with ir.InsertionPoint(block):
+                line(split(block.arguments[0], outer))
+                build.create("scf.yield", [], [])
+        else:
+            line([])
+    kernel.launch(grid, [width])
+    combined = parts.combine(nest.op, buffers)
+    nest.op.erase()
+    return combined
+
+
+def _elements(parts: Parts) -> Callable[[Group, int, list[ir.Value]], list[ir.Value]]:
+    """The accumulators after an element; what else is computed of a group is stored."""
+    nest = parts.nest
+    others: dict[int, list[ir.Value]] = {place: [] for place, _ in parts.others}
+
+    def body(group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
+        values = dict(zip(parts.arguments(), carried, strict=True))
+        for operand in nest.needed(nest.yields):
+            if operand.argument not in values:
+                values[operand.argument] = group.load(operand, lane)
+        found = nest.compute(nest.yields, values, group.indices(lane))
+        for place, operand in parts.others:
+            others[place].append(found[place])
+            if lane == group.lanes - 1:
+                group.store(others[place], operand)
+                others[place].clear()
+        return [found[place] for place in parts.combiners]
+
+    return body
 
 
 def _bring_fill(buffer: ir.Value, first: ir.Operation, anchor: ir.Operation) -> None:

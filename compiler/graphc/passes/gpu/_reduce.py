@@ -7,44 +7,109 @@ of shuffles leaves the result in all threads, in the same order for each: a + b 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 from graphc.ir import build
+from graphc.lowering.carried import either
 from graphc.lowering.partial_reductions import Combiner
 from graphc.passes.gpu._kernel import Kernel, barrier, position
 from graphc.passes.gpu._shuffle import WARP, shuffled
 from graphc_dialects._mlir import ir
 
+Values: TypeAlias = Sequence[ir.Value]
+Combine: TypeAlias = Callable[[Values, Values], list[ir.Value]]
+
 
 class BlockReduction:
-    """Reductions of a kernel whose blocks have threads along x only, a multiple of a warp.
+    """Reductions along x of the threads of a block, for each y apart.
 
     Args:
         kernel: it gets a buffer of one element a warp for each type.
+        width: threads along x, an index: a power of two below 32, where several y share a warp, or a
+            multiple of a warp; None if there is one y with several warps.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-        self._buffers: dict[str, ir.Value] = {}
+    def __init__(self, kernel: Kernel, width: ir.Value | None = None) -> None:
+        self._kernel, self._width = kernel, width
+        self._buffers: dict[tuple[str, int], ir.Value] = {}
 
     def all(self, value: ir.Value, combiner: Combiner) -> ir.Value:
-        """What the values of all threads combine to, in all threads; all of the block have to get here."""
-        value = _butterfly(value, combiner)
-        kind = value.type
-        if str(kind) not in self._buffers:
-            self._buffers[str(kind)] = self._kernel.shared([WARP], kind)
-        buffer = self._buffers[str(kind)]
+        """What the values of all threads of a y combine to, in all of them; all of the block get here."""
+        return self.together(
+            [value], lambda a, b: [combiner.combine(a[0], b[0])], [combiner.constant(value.type)]
+        )[0]
+
+    def together(self, values: Values, combine: Combine, neutral: Values) -> list[ir.Value]:
+        """As `all`, of several values that are combined together; the order of the threads is any.
+
+        Args:
+            values: of the thread.
+            combine: of two threads' values those of both.
+            neutral: what changes nothing.
+        """
+        known = None if self._width is None else build.constant_value(self._width)
+        if self._width is not None and known is None:
+            values = self._lanes(values, combine, self._width)
+        else:
+            values = _warp(values, combine, WARP if known is None else min(known, WARP))
+        if self._width is None:
+            return self._across(values, combine, neutral, position("block_dim"))
+        width, own = self._width, values
+        if known is not None:
+            return self._across(values, combine, neutral, width) if known > WARP else values
+        several = build.compare_index(4, width, build.const_index(WARP))
+        kinds = [value.type for value in values]
+        return either(several, kinds, lambda: self._across(own, combine, neutral, width), lambda: own)
+
+    def _across(self, values: Values, combine: Combine, neutral: Values, width: ir.Value) -> list[ir.Value]:
+        """What the warps of a y combine to."""
+        buffers = self._shared([value.type for value in values])
         thread, zero = position("thread_id"), build.const_index(0)
-        width = build.const_index(WARP)
-        lane, warp = build.index_op("remui", thread, width), build.index_op("divui", thread, width)
+        full = build.const_index(WARP)
+        lane, warp = build.index_op("remui", thread, full), build.index_op("divui", thread, full)
+        count = build.index_op("divui", width, full)
+        first = zero
+        if self._width is not None:
+            first = build.index_op("muli", position("thread_id", 1), count)
         with on_condition(build.compare_index(0, lane, zero)):
-            build.create("memref.store", [], [value, buffer, warp])
+            place = build.index_op("addi", first, warp)
+            for value, buffer in zip(values, buffers, strict=True):
+                build.create("memref.store", [], [value, buffer, place])
         barrier()
-        count = build.index_op("divui", position("block_dim"), width)
         within = build.compare_index(6, lane, count)
         # Lanes without a warp read the first one's value instead of nothing.
-        found = build.create("memref.load", [kind], [buffer, build.select(within, lane, zero)]).result
-        total = _butterfly(build.select(within, found, combiner.constant(kind)), combiner)
+        place = build.index_op("addi", first, build.select(within, lane, zero))
+        found = []
+        for buffer, nothing in zip(buffers, neutral, strict=True):
+            value = build.create("memref.load", [nothing.type], [buffer, place]).result
+            found.append(build.select(within, value, nothing))
+        total = _warp(found, combine)
         barrier()
         return total
+
+    def _shared(self, kinds: Sequence[ir.Type]) -> list[ir.Value]:
+        """A buffer for each value, others for values of the same type."""
+        keys = [(str(kind), kinds[:number].count(kind)) for number, kind in enumerate(kinds)]
+        for key, kind in zip(keys, kinds, strict=True):
+            if key not in self._buffers:
+                self._buffers[key] = self._kernel.shared([WARP], kind)
+        return [self._buffers[key] for key in keys]
+
+    def _lanes(self, values: Values, combine: Combine, width: ir.Value) -> list[ir.Value]:
+        """What the lanes of a warp that belong to a y combine to; a single one has it already."""
+        several = build.compare_index(4, width, build.const_index(1))
+        kinds = [value.type for value in values]
+        return either(several, kinds, lambda: self._shuffled(values, combine, width), lambda: values)
+
+    def _shuffled(self, values: Values, combine: Combine, width: ir.Value) -> list[ir.Value]:
+        offset = WARP // 2
+        while offset:
+            both = combine(values, [shuffled(value, offset) for value in values])
+            within = build.compare_index(2, build.const_index(offset), width)
+            values = [build.select(within, new, old) for new, old in zip(both, values, strict=True)]
+            offset //= 2
+        return list(values)
 
 
 class on_condition:
@@ -68,9 +133,10 @@ def on_first_thread() -> on_condition:
     return on_condition(build.compare_index(0, position("thread_id"), build.const_index(0)))
 
 
-def _butterfly(value: ir.Value, combiner: Combiner) -> ir.Value:
-    offset = WARP // 2
+def _warp(values: Values, combine: Combine, width: int = WARP) -> list[ir.Value]:
+    """What groups of `width` lanes combine to."""
+    offset = width // 2
     while offset:
-        value = combiner.combine(value, shuffled(value, offset))
+        values = combine(values, [shuffled(value, offset) for value in values])
         offset //= 2
-    return value
+    return list(values)

@@ -1,30 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs of operations that work on rows, each row for itself: softmax, log-sum-exp, sums and extremes of rows.
 
-A row has one block of threads. What operations compute of a row's elements is not stored but computed again
-where it is read, values of a whole row stay in registers, and only what is read elsewhere is written.
+Some threads of a block have a row: a part of a warp where rows are short (a block then has several rows),
+up to the whole block. What operations compute of elements is not stored but computed again where it is
+read, values of a whole row stay in registers, and only what is read elsewhere is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.lowering.carried import carry, loop
+from graphc.lowering.layouts import is_contiguous
 from graphc.lowering.partial_reductions import Combiner, combiner
-from graphc.passes.gpu._kernel import Kernel, at_most, position
+from graphc.passes.gpu import _flat
+from graphc.passes.gpu._kernel import Kernel, at_most, barrier, position
 from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._reduce import BlockReduction, on_first_thread
+from graphc.passes.gpu._reduce import BlockReduction, Combine, on_condition
 from graphc.passes.gpu._shuffle import WARP
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-# Threads of a block, and elements that each has of a long row before there are more threads.
-_MOST_THREADS, _EACH = 512, 8
-_BLOCKS = 1 << 20
+# Threads of a row that has more than so many elements: the last line that holds.
+_THREADS = ((0, 1), (16, 4), (64, 8), (128, 16), (256, WARP), (1024, 128), (4096, 256), (16384, 512))
+# Threads of a block with several rows, and the most blocks.
+_BLOCK, _BLOCKS = 256, 1 << 20
+# Operations in a step of a thread: more loads at a time are worth no more code. A function counts as many.
+_STEP, _FUNCTION, _MOST_AT_ONCE = 48, 20, 4
 
-# Gives the element of a row's array at indices of its columns.
-Element = Callable[[Sequence[ir.Value]], ir.Value]
+# Gives the element of a row's array at a place of a group.
+Element: TypeAlias = "Callable[[Group, int], ir.Value]"
 
 
 @record()
@@ -45,6 +53,13 @@ class RowNest:
     def columns(self) -> list[int]:
         """The dimensions of columns."""
         return list(range(self.rows, self.nest.rank))
+
+    @property
+    def static_columns(self) -> int | None:
+        """The number of elements of a row, if it is known."""
+        sizes = [self.nest.static_extent(axis) for axis in self.columns]
+        known = [size for size in sizes if size is not None]
+        return math.prod(known) if len(known) == len(sizes) else None
 
     def is_row(self, operand: Operand) -> bool:
         """Whether an operand has one element for each row."""
@@ -81,6 +96,212 @@ def as_rows(nest: Nest, rows: int) -> RowNest | None:
     return made if all(made.is_own(operand) for operand in nest.outputs) else None
 
 
+class Group:
+    """Neighbouring elements of a row, which a thread has at a time.
+
+    Args:
+        outer: indices of the row.
+        sizes: of the columns; the last one is a multiple of `lanes`.
+        number: of the group, in row-major order.
+        lanes: how many elements it has.
+    """
+
+    def __init__(
+        self, outer: Sequence[ir.Value], sizes: Sequence[ir.Value], number: ir.Value, lanes: int = 1
+    ) -> None:
+        if lanes > 1:
+            number = build.index_op("muli", number, build.const_index(lanes))
+        self.lanes = lanes
+        self._first = [*outer, *split(number, sizes)]
+        self._loaded: dict[tuple[ir.Value, tuple[int | None, ...]], ir.Value] = {}
+
+    def indices(self, lane: int) -> list[ir.Value]:
+        """Of an element."""
+        if not lane:
+            return self._first
+        *others, last = self._first
+        return [*others, build.index_op("addi", last, build.const_index(lane))]
+
+    def load(self, operand: Operand, lane: int) -> ir.Value:
+        """What an operand has for an element; neighbours are loaded together, once."""
+        last = len(self._first) - 1
+        if self.lanes == 1 or (last in operand.axes and not is_wide(operand, last)):
+            return load(operand, self.indices(lane))
+        key = operand.buffer, tuple(operand.axes)
+        wide = last in operand.axes
+        if key not in self._loaded:
+            self._loaded[key] = (
+                _flat.load_vector(operand, self._first, self.lanes) if wide else load(operand, self._first)
+            )
+        return _flat.extract(self._loaded[key], lane) if wide else self._loaded[key]
+
+    def store(self, values: Sequence[ir.Value], operand: Operand) -> None:
+        """Writes what an operand gets for the elements."""
+        if self.lanes > 1 and is_wide(operand, len(self._first) - 1):
+            _flat.store_vector(values, operand, self._first)
+            return
+        for lane, value in enumerate(values):
+            store(value, operand, self.indices(lane))
+
+
+def is_wide(operand: Operand, last: int) -> bool:
+    """True if elements with neighbouring indices of the last dimension can be loaded together."""
+    return (
+        bool(operand.axes)
+        and operand.axes[-1] == last
+        and last not in operand.axes[:-1]
+        and is_contiguous(operand.buffer)
+    )
+
+
+class Columns:
+    """The share of a thread in the elements of a row: every so manyth group, then every so manyth element.
+
+    Args:
+        outer: indices of the row.
+        sizes: of its columns.
+        lanes: elements of a group.
+        aligned: whether memory allows groups to be loaded together.
+        first, stride: the first group of the thread, and how far it is to the next one.
+        active: whether the thread has a share at all; None if it has.
+    """
+
+    def __init__(
+        self,
+        outer: Sequence[ir.Value],
+        sizes: Sequence[ir.Value],
+        lanes: int,
+        aligned: ir.Value | None,
+        first: ir.Value,
+        stride: ir.Value,
+        active: ir.Value | None = None,
+    ) -> None:
+        self._outer, self._sizes, self._first, self._stride = outer, sizes, first, stride
+        zero = build.const_index(0)
+        total = product(sizes)
+        self._total = total if active is None else build.select(active, total, zero)
+        self._lanes = lanes if sizes and aligned is not None else 1
+        if self._lanes > 1:
+            assert aligned is not None
+            each = build.const_index(self._lanes)
+            whole = build.compare_index(0, build.index_op("remui", sizes[-1], each), zero)
+            if len(sizes) == 1 and not outer:
+                # One row may have some elements more.
+                whole = aligned
+            both = build.create("arith.andi", [whole.type], [whole, aligned]).result
+            count = build.index_op("divui", self._total, each)
+            self._count = build.select(both, count, zero)
+
+    def fold(
+        self,
+        neutral: Sequence[ir.Value],
+        body: Callable[[Group, int, list[ir.Value]], list[ir.Value]],
+        combine: Combine,
+        at_once: int,
+    ) -> list[ir.Value]:
+        """What accumulators of the thread come to.
+
+        Args:
+            neutral: what they begin with.
+            body: the accumulators after an element of a group.
+            combine: gives those of two.
+            at_once: groups whose loads may be under way together.
+        """
+        values, start, count = list(neutral), self._first, len(neutral)
+        if self._lanes > 1:
+
+            def groups(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+                group = Group(self._outer, self._sizes, number, self._lanes)
+                found: list[ir.Value] = []
+                for lane in range(self._lanes):
+                    found += body(group, lane, carried[lane * count : (lane + 1) * count])
+                return found
+
+            wide = strided(self._count, values * self._lanes, groups, start, self._stride, at_once)
+            values = wide[:count]
+            for lane in range(1, self._lanes):
+                values = combine(values, wide[lane * count : (lane + 1) * count])
+            start = self._rest()
+
+        def elements(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            return body(Group(self._outer, self._sizes, number), 0, carried)
+
+        return strided(self._total, values, elements, start, self._stride, at_once)
+
+    def _rest(self) -> ir.Value:
+        """The first element of the thread after all groups."""
+        done = build.index_op("muli", self._count, build.const_index(self._lanes))
+        return build.index_op("addi", done, self._first)
+
+    def each(self, body: Callable[[Group], None]) -> None:
+        """Does something to each group, and then to each element that is left."""
+        start = self._first
+        if self._lanes > 1:
+            _, block = loop(self._count, [], start=start, step=self._stride)
+            with ir.InsertionPoint(block):
+                body(Group(self._outer, self._sizes, block.arguments[0], self._lanes))
+                build.create("scf.yield", [], [])
+            start = self._rest()
+        _, block = loop(self._total, [], start=start, step=self._stride)
+        with ir.InsertionPoint(block):
+            body(Group(self._outer, self._sizes, block.arguments[0]))
+            build.create("scf.yield", [], [])
+
+
+def strided(
+    stop: ir.Value,
+    values: Sequence[ir.Value],
+    body: Callable[[ir.Value, list[ir.Value]], list[ir.Value]],
+    start: ir.Value,
+    stride: ir.Value,
+    at_once: int,
+) -> list[ir.Value]:
+    """Carries values through numbers below `stop`, several in a step while there are as many."""
+    values = list(values)
+    while at_once > 1:
+        ahead = build.index_op("muli", stride, build.const_index(at_once - 1))
+        step = build.index_op("addi", stride, ahead)
+
+        def several(
+            number: ir.Value, carried: list[ir.Value], count: int = at_once, step: ir.Value = step
+        ) -> list[ir.Value]:
+            after, found = build.index_op("addi", number, step), carried[1:]
+            for _ in range(count):
+                found = body(number, found)
+                number = build.index_op("addi", number, stride)
+            return [after, *found]
+
+        last = build.index_op("subi", stop, ahead)
+        start, *values = carry(last, [start, *values], several, start=start, step=step)
+        at_once //= 2
+    return carry(stop, values, body, start=start, step=stride)
+
+
+def wide_operands(nests: Sequence[Nest]) -> list[Operand]:
+    """The operands of nests whose neighbouring elements can be loaded together."""
+    return [o for nest in nests for o in nest.operands if nest.rank and is_wide(o, nest.rank - 1)]
+
+
+def each_of(combiners: Iterable[Combiner]) -> Combine:
+    """Combines values one by one."""
+    known = list(combiners)
+    return lambda left, right: [how.combine(a, b) for how, a, b in zip(known, left, right, strict=True)]
+
+
+def cost(nest: Nest) -> int:
+    """Operations for an element."""
+    return sum(_FUNCTION if op.name.startswith(("math.", "func.")) else 1 for op in nest.body)
+
+
+def at_once(operations: int, lanes: int) -> int:
+    """How many groups a step has, of so many operations for an element: a power of two.
+
+    Groups of two have elements of 64 bits, which take twice the registers.
+    """
+    most = 2 if lanes == 2 else _MOST_AT_ONCE
+    return 1 << min(max(_STEP // max(operations * lanes, 1), 1), most).bit_length() - 1
+
+
 class RowKernel:
     """Writes the kernel of a run of nests.
 
@@ -92,34 +313,52 @@ class RowKernel:
 
     def __init__(self, kernel: Kernel, rows: int, kept: Sequence[ir.Value]) -> None:
         self._kernel, self._rows, self._kept = kernel, rows, kept
-        self._reduction = BlockReduction(kernel)
         # What buffers hold of the row: one value, or elements that are computed when they are read.
         self._values: dict[ir.Value, ir.Value] = {}
         self._elements: dict[ir.Value, tuple[Element, list[ir.Value]]] = {}
+        self._costs: dict[ir.Value, int] = {}
         self._places: dict[ir.Value, Operand] = {}
 
     def write(self, nests: Sequence[RowNest]) -> ir.Operation:
         """The kernel and its launch, which is returned."""
+        read = _read_in_memory(nests)
+        used = read | set(self._kept)
+        wide = [o for o in wide_operands([row.nest for row in nests]) if o.buffer in used]
+        self._lanes = _flat.lanes_of(wide)
+        # What is written where it was read: all threads of the row read it before.
+        self._in_place = bool(read & set(self._kept))
         with self._kernel.host():
             extents = [[row.nest.extent(axis) for axis in range(row.nest.rank)] for row in nests]
             rows = product(extents[0][: self._rows])
-            longest = build.const_index(1)
-            for row, sizes in zip(nests, extents, strict=True):
-                columns = product([sizes[axis] for axis in row.columns])
-                longest = build.index_op("maxsi", longest, columns)
-            warps = build.index_op("ceildivsi", longest, build.const_index(WARP * _EACH))
-            threads = build.index_op("muli", at_most(warps, _MOST_THREADS // WARP), build.const_index(WARP))
-            grid = at_most(rows, _BLOCKS)
+            single = self._in_place or not self._rows
+            width, height = shape_of_blocks(longest_of(nests, extents), single=single)
+            grid = at_most(build.index_op("ceildivsi", rows, height), _BLOCKS)
         with self._kernel.body():
-            start, stride = position("block_id"), position("grid_dim")
-            _, block = loop(rows, [], start=start, step=stride)
+            self._reduction = BlockReduction(self._kernel, width)
+            self._aligned = _flat.are_aligned(wide, self._lanes) if self._lanes > 1 else None
+            self._thread, self._width = position("thread_id"), width
+            start = build.index_op("muli", position("block_id"), height)
+            step = build.index_op("muli", position("grid_dim"), height)
+            _, block = loop(rows, [], start=start, step=step)
             with ir.InsertionPoint(block):
-                self._indices = split(block.arguments[0], extents[0][: self._rows])
-                for row, sizes in zip(nests, extents, strict=True):
-                    self._nest(row, sizes)
+                row, self._active = block.arguments[0], None
+                if not single:
+                    row = build.index_op("addi", row, position("thread_id", 1))
+                    self._active = build.compare_index(2, row, rows)
+                    # Threads without a row see the last one, of which they have no elements.
+                    row = build.index_op("minsi", row, build.index_op("subi", rows, build.const_index(1)))
+                self._indices = split(row, extents[0][: self._rows])
+                for nest, sizes in zip(nests, extents, strict=True):
+                    self._nest(nest, sizes)
                 self._store()
                 build.create("scf.yield", [], [])
-        return self._kernel.launch([grid], [threads])
+        return self._kernel.launch([grid], [width, height])
+
+    def _columns(self, sizes: Sequence[ir.Value]) -> Columns:
+        """The share of the thread in the row."""
+        return Columns(
+            self._indices, sizes, self._lanes, self._aligned, self._thread, self._width, self._active
+        )
 
     def _nest(self, row: RowNest, extents: list[ir.Value]) -> None:
         nest = row.nest
@@ -132,43 +371,49 @@ class RowKernel:
             self._places[operand.buffer] = operand
             if row.columns and not all(nest.is_unit(axis) for axis in row.columns):
                 element = self._element(nest, place, initial)
+                self._costs[operand.buffer] = self._cost(nest)
                 self._elements[operand.buffer] = element, [extents[axis] for axis in row.columns]
                 self._values.pop(operand.buffer, None)
             else:
-                zeros = [build.const_index(0)] * len(row.columns)
-                self._values[operand.buffer] = self._element(nest, place, initial)(zeros)
+                self._values[operand.buffer] = self._element(nest, place, initial)(
+                    self._zero(len(row.columns)), 0
+                )
                 self._elements.pop(operand.buffer, None)
+
+    def _cost(self, nest: Nest) -> int:
+        """Operations for an element, with those that are computed again."""
+        return cost(nest) + sum(self._costs.get(o.buffer, 0) for o in nest.operands)
+
+    def _zero(self, columns: int) -> Group:
+        """The first element of the row of an array with so many dimensions of columns."""
+        zeros = [build.const_index(0)] * columns
+        return Group([*self._indices, *zeros], [], build.const_index(0))
 
     def _snapshot(self, row: RowNest) -> dict[ir.Value, Element]:
         """How to read each operand now; what is written later to the same buffers changes nothing."""
-        return {operand.argument: self._reader(operand) for operand in row.nest.operands}
+        return {operand.argument: self._reader(operand, row) for operand in row.nest.operands}
 
-    def _reader(self, operand: Operand) -> Element:
-        buffer, rows = operand.buffer, self._rows
+    def _reader(self, operand: Operand, row: RowNest) -> Element:
+        buffer = operand.buffer
         if buffer in self._values:
             value = self._values[buffer]
-            return lambda columns: value
+            return lambda group, lane: value
         if buffer in self._elements:
             element = self._elements[buffer][0]
-            axes = operand.axes[rows:]
+            if row.is_row(operand):
+                return lambda group, lane: element(self._zero(len(operand.axes) - self._rows), 0)
+            return element
 
-            def read(columns: Sequence[ir.Value]) -> ir.Value:
-                zero = build.const_index(0)
-                return element([zero if axis is None else columns[axis - rows] for axis in axes])
-
-            return read
-        indices = self._indices
-        return lambda columns: load(operand, [*indices, *columns])
+        return lambda group, lane: group.load(operand, lane)
 
     def _element(self, nest: Nest, place: int, readers: dict[ir.Value, Element]) -> Element:
         """The rule for the elements of an output."""
         wanted = [nest.yields[place]]
         arguments = [operand.argument for operand in nest.needed(wanted)]
-        indices = self._indices
 
-        def element(columns: Sequence[ir.Value]) -> ir.Value:
-            values = {argument: readers[argument](columns) for argument in arguments}
-            return nest.compute(wanted, values, [*indices, *columns])[0]
+        def element(group: Group, lane: int) -> ir.Value:
+            values = {argument: readers[argument](group, lane) for argument in arguments}
+            return nest.compute(wanted, values, group.indices(lane))[0]
 
         return element
 
@@ -179,44 +424,88 @@ class RowKernel:
         wanted = [nest.yields[place] for place in places]
         read = [o.argument for o in nest.needed(wanted) if o.argument not in accumulators]
         combiners = [row.combiners[place] for place in places]
-        sizes = [extents[axis] for axis in row.columns]
 
-        def body(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            columns = split(number, sizes)
-            values = {argument: readers[argument](columns) for argument in read}
+        def body(group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
+            values = {argument: readers[argument](group, lane) for argument in read}
             values.update(zip(accumulators, carried, strict=True))
-            return nest.compute(wanted, values, [*self._indices, *columns])
+            return nest.compute(wanted, values, group.indices(lane))
 
         neutral = [c.constant(value.type) for c, value in zip(combiners, accumulators, strict=True)]
-        thread, stride = position("thread_id"), position("block_dim")
-        partial = carry(product(sizes), neutral, body, start=thread, step=stride)
+        columns = self._columns([extents[axis] for axis in row.columns])
+        partial = columns.fold(neutral, body, each_of(combiners), at_once(self._cost(nest), self._lanes))
         for place, how, value in zip(places, combiners, partial, strict=True):
             operand = nest.outputs[place]
-            before = readers[operand.argument]([])
+            before = readers[operand.argument](self._zero(len(row.columns)), 0)
             self._values[operand.buffer] = how.combine(before, self._reduction.all(value, how))
             self._places[operand.buffer] = operand
 
     def _store(self) -> None:
         """Writes what is read elsewhere."""
+        if self._in_place:
+            barrier()
+        first = build.compare_index(0, self._thread, build.const_index(0))
+        if self._active is not None:
+            first = build.create("arith.andi", [first.type], [first, self._active]).result
         for buffer, value in self._values.items():
             if buffer in self._kept:
-                with on_first_thread():
+                with on_condition(first):
                     operand = self._places[buffer]
                     zeros = [build.const_index(0)] * (len(operand.axes) - self._rows)
-                    store(
-                        value,
-                        Operand(buffer, list(range(len(operand.axes))), operand.argument),
-                        [*self._indices, *zeros],
-                    )
+                    whole = Operand(buffer, list(range(len(operand.axes))), operand.argument)
+                    store(value, whole, [*self._indices, *zeros])
         for buffer, (element, sizes) in self._elements.items():
             if buffer in self._kept:
-                operand = self._places[buffer]
-                thread, stride = position("thread_id"), position("block_dim")
-                _, block = loop(product(sizes), [], start=thread, step=stride)
-                with ir.InsertionPoint(block):
-                    columns = split(block.arguments[0], sizes)
-                    store(element(columns), operand, [*self._indices, *columns])
-                    build.create("scf.yield", [], [])
+                self._write(self._places[buffer], element, sizes)
+
+    def _write(self, operand: Operand, element: Element, sizes: list[ir.Value]) -> None:
+        """Writes the elements of an array."""
+
+        def body(group: Group) -> None:
+            group.store([element(group, lane) for lane in range(group.lanes)], operand)
+
+        self._columns(sizes).each(body)
+
+
+def longest_of(nests: Sequence[RowNest], extents: Sequence[Sequence[ir.Value]]) -> ir.Value:
+    """The number of elements of the longest row, at least 1; a constant where all sizes are known."""
+    known = [row.static_columns for row in nests]
+    if all(number is not None for number in known):
+        return build.const_index(max([1, *(number for number in known if number is not None)]))
+    longest = build.const_index(1)
+    for row, sizes in zip(nests, extents, strict=True):
+        columns = product([sizes[axis] for axis in row.columns])
+        longest = build.index_op("maxsi", longest, columns)
+    return longest
+
+
+def shape_of_blocks(longest: ir.Value, *, single: bool) -> tuple[ir.Value, ir.Value]:
+    """Threads of a row, and rows of a block, for rows of at most so many elements."""
+    known = build.constant_value(longest)
+    width, height = build.const_index(1), build.const_index(1)
+    for least, threads in _THREADS:
+        if single and threads < WARP:
+            threads = WARP
+        rows = 1 if single else max(_BLOCK // threads, 1)
+        new = build.const_index(threads), build.const_index(rows)
+        if known is None:
+            longer = build.compare_index(4, longest, build.const_index(least))
+            new = build.select(longer, new[0], width), build.select(longer, new[1], height)
+        elif known <= least:
+            break
+        width, height = new
+    return width, build.const_index(1) if single else height
+
+
+def _read_in_memory(nests: Sequence[RowNest]) -> set[ir.Value]:
+    """The buffers that are read before any of the nests has written them."""
+    known: set[ir.Value] = set()
+    read: set[ir.Value] = set()
+    for row in nests:
+        needed = {operand.buffer for operand in row.nest.needed(row.nest.yields)}
+        needed |= {row.nest.outputs[place].buffer for place in row.combiners}
+        read |= needed - known
+        known |= {operand.buffer for operand in row.nest.outputs}
+    return read
 
 
 def product(sizes: Sequence[ir.Value]) -> ir.Value:

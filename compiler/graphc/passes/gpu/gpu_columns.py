@@ -3,37 +3,43 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import reduce
+
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
-from graphc.lowering.carried import carry, loop
-from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
-from graphc.passes.gpu._nest import Nest, load
+from graphc.lowering.carried import carry, either, loop
+from graphc.passes.gpu import _flat
+from graphc.passes.gpu._kernel import Kernel, allocate, at_most, barrier, blocks_for, position
+from graphc.passes.gpu._nest import Nest
 from graphc.passes.gpu._parts import Parts, in_parts
 from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._rows import Group, at_once, cost, strided, wide_operands
 from graphc.passes.gpu._shuffle import WARP
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-# Rows that a thread adds up before there are more blocks, and the most blocks of a column.
-_EACH, _PARTS = 32, 64
-_COLUMNS, _BATCH = 1 << 20, 65535
+# Rows that a thread adds up before there are more blocks, and how many blocks keep a device busy.
+_EACH, _BUSY = 16, 1024
+_COLUMNS, _BATCH, _MOST_LANES = 1 << 20, 65535, 4
 
 
 @record()
 class GpuColumns(Pass):
     """Makes kernels of reductions over rows, such as sums of columns: neighbouring threads have neighbours.
 
-    A block has 32 columns and `lanes` rows at a time. Each thread reduces a stripe of its column, the block
-    combines the stripes in shared memory, in order, and writes its part of each; up to 64 blocks share a
-    column. A nest that reduces the parts follows. Their number follows from the size: equal calls give equal
-    bits.
+    A block has up to 32 threads along the columns, each with up to four neighbouring columns, which it loads
+    together where the addresses allow it, and as many rows at a time as there are threads. Each thread
+    reduces a stripe of its columns, the block combines the stripes in shared memory, in order, and writes its
+    part of each; as many blocks share a column as keep a device busy. A nest that reduces the parts follows.
+    Their number follows from the sizes: equal calls give equal bits.
 
     Attributes:
-        lanes: rows of a block.
+        threads: threads of a block.
     """
 
-    lanes: int = 16
+    threads: int = 256
 
     stage = "buffer"
 
@@ -43,93 +49,182 @@ class GpuColumns(Pass):
                 nest = Nest(op)
                 parts = in_parts(nest) if _is_columns(nest) else None
                 if parts is not None and not parts.others:
-                    self._lower(parts)
+                    _Kernel(parts, self.threads).lower()
                     self.count("kernels")
 
-    def _lower(self, parts: Parts) -> None:
-        nest = parts.nest
-        kernel = Kernel(nest.op, "columns")
+
+class _Kernel:
+    """The kernel of a nest whose dimensions are those of a batch, rows and columns."""
+
+    def __init__(self, parts: Parts, threads: int) -> None:
+        self._parts, self._nest, self._threads = parts, parts.nest, threads
+        self._kernel = Kernel(parts.nest.op, "columns")
+        self._wide = [o for o in wide_operands([parts.nest]) if o in parts.nest.inputs]
+        self._lanes = min(_flat.lanes_of(self._wide), _MOST_LANES)
+        self._at_once = at_once(cost(parts.nest), self._lanes)
+
+    def lower(self) -> None:
+        """Replaces the nest by the kernel, its launch and a nest that combines the parts."""
+        parts, nest, kernel = self._parts, self._nest, self._kernel
         *batch, rows, columns = range(nest.rank)
         with kernel.host():
-            sizes = [nest.extent(axis) for axis in range(nest.rank)]
-            each = build.const_index(self.lanes * _EACH)
-            count = build.index_op("maxsi", blocks_for(sizes[rows], each, _PARTS), build.const_index(1))
-            width = build.const_index(WARP)
-            grid = [blocks_for(sizes[columns], width, _COLUMNS), count]
-            grid += [at_most(sizes[axis], _BATCH) for axis in batch]
-            threads = [width, build.const_index(self.lanes)]
-        buffers = parts.buffers(kernel, [*(sizes[axis] for axis in batch), sizes[columns], count])
-        shared = [kernel.shared([self.lanes, WARP], operand.argument.type) for operand in parts.accumulators]
+            self._sizes = sizes = [nest.extent(axis) for axis in range(nest.rank)]
+            groups = build.index_op("ceildivsi", sizes[columns], build.const_index(self._lanes))
+            width, height = self._shape(groups, nest.static_extent(columns))
+            across = blocks_for(groups, width, _COLUMNS)
+            images = [at_most(sizes[axis], _BATCH) for axis in batch]
+            # Blocks beside this column's.
+            others = reduce(lambda a, b: build.index_op("muli", a, b), images, across)
+            share = build.index_op("ceildivsi", build.const_index(_BUSY), _at_least_one(others))
+            wanted = build.index_op(
+                "ceildivsi", sizes[rows], build.index_op("muli", height, build.const_index(_EACH))
+            )
+            count = _at_least_one(build.index_op("minsi", wanted, share))
+            grid, threads = [across, count, *images], [width, height]
+            self._width, self._height = width, height
+            self._buffers = [
+                allocate(
+                    [*(sizes[axis] for axis in batch), sizes[columns], count],
+                    ir.MemRefType(o.buffer.type).element_type,
+                )
+                for o in parts.accumulators
+            ]
+        shape = [self._threads * self._lanes]
+        self._shared = [kernel.shared(shape, operand.argument.type) for operand in parts.accumulators]
         with kernel.body():
+            self._aligned = None
+            if self._lanes > 1:
+                lanes = build.const_index(self._lanes)
+                rest = build.index_op("remui", sizes[columns], lanes)
+                whole = build.compare_index(0, rest, build.const_index(0))
+                aligned = _flat.are_aligned(self._wide, self._lanes)
+                self._aligned = build.create("arith.andi", [whole.type], [whole, aligned]).result
             start = position("block_id", 2) if batch else build.const_index(0)
             stop = sizes[batch[0]] if batch else build.const_index(1)
             step = position("grid_dim", 2) if batch else build.const_index(1)
-            _, images = loop(stop, [], start=start, step=step)
-            with ir.InsertionPoint(images):
-                self._image(parts, sizes, [images.arguments[0]][: len(batch)], shared, buffers)
+            _, block = loop(stop, [], start=start, step=step)
+            with ir.InsertionPoint(block):
+                self._image([block.arguments[0]][: len(batch)])
                 build.create("scf.yield", [], [])
         kernel.launch(grid, threads)
-        parts.combine(nest.op, buffers)
+        parts.combine(nest.op, self._buffers)
         nest.op.erase()
 
-    def _image(
-        self,
-        parts: Parts,
-        sizes: list[ir.Value],
-        batch: list[ir.Value],
-        shared: list[ir.Value],
-        buffers: list[ir.Value],
-    ) -> None:
+    def _image(self, batch: list[ir.Value]) -> None:
         """The columns of one matrix of the batch; all threads make equally many rounds."""
-        width, lanes = build.const_index(WARP), build.const_index(self.lanes)
+        parts, lanes = self._parts, self._lanes
         tx, ty = position("thread_id", 0), position("thread_id", 1)
+        groups = build.index_op("ceildivsi", self._sizes[-1], build.const_index(lanes))
+        width, height = self._width, self._height
         start = build.index_op("muli", position("block_id", 0), width)
         step = build.index_op("muli", position("grid_dim", 0), width)
-        _, block = loop(sizes[-1], [], start=start, step=step)
+        _, block = loop(groups, [], start=start, step=step)
         with ir.InsertionPoint(block):
-            column = build.index_op("addi", block.arguments[0], tx)
-            inside = build.compare_index(2, column, sizes[-1])
-            # Threads without a column read the last one.
-            last = build.index_op("subi", sizes[-1], build.const_index(1))
-            place = build.index_op("minsi", column, last)
+            group = build.index_op("addi", block.arguments[0], tx)
+            first = build.index_op("muli", group, build.const_index(lanes))
+            columns = [build.index_op("addi", first, build.const_index(lane)) for lane in range(lanes)]
             part = position("block_id", 1)
-            first = build.index_op("addi", build.index_op("muli", part, lanes), ty)
-            stride = build.index_op("muli", position("grid_dim", 1), lanes)
-
-            def body(row: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-                return _element(parts, [*batch, row, place], carried)
-
-            values = carry(sizes[-2], parts.neutral(), body, start=first, step=stride)
-            for value, buffer in zip(values, shared, strict=True):
-                build.create("memref.store", [], [value, buffer, ty, tx])
+            row = build.index_op("addi", build.index_op("muli", part, height), ty)
+            stride = build.index_op("muli", position("grid_dim", 1), height)
+            values = self._stripe(batch, group, groups, columns, row, stride)
+            count = len(parts.accumulators)
+            thread = build.index_op("addi", build.index_op("muli", ty, width), tx)
+            for lane in range(lanes):
+                place = self._place(thread, lane)
+                for value, buffer in zip(values[lane * count :], self._shared, strict=False):
+                    build.create("memref.store", [], [value, buffer, place])
             barrier()
-            top = build.compare_index(0, ty, build.const_index(0))
-            both = build.create("arith.andi", [top.type], [top, inside]).result
-            with on_condition(both):
-                self._stripes(parts, shared, buffers, [*batch, column, part], tx)
+            with on_condition(build.compare_index(0, ty, build.const_index(0))):
+                for lane, column in enumerate(columns):
+                    with on_condition(build.compare_index(2, column, self._sizes[-1])):
+                        self._combine(tx, lane, [*batch, column, part])
             barrier()
             build.create("scf.yield", [], [])
 
-    def _stripes(
+    def _stripe(
         self,
-        parts: Parts,
-        shared: list[ir.Value],
-        buffers: list[ir.Value],
-        place: list[ir.Value],
-        tx: ir.Value,
-    ) -> None:
+        batch: list[ir.Value],
+        group: ir.Value,
+        groups: ir.Value,
+        columns: list[ir.Value],
+        row: ir.Value,
+        stride: ir.Value,
+    ) -> list[ir.Value]:
+        """The accumulators of a thread for each of its columns."""
+        parts, sizes, one = self._parts, self._sizes, build.const_index(1)
+        neutral = parts.neutral() * self._lanes
+        count = len(parts.accumulators)
+
+        # Threads without columns read the last ones.
+        def last(size: ir.Value, number: ir.Value) -> ir.Value:
+            return build.index_op("minsi", number, build.index_op("subi", size, one))
+
+        inside = [last(sizes[-1], column) for column in columns]
+
+        def apart(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            found: list[ir.Value] = []
+            for lane, column in enumerate(inside):
+                own = carried[lane * count : (lane + 1) * count]
+                found += _element(parts, Group([*batch, number], sizes[-1:], column), 0, own)
+            return found
+
+        if self._aligned is None:
+            return strided(sizes[-2], neutral, apart, row, stride, self._at_once)
+        known = last(groups, group)
+
+        def together(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            neighbours = Group([*batch, number], sizes[-1:], known, self._lanes)
+            found: list[ir.Value] = []
+            for lane in range(self._lanes):
+                found += _element(parts, neighbours, lane, carried[lane * count : (lane + 1) * count])
+            return found
+
+        return either(
+            self._aligned,
+            [value.type for value in neutral],
+            lambda: strided(sizes[-2], neutral, together, row, stride, self._at_once),
+            lambda: strided(sizes[-2], neutral, apart, row, stride, 1),
+        )
+
+    def _shape(self, groups: ir.Value, known: int | None) -> tuple[ir.Value, ir.Value]:
+        """Threads of a block along columns and rows: few of them have no columns where these are few."""
+        widths = [4, 8, 16, WARP]
+        if known is not None:
+            needed = -(-known // self._lanes)
+            width = next((width for width in widths if width >= needed), WARP)
+            return build.const_index(width), build.const_index(self._threads // width)
+        found = build.const_index(widths[0])
+        for least, width in itertools.pairwise(widths):
+            more = build.compare_index(4, groups, build.const_index(least))
+            found = build.select(more, build.const_index(width), found)
+        return found, build.index_op("divui", build.const_index(self._threads), found)
+
+    def _place(self, thread: ir.Value, lane: int) -> ir.Value:
+        """Where the stripe of a thread's column is."""
+        first = build.index_op("muli", thread, build.const_index(self._lanes))
+        return build.index_op("addi", first, build.const_index(lane))
+
+    def _combine(self, tx: ir.Value, lane: int, target: list[ir.Value]) -> None:
         """Combines the stripes of a column, in order, and writes its part."""
-        for how, stripes, buffer in zip(parts.combiners.values(), shared, buffers, strict=True):
-            kind = ir.MemRefType(buffer.type).element_type
+        combiners = list(self._parts.combiners.values())
+        kinds = [ir.MemRefType(buffer.type).element_type for buffer in self._buffers]
 
-            def stripe(lane: int, stripes: ir.Value = stripes, kind: ir.Type = kind) -> ir.Value:
-                where = [build.const_index(lane), tx]
-                return build.create("memref.load", [kind], [stripes, *where]).result
+        def body(row: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            thread = build.index_op("addi", build.index_op("muli", row, self._width), tx)
+            place = self._place(thread, lane)
+            stripes = [
+                build.create("memref.load", [kind], [stripes, place]).result
+                for kind, stripes in zip(kinds, self._shared, strict=True)
+            ]
+            return [how.combine(*pair) for how, *pair in zip(combiners, carried, stripes, strict=True)]
 
-            total = stripe(0)
-            for lane in range(1, self.lanes):
-                total = how.combine(total, stripe(lane))
-            build.create("memref.store", [], [total, buffer, *place])
+        totals = carry(self._height, self._parts.neutral(), body)
+        for total, buffer in zip(totals, self._buffers, strict=True):
+            build.create("memref.store", [], [total, buffer, *target])
+
+
+def _at_least_one(value: ir.Value) -> ir.Value:
+    return build.index_op("maxsi", value, build.const_index(1))
 
 
 def _is_columns(nest: Nest) -> bool:
@@ -137,16 +232,22 @@ def _is_columns(nest: Nest) -> bool:
     with ir.InsertionPoint(nest.op), nest.op.location:
         if nest.rank > 2:
             nest.collapse()
+    if nest.rank >= 2 and nest.reduction[-2:] == [False, True]:
+        # A transpose: what is reduced is the row of each matrix that is read.
+        turned = [nest.rank - 1, nest.rank - 2]
+        both = [o for o in nest.inputs if set(turned) <= set(o.axes)]
+        if both and all(o.axes[-2:] == turned for o in both):
+            nest.interchange(nest.rank - 2)
     if nest.rank not in (2, 3) or nest.reduction != [False, True, False][3 - nest.rank :]:
         return False
     return any(operand.axes and operand.axes[-1] == nest.rank - 1 for operand in nest.inputs)
 
 
-def _element(parts: Parts, indices: list[ir.Value], carried: list[ir.Value]) -> list[ir.Value]:
+def _element(parts: Parts, group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
     """The accumulators after an element."""
     nest = parts.nest
     values = dict(zip(parts.arguments(), carried, strict=True))
     for operand in nest.needed(nest.yields):
         if operand.argument not in values:
-            values[operand.argument] = load(operand, indices)
-    return nest.compute(nest.yields, values, indices)
+            values[operand.argument] = group.load(operand, lane)
+    return nest.compute(nest.yields, values, group.indices(lane))

@@ -6,20 +6,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphc.ir import build
-from graphc.lowering.carried import carry, loop
+from graphc.lowering.carried import carry, either, loop
+from graphc.passes.gpu import _flat
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, at_most, blocks_for, position
 from graphc.passes.gpu._keys import ABOVE, EQUAL, Keys
-from graphc.passes.gpu._prefix import THREADS, BlockPrefix
-from graphc.passes.gpu._reduce import on_first_thread
-from graphc.passes.gpu._rows import product, split
+from graphc.passes.gpu._nest import Operand
+from graphc.passes.gpu._reduce import BlockReduction, on_condition, on_first_thread
+from graphc.passes.gpu._rows import Columns, Group, at_once, is_wide, product, shape_of_blocks, split
+from graphc.passes.gpu._shuffle import WARP
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 _BELOW, _LATEST = 6, (1 << 63) - 1
 _PARTS, _BLOCKS = 1024, 1 << 20
-Pair = list[ir.Value]
+# From so many rows on, one block for a row keeps a device busy.
+_MANY = 512
+# Operations for an element.
+_COST = 12
 
 
 @record()
@@ -27,8 +32,8 @@ class GpuExtreme(Pass):
     """Makes two kernels of each call that finds the first largest, or smallest, element of rows.
 
     Numbers become unsigned integers in the same order, with NaN, which wins, last. Blocks of threads find the
-    extreme of parts of rows and its position, and then a block for each row that of its parts. From 512 rows
-    on, they have one part each. Complex numbers are left to others.
+    extreme of parts of rows and its position, and then a warp for each row that of its parts. Where there are
+    many rows they have one part each, and that is all. Complex numbers are left to others.
 
     Attributes:
         each: elements of a part, at least.
@@ -47,22 +52,128 @@ class GpuExtreme(Pass):
             self.count("calls")
 
 
-class _Later:
-    """Of two pairs of a key and a position the one with the larger key; of equal ones the first."""
+class _Kernels:
+    """The kernels of a call."""
 
-    parts = 2
+    def __init__(self, call: LibraryCall, each: int) -> None:
+        self._op = call.op
+        self._source, self._result = map(_without_casts, call.buffers[:2])
+        self._smallest, self._is_float = bool(call.attribute("smallest")), call.dtypes[0].kind == "f"
+        self._keys = Keys(call.dtypes[0], exact=False)
+        self._first, self._second = Kernel(call.op, "extremes"), Kernel(call.op, "extreme")
+        rank = ir.MemRefType(self._source.type).rank
+        # What stands for it in a nest is not asked for.
+        self._operand = Operand(self._source, list(range(rank)), self._source)
+        with self._first.host():
+            one = build.const_index(1)
+            *self._sizes, self._n = build.dims(self._source)
+            self._rows = product(self._sizes)
+            parts = build.index_op("maxsi", blocks_for(self._n, build.const_index(each), _PARTS), one)
+            many = build.compare_index(5, self._rows, build.const_index(_MANY))
+            self._parts = build.select(many, one, parts)
+            self._one = build.compare_index(0, self._parts, one)
+            self._found = [allocate([self._rows, self._parts], kind) for kind in self._kinds]
 
     @property
-    def type(self) -> ir.Type:
-        """Of both numbers."""
-        return ir.IntegerType.get_signless(64)
+    def _kinds(self) -> list[ir.Type]:
+        """Of a key and a position."""
+        return [self._keys.type, _word()]
 
-    def neutral(self) -> Pair:
-        """What any element wins over."""
-        return [_constant(0), _constant(_LATEST)]
+    def lower(self) -> None:
+        """The kernels, their launches, and whether there is an element at all."""
+        self._write_parts()
+        self._write_rows()
+        with ir.InsertionPoint(self._op), self._op.location:
+            empty = build.compare_index(0, self._n, build.const_index(0))
+            status = build.create("arith.extui", [_word()], [empty]).result
+        self._op.results[0].replace_all_uses_with(status)
 
-    def combine(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> Pair:
-        """The winner."""
+    def _write_parts(self) -> None:
+        """The kernel that finds the extreme of parts of rows; if there is one part, that is all."""
+        kernel, wide = self._first, [o for o in (self._operand,) if is_wide(o, len(self._sizes))]
+        lanes = _flat.lanes_of(wide)
+        with kernel.host():
+            width, height = shape_of_blocks(self._n, single=False)
+            grid = at_most(build.index_op("ceildivsi", self._rows, height), _BLOCKS)
+        with kernel.body():
+            aligned = _flat.are_aligned(wide, lanes) if lanes > 1 else None
+            part = position("block_id", 1)
+            first = build.index_op("addi", build.index_op("muli", part, width), position("thread_id"))
+            stride = build.index_op("muli", position("grid_dim", 1), width)
+
+            def line(row: ir.Value, active: ir.Value, reduction: BlockReduction) -> None:
+                indices = split(row, self._sizes)
+                share = Columns(indices, [self._n], lanes, aligned, first, stride, active)
+                found = share.fold(self._neutral(), self._take, self._later, at_once(_COST, lanes))
+                found = reduction.together(found, self._later, self._neutral())
+                thread = build.compare_index(0, position("thread_id"), build.const_index(0))
+                with on_condition(build.create("arith.andi", [thread.type], [thread, active]).result):
+                    either(
+                        self._one,
+                        [],
+                        lambda: self._store(found[1], indices),
+                        lambda: self._store_part(found, row, part),
+                    )
+
+            self._each_row(kernel, width, height, line)
+        kernel.launch([grid, self._parts], [width, height])
+
+    def _write_rows(self) -> None:
+        """The kernel that finds the extreme of all parts of a row."""
+        kernel, one = self._second, build.const_index
+        with kernel.host():
+            # Where a row has one part, there is nothing left to do.
+            rows = build.select(self._one, one(0), at_most(self._rows, _BLOCKS))
+            width, height = one(WARP), one(1)
+        with kernel.body():
+
+            def line(row: ir.Value, active: ir.Value, reduction: BlockReduction) -> None:
+                def take(part: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+                    pair = [
+                        build.create("memref.load", [kind], [buffer, row, part]).result
+                        for kind, buffer in zip(self._kinds, self._found, strict=True)
+                    ]
+                    return self._later(carried, pair)
+
+                own = carry(self._parts, self._neutral(), take, start=position("thread_id"), step=width)
+                found = reduction.together(own, self._later, self._neutral())
+                with on_first_thread():
+                    self._store(found[1], split(row, self._sizes))
+
+            self._each_row(kernel, width, height, line)
+        kernel.launch([rows], [width])
+
+    def _each_row(
+        self,
+        kernel: Kernel,
+        width: ir.Value,
+        height: ir.Value,
+        line: Callable[[ir.Value, ir.Value, BlockReduction], None],
+    ) -> None:
+        """The rows of a block, `height` at a time; threads without one see the last."""
+        reduction = BlockReduction(kernel, width)
+        start = build.index_op("muli", position("block_id"), height)
+        step = build.index_op("muli", position("grid_dim"), height)
+        _, block = loop(self._rows, [], start=start, step=step)
+        with ir.InsertionPoint(block):
+            row = build.index_op("addi", block.arguments[0], position("thread_id", 1))
+            active = build.compare_index(2, row, self._rows)
+            last = build.index_op("subi", self._rows, build.const_index(1))
+            line(build.index_op("minsi", row, last), active, reduction)
+            build.create("scf.yield", [], [])
+
+    def _neutral(self) -> list[ir.Value]:
+        """What any element wins over, but those with the first key: where nothing has won, these are all."""
+        return [self._keys.constant(0), _constant(_LATEST)]
+
+    def _take(self, group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
+        """The extreme after an element; positions grow, so that the first of equal ones stays."""
+        key, place = self._key(group.load(self._operand, lane)), _number(group.indices(lane)[-1])
+        wins = build.compare_index(ABOVE, key, carried[0])
+        return [build.select(wins, new, old) for new, old in zip((key, place), carried, strict=True)]
+
+    def _later(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> list[ir.Value]:
+        """Of two extremes the one with the larger key; of equal ones the first."""
         bit = ir.IntegerType.get_signless(1)
         first = [
             build.compare_index(EQUAL, left[0], right[0]),
@@ -72,101 +183,37 @@ class _Later:
         wins = build.create("arith.ori", [bit], [build.compare_index(ABOVE, right[0], left[0]), both]).result
         return [build.select(wins, x, y) for x, y in zip(right, left, strict=True)]
 
+    def _store(self, place: ir.Value, indices: Sequence[ir.Value]) -> list[ir.Value]:
+        """Writes the position of a row's extreme."""
+        nothing = build.compare_index(EQUAL, place, _constant(_LATEST))
+        found = build.select(nothing, _constant(0), place)
+        build.create("memref.store", [], [found, self._result, *indices])
+        return []
 
-class _Kernels:
-    """The kernels of a call."""
-
-    def __init__(self, call: LibraryCall, each: int) -> None:
-        self._op = call.op
-        self._source, self._result = call.buffers[:2]
-        self._smallest, self._is_float = bool(call.attribute("smallest")), call.dtypes[0].kind == "f"
-        self._keys = Keys(call.dtypes[0], exact=False)
-        self._first, self._second = Kernel(call.op, "extremes"), Kernel(call.op, "extreme")
-        with self._first.host():
-            one = build.const_index(1)
-            *self._sizes, self._n = build.dims(self._source)
-            self._rows = product(self._sizes)
-            parts = build.index_op("maxsi", blocks_for(self._n, build.const_index(each), _PARTS), one)
-            many = build.compare_index(5, self._rows, build.const_index(512))
-            self._parts = build.select(many, one, parts)
-            self._chunk = build.index_op("ceildivsi", self._n, self._parts)
-            self._found = [allocate([self._rows, self._parts], _Later().type) for _ in range(2)]
-
-    def lower(self) -> None:
-        """The kernels, their launches, and whether there is an element at all."""
-        self._write(self._first, self._part)
-        self._write(self._second, self._whole)
-        with self._first.host():
-            rows, one, threads = (
-                at_most(self._rows, _BLOCKS),
-                build.const_index(1),
-                build.const_index(THREADS),
-            )
-        self._first.launch([rows, self._parts], [threads])
-        self._second.launch([rows, one], [threads])
-        with ir.InsertionPoint(self._op), self._op.location:
-            empty = build.compare_index(0, self._n, build.const_index(0))
-            status = build.create("arith.extui", [_Later().type], [empty]).result
-        self._op.results[0].replace_all_uses_with(status)
-
-    def _write(self, kernel: Kernel, work: Callable[[BlockPrefix, ir.Value], None]) -> None:
-        with kernel.body():
-            prefix = BlockPrefix(kernel, _Later())
-            start, stride = position("block_id"), position("grid_dim")
-            _, block = loop(self._rows, [], start=start, step=stride)
-            with ir.InsertionPoint(block):
-                work(prefix, block.arguments[0])
-                build.create("scf.yield", [], [])
-
-    def _part(self, prefix: BlockPrefix, row: ir.Value) -> None:
-        """Writes the extreme of the block's part of a row."""
-        part, indices = position("block_id", 1), split(row, self._sizes)
-        first = build.index_op("muli", part, self._chunk)
-        stop = build.index_op("minsi", build.index_op("addi", first, self._chunk), self._n)
-        element = ir.MemRefType(self._source.type).element_type
-
-        def take(place: ir.Value, carried: Pair) -> Pair:
-            value = build.create("memref.load", [element], [self._source, *indices, place]).result
-            return _Later().combine(carried, [self._key(value), _number(place)])
-
-        found = self._reduced(prefix, first, stop, take)
-        with on_first_thread():
-            for value, buffer in zip(found, self._found, strict=True):
-                build.create("memref.store", [], [value, buffer, row, part])
-
-    def _whole(self, prefix: BlockPrefix, row: ir.Value) -> None:
-        """Writes the position of the extreme of all parts of a row."""
-        kind = _Later().type
-
-        def take(part: ir.Value, carried: Pair) -> Pair:
-            pair = [build.create("memref.load", [kind], [b, row, part]).result for b in self._found]
-            return _Later().combine(carried, pair)
-
-        found = self._reduced(prefix, build.const_index(0), self._parts, take)
-        with on_first_thread():
-            place = [self._result, *split(row, self._sizes)]
-            build.create("memref.store", [], [found[1], *place])
-
-    def _reduced(
-        self, prefix: BlockPrefix, first: ir.Value, stop: ir.Value, take: Callable[[ir.Value, Pair], Pair]
-    ) -> Pair:
-        """What a range comes to, shared by the threads of the block."""
-        start = build.index_op("addi", first, position("thread_id"))
-        own = carry(stop, _Later().neutral(), take, start=start, step=position("block_dim"))
-        return prefix.before(own)[1]
+    def _store_part(self, found: Sequence[ir.Value], row: ir.Value, part: ir.Value) -> list[ir.Value]:
+        """Writes the extreme of a part of a row."""
+        for value, buffer in zip(found, self._found, strict=True):
+            build.create("memref.store", [], [value, buffer, row, part])
+        return []
 
     def _key(self, value: ir.Value) -> ir.Value:
-        """A key of 64 bits, the largest of which wins."""
+        """A key, the largest of which wins."""
         key, last = self._keys.of(value), self._keys.last()
-        if self._smallest:
-            turned = build.create("arith.xori", [self._keys.type], [key, last]).result
-            key = (
-                build.select(build.compare_index(EQUAL, key, last), key, turned) if self._is_float else turned
-            )
-        if self._keys.width == 64:
+        if not self._smallest:
             return key
-        wide: ir.Value = build.create("arith.extui", [_Later().type], [key]).result
-        return wide
+        turned = build.create("arith.xori", [self._keys.type], [key, last]).result
+        return build.select(build.compare_index(EQUAL, key, last), key, turned) if self._is_float else turned
+
+
+def _without_casts(buffer: ir.Value) -> ir.Value:
+    """The array whose type says most of where its elements are."""
+    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.cast":
+        buffer = buffer.owner.operands[0]
+    return buffer
+
+
+def _word() -> ir.Type:
+    return ir.IntegerType.get_signless(64)
 
 
 def _constant(number: int) -> ir.Value:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from graphc.ir import build
 from graphc.ir.lifetimes import root_of
 from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._memory import SizeKey, size_key
 from graphc.passes.gpu._nest import Nest
-from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows
+from graphc.passes.gpu._parts import FEW, in_parts, reduce_in_parts
+from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of, product
 from graphc.passes.gpu._simple import NESTS, as_generic
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -20,6 +23,8 @@ from graphc_runtime.record import record
 Keys: TypeAlias = "set[tuple[SizeKey, ...]]"
 # Nests of a run: what they hand each other is computed again at each use.
 _MOST = 16
+# Elements that one block takes in less time than a launch needs.
+_SMALL = 16384
 
 
 @record()
@@ -36,7 +41,21 @@ class GpuRows(Pass):
     A run goes on after operations that could as well be done before it. It ends at the first one that reads
     what the run writes, or writes what it reads, in another way than row by row. Method: vertical fusion of
     reductions, as in XLA's and Triton's softmax kernels.
+
+    Few long rows have several blocks each: reductions write parts, which a second kernel combines, and
+    elementwise work is left to `graphc-gpu-elementwise`. Where sizes are not known, the host chooses.
+
+    Attributes:
+        threads: threads of a block, where a row has several blocks.
+        blocks: the most blocks of a row.
+        rows: as many rows keep a device busy with a block for each: two for a multiprocessor.
+        elements: rows of fewer elements have one block.
     """
+
+    threads: int = 256
+    blocks: int = 1024
+    rows: int = 264
+    elements: int = 32768
 
     stage = "buffer"
 
@@ -46,7 +65,7 @@ class GpuRows(Pass):
                 for op in [op.operation for op in block.operations]:
                     if op.name in NESTS:
                         as_generic(op)
-                for run in _lowered(block):
+                for run in _lowered(block, self):
                     self.count("kernels")
                     self.count("operations", len(run.nests))
 
@@ -54,8 +73,10 @@ class GpuRows(Pass):
 class _Run:
     """Nests on the same rows, in order."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, few: bool) -> None:
         self.rows = rows
+        # Rows of many elements are left to kernels that have several blocks for one.
+        self._few = few or not rows
         self.nests: list[RowNest] = []
         self._written: set[ir.Value] = set()
         self._touched: set[ir.Value] = set()
@@ -78,7 +99,7 @@ class _Run:
         A fill may come before what says that the array has the run's rows.
         """
         row = as_rows(Nest(op), self.rows)
-        if row is None or len(self.nests) == _MOST:
+        if row is None or len(self.nests) == _MOST or (self._few and not _has_few(row)):
             return False
         if not (self._is_safe(row) and self._keeps_order(row)):
             return False
@@ -163,22 +184,125 @@ class _Run:
             or any(root_of(buffer) in touched for buffer in written)
         )
 
-    def may_pass_run(self, launch: ir.Operation, other: _Run) -> bool:
-        """As `may_pass`, of the kernel of another run."""
-        memory = {root_of(value) for value in launch.operands if isinstance(value.type, ir.MemRefType)}
+    def may_pass_run(self, other: _Run) -> bool:
+        """As `may_pass`, of the kernels of another run."""
+        gathered = [buffer for row in other.nests for buffer in row.nest.gathered]
+        memory = {root_of(buffer) for buffer in [*other._touched, *gathered]}
         written = {root_of(buffer) for buffer in other._written}
         own = {root_of(buffer) for buffer in self._written}
         return not (memory & own or written & {root_of(buffer) for buffer in self._touched})
 
-    def lower(self) -> ir.Operation:
-        """Replaces the nests by one kernel, where the last one stands; returns its launch."""
+    def lower(self, options: GpuRows) -> ir.Operation:
+        """Replaces the nests by kernels, where the last one stands.
+
+        Returns:
+            what stands there now: a launch, or a choice between that and several blocks for a row.
+        """
         last = self.nests[-1].nest.op
         inside = [row.nest.op for row in self.nests]
         kept = [buffer for buffer in self._written if _is_read_elsewhere(buffer, inside)]
-        launch = RowKernel(Kernel(last, "rows"), self.rows, kept).write(self.nests)
+        is_long = self._is_long(last, options)
+        if is_long is None:
+            made = RowKernel(Kernel(last, "rows"), self.rows, kept).write(self.nests)
+        else:
+            with ir.InsertionPoint(last), last.location:
+                made = ir.Operation.create("scf.if", operands=[is_long], regions=2)
+                then = ir.Block.create_at_start(made.regions[0], [])
+                with ir.InsertionPoint(then):
+                    end = build.create("scf.yield", [], [])
+                self._spread(end, kept, options)
+                if is_long.owner.name != "arith.constant":
+                    with ir.InsertionPoint(ir.Block.create_at_start(made.regions[1], [])):
+                        copies = [op.clone().operation for op in inside]
+                        build.create("scf.yield", [], [])
+                    nests = [as_rows(Nest(op), self.rows) for op in copies]
+                    found = [row for row in nests if row is not None]
+                    RowKernel(Kernel(copies[-1], "rows"), self.rows, kept).write(found)
+                    for op in copies:
+                        op.erase()
+            for _ in _lowered(then, options, few=True):
+                pass
         for op in inside:
             op.erase()
-        return launch
+        return made
+
+    def _is_long(self, anchor: ir.Operation, options: GpuRows) -> ir.Value | None:
+        """Whether rows are so few and so long that each should have several blocks.
+
+        None if they are not, or cannot: then a value is made neither on the host nor on the device.
+        """
+        first = self.nests[0].nest
+        sizes = [first.static_extent(axis) for axis in range(self.rows)]
+        rows = math.prod(size for size in sizes if size is not None)
+        known = [0 if _has_few(row) else row.static_columns for row in self.nests]
+        few = None not in sizes and rows < options.rows
+        long = any(number is not None and number >= options.elements for number in known)
+        if self._few or (None not in sizes and rows >= options.rows) or (None not in known and not long):
+            return None
+        if any(row.combiners and in_parts(row.nest) is None for row in self.nests):
+            return None
+        with ir.InsertionPoint(anchor), anchor.location:
+            if few and long:
+                return build.create(
+                    "arith.constant", [_bit()], [], value=ir.IntegerAttr.get(_bit(), 1)
+                ).result
+            extents = [[row.nest.extent(axis) for axis in range(row.nest.rank)] for row in self.nests]
+            longest = longest_of(self.nests, extents)
+            number = product(extents[0][: self.rows])
+            both = [
+                build.compare_index(2, number, build.const_index(options.rows)),
+                build.compare_index(5, longest, build.const_index(options.elements)),
+            ]
+            return build.create("arith.andi", [_bit()], both).result
+
+    def _spread(self, end: ir.Operation, kept: list[ir.Value], options: GpuRows) -> None:
+        """Writes the nests before an operation, each for itself, with reductions in parts.
+
+        What an accumulator begins with is written after the parts, beside the nest that combines them.
+        """
+        new: dict[ir.Value, ir.Value] = {}
+        fills: dict[ir.Value, ir.Operation] = {}
+        with ir.InsertionPoint(end), end.location:
+            for buffer in self._written:
+                if buffer not in kept:
+                    new[buffer] = buffer.owner.clone().results[0]
+            for row in self.nests:
+                outputs = [operand.buffer for operand in row.nest.outputs]
+                if not (row.nest.inputs or row.columns) and len(outputs) == 1:
+                    fills[outputs[0]] = row.nest.op
+                    continue
+                wanted = {operand.buffer for operand in row.nest.operands}
+                starts = [op for buffer, op in fills.items() if buffer in wanted]
+                fills = {buffer: op for buffer, op in fills.items() if buffer not in wanted}
+                reduced = {row.nest.outputs[place].buffer for place in row.combiners}
+                before = [op for op in starts if op.operands[0] not in reduced]
+                _copied(before, new)
+                (copy,) = _copied([row.nest.op], new)
+                parts = in_parts(Nest(copy)) if row.combiners else None
+                if parts is not None:
+                    combined = reduce_in_parts(parts, threads=options.threads, blocks=options.blocks)
+                    with ir.InsertionPoint(combined):
+                        _copied([op for op in starts if op not in before], new)
+            _copied(list(fills.values()), new)
+
+
+def _copied(operations: Sequence[ir.Operation], new: Mapping[ir.Value, ir.Value]) -> list[ir.Operation]:
+    """Copies of nests at the insertion point, of other buffers."""
+    copies = [op.clone().operation for op in operations]
+    for copy in copies:
+        for place, operand in enumerate(copy.operands):
+            copy.operands[place] = new.get(operand, operand)
+    return copies
+
+
+def _bit() -> ir.Type:
+    return ir.IntegerType.get_signless(1)
+
+
+def _has_few(row: RowNest) -> bool:
+    """True if a block is enough for a row of any size that it can have."""
+    number = row.static_columns
+    return FEW in row.nest.op.attributes or (number is not None and number <= _SMALL)
 
 
 def _row_keys(row: RowNest) -> Keys:
@@ -190,16 +314,21 @@ def _row_keys(row: RowNest) -> Keys:
     }
 
 
-def _lowered(block: ir.Block) -> Iterator[_Run]:
+def _lowered(block: ir.Block, options: GpuRows, *, few: bool = False) -> Iterator[_Run]:
     """Lowers the runs of a block that have a reduction.
 
     A run may begin with the work that reductions start from: fills, and elementwise work on their rows.
+
+    Args:
+        block: of the host.
+        options: of the pass.
+        few: whether runs have only rows of few elements.
     """
     operations = [op.operation for op in block.operations]
     runs: dict[ir.Operation, _Run] = {}
     place = 0
     while place < len(operations):
-        found = [_grown(operations, place, rows, runs) for rows in _possible_rows(operations[place])]
+        found = [_grown(operations, place, rows, runs, few) for rows in _possible_rows(operations[place])]
         useful = [run for run in found if run.is_useful]
         if not useful:
             place += 1
@@ -209,7 +338,7 @@ def _lowered(block: ir.Block) -> Iterator[_Run]:
         end = operations.index(best.nests[-1].nest.op)
         # What a run has passed over may begin another one.
         between = [op for op in operations[place:end] if op not in inside]
-        launch = best.lower()
+        launch = best.lower(options)
         runs[launch] = best
         operations = [*operations[:place], *between, launch, *operations[end + 1 :]]
         yield best
@@ -220,15 +349,17 @@ def _possible_rows(op: ir.Operation) -> range:
     return range(Nest(op).rank + 1) if op.name == "linalg.generic" else range(0)
 
 
-def _grown(operations: list[ir.Operation], start: int, rows: int, runs: dict[ir.Operation, _Run]) -> _Run:
+def _grown(
+    operations: list[ir.Operation], start: int, rows: int, runs: dict[ir.Operation, _Run], few: bool
+) -> _Run:
     """The longest run from a place on, among the kernels of other runs."""
-    run, place, end = _Run(rows), start, len(operations)
+    run, place, end = _Run(rows, few), start, len(operations)
     while place < end:
         op = operations[place]
         if op.name == "linalg.generic":
             taken = run.take(op) or (bool(run.nests) and run.may_pass(op))
         elif op in runs:
-            taken = run.may_pass_run(op, runs[op])
+            taken = run.may_pass_run(runs[op])
         else:
             taken = _is_harmless(op) or (op.name == "memref.store" and run.may_pass(op))
         if taken:
@@ -236,7 +367,7 @@ def _grown(operations: list[ir.Operation], start: int, rows: int, runs: dict[ir.
         if (not taken or place == end) and run.unknown:
             # Again, up to the first fill that has turned out to be of something else.
             end = operations.index(next(iter(run.unknown)))
-            run, place = _Run(rows), start
+            run, place = _Run(rows, few), start
         elif not taken:
             break
     return run

@@ -2,16 +2,20 @@
 // RUN: graphc-opt --graphc-gpu-columns --canonicalize --cse %s | filecheck %s
 
 // Neighbouring threads have neighbouring columns; stripes meet in shared memory, parts in a nest.
-// CHECK: gpu.func @columns_0({{.*}}) workgroup(%[[STRIPES:.*]] : memref<16x32xf32, #gpu.address_space<workgroup>>) kernel
-// CHECK: %[[S:.*]] = scf.for %[[ROW:.*]] = %{{.*}} to
-// CHECK: memref.load %{{.*}}[%[[ROW]], %{{.*}}] : memref<?x?xf32>
-// CHECK: memref.store %[[S]], %[[STRIPES]][%thread_id_y, %thread_id_x]
+// CHECK: gpu.func @columns_0({{.*}}) workgroup(%[[STRIPES:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>) kernel
+// CHECK: memref.extract_aligned_pointer_as_index
+// CHECK: scf.if
+// CHECK: vector.load %{{.*}} {alignment = 16 : i64} : memref<?x?xf32>, vector<4xf32>
+// CHECK: } else {
+// CHECK: memref.load %{{.*}} : memref<?x?xf32>
+// CHECK-COUNT-4: memref.store %{{.*}}, %[[STRIPES]][%{{.*}}]
 // CHECK: gpu.barrier
-// CHECK-COUNT-15: arith.addf
+// CHECK: memref.load %[[STRIPES]]
+// CHECK: arith.addf
 // CHECK: memref.store %{{.*}}, %{{.*}}[%{{.*}}, %block_id_y] : memref<?x?xf32>
 // CHECK: gpu.barrier
 // CHECK: func.func @main
-// CHECK: gpu.launch_func @kernels::@columns_0 {{.*}} threads in (%c32, %c16, %c1)
+// CHECK: gpu.launch_func @kernels::@columns_0
 // CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]}
 #id = affine_map<(i, j) -> (i, j)>
 #column = affine_map<(i, j) -> (j)>

@@ -3,11 +3,14 @@
 
 // Extremes of parts of rows, then those of rows; whether a row has elements is known from its size.
 // CHECK: gpu.func @extremes_0
-// CHECK: gpu.shuffle up
+// CHECK: vector.load %{{.*}} : memref<?x?xf32>, vector<4xf32>
+// CHECK: gpu.shuffle xor
 // CHECK: gpu.func @extreme_1
 // CHECK: func.func @main
-// CHECK: gpu.launch_func @kernels::@extremes_0 blocks in (%{{.*}}, %[[PARTS:.*]], %c1) threads in (%c256
-// CHECK: gpu.launch_func @kernels::@extreme_1
+// CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[PARTS:.*]], %c1
+// CHECK: gpu.launch_func @kernels::@extremes_0 blocks in (%{{.*}}, %[[PARTS]], %c1)
+// CHECK: %[[LEFT:.*]] = arith.select %[[ONE]], %c0
+// CHECK: gpu.launch_func @kernels::@extreme_1 blocks in (%[[LEFT]]
 // CHECK: %[[EMPTY:.*]] = arith.cmpi eq, %{{.*}}, %c0
 // CHECK: arith.extui %[[EMPTY]]
 func.func private @arg_extreme(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "arg_extreme", types = ["f32", "i64"], keywords = ["smallest"], values = array<i64: 0>}}

@@ -2,7 +2,7 @@
 // RUN: graphc-opt --graphc-gpu-rows --canonicalize --cse --split-input-file %s | filecheck %s
 
 // Softmax: what the second nest wrote into the result is computed again by the third, which alone writes it.
-// CHECK: gpu.func @rows_0
+// CHECK: gpu.func @rows_2
 // CHECK: arith.maximumf
 // CHECK: gpu.barrier
 // CHECK: math.exp
@@ -11,9 +11,14 @@
 // CHECK: scf.for
 // CHECK: math.exp
 // CHECK: arith.divf %{{.*}}, %[[TOTAL]]
+// CHECK: vector.store %{{.*}} : memref<?x?xf32>
 // CHECK: memref.store %{{.*}} : memref<?x?xf32>
 // CHECK-NOT: memref.store
+// CHECK: gpu.return
 // CHECK: func.func @softmax
+// CHECK: scf.if
+// CHECK: linalg.generic
+// CHECK: } else {
 // CHECK-NOT: linalg.generic
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
@@ -52,7 +57,7 @@ func.func @softmax(%x: memref<?x?xf32>, %y: memref<?x?xf32>) {
 // -----
 
 // Rows of several dimensions, and a double in two shuffles.
-// CHECK: gpu.func @rows_0
+// CHECK: gpu.func @rows_1
 // CHECK: arith.divui
 // CHECK: arith.trunci %{{.*}} : i64 to i32
 // CHECK: gpu.shuffle xor
@@ -74,11 +79,12 @@ func.func @double(%x: memref<?x?x?xf64>, %y: memref<?x?xf64>) {
 
 // A fill of an array that turns out to have other rows ends the run before it; what reads a row's element of
 // another row begins a new one.
-// CHECK: gpu.func @rows_0
+// CHECK: gpu.func @rows_2
 // CHECK: gpu.return
-// CHECK-NOT: gpu.func
 // CHECK: func.func @apart
-// CHECK: gpu.launch_func @kernels::@rows_0
+// CHECK: gpu.launch_func @kernels::@rows_2
+// CHECK: } else {
+// CHECK: gpu.launch_func @kernels::@rows_1
 // CHECK: linalg.generic
 // CHECK: linalg.generic
 #id = affine_map<(i, j) -> (i, j)>
@@ -97,6 +103,27 @@ func.func @apart(%x: memref<?x?xf32>, %s: memref<?xf32>, %t: memref<?xf32>, %y: 
       ins(%x, %s : memref<?x?xf32>, memref<?xf32>) outs(%y : memref<?x?xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// Rows of which there are known to be few, and long, have several blocks each, and nothing is left to choose.
+// CHECK: gpu.func @whole_0
+// CHECK: gpu.func @rows_1
+// CHECK: func.func @long
+// CHECK-NOT: scf.if
+// CHECK: gpu.launch_func @kernels::@whole_0 blocks in (%c13, %c3, %c1)
+// CHECK: gpu.launch_func @kernels::@rows_1
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+func.func @long(%x: memref<3x100000xf32>, %s: memref<3xf32>) {
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<3x100000xf32>) outs(%s : memref<3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %o, %a : f32
     linalg.yield %0 : f32
   }
   return

@@ -2,20 +2,25 @@
 // RUN: graphc-opt --graphc-gpu-rows --canonicalize --cse %s | filecheck %s
 
 // The exponentials of a row and their sum: one kernel, in which the array of exponentials does not exist.
-// CHECK: gpu.func @rows_0(%{{.*}}: index, %{{.*}}: index, %[[X:.*]]: memref<?x?xf32>, %[[S:.*]]: memref<?xf32>) workgroup(%[[SHARED:.*]] : memref<32xf32, #gpu.address_space<workgroup>>) kernel
-// CHECK: scf.for %[[ROW:.*]] = %block_id_x
-// CHECK: %[[PART:.*]] = scf.for %[[J:.*]] = %thread_id_x
-// CHECK: memref.load %[[X]][%[[ROW]], %[[J]]]
+// CHECK: gpu.func @whole_0
+// CHECK: gpu.func @rows_1({{.*}}) workgroup(%[[SHARED:.*]] : memref<32xf32, #gpu.address_space<workgroup>>) kernel
+// CHECK: scf.for
+// CHECK: vector.load %{{.*}} {alignment = 16 : i64} : memref<?x?xf32>, vector<4xf32>
 // CHECK: math.exp
 // CHECK: gpu.shuffle xor
 // CHECK: memref.store %{{.*}}, %[[SHARED]]
 // CHECK: gpu.barrier
 // CHECK: gpu.shuffle xor
 // CHECK: gpu.barrier
-// CHECK: memref.store %{{.*}}, %[[S]][%[[ROW]]]
+// CHECK: memref.store
+// CHECK: gpu.func @rows_2
 // CHECK: func.func @main
 // CHECK-NOT: linalg
-// CHECK: gpu.launch_func @kernels::@rows_0
+// CHECK: scf.if
+// CHECK: gpu.launch_func @kernels::@whole_0
+// CHECK: gpu.launch_func @kernels::@rows_2
+// CHECK: } else {
+// CHECK: gpu.launch_func @kernels::@rows_1
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 func.func @main(%x: memref<?x?xf32>, %s: memref<?xf32>) {

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions along rows and columns: every division of threads among rows, with and without vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulation import device_for
+
+import graphc
+import graphc.tensor as pt
+from graphc.backends.cuda import pipeline
+
+# Short and long rows, with sizes that are and are not multiples of a vector, and more rows than a block has.
+SHAPES = [(70, 3), (5, 8), (33, 64), (9, 256), (3, 1028), (2, 1031), (300, 2), (0, 5), (4, 0)]
+REDUCTIONS = {
+    "sums": lambda x: [x.sum(axis=1), x.sum(axis=0), x.sum()],
+    "extremes": lambda x: [pt.max(pt.concatenate([x, x[:, :1] * 0], axis=1), axis=1)] if x.ndim else [],
+    "moments": lambda x: [x.var(axis=1), x.mean(axis=1), ((x - 1) ** 2).sum()],
+    "softmax": lambda x: [pt.special.softmax(x, axis=1)],
+    "logarithms": lambda x: [pt.logsumexp(x, axis=1), pt.special.log_softmax(x, axis=1)],
+    "layer norm": lambda x: [(x - x.mean(axis=1, keepdims=True)) / (1 + x.var(axis=1, keepdims=True))],
+    "elementwise after all": lambda x: [x / (1 + (x**2).sum()), x.sum(axis=1, keepdims=True) * x],
+    "products": lambda x: [x @ pt.exp(x.sum(axis=0)), x.T @ pt.exp(-(x.sum(axis=1) ** 2))],
+}
+
+
+def compare(driver, f, expected, *values):
+    driver.launches.clear()
+    for _ in range(3):
+        for found, wanted in zip(f(*values), expected, strict=True):
+            assert found.shape == wanted.shape and found.dtype == wanted.dtype
+            np.testing.assert_allclose(found, wanted, rtol=3e-5, atol=1e-5)
+    return set(driver.launches)
+
+
+@pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
+@pytest.mark.parametrize("is_static", [False, True])
+@pytest.mark.parametrize("several_blocks", [False, True])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_rows_and_columns(monkeypatch, name, several_blocks, is_static):
+    if several_blocks:
+        entries = [(name.replace("gpu-rows", "gpu-rows{elements=6}"), why) for name, why in pipeline.KERNELS]
+        monkeypatch.setattr(pipeline, "KERNELS", entries)
+    rng = np.random.default_rng(0)
+    known = None
+    with graphc.config.change_flags(cache_dir=""):
+        for shape in SHAPES[3:5] if is_static else SHAPES:
+            x = pt.tensor("x", dtype="float32", shape=shape if is_static else (None, None))
+            if known is None or is_static:
+                # Another number makes another function, as functions of the process are compiled once.
+                outputs = REDUCTIONS[name](x * (0.5 if several_blocks else 0.75))
+                known = [graphc.function([x], outputs, mode=mode) for mode in ("cuda", "fast_run")]
+                driver = device_for(monkeypatch, known[0])
+            value = rng.normal(size=shape).astype("float32")
+            if not value.size and name in ("extremes", "moments", "layer norm", "softmax", "logarithms"):
+                continue  # nothing has no mean and no extreme
+            launches = compare(driver, known[0], known[1](value), value)
+            if several_blocks and not is_static and name == "softmax" and shape[1] >= 6:
+                assert any(launch.startswith("whole") for launch in launches), launches
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "uint8", "bool"])
+@pytest.mark.parametrize("shape", [(5, 8), (700, 12), (2, 1031), (3, 40000)])
+def test_positions_of_extremes(monkeypatch, shape, dtype):
+    x = pt.tensor("x", dtype=dtype, shape=(None, None))
+    outputs = [pt.argmax(x, axis=1), pt.argmin(x, axis=1), pt.argmax(x)]
+    f, cpu = (graphc.function([x], outputs, mode=mode) for mode in ("cuda", "fast_run"))
+    driver = device_for(monkeypatch, f)
+    value = (np.random.default_rng(0).normal(size=shape) * 3).astype(dtype)
+    for given in (value, np.zeros_like(value)):
+        compare(driver, f, cpu(given), given)
+
+
+def test_no_block_alone_works_on_a_large_array(monkeypatch):
+    """Elementwise work on all of an array is not taken into the block that ends a reduction of it."""
+    x = pt.tensor("x", dtype="float32", shape=(None,))
+    loss = ((x - 1) ** 2).mean()
+    f = graphc.function([x], [loss, graphc.grad(loss, x)], mode="cuda")
+    driver = device_for(monkeypatch, f)
+    value = np.random.default_rng(0).normal(size=100_000).astype("float32")
+    blocks = []
+    launch = driver.launch
+
+    def seen(function, grid, block, types, values, stream, **options):
+        blocks.append((driver._functions[function], grid))
+        launch(function, grid, block, types, values, stream, **options)
+
+    monkeypatch.setattr(driver, "launch", seen)
+    found = f(value)[1].get()
+    np.testing.assert_allclose(found, 2 * (value - 1) / value.size, rtol=1e-5)
+    elementwise = [grid for name, grid in blocks if name.startswith("elementwise") and grid[0] > 1]
+    assert elementwise, blocks
