@@ -139,6 +139,13 @@ case(
     jax=False,
 )
 case("expm", [arg("n", "n", make=between(-0.5, 0.5))])
+case("expm_frechet", [arg("n", "n", make=between(-0.5, 0.5)), MATRIX])
+case(
+    "eigh_tridiagonal",
+    [VECTOR, arg("n", make=between(0.5, 2.0))],
+    lambda m, d, e: m.eigh_tridiagonal(d, e[1:], eigvals_only=True),
+    sizes=(4, 1),
+)
 case("block_diag", [MATRIX, ONE_RIGHT])
 SMALL = arg("n", "n", make=lambda rng, s, d: (rng.uniform(-0.4, 0.4, s) / max(s[0], 1)).astype(d))
 case("solve_discrete_lyapunov", [SMALL, ONE_POSITIVE], jax=False, sizes=(4, 1), same_dtype=False)

@@ -214,14 +214,14 @@ class Expm(_MatrixOp):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a,), (g,) = inputs, cotangents
-        return [None if g is None else _derivative(transposed(a), g)]
+        return [None if g is None else derivative_of_expm(transposed(a), g)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (a,), (t,) = inputs, tangents
-        return [None if t is None else _derivative(a, t)]
+        return [None if t is None else derivative_of_expm(a, t)]
 
 
-def _derivative(a: Variable, direction: Variable) -> TensorVariable:
+def derivative_of_expm(a: Variable, direction: Variable) -> TensorVariable:
     """Of the exponential at a: a block of the exponential of [[a, direction], [0, a]]."""
     zero = pt.zeros_like(direction)
     top = pt.concatenate([a, direction], axis=-1)

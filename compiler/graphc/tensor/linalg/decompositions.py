@@ -24,6 +24,7 @@ __all__ = [
     "cholesky",
     "eig",
     "eigh",
+    "eigh_tridiagonal",
     "eigvals",
     "eigvalsh",
     "lu",
@@ -259,6 +260,35 @@ def eigvalsh(
     if b is None:
         return Eigvalsh(low)(a)
     return Eigvalsh(True)(_standard(a, b, low)[0])
+
+
+def eigh_tridiagonal(
+    d: TensorLike, e: TensorLike, eigvals_only: bool = False
+) -> TensorVariable | tuple[TensorVariable, TensorVariable]:
+    """Eigenvalues in ascending order, and eigenvectors, of real symmetric tridiagonal matrices.
+
+    The matrices are made, and decomposed by `eigh`: that takes n^2 numbers, as the vectors do.
+
+    Args:
+        d: array-like (..., n), the diagonal.
+        e: array-like (..., n - 1), what is beside it.
+        eigvals_only: whether only the values are returned.
+
+    Raises:
+        ValueError: sizes that do not fit, or complex numbers.
+
+    Examples:
+        >>> pt.linalg.eigh_tridiagonal([2.0, 2.0], [1.0], eigvals_only=True).eval()
+        array([1., 3.])
+    """
+    on, beside = as_tensor_variable(d), as_tensor_variable(e)
+    for v in (on, beside):
+        if v.type.ndim == 0 or v.type.numpy_dtype.kind == "c":
+            raise ValueError(f"eigh_tridiagonal takes real vectors, got {v} of type {v.type}")
+    size = size_of(on, on.type.ndim - 1)
+    beside = pt.specify_shape(beside, [*[None] * (beside.type.ndim - 1), size - 1])
+    whole = pt.alloc_diag(on, axis1=-2, axis2=-1) + pt.alloc_diag(beside, -1, axis1=-2, axis2=-1)
+    return eigvalsh(whole) if eigvals_only else eigh(whole)
 
 
 def eig(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.ops.matrices import float_dtype, real_dtype
-from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet
+from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet, derivative_of_expm
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-__all__ = ["det", "expm", "inv", "lstsq", "matrix_inverse", "matrix_power", "pinv", "slogdet", "tensorinv"]
+__all__ = [
+    "det", "expm", "expm_frechet", "inv", "lstsq", "matrix_inverse", "matrix_power", "pinv", "slogdet",
+    "tensorinv",
+]  # fmt: skip
 
 
 def det(x: TensorLike) -> TensorVariable:
@@ -88,6 +91,34 @@ def expm(A: TensorLike) -> TensorVariable:
                [0., 1.]])
     """
     return Expm()(square(A, "expm"))
+
+
+def expm_frechet(
+    A: TensorLike,
+    E: TensorLike,
+    method: str | None = None,
+    compute_expm: bool = True,
+    check_finite: bool = False,
+) -> TensorVariable | tuple[TensorVariable, TensorVariable]:
+    """Exponentials of square matrices, and their derivatives in a direction.
+
+    Args:
+        A, E: array-likes (..., n, n) of one shape: the matrices and the directions.
+        method, check_finite: for compatibility, without effect.
+        compute_expm: whether the exponentials are returned, before the derivatives.
+
+    Source: R. Mathias, "A chain rule for matrix functions and applications", 1996.
+
+    Examples:
+        >>> pt.linalg.expm_frechet(np.zeros((2, 2)), np.eye(2), compute_expm=False).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
+    a, direction = square(A, "expm_frechet"), square(E, "expm_frechet")
+    if a.type.ndim != direction.type.ndim:
+        raise ValueError(f"expm_frechet takes matrices of one shape, got {a.type} and {direction.type}")
+    slope = derivative_of_expm(a, direction)
+    return (Expm()(a), slope) if compute_expm else slope
 
 
 def matrix_power(M: TensorLike, n: int) -> TensorVariable:
