@@ -90,7 +90,15 @@ class _Call:
                 missing = self._advance(step)
                 # A thunk may compute one output and need more for another one.
                 if missing and not flags[number][0]:
-                    stack += reversed(missing)
+                    stack += reversed(self._of(number, step, missing))
+
+    def _of(self, number: int, step: int, missing: list[int]) -> list[int]:
+        """Those of the values that a step asks for which an output depends on; all if there are none."""
+        record = self._program._steps[step]
+        if not record.feeds:
+            return missing
+        wanted = {record.reads[i] for i in record.feeds[record.writes.index(number)]}
+        return [value for value in missing if value in wanted] or missing
 
     def _advance(self, step: int) -> list[int]:
         """Runs a step if it can; returns the values that it needs first."""

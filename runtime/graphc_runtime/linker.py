@@ -32,6 +32,8 @@ class Step:
         readers: other steps that read this memory. A lazy linker runs the step on a copy when one of them may
             still have to run; an eager one relies on the order of steps.
         after: those of ``readers`` that are needed whenever this step is, so that they can run first.
+        feeds: for each of ``writes`` the positions in ``reads`` that it depends on; empty where it may be
+            all. Of the inputs that a lazy thunk asks for, those of the output that is needed come first.
 
     Examples:
         >>> import graphc_runtime as rt
@@ -51,6 +53,7 @@ class Step:
     overwrites: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
+    feeds: tuple[tuple[int, ...], ...] = ()
 
 
 @record()

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.emit.conditionals import obstacle
 from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.demand import Demands, is_conditional
+from graphc.graph.demand import Demands, is_conditional, sides
 from graphc.graph.function_graph import FunctionGraph
 
 Group = tuple[bool, list[Apply]]
@@ -139,12 +139,22 @@ def lazy_groups(
         demands = LazyDemands(fgraph.nodes, fgraph.outputs, {*lazy}) if lazy else None
         groups = partition(fgraph, compiled, _no_demand if demands is None else demands.key)
         split = {} if every is None else _split(groups, conditionals, every, demands)
+        split |= {node: _OF_LAZY for node in conditionals if _chooses_of(node, lazy)}
         split = {node: why for node, why in split.items() if node not in lazy}
         if not split:
             split = _without_order(fgraph, groups)
         if not split:
             return groups, demands
         lazy.update(split)
+
+
+_OF_LAZY = "it chooses between outputs of a lazy op, which computes those that are needed"
+
+
+def _chooses_of(node: Apply, lazy: Collection[Apply]) -> bool:
+    """Whether an `IfElse` chooses between outputs of one node that computes them as they are needed."""
+    pairs = (sides(node, k) for k in range(len(node.outputs)))
+    return any(a is not b and a.owner is b.owner and a.owner in lazy for a, b in pairs)
 
 
 def _split(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,7 @@ class Schedule(Executor):
         other = copy.copy(self)
         other.steps = [step.observed(observer) for step in self.steps]
         old = self._linker.layout
-        steps = [
-            Step(part.make, step.reads, step.writes, step.name, step.overwrites, step.readers, step.after)
-            for part, step in zip(other.steps, old.steps, strict=True)
-        ]
+        steps = [replace(step, make=part.make) for part, step in zip(other.steps, old.steps, strict=True)]
         other._linker = make_linker(Layout(steps, old.inputs, old.outputs, old.constants))
         return other
 
@@ -167,7 +165,13 @@ class _Builder:
     ) -> None:
         self.steps.append(step)
         self.thunks.append(thunk)
-        self._steps.append(Step(step.make, reads, writes, step.name))
+        made = Step(step.make, reads, writes, step.name)
+        if thunk.lazy and len(writes) > 1 and isinstance(step, NodeStep):
+            pattern = step.node.op.connection_pattern(step.node)
+            made.feeds = tuple(
+                tuple(i for i in range(len(reads)) if pattern[i][k]) for k in range(len(writes))
+            )
+        self._steps.append(made)
 
     def _add_order(self, demands: LazyDemands | None) -> None:
         """Says which steps overwrite memory that others read."""

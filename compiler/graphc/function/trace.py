@@ -42,7 +42,7 @@ class TraceEvent:
         lines: the users' lines that applied them, without repetition.
         start: nanoseconds since the trace began.
         duration: nanoseconds.
-        bytes: size of the arrays among its outputs; 0 while it asks for inputs.
+        bytes: size of its outputs, by ``Type.get_size``; 0 while it asks for inputs.
         native: whether it is machine code.
         asked: positions of inputs that a lazy thunk asked for instead of finishing.
         iterations: the iterations of loops it ran in, the outermost first.
@@ -193,7 +193,7 @@ class Trace:
         values: Sequence[Any] = (),
         error: str | None = None,
     ) -> None:
-        size = sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+        size = _bytes_of(step, values)
         with self._lock:
             number = self._numbers.setdefault(id(step), len(self._numbers))
             if number == len(self._steps):
@@ -279,3 +279,11 @@ class _TracedExecutor(Executor):
         finally:
             self._trace.add_call(self._name, start, time.perf_counter_ns())
         return results
+
+
+def _bytes_of(step: object, values: Sequence[Any]) -> int:
+    """The size of what a step has computed: of values of a node, as their types say."""
+    variables = step.outputs if isinstance(step, NodeStep) else ()
+    if len(variables) != len(values):
+        return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+    return sum(v.type.get_size(v.type.get_shape_info(x)) for v, x in zip(variables, values, strict=True))

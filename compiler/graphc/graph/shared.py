@@ -56,6 +56,13 @@ class SharedVariable(Variable):
         filtered = self.type.filter(value, strict=self._strict, allow_downcast=self._allow_downcast)
         return filtered if borrow or filtered is not value else copy.deepcopy(filtered)
 
+    def _replacement(self, value: object, borrow: bool) -> object:
+        """The value as the type takes it, in the object of the old one where the type knows how to."""
+        if type(self.type).filter_inplace is Type.filter_inplace:
+            return self._canonical(value, borrow)
+        own = value if borrow else copy.deepcopy(value)
+        return self.type.filter_inplace(own, self.container[0], self._strict, self._allow_downcast)
+
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
         """The value: a copy, or with ``borrow`` the object itself, not to be changed while functions run."""
         value = self.container[0]
@@ -72,7 +79,7 @@ class SharedVariable(Variable):
             TypeError: the type does not accept it. The old value stays.
         """
         try:
-            new = self._canonical(new_value, borrow)
+            new = self._replacement(new_value, borrow)
         except TypeError as error:
             raise TypeError(f"cannot set the shared variable {self}: {error}") from None
         commit([self.container], [new], (), ())

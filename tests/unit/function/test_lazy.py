@@ -11,7 +11,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.graph import Apply, Op
+from graphc.graph import Apply, Op, Type
 from graphc.ops.ifelse import ifelse
 from graphc_runtime import Thunk
 
@@ -366,3 +366,85 @@ class Plus(Op):
 
     def perform(self, node, inputs, output_storage):
         output_storage[0][0] = inputs[0] + 1.0
+
+
+class Apart(Op):
+    """Each output is twice the input of its number, and says so."""
+
+    def make_node(self, *xs):
+        return Apply(self, list(xs), [x.type() for x in xs])
+
+    def connection_pattern(self, node):
+        return [[i == k for k in range(len(node.outputs))] for i in range(len(node.inputs))]
+
+    def make_thunk(self, node, input_computed, output_computed, input_registers, output_registers):
+        def thunk():
+            missing = []
+            for k, done in enumerate(output_computed):
+                if done[0]:
+                    continue
+                if input_computed[k][0]:
+                    output_registers[k][0], done[0] = input_registers[k][0] * 2, True
+                else:
+                    missing.append(k)
+            return missing
+
+        thunk.lazy = True
+        return thunk
+
+
+def test_outputs_of_one_lazy_op_are_chosen_apart():
+    """Of an op that computes its outputs as they are needed, a conditional needs the one that it chooses."""
+    ran = []
+
+    def logged(name):
+        return graphc.wrap_py(lambda x: (ran.append(name), x + 1)[1], [pt.dvector], [pt.dvector], name=name)
+
+    x, c, d = pt.dvector("x"), pt.scalar("c", dtype="bool"), pt.scalar("d", dtype="bool")
+    parts = Apart()(*(logged(name)(x * i) for i, name in enumerate("abc")))
+    f = graphc.function([c, d, x], graphc.ifelse(c, parts[0], graphc.ifelse(d, parts[1], parts[2])))
+    for given, wanted in (((True, True), "a"), ((False, True), "b"), ((False, False), "c")):
+        ran.clear()
+        np.testing.assert_array_equal(f(*given, [1.0]), [2.0 * (1 + "abc".index(wanted))])
+        assert ran == [wanted]
+    ran.clear()
+    np.testing.assert_array_equal(graphc.function([x], [parts[2], parts[0]])([1.0]), [[6], [2]])
+    assert sorted(ran) == ["a", "c"]
+
+
+def test_types_are_asked_where_values_are_stored():
+    """`filter_inplace` for new values of shared variables, `get_size` for what traces count."""
+    asked = []
+
+    class Bag(Type):
+        def filter(self, value, strict=False, allow_downcast=None):
+            return list(value)
+
+        def filter_inplace(self, value, storage, strict=False, allow_downcast=None):
+            asked.append("filter_inplace")
+            storage[:] = value
+            return storage
+
+        def get_shape_info(self, obj):
+            return len(obj)
+
+        def get_size(self, shape_info):
+            return 100 * shape_info
+
+    class Twice(Op):
+        def make_node(self, x):
+            return Apply(self, [x], [x.type()])
+
+        def perform(self, node, inputs, output_storage):
+            output_storage[0][0] = inputs[0] * 2
+
+    from graphc.graph.shared import SharedVariable
+
+    s = SharedVariable(Bag(), [1, 2])
+    kept = s.get_value(borrow=True)
+    s.set_value([3, 4, 5])
+    assert s.get_value(borrow=True) is kept == [3, 4, 5] and asked == ["filter_inplace"]
+    f = graphc.function([], Twice()(s))
+    with f.trace() as trace:
+        assert f() == [3, 4, 5, 3, 4, 5]
+    assert [event.bytes for event in trace.events if "Twice" in event.name] == [600]

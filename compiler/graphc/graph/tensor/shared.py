@@ -19,6 +19,10 @@ class TensorSharedVariable(TensorVariable, SharedVariable):
             return array
         return np.array(array, order="C", copy=True, subok=False)
 
+    def _replacement(self, value: object, borrow: bool) -> np.ndarray:
+        """An array of its own: functions that run may still read the old one."""
+        return self._canonical(value, borrow)
+
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> np.ndarray:
         """The value: a copy, or with ``borrow`` the array itself.
 
