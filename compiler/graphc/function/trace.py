@@ -281,7 +281,7 @@ class _TracedExecutor(Executor):
         return results
 
 
-def _bytes_of(step: object, values: Sequence[Any]) -> int:
+def _bytes_of(step: object, values: Sequence[np.ndarray]) -> int:
     """The size of what a step has computed: of values of a node, as their types say."""
     variables = step.outputs if isinstance(step, NodeStep) else ()
     if len(variables) != len(values):
