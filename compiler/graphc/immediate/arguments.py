@@ -164,7 +164,9 @@ class Split:
             policy = STATIC
         elif policy == INDEX and cls is list:
             return self._take(np.asarray(x if x else np.zeros(0, np.int64)))
-        self.key.append((cls, len(x)))
+        # Axes and sizes are the same in a list and in a tuple.
+        same = policy == STATIC and all(type(item) is int for item in x)
+        self.key.append((tuple if same else cls, len(x)))
         items = [self.visit(item, policy) for item in x]
         if cls is list:
             return items

@@ -115,6 +115,11 @@ class Environment(Indexing):
         """The functions of the Python array API standard, version 2024.12, on tensors of this environment."""
         return ArrayApi(self)
 
+    @property
+    def op_factory(self) -> OpFactory:
+        """What finds or makes the executables of this environment; a call runs a function by its name."""
+        return self._factory
+
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *names_of(graphc.tensor), "scan", "map", "ifelse", "nn"})
 

@@ -54,6 +54,18 @@ class OpFactory:
         self.env = env
         self._by_ones: set[tuple[object, ...]] = set()
 
+    def __call__(self, name: str, *inputs: object, **attributes: object) -> Tensor:
+        """Runs a function by its name: ``env.op_factory("matmul", a, b)`` is ``env.matmul(a, b)``.
+
+        Raises:
+            AttributeError: the environment has no function of that name.
+        """
+        wrapper = self.env._find(name)
+        if wrapper is None:
+            raise AttributeError(f"there is no function {name!r} in {self.env!r}")
+        result: Tensor = wrapper(*inputs, **attributes)
+        return result
+
     def call(
         self, wrapper: OpWrapper, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Executable | None]:

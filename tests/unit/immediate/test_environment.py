@@ -276,3 +276,19 @@ def test_names_that_are_not_called_like_functions_of_tensors(gt):
         assert np.asarray(changed).tolist() == [row, [2.0, 3.0], [4.0, 5.0]]
     with pytest.raises(TypeError, match="slices such as"):
         gt.mgrid[0, 1:2]
+
+
+def test_functions_by_name_and_equal_attributes():
+    """`op_factory` runs what a name stands for; a list of axes and a tuple are one entry of the cache."""
+    env = Environment(name="by name")
+    a = env.as_tensor(np.arange(6.0).reshape(2, 3))
+    np.testing.assert_array_equal(env.op_factory("matmul", a, a.T), np.asarray(a) @ np.asarray(a).T)
+    assert float(env.op_factory("sum", a, axis=None)) == 15
+    assert env.op_factory("linalg.norm", a).ndim == 0
+    with pytest.raises(AttributeError, match="no function 'nothing'"):
+        env.op_factory("nothing", a)
+    env.cache_clear()
+    totals = [env.sum(a, axis=axis) for axis in ([0, 1], (0, 1), [0, 1])]
+    turned = [env.transpose(a, axes) for axes in ((1, 0), [1, 0])]
+    assert {float(total) for total in totals} == {15} and turned[0].shape == turned[1].shape
+    assert env.cache_info().size == 2
