@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _ROOT = "graphc.tensor"
 # Names of submodules that have another one too.
 _ALIASES = {"nnet": "nn"}
+# TensorFlow's names of reductions.
+_REDUCTIONS = {f"reduce_{name}": name for name in "sum prod mean max min all any var std logsumexp".split()}
 _CONSTRUCTORS = frozenset({"tensor", *CONSTRUCTORS})
 # Loops and choices, which live in graphc itself.
 _FROM_GRAPHC = {name: module for name, module in _NAMES.items() if module == "graphc.scan"} | {
@@ -74,6 +76,8 @@ def mirrored(env: Environment, module: ModuleType, name: str) -> Any:
     Raises:
         AttributeError: there is no such name.
     """
+    if module.__name__ == _ROOT:
+        name = _REDUCTIONS.get(name, name)
     value = _find(module, name)
     if name in FORMS and module.__name__ == _ROOT:
         return FORMS[name](env, value)

@@ -285,6 +285,7 @@ def test_functions_by_name_and_equal_attributes():
     np.testing.assert_array_equal(env.op_factory("matmul", a, a.T), np.asarray(a) @ np.asarray(a).T)
     assert float(env.op_factory("sum", a, axis=None)) == 15
     assert env.op_factory("linalg.norm", a).ndim == 0
+    assert env.reduce_sum(a, axis=0).tolist() == [3, 5, 7] and float(env.op_factory("reduce_max", a)) == 5
     with pytest.raises(AttributeError, match="no function 'nothing'"):
         env.op_factory("nothing", a)
     env.cache_clear()
