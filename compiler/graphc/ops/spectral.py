@@ -2,8 +2,8 @@
 """Eigenvalues and singular values.
 
 Gradients of vectors hold for functions that do not depend on their signs and phases, and divide by
-differences of the values: equal ones give infinities. These must not be left out: in the gradient of V f(w) V^H
-their place belongs to f'(w), which neither the cotangent of V nor that of w tells.
+differences of the values: equal ones give infinities. These must not be left out: in the gradient of
+V f(w) V^H their place belongs to f'(w), which neither the cotangent of V nor that of w tells.
 """
 
 from __future__ import annotations
