@@ -9,6 +9,8 @@ import numpy as np
 
 from graphc.ops.logarithms import Form, Logarithms, V
 
+# What may become one with another factor of a product.
+_MERGED = frozenset(("exp", "sigmoid", "pow", "add", "sub", "select"))
 # Functions, and what they are the inverse functions of.
 INVERSES = {
     "arctanh": "tanh",
@@ -36,6 +38,9 @@ class Stable(Logarithms[V]):
     def product(self, v: V) -> Product[V] | None:
         """A product whose exponentials, and powers of a base, are one: exp(x) * exp(y) is exp(x + y)."""
         factors, between, positive = self._factors(v)
+        known = sum(self.algebra.made_by(w)[0] in _MERGED for w, _ in factors)
+        if known < 2 and not any(power < 0 for _, power in factors if known):
+            return None
         kept: list[tuple[V, int, tuple[V, ...]]] = []
         gone = list(between)
         for w, power in factors:
