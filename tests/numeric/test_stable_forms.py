@@ -171,6 +171,8 @@ CASES = {
     "log(mixed)": lambda m, a, b, c: m.log(m.sigmoid(c) * m.exp(a) + (1 - m.sigmoid(c)) * m.exp(b)),
     "log(weighted)": lambda m, a, b, c: m.log(c * c * m.exp(a) + (b * b + 1) * m.exp(b)),
     "log(y * exp)": lambda m, a, b, c: m.log(b * m.exp(a)),
+    "log(exp * -y)": lambda m, a, b, c: m.log(-(m.exp(a) * (b / m.exp(c)))),
+    "log(-y * exp + exp)": lambda m, a, b, c: m.log(m.exp(a) - c * m.exp(b)),
     "log(exp / y)": lambda m, a, b, c: m.log(m.exp(a) / b),
     "log(exp * exp)": lambda m, a, b, c: m.log(m.exp(a) * m.exp(b) / m.sigmoid(c)),
     "log(sum)": lambda m, a, b, c: m.log(total(rows(m, m.exp(a), m.exp(b), m.exp(c)))),
@@ -402,3 +404,48 @@ def test_every_mode_stabilises_and_fuses():
         names = [name for name, _ in PIPELINES[mode]]
         assert {"graphc-stabilize", "graphc-constant-folding", "graphc-fusion"} <= set(names)
     assert counts["fast_compile"] == counts["fast_run"] == 1
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+def test_infinities_zeros_and_nothing(mode):
+    """What is infinite, NaN, 0 or empty comes out as if numbers had no limits."""
+    v, w, s, e = pt.vector("v"), pt.vector("w"), pt.scalar("s"), pt.matrix("e")
+    inf, nan = np.inf, np.nan
+    cases = [
+        (
+            pt.log(pt.exp(v) - pt.exp(w)),
+            [-inf, -inf, -1, inf, 3],
+            [-1, -inf, -inf, 1, inf],
+            [nan, -inf, -1, inf, nan],
+        ),
+        (pt.log(pt.exp(v) + pt.exp(w) + pt.exp(-v)), [-inf, inf, 0], [-inf, -inf, nan], [inf, inf, nan]),
+        (pt.log(pt.exp(v) + pt.exp(w)), [-inf, inf, inf], [-inf, inf, -inf], [-inf, inf, inf]),
+        (pt.log(pt.exp(v) * w), [800, 800, -inf], [-1, 0, 1], [nan, -inf, -inf]),
+        (pt.exp(v) ** w, [-inf, 800, -800], [0, 0, 2], [1, 1, 0]),
+        (pt.log(pt.exp(v) ** w), [-inf, 800, -800], [0, 0, 2], [0, 0, -1600]),
+        (v**100 * v**-100 + 0 * w, [0, inf, nan, 2], [0, 0, 0, 0], [nan, nan, nan, 1]),
+        (v**7 * v**-3 + 0 * w, [2, inf, nan, -3], [0, 0, 0, 0], [16, inf, nan, 81]),
+    ]
+    for i, (y, first, second, wanted) in enumerate(cases):
+        found = graphc.function([v, w], y, mode=mode)(np.array(first, float), np.array(second, float))
+        np.testing.assert_allclose(found, wanted, err_msg=f"{mode} {i}")
+    y = pt.log(s * pt.exp(v) + (1 - s) * pt.exp(w))
+    outs = [y, *graphc.grad(y.sum(), [v, w])]
+    found = graphc.function([v, w, s], outs, mode=mode)([500.0, -500, 800], [-500.0, 500, -800], 0.0)
+    np.testing.assert_allclose(found, [[-500, 500, -800], [0, 0, 0], [1, 1, 1]])
+    y = pt.log((w * pt.exp(v)).sum())
+    outs = [y, *graphc.grad(y, [v, w])]
+    value, *slopes = graphc.function([v, w], outs, mode=mode)([1200.0, 1201, 800], [-1.0, 1.0, 0.0])
+    np.testing.assert_allclose(value, 1200 + np.log(np.e - 1))
+    share = 1 / (np.e - 1)
+    np.testing.assert_allclose(
+        slopes, [[-share, np.e * share, 0], [share, np.e * share, np.exp(-400) * share]], atol=1e-15
+    )
+    for y, wanted in (
+        (pt.log(pt.exp(e).sum(axis=1)), -inf),
+        (pt.log((e * pt.exp(e)).sum(axis=1)), -inf),
+        (pt.log(pt.prod(pt.exp(e), axis=1)), 0),
+    ):
+        value, slope = graphc.function([e], [y, graphc.grad(y.sum(), e)], mode=mode)(np.zeros((2, 0)))
+        np.testing.assert_array_equal(value, [wanted, wanted])
+        assert slope.shape == (2, 0)

@@ -194,7 +194,11 @@ class _Graph:
         return made
 
     def reduced(self, v: Variable, kind: str, x: Variable) -> Variable:
-        made: Variable = Reduce(kind, _reduction(v).axes)(x)
+        axes = _reduction(v).axes
+        if kind == "max" and not all(x.type.shape[axis] for axis in axes):  # there may be no elements
+            largest: Variable = pt.max(x, axis=axes, initial=-np.inf)
+            return largest
+        made: Variable = Reduce(kind, axes)(x)
         return made
 
     def spread(self, v: Variable, total: Variable) -> Variable:

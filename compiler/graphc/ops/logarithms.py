@@ -237,7 +237,9 @@ class Logarithms(Generic[V]):
                 yield v, sign
 
     def _of_sum(self, v: V, *operands: V) -> Form[V] | None:
-        return self._of_terms(list(self._terms(v, 1)))
+        terms = list(self._terms(v, 1))
+        found = self._of_terms(terms)
+        return self._of_product(v) if found is None and len(terms) == 1 else found
 
     def _of_terms(self, terms: list[tuple[V, int]]) -> Form[V] | None:
         if len(terms) > _MOST_PARTS:
@@ -348,14 +350,12 @@ class Logarithms(Generic[V]):
         if form is not None and form.sure and not form.plain:
             return None, form
         factors, between, positive = self._factors(v)
-        if not factors or not positive:
-            return None
         forms, plain = self._sorted(factors, only_sure=True)
         gained = self._summed(forms) if forms else None
         if gained is None or not gained.gained or not plain:
             return None
         roots = tuple(x for x, _ in plain)
-        factor = self._quotient(plain)
+        factor = self._quotient(plain, positive)
         return factor, gained._replace(roots=(*gained.roots, *roots), between=(*gained.between, *between))
 
     def _size(self, factor: V | None, form: Form[V]) -> V:
@@ -457,15 +457,17 @@ class Logarithms(Generic[V]):
     def _multiplied(self, factors: list[V]) -> V:
         return reduce(lambda x, y: self._made("mul", x, y), factors)
 
-    def _quotient(self, factors: list[tuple[V, int]]) -> V:
+    def _quotient(self, factors: list[tuple[V, int]], positive: bool = True) -> V:
+        """Factors multiplied and divided; with the other sign if not ``positive``."""
         above = [v for v, power in factors if power > 0]
         below = [v for v, power in factors if power < 0]
         if not below:
-            return self._multiplied(above)
-        divisor = self._multiplied(below)
-        if not above:
-            return self._made("reciprocal", divisor)
-        return self._made("true_div", self._multiplied(above), divisor)
+            value = self._multiplied(above)
+        elif above:
+            value = self._made("true_div", self._multiplied(above), self._multiplied(below))
+        else:
+            value = self._made("reciprocal", self._multiplied(below))
+        return value if positive else self.negative(value)
 
     def _of_product(self, v: V, *operands: V) -> Form[V] | None:
         name, _ = self.algebra.made_by(v)
@@ -476,12 +478,12 @@ class Logarithms(Generic[V]):
         factors, distribution = self._without_distribution(factors)
         forms, plain = self._sorted(factors, only_sure=False)
         forms += distribution
-        if not positive or not any(form.gained for form, _ in forms):
+        if not (positive or plain) or not any(form.gained for form, _ in forms):
             return None
         if plain:
-            value = self._quotient(plain)
+            value = self._quotient(plain, positive)
             self._forms.setdefault(value, None)
-            sure = all(self._never_negative(x) for x, _ in plain)
+            sure = positive and all(self._never_negative(x) for x, _ in plain)
             roots = tuple(x for x, _ in plain)
             forms.append((Form(self._made("log", value), sure, False, plain=True, roots=roots), 1))
         total = self._summed(forms)

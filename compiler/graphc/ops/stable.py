@@ -61,8 +61,8 @@ class Stable(Logarithms[V]):
             return None
         kept = [part for part in kept if not self.is_number(part[0], 1)] or kept[:1]
         sources = tuple(root for w, _, used in kept for root in (used or (w,)))
-        value = self._quotient([(w, power) for w, power, _ in kept])
-        return Product(value if positive else self.negative(value), sources, tuple(gone))
+        value = self._quotient([(w, power) for w, power, _ in kept], positive)
+        return Product(value, sources, tuple(gone))
 
     def _function(self, v: V) -> tuple[str, V | None, tuple[V, ...]]:
         """The exponential or sigmoid that computes a value, also one that is moved; its operand in this

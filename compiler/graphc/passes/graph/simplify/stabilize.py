@@ -52,6 +52,7 @@ class Stabilize(Pass):
     | views, slices, elements at indices or masks | the same of the logarithm |
     | sorted, repeated, joined, assigned elements | the same of the logarithms |
 
+    Exponentials of arrays that broadcast against each other stay factors: their product has more elements.
     Functions are found behind what only moves or selects elements. A constant counts as a number where it has
     one element; ones that broadcast keep their shape.
     In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and
