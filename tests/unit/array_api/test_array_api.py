@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import collections.abc
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -301,3 +303,20 @@ def test_refusals():
     with pytest.raises(AttributeError, match="has no 'cumprod'"):
         _ = xp.cumprod
     np.testing.assert_array_equal(xp.from_dlpack(A).data, A)
+
+
+@pytest.mark.parametrize("name", list(xp.__array_namespace_info__().dtypes()))
+def test_dtypes_that_are_equal_have_one_hash(name):
+    env = graphc.immediate.Environment()
+    theirs, ours = env.array_api, getattr(xp, name)
+    x = theirs.zeros(2, dtype=ours)
+    symbolic = graphc.tensor.vector(dtype=name)
+    spellings = [ours, getattr(theirs, name), x.dtype, symbolic.dtype, name, xp.result_type(ours, ours)]
+    assert all({a: 1}[b] == 1 and a == b and hash(a) == hash(b) for a in spellings for b in spellings)
+    assert all(a == np.dtype(name) == a and np.dtype(a) == np.dtype(name) for a in spellings)
+    assert np.zeros(2, x.dtype).dtype == name and f"{x.dtype}" == str(x.dtype) == name
+    assert (x.dtype.kind, x.dtype.itemsize) == (np.dtype(name).kind, np.dtype(name).itemsize)
+    assert x.dtype.startswith(name[:3]) and name[:3] in x.dtype and x.dtype != "no dtype"
+    assert pickle.loads(pickle.dumps(x.dtype)) == name
+    assert not isinstance(ours, collections.abc.Sequence)
+    assert xp.isdtype(x.dtype, ours) and xp.isdtype(ours, ("bool", "numeric"))

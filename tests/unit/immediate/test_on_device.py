@@ -41,7 +41,7 @@ class Modules(SimulatedDriver):
         return replace(made, ptx=marked)
 
     def load(self, ptx: str, cubin: Mapping[str, bytes]) -> int:
-        module = super().load("", cubin)
+        module = super().load(ptx, cubin)
         if "gpu.func" in self.known[ptx]:
             self.loaded[module] = Kernels(self.known[ptx])
         return module
