@@ -219,8 +219,6 @@ def _flat_indices(x: Variable, axes: Sequence[int], arrays: Sequence[TensorVaria
 def _size_entries(x: Variable, index: Any) -> TensorVariable | None:
     """Elements of a vector of sizes, without building the vector; None when it is not one."""
     node = x.owner
-    if isinstance(index, tuple) and len(index) == 1:
-        (index,) = index
     if node is None or not isinstance(node.op, Shape | MakeVector) or isinstance(index, tuple):
         return None
     entries = vector_entries(x) or []

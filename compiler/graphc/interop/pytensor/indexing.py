@@ -47,7 +47,9 @@ def _entry(entry: object, c: Converter) -> Any:
 
 @converts("Subtensor", "AdvancedSubtensor", "AdvancedSubtensor1")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return inputs[0][_index(op, node, 1, c)]
+    index = _index(op, node, 1, c)
+    # An element of a vector of single values is that value; as a tuple, the index would be one of the vector.
+    return inputs[0][index[0] if len(index) == 1 else index]
 
 
 @converts("IncSubtensor", "AdvancedIncSubtensor", "AdvancedIncSubtensor1")
