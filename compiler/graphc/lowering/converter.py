@@ -281,7 +281,9 @@ class FunctionConverter:
         self._members.update(units.clusters)
         is_ordered = old != self._entry or SCHEDULED in self._old.attributes
         results = None if is_ordered else list(old.operations[-1].operands)
-        for members in units.order(results):
+        order = units.order(results)
+        self.destinations.refuse_rows(units.checked_late)
+        for members in order:
             self._emit(members)
 
     def _argument_type(self, old: ir.Type) -> ir.Type:

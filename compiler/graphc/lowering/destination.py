@@ -25,7 +25,8 @@ class Destination:
         sizes: of each dimension.
         strides: of each dimension, in elements.
         contiguous: whether the elements lie side by side, in row-major order.
-        is_lent: whether an argument lives there until its last reader has run.
+        is_lent: whether it must not be written earlier than here: an argument lives there until its last
+            reader has run, or a check comes before.
         is_whole: whether it is all of the base, as that has it.
     """
 

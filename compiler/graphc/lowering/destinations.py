@@ -23,6 +23,7 @@ from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import read, writable, write, write_apart
 from graphc.lowering.units import Units
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
 from graphc_dialects.write import is_write
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Destinations:
         self._writes: dict[ir.Value, list[ir.Operation]] = {}
         self._involved: set[ir.Value] = set()
         self._rows: dict[Any, Any] = {}
+        self._checked_late: set[ir.Value] = set()
         # Destinations of what is being computed, as described and as memrefs.
         self._open: dict[ir.Value, tuple[Destination, ir.Value]] = {}
         self._memrefs: dict[ir.Operation, tuple[Destination, ir.Value]] = {}
@@ -77,6 +79,14 @@ class Destinations:
     def offer_row(self, value: ir.Value, pointer: ir.Value) -> None:
         """Says that a value of a scan's body is going to be stored in a row: it may be computed there."""
         self._rows.setdefault(value, pointer)
+
+    def refuse_rows(self, values: set[ir.Value]) -> None:
+        """Says which values of a scan's body are there before it is known that they fit into a row."""
+        self._checked_late |= values
+
+    def is_checked_late(self, value: ir.Value) -> bool:
+        """Whether a value must not be computed in a row."""
+        return value in self._checked_late
 
     def is_in_row(self, value: ir.Value, pointer: ir.Value) -> bool:
         """Whether a value has been computed in a row that was offered."""
@@ -299,8 +309,11 @@ class Destinations:
             part = self._parts[wanted.operands[1]]
             if part.contiguous or not contiguous:
                 return part, lambda: self._done.add(wanted)
-        if value in self._rows and value not in self._done:
-            return Destination.whole(self._rows[value], sizes), lambda: self._done.add(value)
+        if value in self._rows and value not in self._done and value not in self._checked_late:
+            # What was computed before a check must not be computed there: it may not fit.
+            is_lent = any(raises(op.operation) for op in value.owner.operation.block.operations)
+            row = Destination.whole(self._rows[value], sizes, is_lent=is_lent)
+            return row, lambda: self._done.add(value)
         for use in value.uses:
             found = self._through(use.owner.operation, value, sizes, contiguous)
             if found is not None:

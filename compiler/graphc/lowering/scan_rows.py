@@ -340,7 +340,8 @@ class BufferRows(Rows):
     def end(self) -> list[ir.Value]:
         for value, target in zip(self.values, self._targets, strict=False):
             if not self.context.destinations.is_in_row(value, target):
-                (write_apart if self.apart else write)(self.context.tensor_of(value), target)
+                apart = self.apart or self.context.destinations.is_checked_late(value)
+                (write_apart if apart else write)(self.context.tensor_of(value), target)
         if self.trace is not None and self.in_order:
             copy(self._window[0], self._slot(self._step))
         if not self.width:

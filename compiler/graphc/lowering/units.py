@@ -4,7 +4,8 @@
 A unit is a fused cluster or one operation. Units come in dependence order; a check comes before everything
 that follows it in the source, so that no loop runs on sizes or indices a failing check would have refused.
 What computes a value that is written to a buffer comes after the buffer (and so after the checks before
-it), unless the buffer needs the value.
+it), unless the buffer needs the value. What computes a new row of a scan comes after the checks of the body:
+memory is written when it is known that what is written fits.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.ir.kinds import REDUCTIONS, is_elementwise
+from graphc.ir.scan_view import new_rows_of
+from graphc.ir.views import RENAMES
 from graphc.ir.walk import inputs_of
 from graphc.lowering.inheritance import computed_with
 from graphc.lowering.liveness import Liveness
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
+from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_dialects.write import is_write, root_of
 
 Unit = tuple[str, int]
@@ -36,6 +40,7 @@ class Units:
 
     Attributes:
         clusters: members of each cluster by its number.
+        checked_late: new rows of a scan that a check of the body needs, or comes after; known with the order.
     """
 
     def __init__(
@@ -46,6 +51,7 @@ class Units:
         self._operations = [op.operation for op in block.operations]
         self._positions = {op: number for number, op in enumerate(self._operations)}
         self._members: dict[Unit, list[ir.Operation]] = {}
+        self.checked_late: set[ir.Value] = set()
         self.clusters: dict[int, list[ir.Operation]] = {}
         self._unit_of: list[Unit] = []
         for number, op in enumerate(self._operations):
@@ -130,7 +136,23 @@ class Units:
         for later, earlier in self._after:
             needs[self.unit_of(later)].add(self.unit_of(earlier))
         self._put_buffers_first(needs, made_by)
+        if last_check is not None:
+            self._put_rows_last(needs, made_by, last_check)
         return needs, first
+
+    def _put_rows_last(
+        self, needs: dict[Unit, set[Unit]], made_by: dict[ir.Value, Unit], last_check: Unit
+    ) -> None:
+        """New rows of a scan come after the checks of its body: one may find that they do not fit."""
+        earlier = ancestors(needs, last_check)
+        for op in self._operations:
+            for value in new_rows_of(op) if op.name in DECLARATIONS else ():
+                units = {made_by[x] for x in _computed_in_place(value) if x in made_by}
+                if units.isdisjoint(earlier):
+                    for unit in units:
+                        needs[unit].add(last_check)
+                else:
+                    self.checked_late.add(value)
 
     def _put_buffers_first(self, needs: dict[Unit, set[Unit]], made_by: dict[ir.Value, Unit]) -> None:
         reachable: dict[Unit, set[Unit]] = {}
@@ -151,6 +173,15 @@ class Units:
                     needs[unit].add(buffer)
                     # Other buffers may come after this unit.
                     reachable = {root: reachable[root]}
+
+
+def _computed_in_place(value: ir.Value) -> list[ir.Value]:
+    """Results of what takes part in computing a value, or what it is a view of, in memory that is given."""
+    found = computed_with(value)
+    while not isinstance(value.owner, ir.Block) and value.owner.name in RENAMES:
+        value = value.owner.operands[0]
+        found += computed_with(value)
+    return found
 
 
 def ancestors(needs: dict[Unit, set[Unit]], unit: Unit) -> set[Unit]:
