@@ -15,6 +15,7 @@
 #   make bench-pymc  PyMC's models on graphc, numba and JAX; bench-sampling samples some of them
 #   make bench-artifacts  size and load time of artifacts, calls from Python and from C
 #   make bench-cluster  tasks and bytes of Dask and Ray
+#   make bench-growth  loops that write and read single rows, at three sizes, beside PyTensor and JAX
 #   make long   for a night: fuzzing by time, conformance, leaks, benchmarks; docs/long-runs.md
 #   make ulp    measure the accuracy of all functions, for docs/math.md
 #
@@ -50,7 +51,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster long docs gallery release fuzz ulp format clean bridge bridge-newest conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api conformance-clients
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster bench-growth long docs gallery release fuzz ulp format clean bridge bridge-newest conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api conformance-clients
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -197,6 +198,10 @@ bench-artifacts: $(VENV)/.demo $(PEERS)/.peers
 # What tasks and bytes of a cluster cost: docs/guide/run-on-a-cluster.md.
 bench-cluster: $(VENV)/.test
 	$(BIN)/python tests/bench/cluster.py
+
+# Programs whose work is sparse in a larger array: how their times grow.
+bench-growth: $(VENV)/.demo $(PEERS)/.peers
+	$(BIN)/python tests/bench/growth.py --peers-python $(PEERS)/bin/python $(BENCH_ARGS)
 
 # The generated pages, then the site in build/site, which is read without a network or a server.
 docs: $(VENV)/.test

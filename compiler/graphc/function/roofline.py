@@ -40,6 +40,8 @@ class RooflineRow:
             often a loop runs, or what a library does.
         functions: how often each function is evaluated, by name.
         bytes: that are read and written, each element once; None where sizes are not known.
+        moved: bytes that its loads, stores and copies move, an element as often as that happens; None where
+            the number of iterations is not known.
         expanded: by element type, operations with the inline code of functions.
         limits: of the machine.
         seconds: what it took; None where it was not measured.
@@ -56,6 +58,7 @@ class RooflineRow:
     limits: MachineLimits
     seconds: float | None = None
     nodes: frozenset[int] = frozenset()
+    moved: int | None = None
 
     @property
     def name(self) -> str:
@@ -259,6 +262,7 @@ def _row(kernel: Kernel, counts: Counts, nodes: Sequence[Apply], limits: Machine
         dict(counts.expanded(known)),
         limits,
         nodes=frozenset(numbers),
+        moved=counts.moved(kernel),
     )
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 from graphc.function.memory_sizes import Argument, Number, Sizes
 from graphc.ir.work import Block, Kernel, Place, Work
 
+Key = Literal["flops", "functions", "moved"]
+_ARITHMETIC: tuple[Key, ...] = ("flops", "functions")
+_MOVES: tuple[Key, ...] = ("moved",)
 # Iterations that are gone through one by one, of a loop in which counts change from one to the next.
 _MOST = 1_000_000
 
@@ -29,6 +33,7 @@ class Counts:
         self._work = work
         self._sizes = _InLoops(work["expressions"], arguments)
         self._uses: dict[int, frozenset[int]] = {}
+        self._keys = _ARITHMETIC
 
     def operations(self, kernel: Kernel) -> Counter[str] | None:
         """Floating-point operations by element type, and functions by name and element type.
@@ -36,6 +41,20 @@ class Counts:
         Returns:
             None where the number of iterations is not known.
         """
+        return self._total(kernel, _ARITHMETIC)
+
+    def moved(self, kernel: Kernel) -> Number:
+        """Bytes that loads, stores and copies move, an element as often as that happens: what `bytes` counts
+        once, and copies in loops. Those in functions that are called are not counted.
+
+        Returns:
+            None where the number of iterations is not known.
+        """
+        found = self._total(kernel, _MOVES)
+        return None if found is None else found.total()
+
+    def _total(self, kernel: Kernel, keys: tuple[Key, ...]) -> Counter[str] | None:
+        self._keys = keys
         try:
             return self._block(kernel["body"])
         except Unknown:
@@ -120,10 +139,15 @@ class Counts:
         return self._uses[number]
 
     def _block(self, block: Block) -> Counter[str]:
-        found = Counter(block.get("flops", {}))
-        found.update(block.get("functions", {}))
+        found = self._own(block)
         for part in block.get("parts", ()):
             found.update(self._part(part))
+        return found
+
+    def _own(self, block: Block) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for key in self._keys:
+            found.update(block.get(key, {}))
         return found
 
     def _part(self, part: Block) -> Counter[str]:
@@ -135,14 +159,14 @@ class Counts:
             counted = [self._block(block) for block in part["either"]]
             return max(counted, key=Counter.total, default=Counter())
         if "times" in part:
-            return _times(Counter(part["flops"]), self._product(part["times"]))
+            return _times(self._own(part), self._product(part["times"]))
         if "loop" in part:
             return self._loop(part)
         return Counter()
 
     def _loop(self, part: Block) -> Counter[str]:
         body, variable = part["body"], part["loop"]
-        if not _counts_anything(body):
+        if not self._counts_anything(body):
             return Counter()
         first, end, step = map(self._value, part["bounds"])
         trips = range(first, end, step)
@@ -154,6 +178,9 @@ class Counts:
             total.update(self._block(body))
         self._sizes.variables.pop(variable, None)
         return total
+
+    def _counts_anything(self, block: Block) -> bool:
+        return any(block.get(key) for key in self._keys) or any(map(self._counts_anything, _inner(block)))
 
 
 class _InLoops(Sizes):
@@ -200,11 +227,6 @@ def _inner(block: Block) -> list[Block]:
     inner = [*block.get("parts", ()), *block.get("either", ())]
     inner += [block["body"]] if "body" in block else []
     return inner + ([block["repeated"]] if "repeated" in block else [])
-
-
-def _counts_anything(block: Block) -> bool:
-    own = block.get("flops") or block.get("functions")
-    return bool(own) or any(map(_counts_anything, _inner(block)))
 
 
 def _numbers(block: Block) -> list[int]:

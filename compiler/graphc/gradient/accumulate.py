@@ -5,14 +5,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from graphc.gradient.branches import Branches
 from graphc.gradient.connectivity import Paths
 from graphc.gradient.rules import call_pullback
 from graphc.gradient.stable import stable_form, sum_pullback
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import Demand, is_conditional
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null
+from graphc.ops.advanced import Put
 from graphc.ops.derivatives import match_dtype, total
+from graphc.ops.reshape import BroadcastTo
+from graphc.ops.subtensor import IncSubtensor
+
+
+def accumulated(terms: Sequence[Variable]) -> Variable | None:
+    """The sum of cotangents of one variable. What was put into zeros, as the cotangent of a part is, is put
+    into the sum of the others: it costs what it touches, and stays an update in derivatives of higher order.
+    """
+    parts = [term for term in terms if _updated_zeros(term)]
+    if len(terms) < 2 or not parts:
+        return total(terms)
+    others = [term for term in terms if not _updated_zeros(term)]
+    found = total(others) if others else parts.pop(0)
+    for part in parts:
+        node = part.owner
+        assert node is not None
+        if found is not None and found.type == part.type:
+            found = node.clone_with_new_inputs([found, *node.inputs[1:]]).outputs[0]
+        else:
+            found = total([part] if found is None else [found, part])
+    return found
+
+
+def _updated_zeros(g: Variable) -> bool:
+    """Whether a variable is zeros of which a part was increased."""
+    node = g.owner
+    if node is None or not isinstance(node.op, IncSubtensor | Put):
+        return False
+    return not node.op.set_instead_of_inc and is_zeros(node.inputs[0])
+
+
+def is_zeros(v: Variable) -> bool:
+    """Whether a variable is known to hold zeros."""
+    if isinstance(v, Constant):
+        return not np.any(v.data)
+    return v.owner is not None and isinstance(v.owner.op, BroadcastTo) and is_zeros(v.owner.inputs[0])
 
 
 class Cotangents:
@@ -75,7 +114,7 @@ class Cotangents:
         if null is not None or not terms:
             return null
         if self.branches is None or within is None:
-            g = total([term for term, _ in terms])
+            g = accumulated([term for term, _ in terms])
         else:
             guarded = [(term, guard) for term, guard in terms if guard is not None]
             g = self.branches.total(v, guarded, within)

@@ -16,6 +16,7 @@ class Block(TypedDict, total=False):
     Attributes:
         flops: floating-point operations by element type.
         functions: functions such as `exp f64` by name and element type.
+        moved: bytes that loads and stores move, as `read` and `written`, each time that they do.
         parts: what has a count of its own.
         loop, bounds, body: a loop by the number of its variable; first value, end and step.
         either: the blocks of a conditional.
@@ -26,6 +27,7 @@ class Block(TypedDict, total=False):
 
     flops: dict[str, int]
     functions: dict[str, int]
+    moved: dict[str, int]
     parts: list[Block]
     loop: int
     bounds: list[int]

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from graphc.gradient.accumulate import Cotangents
+from graphc.gradient.accumulate import Cotangents, accumulated
 from graphc.gradient.connectivity import Paths
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.type import TensorType
@@ -279,7 +279,9 @@ class Adjoint:
             dtype = term.type.dtype if is_discrete(x) else gradient_dtype(x)
             old = x.type.clone(dtype=dtype).make_variable(f"d_{role.name}")
             start = pt.zeros((1, *sizes_of(self.run.inputs[role.name])), dtype=dtype)
-            result[role.name] = self.builder.state(f"d_{role.name}", start, {-1: old}, {0: old + term})
+            new = accumulated([old, term])
+            assert new is not None
+            result[role.name] = self.builder.state(f"d_{role.name}", start, {-1: old}, {0: new})
         return result
 
 

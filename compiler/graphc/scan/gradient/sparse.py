@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from graphc.graph.basic import Constant, Variable
+from graphc.gradient.accumulate import is_zeros
+from graphc.graph.basic import Variable
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.derivatives import total
 from graphc.ops.elementwise import Elementwise
-from graphc.ops.reshape import BroadcastTo
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import IncSubtensor
 from graphc.public import pt
@@ -64,13 +62,6 @@ class Pieces:
     steps: Variable | None = None
     window: Variable | None = None
     initial: Variable | None = None
-
-
-def is_zeros(v: Variable) -> bool:
-    """Whether a variable is known to hold zeros."""
-    if isinstance(v, Constant):
-        return not np.any(v.data)
-    return v.owner is not None and isinstance(v.owner.op, BroadcastTo) and is_zeros(v.owner.inputs[0])
 
 
 def terms_of(g: Variable, certain: int = 0) -> list[Rows | Block]:

@@ -234,3 +234,17 @@ func.func @sums_that_stay(%x: tensor<?xf64>, %y: tensor<1xf64>, %z: tensor<3xf64
   %5 = "graphc.add"(%x, %4) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
   return %1, %3, %4, %5 : tensor<?xf64>, tensor<?xf64>, tensor<?xf64>, tensor<?xf64>
 }
+
+// -----
+
+// CHECK-LABEL: @choice_of_an_update
+// CHECK: %[[OLD:.*]] = "graphc.slice"(%arg0
+// CHECK: %[[NEW:.*]] = "graphc.add"(%[[OLD]], %arg1)
+// CHECK: %[[PART:.*]] = "graphc.switch"(%arg2, %[[NEW]], %[[OLD]])
+// CHECK: "graphc.update_slice"(%arg0, %[[PART]], {{.*}}) {accumulate = false}
+func.func @choice_of_an_update(%x: tensor<?xf64>, %y: tensor<1xf64>, %c: tensor<1xi1>, %n: index) -> tensor<?xf64> {
+  %c1 = arith.constant 1 : index
+  %0 = "graphc.update_slice"(%x, %y, %n, %c1, %c1) {accumulate = true} : (tensor<?xf64>, tensor<1xf64>, index, index, index) -> tensor<?xf64>
+  %1 = "graphc.switch"(%c, %0, %x) : (tensor<1xi1>, tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %1 : tensor<?xf64>
+}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a block of buffer code computes, as a tree that sizes are put into later."""
+"""What a block of buffer code computes and loads and stores, as a tree that sizes are put into later."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.work import Block
 from graphc.library.helpers import BlockProduct, Draws, Gemm, Helper, KernelCall, ScalarCall
 from graphc.passes.buffer._expressions import Expressions
+from graphc.passes.buffer.memory._buffer_sizes import item_size
 from graphc_dialects._mlir import ir
 
 _ONE = frozenset(
@@ -19,6 +20,7 @@ _COMPLEX_FUNCTIONS = frozenset("exp expm1 log log1p sin cos tan tanh sqrt rsqrt 
 # Neither arithmetic nor a function worth counting: signs and roundings.
 _FREE = frozenset(f"math.{name}" for name in "absf copysign floor ceil trunc round roundeven".split())
 _WIDTHS = {"f64": "f64", "f32": "f32", "f16": "f32", "bf16": "f32"}
+_MOVES = {"memref.load": "read", "memref.store": "written"}
 LETTERS = {"s": ("f32", 1), "d": ("f64", 1), "c": ("f32", 4), "z": ("f64", 4)}
 
 
@@ -37,8 +39,13 @@ class Arithmetic:
         """The record of operations that run one after the other."""
         flops: dict[str, int] = {}
         functions: dict[str, int] = {}
+        moved: dict[str, int] = {}
         parts: list[Block] = []
         for op in operations:
+            if op.name in _MOVES:
+                _add(moved, _MOVES[op.name], item_size(_memref_of(op).type.element_type) or 0)
+            elif op.name == "memref.copy":
+                parts.append(self._copy(op))
             if op.name == "func.call":
                 self._call(op, functions, parts)
             elif op.name == "scf.for":
@@ -47,7 +54,13 @@ class Arithmetic:
                 parts.append(self._regions(op))
             elif len(op.results):
                 _count(op, flops, functions)
-        return {"flops": flops, "functions": functions, "parts": parts}
+        return {"flops": flops, "functions": functions, "moved": moved, "parts": parts}
+
+    def _copy(self, op: ir.Operation) -> Block:
+        source = op.operands[0]
+        sizes = [self._expressions.size(source, axis) for axis in range(source.type.rank)]
+        item = item_size(source.type.element_type) or 0
+        return {"times": sizes, "moved": {"read": item, "written": item}, "parts": []}
 
     def _loop(self, op: ir.Operation) -> Block:
         block = op.regions[0].blocks[0]
@@ -85,6 +98,10 @@ def operations_of(block: ir.Block) -> list[ir.Operation]:
 def product_sizes(op: ir.Operation, helper: Gemm | BlockProduct) -> list[ir.Value | int]:
     """Rows and columns of the result of a product, and the length of its sums."""
     return [*op.operands[2:5]] if isinstance(helper, Gemm) else [*helper.sizes]
+
+
+def _memref_of(op: ir.Operation) -> ir.Value:
+    return op.operands[0 if op.name == "memref.load" else 1]
 
 
 def _add(counts: dict[str, int], key: str, number: int = 1) -> None:

@@ -15,8 +15,10 @@ from graphc.ir.views import (
     UPDATES_PART,
     accumulates,
     axes_order,
+    bounds_of,
     dimshuffle,
     order_of,
+    part_of,
     reshaped,
 )
 from graphc.ir.walk import is_used_once
@@ -124,6 +126,28 @@ def sum_with_updated_zeros(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
             attributes["accumulate"] = ir.BoolAttr.get(True)
             x = rw.create(update.name, [x, *operands], x.type, **attributes)
         return x
+    return None
+
+
+@_rule("graphc.switch")
+def choice_of_an_update(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """By one condition, an array with a part changed or as it was: the part is chosen, and not the array."""
+    condition, *choices = op.operands
+    if any(size != 1 for size in condition.type.shape):
+        return None
+    for number, value in enumerate(choices):
+        update = rw.defined_by(value, UPDATES_PART)
+        x = None if update is None else update.operands[0]
+        if update is None or x != choices[1 - number] or not is_used_once(value) or x.type != value.type:
+            continue
+        y, bounds = update.operands[1], bounds_of(update, 2)
+        if op.results[0].type != x.type:
+            return None
+        old = part_of(x, bounds, y.type, rw.create)
+        new = rw.create("graphc.add", [old, y], y.type) if accumulates(update) else y
+        part = rw.create("graphc.switch", [condition, *((new, old) if number == 0 else (old, new))], y.type)
+        attributes = {"accumulate": ir.BoolAttr.get(False)}
+        return rw.create(update.name, [x, part, *list(update.operands)[2:]], x.type, **attributes)
     return None
 
 

@@ -54,7 +54,8 @@ class AlgebraicSimplification(Pass):
     * `sum(-x)` to `-sum(x)`; `sum(x * c)` to `sum(x) * c` for integers, and floats with finite abs(c) >= 1;
     * reductions of reductions, over no axes, over axes of size 1; sums over a permuted operand;
     * x + zeros of which some elements were set or increased to x with these increased, as in gradients of
-      rows and parts (a zero of x keeps its sign there).
+      rows and parts (a zero of x keeps its sign there);
+    * an array of which one condition chooses whether a part is changed to the array with that part chosen.
 
     Rounding and wider:
 

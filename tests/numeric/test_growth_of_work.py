@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The work of compiled programs grows as that of the algorithm: it is counted by the compiler, not timed.
+
+Each program is compiled once, for any size. What its code does in a call is what the counter of the roofline
+finds: operations, functions, and bytes that loads, stores and copies move, as often as they do. Of three
+sizes, each twice the one before, the last two say by which power of the size that grows. A copy of a state in
+a loop, or an array of zeros for a gradient in each step, makes it one power more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc import scan
+from graphc.function.roofline import roofline
+
+SIZES = (64, 128, 256)
+Made = tuple[list[Any], Any, Any]  # inputs, an output, what derivatives are by
+
+x, y = pt.vector("x"), pt.vector("y")
+table = pt.matrix("table")
+k, l = pt.lvector("k"), pt.lvector("l")  # noqa: E741
+n = x.shape[0]
+KINDS = {"x": (1, float), "y": (1, float), "table": (2, float), "k": (1, int), "l": (1, int)}
+
+
+def values_of(inputs: list[Any], size: int) -> list[np.ndarray]:
+    """Vectors of a size, and a table of as many rows of 4."""
+    rng = np.random.default_rng(size)
+    found = []
+    for v in inputs:
+        ndim, kind = KINDS[v.name]
+        shape = (size, 4)[:ndim]
+        found.append(rng.integers(size, size=shape) if kind is int else 0.1 * rng.normal(size=shape) + 0.5)
+    return found
+
+
+def loop(step: Callable[..., Any], sequences: list[Any], start: Any, others: tuple[Any, ...] = ()) -> Any:
+    rows = scan(
+        step,
+        sequences=sequences,
+        outputs_info=start if isinstance(start, list) else [start],
+        non_sequences=list(others),
+        n_steps=sequences[0].shape[0],
+        return_updates=False,
+    )
+    return [row[-1] for row in rows] if isinstance(start, list) else rows[-1]
+
+
+def over(v: Any) -> Any:
+    return pt.arange(v.shape[0])
+
+
+# -- programs of linear work ---------------------------------------------------------------------------------
+
+PROGRAMS: dict[str, Callable[[], Made]] = {
+    "set an element": lambda: (
+        [x],
+        loop(lambda t, v, b: pt.set_subtensor(b[t], v * 2), [over(x), x], pt.zeros(n)),
+        x,
+    ),
+    "set an element from the one before": lambda: (
+        [x],
+        loop(lambda t, v, b: pt.set_subtensor(b[t], pt.tanh(v * b[t - 1])), [over(x), x], pt.ones(n)),
+        x,
+    ),
+    "add to an element": lambda: (
+        [x, k],
+        loop(lambda i, v, b: pt.inc_subtensor(b[i], pt.sin(v)), [k, x], pt.zeros(n)),
+        x,
+    ),
+    "add to a state that is given": lambda: (
+        [x, y, k],
+        loop(lambda i, v, b: pt.inc_subtensor(b[i], v * b[i]), [k, x], y),
+        y,
+    ),
+    "histogram": lambda: (
+        [x, k],
+        loop(lambda i, b: pt.inc_subtensor(b[i], 1), [k], pt.zeros(n, "int64")),
+        None,
+    ),
+    "swap": lambda: (
+        [x, k, l],
+        loop(lambda i, j, b: pt.set_subtensor(pt.set_subtensor(b[i], b[j])[j], b[i]), [k, l], x),
+        x,
+    ),
+    "scaled swap": lambda: (
+        [x, k, l],
+        loop(
+            lambda i, j, b: pt.set_subtensor(pt.set_subtensor(b[i], 0.9 * b[j])[j], pt.sin(b[i])), [k, l], x
+        ),
+        x,
+    ),
+    "choice of an element": lambda: (
+        [x, y],
+        loop(lambda t, v, b: pt.set_subtensor(b[t], pt.switch(v > 0.5, v, b[t - 1] * v)), [over(x), x], y),
+        x,
+    ),
+    "choice of an update": lambda: (
+        [x, y],
+        loop(lambda t, v, b: pt.switch(v > 0.5, pt.set_subtensor(b[t], v * b[t - 1]), b), [over(x), x], y),
+        y,
+    ),
+    "two elements a step": lambda: (
+        [x, k],
+        loop(
+            lambda t, i, v, b: pt.inc_subtensor(pt.set_subtensor(b[t], v * b[i])[i], pt.cos(v)),
+            [over(x), k, x],
+            pt.ones(n),
+        ),
+        x,
+    ),
+    "two states": lambda: (
+        [x, k],
+        sum(
+            part.sum()
+            for part in loop(
+                lambda t, i, v, a, b: [
+                    pt.set_subtensor(a[t], v * b[i]),
+                    pt.inc_subtensor(b[i], v * a[t - 1]),
+                ],
+                [over(x), k, x],
+                [pt.ones(n), pt.zeros(n)],
+            )
+        ),
+        x,
+    ),
+    "a state and a number": lambda: (
+        [x, k],
+        loop(
+            lambda i, v, b, s: [pt.inc_subtensor(b[i], v * s), s * 0.9 + b[i]],
+            [k, x],
+            [pt.zeros(n), pt.constant(1.0)],
+        )[0],
+        x,
+    ),
+    "rows of a table": lambda: (
+        [table, k],
+        loop(lambda i, r, m: pt.set_subtensor(m[i], pt.tanh(r * m[i - 1])), [k, table], pt.ones_like(table)),
+        table,
+    ),
+    "a column of a table": lambda: (
+        [table, k],
+        loop(lambda i, r, m: pt.inc_subtensor(m[i, 1], r[0] * m[i, 2]), [k, table], pt.ones_like(table)),
+        table,
+    ),
+    "a window": lambda: (
+        [x],
+        loop(
+            lambda t, v, b: pt.inc_subtensor(b[t - pt.arange(3)], v * b[t]), [over(x)[3:], x[3:]], pt.ones(n)
+        ),
+        x,
+    ),
+    "gathered elements": lambda: (
+        [x, k, l],
+        loop(
+            lambda i, j, v, b: pt.inc_subtensor(b[pt.stack([i, j])], v * b[pt.stack([j, i])]),
+            [k, l, x],
+            pt.ones(n),
+        ),
+        x,
+    ),
+    "an old element that is returned": lambda: (
+        [x, k],
+        _both(
+            scan(
+                lambda i, v, b: [pt.set_subtensor(b[i], v), b[i] * v],
+                sequences=[k, x],
+                outputs_info=[pt.ones(n), None],
+                n_steps=n,
+                return_updates=False,
+            )
+        ),
+        x,
+    ),
+    "nested loops of four": lambda: (
+        [table, k],
+        loop(
+            lambda i, r, m: loop(
+                lambda j, c, i, r: pt.set_subtensor(c[i, j], r[j] * c[i - 1, j]), [pt.arange(4)], m, (i, r)
+            ),
+            [k, table],
+            pt.ones_like(table),
+        ),
+        None,
+    ),
+    "rows that are read": lambda: (
+        [table, k],
+        loop(lambda i, h, e: pt.tanh(h + e[i]), [k], pt.zeros(4), (table,)),
+        table,
+    ),
+    "elements that are read": lambda: (
+        [x, y, k],
+        loop(lambda i, h, e: pt.tanh(h + e[i]), [k], pt.constant(0.0), (x,)),
+        x,
+    ),
+    "elements that are read twice": lambda: (
+        [x, k, l],
+        loop(lambda i, j, h, e: pt.tanh(h + e[i] * e[j]), [k, l], pt.constant(0.0), (x,)),
+        x,
+    ),
+    "windows that are read": lambda: (
+        [x],
+        loop(lambda t, h, e: pt.tanh(h + e[t - pt.arange(3)].sum()), [over(x)[3:]], pt.constant(0.0), (x,)),
+        x,
+    ),
+    "gathered elements that are read": lambda: (
+        [x, k, l],
+        loop(lambda i, j, h, e: pt.tanh(h + e[pt.stack([i, j, i])].sum()), [k, l], pt.constant(0.0), (x,)),
+        x,
+    ),
+    "a table that is read and a state that is written": lambda: (
+        [table, k],
+        loop(
+            lambda i, b, e: pt.set_subtensor(b[i], e[i, 0] * b[i - 1]), [k], pt.ones(table.shape[0]), (table,)
+        ),
+        table,
+    ),
+    "prefix sums": lambda: ([x], loop(lambda v, s: s + v * s, [x], pt.constant(1.0)), x),
+    "recurrence": lambda: ([x], loop(lambda v, h: pt.tanh(v * h), [x], pt.ones(3)), x),
+    "parts": lambda: ([x], _sum_of([x[:20], x[20:40], x[40:]]), x),
+    "parts that overlap": lambda: ([x], _sum_of([x[:30], x[20:40], x[10:]]), x),
+    "elements": lambda: ([x], _sum_of([x[i] for i in range(12)] + [x[12:]]), x),
+    "parts in other shapes": lambda: (
+        [x],
+        _sum_of([x[:12].reshape((3, 4)) @ x[12:16], x[16:], x[::2], x[::-1][:5]]),
+        x,
+    ),
+    "rows": lambda: ([table], _sum_of([table[0], table[1:3], table[3:]]), table),
+    "gathered": lambda: ([x, k], _sum_of([x[k], x[k[:5]], x]), x),
+    "scattered": lambda: ([x, y, k], pt.inc_subtensor(x[k], y) * x, x),
+    "set where": lambda: ([x, y, k], pt.set_subtensor(x[k[:7]], y[:7]) ** 2, y),
+}
+# Their last rows cost what all rows do.
+QUADRATIC = {
+    "all rows": lambda: (
+        [x],
+        scan(
+            lambda t, v, b: pt.set_subtensor(b[t], v),
+            sequences=[over(x), x],
+            outputs_info=[pt.zeros(n)],
+            n_steps=n,
+            return_updates=False,
+        ),
+        None,
+    ),
+    "nested loops": lambda: (
+        [x, y],
+        loop(
+            lambda i, v, b: loop(
+                lambda j, w, c, i, v: pt.set_subtensor(c[j], w * c[j] + v), [over(y), y], b, (i, v)
+            ),
+            [over(x), x],
+            pt.ones(n),
+        ),
+        None,
+    ),
+    "a table cell by cell": lambda: (
+        [x, y],
+        loop(
+            lambda i, v, m: loop(
+                lambda j, w, c, i, v: pt.set_subtensor(c[i, j], w * c[i - 1, j] + v * c[i, j - 1]),
+                [over(y), y],
+                m,
+                (i, v),
+            ),
+            [over(x), x],
+            pt.ones((n, n)),
+        ).sum(),
+        None,
+    ),
+}
+
+
+def _both(found: Any) -> Any:
+    return found[0][-1].sum() + found[1].sum()
+
+
+def _sum_of(parts: list[Any]) -> Any:
+    return sum(pt.exp(0.1 * i * part).sum() for i, part in enumerate(parts, 1))
+
+
+def _derivative(order: int, make: Callable[[], Made]) -> tuple[list[Any], Any]:
+    inputs, found, by = make()
+    for _ in range(order):
+        found = graphc.grad((found**2).sum(), by)
+    return inputs, found
+
+
+def work(f: Any, inputs: list[Any], size: int) -> int:
+    """Operations, functions and bytes of a call."""
+    rows = roofline(f, values_of(inputs, size), seconds=1.0).rows
+    total = 0
+    for row in rows:
+        assert row.moved is not None, f"nobody knows how often {row.what} of {row.name} runs"
+        total += (row.flops or 0) + sum(row.functions.values()) + row.moved
+        total += (row.bytes or 0) if row.what not in ("loop", "copy", "scalars") else 0
+    return total
+
+
+def assert_power(inputs: list[Any], output: Any, power: int) -> None:
+    f = graphc.function(inputs, output, on_unused_input="ignore")
+    counts = [work(f, inputs, size) for size in SIZES]
+    found = math.log2(counts[-1] / counts[-2])
+    assert found < power + 0.25, f"the work grows by the power {found:.2f}: {counts} at {SIZES}"
+
+
+# The derivative of a choice of arrays chooses arrays. That of setting gathered elements (which puts
+# them back), of which the last counts where a position is repeated, looks for it in an array of positions.
+DENSE = {"choice of an update": (1, 2), "gathered elements": (2,), "a window": (2,)}
+LINEAR = [
+    (name, order) for name in PROGRAMS for order in range(3) if not order or PROGRAMS[name]()[2] is not None
+]
+
+
+@pytest.mark.parametrize(("name", "order"), LINEAR)
+def test_work_is_linear(name: str, order: int) -> None:
+    """Programs, their gradients, and gradients of functions of these."""
+    power = 2 if order in DENSE.get(name, ()) else 1
+    assert_power(*_derivative(order, PROGRAMS[name]), power)
+
+
+@pytest.mark.parametrize("name", QUADRATIC)
+def test_work_is_quadratic(name: str) -> None:
+    """Where each step is asked for, or has a loop of its own."""
+    inputs, output, _ = QUADRATIC[name]()
+    assert_power(inputs, output, 2)
+
+
+@pytest.mark.parametrize(("name", "order"), LINEAR)
+def test_results(name: str, order: int) -> None:
+    """The same programs against the reference."""
+    inputs, output = _derivative(order, PROGRAMS[name])
+    values = values_of(inputs, 64)
+    expected = graphc.function(inputs, output, mode="reference", on_unused_input="ignore")(*values)
+    found = graphc.function(inputs, output, on_unused_input="ignore")(*values)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
