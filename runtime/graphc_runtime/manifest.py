@@ -165,7 +165,7 @@ class Manifest:
             for key in ("symbols", "entries", "memory"):
                 raw[key] = tuple(raw.get(key, ()))
             return cls(**raw)
-        except (KeyError, TypeError, json.JSONDecodeError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ArtifactError(f"not a manifest: {error}") from None
 
 

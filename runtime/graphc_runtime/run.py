@@ -165,7 +165,7 @@ def _literal(value: str, text: str) -> Any:
         return float(value)
     try:
         return ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise ValueError(f"--input {text!r}: {value!r} is neither a number nor lists of numbers") from None
 
 

@@ -8,7 +8,13 @@ import io
 import pytest
 from fuzzing import FUZZING, examples
 from mutants import Mutant, corpus, fault, mutant, run
+from nested import LONG, NESTED, inputs
 
+from graphc.artifacts.source import mlir_source
+from graphc_dialects.foreign import excess
+from graphc_tools import _lsp_check
+from graphc_tools._reduce import reduce
+from graphc_tools._usage import UsageError
 from graphc_tools.opt import main, odd_iterators
 
 # A crash or a hang of the helper process is an answer too, and a wrong one.
@@ -22,6 +28,50 @@ def test_mutants_have_results_or_diagnostics(part):
     seeds = range(part * count, (part + 1) * count)
     faults = {seed: found for seed in seeds if (found := fault(*run(mutant(seed), SECONDS)))}
     assert not faults, "\n".join(f"mutant({seed}): {found}" for seed, found in faults.items())
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("part", range(2))
+def test_what_is_nested_deeply_or_huge_has_results_or_diagnostics(part):
+    """Without a signal, and in ten seconds: a quick subset in ordinary runs."""
+    step = 1 if FUZZING else 5
+    faults = {}
+    for number, (name, text, passes) in enumerate(inputs()):
+        if number % 2 == part and (number // 2) % step == 0:
+            code, messages = run(Mutant(0, text, passes), 10)
+            if found := fault(code, messages):
+                faults[name] = found
+    assert not faults, "\n".join(f"{name}: {found}" for name, found in faults.items())
+
+
+@pytest.mark.parametrize("name", [*NESTED, "digits", "decimals", "widths", "minus", "doubled types"])
+def test_every_reader_of_foreign_text_names_the_limit(name, tmp_path):
+    """graphc-opt in its own process, the language server, graphc-compile, the reducer."""
+    text = (NESTED | LONG)[name](100_000)
+    messages = io.StringIO()
+    assert main(["-"], io.StringIO(text), io.StringIO(), messages) == 1
+    (error,) = _lsp_check.check(text)
+    assert (
+        f"{error.position}: error: {error.message}" in messages.getvalue() and len(messages.getvalue()) < 5000
+    )
+    with pytest.raises(ValueError, match="not a module of graphc's graph stage: "):
+        mlir_source("main", text, "fast_run")
+    with pytest.raises(UsageError):
+        reduce(text, "true", io.StringIO())
+
+
+def test_a_pipeline_and_the_short_form_have_limits():
+    pipeline = f"--pass-pipeline=builtin.module({'func.func(' * 20_000}cse{')' * 20_000})"
+    for arguments, text in (([pipeline], "module {}"), ([], "fn f(x) = " + "(" * 5000)):
+        for more in ([], ["--isolated"]):
+            messages = io.StringIO()
+            assert main(["-", *arguments, *more], io.StringIO(text), io.StringIO(), messages) == 1
+            assert "error: " in messages.getvalue() and fault(1, messages.getvalue()) is None
+
+
+@pytest.mark.parametrize("name", sorted(NESTED))
+def test_what_is_within_the_limits_is_read(name):
+    assert excess(NESTED[name](100)) is None
 
 
 SQUARE = """func.func @main(%x: TYPE) -> TYPE {

@@ -26,6 +26,7 @@ ALLOWED = {
     "graphc.passes.manager.parse": "options of passes",
     "graphc.tensor.einsums": "subscripts",
     "graphc.tensor.vectorizing": "signatures of core dimensions",
+    "graphc_dialects.foreign": "modules that people write",
     "graphc_dialects.signatures": "signatures of core dimensions",
     "graphc_runtime.package": "names in artifacts",
     "graphc_runtime.run": "arguments of a command",

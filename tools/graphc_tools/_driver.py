@@ -16,6 +16,7 @@ from graphc.passes.manager.run import PipelineReport, run_pipeline
 from graphc_dialects._mlir import ir, passmanager
 from graphc_dialects.diagnostics import Diagnostic, Position, collect
 from graphc_dialects.dialect import new_context
+from graphc_dialects.foreign import excess
 from graphc_tools import _reproducer
 from graphc_tools._changes import ChangesPrinter
 from graphc_tools._emit import EmitError, emit
@@ -71,6 +72,8 @@ class Driver:
                     f"expected a pass pipeline of the form builtin.module(...), but was given '{text}'"
                 )
             passes = [text]
+        if problem := next(filter(None, map(excess, passes)), None):
+            raise UsageError(f"the pipeline cannot be read: {problem.message}")
         self._passes = passes
 
     def run(self) -> str | bytes | None:
@@ -133,6 +136,10 @@ class Driver:
     def _process(
         self, source: str, entries: list[Pass | str], diagnostics: list[Diagnostic]
     ) -> str | bytes | None:
+        if problem := excess(source):
+            position = Position("-", problem.line, problem.column)
+            diagnostics.append(Diagnostic("error", problem.message, position))
+            return None
         try:
             source = to_mlir(source) if is_short(source) else source
             module = ir.Module.parse(source, context=self._context)

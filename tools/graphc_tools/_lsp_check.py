@@ -12,6 +12,7 @@ from graphc.passes.manager.base import discover, find
 from graphc_dialects._mlir import ir
 from graphc_dialects.diagnostics import Diagnostic, Position, collect
 from graphc_dialects.dialect import new_context, operation_classes
+from graphc_dialects.foreign import excess
 from graphc_tools._driver import split_source
 from graphc_tools._lsp_text import Word, definition_of, full_name, place_of
 from graphc_tools.docs_operations import fields_of
@@ -30,6 +31,10 @@ def check(text: str) -> list[Diagnostic]:
         if not part.strip():
             continue
         with collect(context) as diagnostics:
+            if problem := excess(part):
+                position = Position("-", problem.line, problem.column)
+                found.append(Diagnostic("error", problem.message, position))
+                continue
             try:
                 source = to_mlir(part) if is_short(part) else part
                 if place := odd_iterators(source):  # which upstream's parser does not survive

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 _STANDARD_INPUT = "-"
+_SHOWN = 1000  # characters of a line before and after a column
 
 
 def print_diagnostic(diagnostic: Diagnostic, path: str, source: str, stream: TextIO) -> None:
@@ -36,11 +37,12 @@ def print_diagnostic(diagnostic: Diagnostic, path: str, source: str, stream: Tex
         print(f"{place}: {diagnostic.severity}: {diagnostic.message}", file=stream)
         lines = source.splitlines() if own else [line.rstrip("\n") for line in linecache.getlines(name)]
         if 0 < position.line <= len(lines):
-            print(lines[position.line - 1], file=stream)
+            column = max(position.column - 1, 0)
+            first = max(column - _SHOWN, 0)  # of a line that is too long for anybody to read
+            before, after = lines[position.line - 1][first:column], lines[position.line - 1][column:]
+            print(f"{before}{after[:_SHOWN]}", file=stream)
             if position.column > 0:
-                indent = "".join(
-                    "\t" if c == "\t" else " " for c in lines[position.line - 1][: position.column - 1]
-                )
+                indent = "".join("\t" if c == "\t" else " " for c in before)
                 print(f"{indent}^", file=stream)
     for note in diagnostic.notes:
         print_diagnostic(note, path, source, stream)

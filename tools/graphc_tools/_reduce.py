@@ -17,6 +17,7 @@ from typing import TextIO
 from graphc.ir.walk import functions
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_dialects.foreign import excess
 from graphc_tools._usage import UsageError
 
 
@@ -31,6 +32,8 @@ def reduce(source: str, command: str, stderr: TextIO) -> str:
     Raises:
         UsageError: the module cannot be parsed, or the command does not accept it as it is.
     """
+    if problem := excess(source):
+        raise UsageError(str(problem))
     words = shlex.split(command)
     with tempfile.TemporaryDirectory() as folder, new_context(), ir.Location.unknown():
         file = Path(folder, "module.mlir")

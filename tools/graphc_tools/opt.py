@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from graphc_dialects.foreign import excess, is_large
 from graphc_tools._options import PROGRAM, build_parser, help_on
 from graphc_tools._usage import UsageError
 from graphc_tools.short_reader import ShortFormError, is_short, to_mlir
@@ -130,6 +131,8 @@ def in_mlir(source: str) -> str:
         return to_mlir(source) if is_short(source) else source
     except ShortFormError as error:
         raise UsageError(f"{error.line}:{error.column}: {error}") from None
+    except RecursionError:
+        raise UsageError("the short form is nested too deep") from None
 
 
 def odd_iterators(source: str) -> str | None:
@@ -162,7 +165,8 @@ def process_isolated(
     from graphc.backends import worker
     from graphc.function.isolation import reproducers
 
-    source = in_mlir(source)
+    if excess(source) is None:  # what is in excess has its diagnostic from the helper process
+        source = in_mlir(source)
     call = ("graphc_tools.opt:process_quietly", arguments, passes, source)
     try:
         content, code, messages = worker.call(*call, seconds=arguments.time_limit)
@@ -215,7 +219,8 @@ def main(
             write_output(arguments.output, _reduce.reduce(source, arguments.reduce, stderr), stdout)
             return 0
         source = read_input(arguments.input, stdin)
-        run = process_isolated if arguments.isolated or odd_iterators(source) else process
+        apart = arguments.isolated or odd_iterators(source) or is_large(source)
+        run = process_isolated if apart else process
         content, code = run(arguments, passes, source, stderr)
         if content is not None:
             write_output(arguments.output, content, stdout)

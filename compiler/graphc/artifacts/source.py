@@ -22,6 +22,7 @@ from graphc.graph.basic import Constant
 from graphc.graph.shared import SharedVariable
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_dialects.foreign import excess
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.machine_code import MachineCode
@@ -200,6 +201,8 @@ def mlir_source(name: str, text: str, mode: str) -> Source:
     Raises:
         ValueError: the text is not such a module.
     """
+    if problem := excess(text):
+        raise ValueError(f"not a module of graphc's graph stage: {problem}")
     with new_context(), ir.Location.unknown():
         try:
             module = ir.Module.parse(text)
