@@ -9,6 +9,7 @@ from functools import reduce
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, either, loop
+from graphc.lowering.partial_reductions import is_in_loop
 from graphc.passes.gpu import _flat
 from graphc.passes.gpu._kernel import Kernel, allocate, at_most, barrier, blocks_for, position
 from graphc.passes.gpu._nest import Nest
@@ -232,8 +233,9 @@ def _is_columns(nest: Nest) -> bool:
     with ir.InsertionPoint(nest.op), nest.op.location:
         if nest.rank > 2:
             nest.collapse()
-    if nest.rank >= 2 and nest.reduction[-2:] == [False, True]:
-        # A transpose: what is reduced is the row of each matrix that is read.
+    if nest.rank >= 2 and nest.reduction[-2:] == [False, True] and not is_in_loop(nest.op):
+        # A transpose: what is reduced is the row of each matrix that is read. A step of a loop, which is
+        # captured to be replayed, allocates nothing: there a thread adds up a column.
         turned = [nest.rank - 1, nest.rank - 2]
         both = [o for o in nest.inputs if set(turned) <= set(o.axes)]
         if both and all(o.axes[-2:] == turned for o in both):
