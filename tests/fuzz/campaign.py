@@ -39,7 +39,7 @@ from ways import OPTIONAL  # noqa: E402
 
 FURTHER = (
     *("donated", "out", "tightened", "loosened", "resized", "eager", "lazy", "poisoned", "transposed"),
-    "sloped",
+    *("sloped", "alone"),
     *(
         "small clusters",
         "products by gemm",
@@ -72,19 +72,20 @@ def ways_of(seed: int, program: Program, thorough: bool = True) -> list[str]:
         thorough: the six and two others; else NumPy, the reference, and one other in rotation.
     """
     r = random.Random(seed)
-    of_complex = ["sloped"] if seed % COMPLEX_IN == 1 else []
+    differentiated = any(step.kind in ("constants_with_shapes", "taken_apart") for step in program.steps)
+    by_slopes = ["sloped"] if seed % COMPLEX_IN == 1 or differentiated else []
     left_out = f"without {r.choice(OPTIONAL)}"
     if any(x.value.size > LARGE for x in program.inputs):
         return ["numpy", "reference", "threads", "fast_compile"]
     if thorough:
         ways = ["numpy", "reference", "interpret", "fast_run", "fast_compile"]
-        return [*ways, left_out, *of_complex, *r.sample(FURTHER, 2)]
+        return [*ways, left_out, *by_slopes, *r.sample(FURTHER, 2)]
     if seed % 8 == 0:
         return ["numpy", "reference", "interpret"]  # eight programs then take the time of seven
     compiled = ["fast_run"] * 8 + ["fast_compile"] * 3 + [left_out] * 3 + [r.choice(FURTHER)] * 4
     # The interpreter costs little, and says whether passes on graphs are at fault or what comes below.
     interpreted = ["interpret"] if seed % 4 == 1 else []
-    return ["numpy", "reference", *interpreted, *of_complex, r.choice(compiled)]
+    return ["numpy", "reference", *interpreted, *by_slopes, r.choice(compiled)]
 
 
 class Campaign:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from judging import Expectation, expected, interpret, raises_anyway
+from judging import Exact, Expectation, expected, interpret, raises_anyway
 from numpy_space import run_numpy
 from op_runner import LAYOUTS
 from program import Built, Input, Program, Step, build
@@ -64,6 +65,26 @@ def known(built: Built) -> dict[Any, Any]:
     return found
 
 
+def exact_values(built: Built) -> list[Exact]:
+    """The lines that NumPy's text says what they are, in dtypes of the graph."""
+
+    def form(step: Step, values: Sequence[Any]) -> list[np.ndarray]:
+        found = run_numpy(step, dict(zip(sorted(step.reads), values, strict=True))) or []
+        types = [built.variables[name].type.numpy_dtype for name in step.names]
+        return [x.astype(t) for x, t in zip(found, types, strict=True)]
+
+    variables = built.variables
+    return [
+        (
+            [variables[name] for name in step.names],
+            [variables[name] for name in sorted(step.reads)],
+            partial(form, step),
+        )
+        for step in built.program.steps
+        if step.exact
+    ]
+
+
 class Checked:
     """A program, its graph, and what it should compute."""
 
@@ -74,7 +95,7 @@ class Checked:
         self.error: Exception | None = None
         self.expected: list[Expectation] = []
         try:
-            self.expected = expected(self.targets, known(self.built))
+            self.expected = expected(self.targets, known(self.built), exact=exact_values(self.built))
         except Exception as error:
             self.error = error
         # A size that is 1 on these values is refused, unless a way knows that it always is.

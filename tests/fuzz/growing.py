@@ -213,6 +213,7 @@ class Builder:
         numpy: str | None = None,
         helpers: Sequence[str] = (),
         may_fail: bool = False,
+        exact: bool = False,
     ) -> list[str]:
         """Add a line.
 
@@ -224,7 +225,7 @@ class Builder:
         """
         if self.raises:
             raise Unfit
-        step = Step(("v0",), text, kind, tuple(operands), numpy, tuple(helpers))
+        step = Step(("v0",), text, kind, tuple(operands), numpy, tuple(helpers), exact)
         scope = {**self.space, **self.variables}
         for source in helpers:
             exec(source, scope)

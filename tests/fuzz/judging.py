@@ -9,7 +9,7 @@ noise moves by much, or flips (an index of a maximum, a NaN), is no evidence; wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -204,17 +204,41 @@ def _value(x: Variable, known: Mapping[Variable, Any]) -> Any:
     return known.get(x, getattr(x, "data", None))
 
 
+# Variables of a line, those that it reads, and what it is for values of these.
+Exact = tuple[Sequence[Variable], Sequence[Variable], Callable[..., Sequence[Any]]]
+
+
 def expected(
-    wanted: Sequence[Variable], given: Mapping[Variable, Any], runs: int = RUNS
+    wanted: Sequence[Variable],
+    given: Mapping[Variable, Any],
+    runs: int = RUNS,
+    exact: Sequence[Exact] = (),
 ) -> list[Expectation]:
-    """What variables are, and how far noise moves them."""
-    base = interpret(wanted, dict(given))
+    """What variables are, and how far noise moves them.
+
+    Args:
+        wanted: the variables. given: values of inputs. runs: how often noise is tried.
+        exact: lines whose value is that of a closed form, in order.
+    """
+    base = _told(given, exact, None)
+    interpret(wanted, base)
     in_range = not any(_leaves_range(v, base) for v in base)
-    moved = [_or_nothing(wanted, given, Noise(seed)) for seed in range(runs)]
+    moved = [_or_nothing(wanted, given, Noise(seed), exact) for seed in range(runs)]
     found = [Expectation(base[v], [m[v] for m in moved if m is not None], all(moved)) for v in wanted]
     for expectation in found if not in_range else ():
         expectation.spare_overflow()
     return found
+
+
+def _told(given: Mapping[Variable, Any], exact: Sequence[Exact], noise: Noise | None) -> dict[Variable, Any]:
+    """Values of inputs, and of lines that have a closed form."""
+    known = dict(given)
+    for names, reads, form in exact:
+        values = [_value(v, interpret(reads, known, noise)) for v in reads]
+        known.update(
+            zip(names, form([v if noise is None else noise.relative(v) for v in values]), strict=True)
+        )
+    return known
 
 
 def _leaves_range(v: Variable, known: Mapping[Variable, Any]) -> bool:
@@ -227,10 +251,10 @@ def _leaves_range(v: Variable, known: Mapping[Variable, Any]) -> bool:
 
 
 def _or_nothing(
-    wanted: Sequence[Variable], given: Mapping[Variable, Any], noise: Noise
+    wanted: Sequence[Variable], given: Mapping[Variable, Any], noise: Noise, exact: Sequence[Exact] = ()
 ) -> dict[Variable, Any] | None:
     try:
-        return interpret(wanted, dict(given), noise)
+        return interpret(wanted, _told(given, exact, noise), noise)
     except Exception:
         return None
 

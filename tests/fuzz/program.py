@@ -68,6 +68,7 @@ class Step:
         operands: the arguments of a case of the table, in order.
         numpy: what NumPy computes instead: None the same text, an empty text nothing.
         helpers: sources of functions that the text calls.
+        exact: whether NumPy's text says what it is, not the graph as written, which overflows or cancels.
     """
 
     names: tuple[str, ...]
@@ -76,6 +77,7 @@ class Step:
     operands: tuple[str, ...] = ()
     numpy: str | None = None
     helpers: tuple[str, ...] = ()
+    exact: bool = False
 
     @property
     def reads(self) -> set[str]:

@@ -207,6 +207,7 @@ import recipes_complex  # noqa: E402
 import recipes_control  # noqa: E402
 import recipes_elements  # noqa: E402
 import recipes_limits  # noqa: E402
+import recipes_stable  # noqa: E402
 
 __all__ = [
     "RECIPES",
@@ -215,5 +216,6 @@ __all__ = [
     "recipes_control",
     "recipes_elements",
     "recipes_limits",
+    "recipes_stable",
     "weights",
 ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from fitting import to_dtype, to_shape
 from growing import Builder, Unfit
 from program import NAME
@@ -121,6 +122,95 @@ def iterate(b: Builder) -> None:
         "fori": f"graphc.fori_loop(0, {n}, lambda i, h: {body}, {x})",
     }
     _parts(b, b.add(texts[kind], "iterate"))
+
+
+@recipe(3)
+def rows_of_results(b: Builder) -> None:
+    """A value that is a result, and is among a loop's initial rows; only the last rows are read."""
+    x = b.operand(lambda v: v.dtype.name in ("float32", "float64") and v.ndim < 3 and v.size > 0)
+    c = b.one(b.pick(["pt.exp({x})", "{x} * 2", "pt.tanh({x})", "{x} + 1"]).format(x=x), "rows_of_results")
+    rows = [f"pt.stack([{c} * 0.5, {c}])", f"pt.stack([{c}, {c} * 0.5])", f"pt.stack([{c}, {c}])"]
+    rows += [f"pt.concatenate([{c}[None], pt.zeros_like({c})[None]])", f"pt.stack([{c}, {x}, {c}])"]
+    initial = b.pick(rows)
+    body = "pt.tanh(d) + 0.1 * a" if b.chance(2) else "0.5 * a - 0.25 * d"
+    taps, names = (
+        ("[-3, -2, -1]", "a, m, d") if initial.count(",") > 1 and x in initial[10:] else ("[-2, -1]", "a, d")
+    )
+    n = b.pick(["5", "6", "9", f"(5 + pt.as_tensor({c}).size)", f"({c}.size + 4)"])
+    loop = f"lambda {names}: {body}, outputs_info=[dict(initial={initial}, taps={taps})], n_steps={n}"
+    h = f"graphc.scan({loop}, return_updates=False)[{b.pick(['-1', '-1', '-2:', '-1:'])}]"
+    if b.chance(4):
+        h = f"graphc.ifelse({_condition(b)}, {h}, {h} * 2)"
+    y = b.one(h, "rows_of_results", numpy="")
+    same = [
+        i.name
+        for i in b.inputs
+        if i.shared and b.shape(i.name) == b.shape(c) and b.dtype(i.name) == b.dtype(c)
+    ]
+    b.renewed.update((name, c) for name in same)
+    b.kept += [c, y]
+    if b.chance(2):
+        b.kept.append(b.one(f"graphc.grad(({y} * pt.cos({y})).sum() + {c}.sum(), {x})", "gradient", numpy=""))
+
+
+# Of a position t, a row r of the written values, a state h of n elements.
+WRITES = (
+    *("pt.set_subtensor(h[t], {r})", "pt.inc_subtensor(h[t], {r})", "pt.inc_subtensor(h[k[t]], {r})"),
+    "pt.set_subtensor(h[t + 1], h[t] * 0.5 + {r})",
+    *("pt.inc_subtensor(h[t + 1], h[t] * {r})", "pt.set_subtensor(h[-1 - t], {r})"),
+    "pt.inc_subtensor(h[-t - 1], {r})",
+    *("pt.set_subtensor(h[(t * 2) % {n}], {r} + h[0])", "pt.inc_subtensor(h[h.argmax() % {n}], {r})"),
+    "pt.set_subtensor(pt.set_subtensor(h[t], h[t + 1])[t + 1], h[t] + {r})",
+    *("pt.inc_subtensor(h[t : t + 2], {r})", "pt.set_subtensor(h[: t + 1], {r})"),
+    *("pt.set_subtensor(h[k[t]], h[k[t + 1]] * {r})", "pt.set_subtensor(h[t], pt.tanh(h.sum()) * {r})"),
+)  # fmt: skip
+READS = ("h[t]", "g[t]", "h[t] * g[t]", "h.sum()", "g[-1]", "(g - h).sum()", "h[t + 1] + g[t + 1]", "g")
+
+
+@recipe(4)
+def carried_parts(b: Builder) -> None:
+    """A loop that writes a part of a carried array, which is read before and after; and its gradients."""
+    n, dtype = b.pick([3, 4, 6]), b.pick(["float64", "float64", "float32"])
+    h = (
+        b.add_input((n,), dtype)
+        if b.chance(2)
+        else to_shape(b, to_dtype(b, b.operand(is_float), dtype), (n,))
+    )
+    x = b.add_input((n - 1,), dtype)
+    k = b.add_input(value=np.array([b.r.randint(-n, n - 1) for _ in range(n)]))
+    write = b.pick(WRITES).format(r=b.pick(["r", "r", "r * r", "pt.sin(r)"]), n=n)
+    read = b.pick(READS)
+    info = f"sequences=[pt.arange({n - 1}), {x}], outputs_info=[{h}, None], non_sequences=[{k}]"
+    if b.chance(3):
+        h = b.one(f"pt.specify_shape({h}, ({n},))", "fit", numpy=f"{h} + 0")
+    every = b.pick(["", "", ", checkpoint_every=2"])
+    loop = f"lambda t, r, h, k: (lambda g: [g, {read}])({write}), {info}{every}"
+    made = b.add(f"graphc.scan({loop}, return_updates=False)", "carried_parts", numpy="")
+    last = b.one(f"{made[0]}[{b.pick(['-1', '-1', '-1', '-2:', '::2'])}]", "carried_parts")
+    chosen = b.pick([[last], [last, made[1]], [last, h], [made[1]], made])
+    b.kept += chosen
+    if b.chance(1.3):
+        cost = " + ".join(f"({y} * pt.cos({y})).sum()" for y in chosen)
+        b.kept += b.add(
+            f"graphc.grad({cost}, [{h}, {x}], disconnected_inputs='ignore')", "gradient", numpy=""
+        )
+
+
+@recipe(2)
+def rows_read_in_loops(b: Builder) -> None:
+    """Rows of a table at positions that are values, steps or windows; the gradient by the table."""
+    n, dtype = b.pick([3, 4, 6]), b.pick(["float64", "float32"])
+    table = b.add_input((n, *b.pick([(), (2,), (3,)])), dtype)
+    k = b.add_input(value=np.array([b.r.randint(-n, n - 1) for _ in range(b.pick([2, 5]))]))
+    part = b.pick(["E[k]", "E[k]", "E[k] * E[0]", "E[k % 2 : k % 2 + 2].sum(axis=0)", "E[k] + E[::-1][k]"])
+    body = b.pick([f"pt.tanh(h + {part})", f"h + {part} * {part}", f"0.5 * h * {part}"])
+    loop = f"lambda k, h, E: {body}, sequences=[{k}], outputs_info=[{table}[{b.pick(['0', '-1'])}]]"
+    h = b.one(f"graphc.scan({loop}, non_sequences=[{table}], return_updates=False)", "rows_read_in_loops")
+    y = b.one(f"{h}[-1]", "rows_read_in_loops") if b.chance(2) else h
+    g = b.one(
+        f"graphc.grad(({y} * {y}).sum(){b.pick(['', f' + {table}.sum()'])}, {table})", "gradient", numpy=""
+    )
+    b.kept += [y, g]
 
 
 # Draws ------------------------------------------------------------------------------------------------

@@ -112,6 +112,36 @@ def size_found_late(b: Builder) -> None:
     b.add(b.pick(options), "size_found_late", may_fail=b.chance(2))
 
 
+# Of n elements x, a matrix m, an integer k, a number q, and integers i.
+OF_DOMAINS = (
+    *("pt.delete({x}, {k})", "pt.insert({x}, {k}, 9)", "{x}[{k}]", "pt.take({x}, {k})", "{m}[:, {k}]"),
+    "{x}[{i}]",
+    *("pt.quantile({x}, {q})", "pt.percentile({x}, {q} * 100)", "pt.arange(0, 5, {k})", "pt.take({x}, {i})"),
+    *("pt.repeat({x}, {i})", "pt.bincount({i})", "pt.unravel_index({i}, (2, 3))", "pt.digitize({x}, {x})"),
+    *("pt.tril({m}, {k})", "pt.triu({m}, {k})", "pt.reshape({x}, ({k}, 2))", "pt.take({m}, {i}, axis=1)"),
+    *("pt.ravel_multi_index([{i}, {i}], (2, 3))", "pt.choose({i}, [{x}[0], {x}[1], {x}[0]])"),
+    *("pt.roll({x}, {k})", "pt.diag({x}, 1)[{k}]"),
+    *("pt.take_along_axis({x}, {i}, axis=0)", "pt.split({x}, [2, 1, {k}], n_splits=3, axis=0)"),
+)  # fmt: skip
+UNKNOWN_TO_NUMPY = ("pt.split", "pt.digitize")
+
+
+@recipe(2)
+def outside_of_domains(b: Builder) -> None:
+    """Arguments that are found at run time, and are at the ends of their domain or outside of it."""
+    n = b.pick([3, 4, 6])
+    x, m = b.add_input((n,), "float64"), b.add_input((2, n), "float64")
+    at_ends = [-n - 1, -n, -1, 0, 1, n - 1, n, n + 1]
+    huge = [2**31, 2**63 - 1, -(2**63), -(2**63) + 1]
+    text = b.pick(OF_DOMAINS)
+    ends = at_ends + [e for e in huge if "reshape" not in text and "diag" not in text]
+    k = b.add_input(value=np.asarray(b.pick(ends)), dtype="int64")
+    q = b.add_input(value=np.asarray(b.pick([-0.1, 0.0, 0.3, 1.0, 1.1, -1e-12, 1 + 1e-9, np.inf])))
+    i = b.add_input(value=np.array([b.pick([-1, 0, 0, 1, 1, 2, n - 1, n]) for _ in range(n)]))
+    numpy = "" if text.startswith(UNKNOWN_TO_NUMPY) else None
+    b.add(text.format(x=x, m=m, k=k, q=q, i=i), "outside_of_domains", numpy=numpy, may_fail=True)
+
+
 # Loops ------------------------------------------------------------------------------------------------
 
 

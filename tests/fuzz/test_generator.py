@@ -47,7 +47,8 @@ def test_the_text_of_a_case_means_the_case():
 
 def test_every_recipe_is_used():
     kinds = {step.kind for seed in range(400) for step in grow(seed).steps}
-    assert set(RECIPES) - {"library"} <= kinds
+    # Lines of these have the names of cases.
+    assert set(RECIPES) - {"library", "extremes"} <= kinds
 
 
 def test_equal_seeds_give_equal_programs():
