@@ -2,7 +2,8 @@
 """A content-addressed cache on disk, shared by processes without locks.
 
 An entry is written to a temporary file and renamed, so a reader sees all of it or nothing. Each file carries
-the SHA-256 of its key and content; one that does not match is removed and counts as a miss.
+the SHA-256 of its key and content; one that does not match, or is larger than entries get, is removed and
+counts as a miss.
 
 Entries are machine code, and a hash is no signature: whoever can write into the folder can run code in this
 process. So folder and entries have to belong to this user (or to root), others must not be able to write to
@@ -73,7 +74,7 @@ class DiskCache:
         if path is None or not self._is_safe():
             return None
         try:
-            data = _read(path)
+            data = _read(path, max(self.max_bytes, DEFAULT_SIZE_MB << 20))
         except FileNotFoundError:
             self.statistics.misses += 1
             return None
@@ -218,8 +219,8 @@ def _danger(status: os.stat_result) -> str | None:
     return None
 
 
-def _read(path: Path) -> bytes:
-    """What is in an entry; nothing where it is not a file of this user's.
+def _read(path: Path, limit: int) -> bytes:
+    """What is in an entry; nothing where it is not a file of this user's, or has more bytes than any entry.
 
     Raises:
         OSError: it cannot be opened.
@@ -235,10 +236,10 @@ def _read(path: Path) -> bytes:
     try:
         status = os.fstat(handle)
         own = not hasattr(os, "geteuid") or status.st_uid in (os.geteuid(), 0)
-        if not (own and stat.S_ISREG(status.st_mode)):
+        if not (own and stat.S_ISREG(status.st_mode)) or status.st_size > limit:
             return b""
         with open(handle, "rb", closefd=False) as file:
-            return file.read()
+            return file.read(status.st_size)
     finally:
         os.close(handle)
 

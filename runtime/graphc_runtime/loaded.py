@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import itertools
+import keyword
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -154,6 +155,9 @@ def _content(data: bytes, target: str, check_all: bool) -> _Content:
 class Module(Mapping[str, "LoadedFunction"]):
     """Functions by name, as items and as attributes, with the states that they share.
 
+    Functions that are named as one of the attributes here (``state``, ``text``), or begin with two
+    underscores, are items only: ``module["state"]``.
+
     Attributes:
         state: the values that functions keep between calls, by name.
         target: the name of the target whose code is used.
@@ -252,7 +256,7 @@ class LoadedFunction(NativeCallable):
     """A function of an artifact: ``f(*args, out=None, **keywords)``.
 
     Results are new arrays in the form that the exported function has, or written to ``out`` (arrays in that
-    form). Arguments are converted where that loses nothing.
+    form). An input named "out" takes that keyword. Arguments are converted where that loses nothing.
 
     Attributes:
         inputs: name, dtype and shape of each argument.
@@ -295,10 +299,14 @@ class LoadedFunction(NativeCallable):
         flat = ["list", *range(len(signature.outputs))]
         self._is_plain = record.form == (0 if signature.returns == "single" else flat)
         address = executable.vectorcall_address()
-        if self._is_plain and not self._defaults and address is not None:
+        # An entry takes what is named "out" for buffers.
+        takes_calls = self._is_plain and not self._defaults and "out" not in self._positions
+        if takes_calls and address is not None:
             install(self, address, executable.native_self(cells, self._call))
 
-    def _call(self, *args: Any, out: Any = None, **keywords: Any) -> np.ndarray:
+    # Keywords are names of inputs, which may be "self" and "out".
+    def _call(self, /, *args: Any, **keywords: Any) -> np.ndarray:
+        out = None if "out" in self._positions else keywords.pop("out", None)
         values = self._values(args, keywords)
         if self._is_plain:
             return self._bound(*values) if out is None else self._bound(*values, out=out)
@@ -324,6 +332,8 @@ class LoadedFunction(NativeCallable):
             position = self._positions.get(key)
             if position is None:
                 raise TypeError(f"{name}() got an unexpected keyword argument {key!r}")
+            if sum(spec.name == key for spec in inputs) > 1:
+                raise TypeError(f"{name}() has several inputs named {key!r}; give them by position")
             if position in values:
                 raise TypeError(f"{name}() got two values for the argument {key!r}")
             values[position] = value
@@ -344,7 +354,9 @@ class LoadedFunction(NativeCallable):
     def __signature__(self) -> inspect.Signature:
         kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
         names = [spec.name or f"input_{i}" for i, spec in enumerate(self.inputs)]
-        unique = len(set(names)) == len(names) and all(map(str.isidentifier, names))
+        unique = len(set(names)) == len(names) and all(
+            label.isidentifier() and not keyword.iskeyword(label) for label in names
+        )
         parameters = [
             inspect.Parameter(label if unique else f"input_{i}", kind, default=self._defaults.get(i, empty))
             for i, label in enumerate(names)
@@ -352,8 +364,9 @@ class LoadedFunction(NativeCallable):
         # One with a default may stand before one without.
         if any(a.default is not empty and b.default is empty for a, b in itertools.pairwise(parameters)):
             parameters = [parameter.replace(default=empty) for parameter in parameters]
-        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-        return inspect.Signature([*parameters, out])
+        if "out" not in self._positions:
+            parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+        return inspect.Signature(parameters)
 
     def __repr__(self) -> str:
         return f"<graphc_runtime function {self.__name__}{self.__signature__}>"

@@ -19,7 +19,8 @@ from graphc_runtime.manifest import ABI, Manifest, Signature, Site, signature_fr
 from graphc_runtime.record import record
 from graphc_runtime.symbols import DESCRIPTORS, DTYPES
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+MAX_NAME = 255
+_NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}")
 _MAX_RANK = 64
 _MAX_ELEMENTS = 1 << 48
 _Item = TypeVar("_Item")

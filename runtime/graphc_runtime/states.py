@@ -43,7 +43,7 @@ class States(MutableMapping[str, np.ndarray]):
     def __setitem__(self, name: str, value: object) -> None:
         self.update({name: value})
 
-    def update(self, *args: Any, **keywords: Any) -> None:
+    def update(self, /, *args: Any, **keywords: Any) -> None:
         """Sets several states at once.
 
         Raises:

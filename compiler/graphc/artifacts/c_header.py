@@ -11,7 +11,8 @@ from graphc.artifacts.c_function import Interface, Member
 
 def c_header(name: str, interfaces: Mapping[str, Interface], docs: Mapping[str, str] | None = None) -> str:
     """The text of `<name>.h`, which includes `graphc.h`."""
-    guard = re.sub(r"\W", "_", f"{name}_H".upper(), flags=re.ASCII)
+    # The prefix makes identifiers of names that begin with a digit, and another one than that of graphc.h.
+    guard = re.sub(r"\W", "_", f"GRAPHC_{name}_H".upper(), flags=re.ASCII)
     lines = [
         "/* Written by graphc. */",
         f"#ifndef {guard}",

@@ -14,6 +14,7 @@ from graphc.artifacts.c_random import PREFIX, tables_ir
 from graphc.artifacts.c_sort import sort_ir
 from graphc.artifacts.c_text import TYPES, shared_ir
 from graphc.artifacts.c_workspace import DECLARATIONS
+from graphc.artifacts.names import require_c_names
 from graphc.artifacts.needs import need_of
 from graphc.artifacts.source import Source
 from graphc.backends.cpu import llvm
@@ -70,7 +71,9 @@ def c_module(
 
     Raises:
         CompileError: a function calls what is in Python processes only, or, freestanding, any library.
+        ValueError: a C program cannot have a function of such a name.
     """
+    require_c_names({source.name: exports(source.name) for source in sources})
     texts, interfaces = [], {}
     for source in sources:
         interface = Interface.of(source, state_names(source))

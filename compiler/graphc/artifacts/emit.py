@@ -55,6 +55,7 @@ def emit(
     Raises:
         TypeError: a function runs partly in Python.
         CompileError: it calls what C programs do not have, or there is no linker for a shared library.
+        ValueError: a C program cannot have a function of such a name (keywords, symbols of libraries).
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")

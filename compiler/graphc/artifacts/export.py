@@ -20,7 +20,7 @@ from graphc.artifacts.targets import is_device, named_target
 from graphc.backends.cpu import llvm
 from graphc.graph.basic import Constant
 from graphc_runtime import signing
-from graphc_runtime.container import Writer, write_file
+from graphc_runtime.container import Container, Writer, write_file
 from graphc_runtime.manifest import Site
 from graphc_runtime.package import Code, FunctionRecord, Package, StateRecord, Stored, TargetRecord
 from graphc_runtime.worker import apart
@@ -121,7 +121,10 @@ def export_sources(
         texts,
     )
     sign = None if signing_key is None else signing.signer(signing_key)
-    write_file(path, writer.to_bytes(package.to_json(), sign))
+    data = writer.to_bytes(package.to_json(), sign)
+    # Nothing is written that `load` would refuse.
+    Package.from_json(Container(data, str(path)).manifest, str(path))
+    write_file(path, data)
     return Path(path)
 
 

@@ -28,6 +28,7 @@ from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.manifest import ArraySpec, Manifest, Signature
 from graphc_runtime.marshal import on_host
+from graphc_runtime.package import MAX_NAME
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -113,8 +114,11 @@ def sources(functions: Function | Mapping[str, Function]) -> list[Source]:
 
 
 def _source(name: str, function: Function) -> Source:
-    if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
-        raise ValueError(f"the name of an exported function must be an identifier, got {name!r}")
+    if not (isinstance(name, str) and name.isidentifier() and name.isascii() and len(name) <= MAX_NAME):
+        raise ValueError(
+            f"the name of an exported function must be an ASCII identifier of at most {MAX_NAME} characters, "
+            f"got {name!r:.300}"
+        )
     executable = getattr(function, "executor", None)
     reason = _obstacle(function, executable)
     if reason is not None:

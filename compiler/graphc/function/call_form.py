@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.function.arguments import ArgumentReader
 from graphc.function.io import In, OutputForm
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
@@ -89,8 +88,7 @@ def kernel_form(signature: Signature, fgraph: FunctionGraph, name: str) -> Kerne
         fgraph: inputs, then variables whose values the function keeps, to results, then updates.
         name: of the function.
     """
-    reader = ArgumentReader(signature.inputs, name, signature.allow_downcast)
-    if "out" in reader.positions or any(not isinstance(t, SharedVariable) for t in signature.targets):
+    if any(not isinstance(t, SharedVariable) for t in signature.targets):
         return None
     if not all(isinstance(v.type, TensorType) for v in (*fgraph.inputs, *fgraph.outputs)):
         return None

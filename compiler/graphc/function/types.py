@@ -48,7 +48,7 @@ class FlatCall(NativeCallable):
     def __init__(self, fallback: Any) -> None:
         self._fallback = fallback
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._fallback(*args, **kwargs)
 
 
@@ -146,13 +146,15 @@ class Function(NativeCallable):
         cells, _ = with_targets(self.calls.cells, self.calls.targets)
         function = self if self._flat is None else self._flat
         fallback = self._call_python if self._flat is None else self._call_flat
-        if not executor.install(function, fallback, cells):
+        # An entry takes what is named "out" for buffers.
+        has_out = "out" in self.calls.reader.positions
+        if has_out or not executor.install(function, fallback, cells):
             self.calls.ready = executor.ready_call(cells)
             return False
         self.calls.machine = function
         return True
 
-    def _call_python(self, *args: object, **kwargs: object) -> Any:
+    def _call_python(self, /, *args: object, **kwargs: object) -> Any:
         ready = self.calls.ready
         if ready is not None and not kwargs and self.tracer is None:
             if (found := ready(args)) is not None:
@@ -174,7 +176,7 @@ class Function(NativeCallable):
         return form.build(calls(args, kwargs, buffers))
 
     def _call_flat(
-        self, *args: object, out: list[object] | None = None, **kwargs: object
+        self, /, *args: object, out: list[object] | None = None, **kwargs: object
     ) -> list[np.ndarray]:
         """As `_call_python`, with flat lists of buffers and results."""
         form = OutputForm.plain(self.signature.form.count)

@@ -201,3 +201,15 @@ def test_folders_that_others_can_write_to_are_not_used(tmp_path, kind):
         cache.put(key(2), b"content")
         assert cache.get(key(2)) is None
     assert len(caught) == 1 and "going on without it" in str(caught[0].message)
+
+
+@pytest.mark.parametrize("size", [1 << 30, 1 << 40])
+def test_entries_larger_than_entries_get_are_not_read(tmp_path, size):
+    cache = DiskCache(str(tmp_path))
+    cache.put(key(1), b"content")
+    (path,) = files(tmp_path)
+    os.truncate(path, size)  # sparse: it takes no room on the disk
+    assert cache.get(key(1)) is None and cache.statistics.corrupt == 1
+    assert not path.exists()
+    cache.put(key(1), b"content")
+    assert cache.get(key(1)) == b"content"
