@@ -228,6 +228,10 @@ def test_index_arithmetic_wraps():
 
 
 def test_mutants_reach_passes():
-    """Most mutants are refused by the parser or verifiers; enough are not."""
-    answers = [run(mutant(seed), SECONDS)[0] for seed in range(10_000, 10_080)]
-    assert (len(corpus()) > 200 and answers.count(0) > 10) or FUZZING
+    """Most mutants are refused by the parser or verifiers; more than an eighth, of a sixth, are not.
+
+    Of so many that the share does not hang on which seeds a corpus gives a result.
+    """
+    seeds = range(10_000, 10_480)
+    answers = [run(mutant(seed), SECONDS)[0] for seed in seeds]
+    assert (len(corpus()) > 200 and answers.count(0) > len(seeds) / 8) or FUZZING
