@@ -4,7 +4,7 @@
 // The element of %x is read again in each of the inner loops: its address does not change there. What was
 // written is not read from memory.
 // CHECK: graphc.work = {expressions = {{\[\[}}"const", 0], ["dim", 0, 0], ["const", 1], ["dim", 1, 1], ["dim", 1, 0]]
-// CHECK-SAME: kernels = [{body = {flops = {}, functions = {}, parts = [{body = {flops = {}, functions = {}, parts = [{body = {flops = {f64 = 2 : i64}, functions = {}, parts = []}, bounds = [0, 3, 2], loop = 1 : i64}]}, bounds = [0, 1, 2], loop = 0 : i64}]}
+// CHECK-SAME: kernels = [{body = {flops = {}, functions = {}, moved = {}, parts = [{body = {flops = {}, functions = {}, moved = {}, parts = [{body = {flops = {f64 = 2 : i64}, functions = {}, moved = {read = 16 : i64, written = 16 : i64}, parts = []}, bounds = [0, 3, 2], loop = 1 : i64}]}, bounds = [0, 1, 2], loop = 0 : i64}]}
 // CHECK-SAME: nodes = ["n0"]
 // CHECK-SAME: places = [{count = [], item = 8 : i64, loops = {{.}}[0, 0, 1, 2]], root = 0 : i64, written = false}, {count = [], item = 8 : i64, loops = {{.}}[0, 0, 1, 2], [1, 0, 3, 2]], root = 1 : i64, written = true}]
 // CHECK-SAME: what = "loop"}]
@@ -36,7 +36,7 @@ func.func @main(%x: memref<?xf64>, %y: memref<?x?xf64>) {
 // CHECK-SAME: parts = [{flops = {f64 = 2 : i64}, functions = {}, parts = [], times =
 // CHECK-SAME: what = "graphc_dgemm"
 // CHECK-SAME: parts = [{repeated = {
-// CHECK-SAME: either = [{flops = {f64 = 1 : i64}, functions = {}, parts = []}, {flops = {}, functions = {}, parts = []}]
+// CHECK-SAME: either = [{flops = {f64 = 1 : i64}, functions = {}, moved = {}, parts = []}, {flops = {}, functions = {}, moved = {}, parts = []}]
 // CHECK-NOT: graphc.work
 func.func private @graphc_dgemm(i64, i64, i64, i64, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i1) attributes {graphc.helper = {kind = "product", letter = "d", packs = false}}
 func.func @main(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr, %m: i64, %y: memref<f64>) {

@@ -2,7 +2,7 @@
 // RUN: graphc-opt --graphc-count-work %s | filecheck %s
 
 // CHECK: graphc.work = {expressions =
-// CHECK-SAME: body = {flops = {f64 = 1 : i64}, functions = {"exp f64" = 1 : i64}, parts = []}
+// CHECK-SAME: body = {flops = {f64 = 1 : i64}, functions = {"exp f64" = 1 : i64}, moved = {read = 8 : i64, written = 8 : i64}, parts = []}
 // CHECK-SAME: what = "loop"
 // CHECK: func.func @main
 func.func @main(%x: memref<?xf64>, %y: memref<?xf64>) {
