@@ -19,6 +19,7 @@ import numpy as np
 from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
+from graphc.ops.shape import Shape_i
 from graphc.ops.sizes import as_size, known_value, repeat
 from graphc.public import pt
 
@@ -162,6 +163,7 @@ def required(
 def as_count(n: TensorLike | None, what: str, name: str = "a size") -> TensorVariable:
     """A size as a 0-d int64 variable, required to be at least 0."""
     count = as_size(n, what)
-    if count.owner is not None and isinstance(count.owner.op, Required):
+    # The size of an array is one already; a test of it would have to be waited for on devices.
+    if count.owner is not None and isinstance(count.owner.op, Required | Shape_i):
         return count
     return required(count, lambda n: n >= 0, f"{what}: {name} must be at least 0")

@@ -80,12 +80,14 @@ def lower(
             with log.phase("schedule"):
                 sites = tuple(site_of(check) for check in checks(module))
                 schedule = schedule_of(module, [function.name for function in host])
-            kernels = str(module)
             with log.phase("translate"):
-                run_pipeline(module, pipeline.MATH, managers=managers)
-                refuse_calls(module)
-                run_pipeline(module, pipeline.device(), managers=managers)
-                llvm_ir = kernels_to_llvm(module)
+                has_kernels = drop_kernels(module)
+                kernels, llvm_ir = str(module), ""
+                if has_kernels:
+                    run_pipeline(module, pipeline.MATH, managers=managers)
+                    refuse_calls(module)
+                    run_pipeline(module, pipeline.device(), managers=managers)
+                    llvm_ir = kernels_to_llvm(module)
             if log.stages is not None:
                 log.stages.append(("llvm", llvm_ir))
             with log.phase("ptx"):
@@ -97,6 +99,26 @@ def lower(
         raise CompileError(
             f"the compiler rejected a module of its own making; please report this\n{error}"
         ) from error
+
+
+def drop_kernels(module: ir.Module) -> bool:
+    """Erases kernels that nothing launches: their branch is never taken. True if any are left.
+
+    Without any there is nothing for passes of the gpu dialect, which a context may not even have loaded.
+    """
+    outer = [op.operation for op in module.body.operations]
+    launches = [op for around in outer for op in walk(around) if op.name == "gpu.launch_func"]
+    launched = {ir.SymbolRefAttr(op.attributes["kernel"]).value[-1] for op in launches}
+    left = False
+    for around in (op for op in outer if op.name == "gpu.module"):
+        for op in [op.operation for op in around.regions[0].blocks[0].operations]:
+            if op.name != "gpu.func":
+                continue
+            if ir.StringAttr(op.attributes["sym_name"]).value in launched:
+                left = True
+            else:
+                op.erase()
+    return left
 
 
 def kernels_to_llvm(module: ir.Module) -> str:
