@@ -248,7 +248,7 @@ CASES: dict[str, Case] = {
         [("float64", 3)],
         lambda x: pt.linalg.cholesky(x @ x.mT + pt.eye(x.shape[-1])),
         [[(2, 3, 3)], [(1, 35, 35)]],
-        kernels=9,
+        kernels=7,
         registers=128,
     ),
     "triangular systems": Case(
@@ -272,7 +272,7 @@ CASES: dict[str, Case] = {
         [("float64", 3), ("float64", 3)],
         _structured,
         [[(2, 3, 3), (2, 3, 2)], [(1, 33, 33), (1, 33, 1)]],
-        kernels=12,
+        kernels=10,
         registers=64,
     ),
     "positions of extremes": Case(
