@@ -113,6 +113,8 @@ def test_headers_of_any_file_name_compile(tmp_path, stem):
     emit({"model": graphc.function([x], x * state)}, tmp_path / f"{stem}.h", "header")
     source = tmp_path / "main.c"
     # The one with this name in the folder of the source, then <graphc.h>, which it includes.
-    source.write_text(f'#include "{stem}.h"\nint main(void) {{ return model_n_outputs - 1 + !model; }}\n')
+    source.write_text(
+        f'#include "{stem}.h"\nint main(void) {{ return model_n_outputs - 1 + !model; }}\n', encoding="utf-8"
+    )
     folder = f"{next(iter(graphc_runtime.__path__))}/include"
     subprocess.run(["cc", "-Wall", "-fsyntax-only", f"-I{folder}", str(source)], check=True)

@@ -27,7 +27,7 @@ scale = graphc.function([x, y], pt.as_tensor_variable(x * y), name="scale")
 def family():
     add = graphc.function([x], [total], updates={total: total + x.sum()})
     both = graphc.function([x, y], {"sum": x.sum(), "parts": [x + y, {"last*/": x[-1] * y}]})
-    return {"double": graphc.function([x], x * 2), "add": add, "both": both}
+    return {"twice": graphc.function([x], x * 2), "add": add, "both": both}
 nothing = 5
 """
 GRAPH = """
@@ -68,13 +68,13 @@ def test_inputs_and_outputs(folder, capsys, monkeypatch):
     given = ["--function", "scale", "--input", f"x=@{folder}/x.npy", "--input", "y=1.5", "--output", str(out)]
     assert run.main([artifact, *given]) == 0
     np.testing.assert_array_equal(np.load(out), [0, 1.5, 3])
-    assert run.main([artifact, "--function", "double", "--input", "x=4xf64=1.5", "--output", str(out)]) == 0
+    assert run.main([artifact, "--function", "twice", "--input", "x=4xf64=1.5", "--output", str(out)]) == 0
     np.testing.assert_array_equal(np.load(out), [3.0] * 4)
-    assert run.main([artifact, "--function", "double", "--input", "x=[1, 2]"]) == 0
+    assert run.main([artifact, "--function", "twice", "--input", "x=[1, 2]"]) == 0
     assert "[2. 4.]" in capsys.readouterr().out
     stream = io.BytesIO((folder / "x.npy").read_bytes())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
-    assert run.main([artifact, "--function", "double", "--input", "x=-", "--benchmark"]) == 0
+    assert run.main([artifact, "--function", "twice", "--input", "x=-", "--benchmark"]) == 0
     assert "us a call at best" in capsys.readouterr().err
 
 
@@ -83,12 +83,12 @@ def test_inputs_and_outputs(folder, capsys, monkeypatch):
     [
         ([], "--function says which"),
         (["--function", "other"], "'other'; the artifact has the functions"),
-        (["--function", "double", "--input", "z=1"], "expected NAME=VALUE with a name of x"),
-        (["--function", "double", "--input", "x=1+"], "neither a number nor lists"),
-        (["--function", "double", "--input", "x=4xf7=1"], "the type f7"),
-        (["--function", "double", "--input", "x=@/nowhere.npy"], "/nowhere.npy"),
-        (["--function", "double"], "misses the arguments x"),
-        (["--function", "double", "--input", "x=1", "--target", "x86-64-v9"], "no code for target"),
+        (["--function", "twice", "--input", "z=1"], "expected NAME=VALUE with a name of x"),
+        (["--function", "twice", "--input", "x=1+"], "neither a number nor lists"),
+        (["--function", "twice", "--input", "x=4xf7=1"], "the type f7"),
+        (["--function", "twice", "--input", "x=@/nowhere.npy"], "/nowhere.npy"),
+        (["--function", "twice"], "misses the arguments x"),
+        (["--function", "twice", "--input", "x=1", "--target", "x86-64-v9"], "no code for target"),
     ],
 )
 def test_errors_of_run(folder, capsys, arguments, message):
@@ -161,7 +161,7 @@ def test_both_from_a_fresh_process(folder):
     assert (done.returncode, done.stderr) == (0, "") and "[3. 4.]" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [["--list"], ["--function", "double", "--input", "x=[1]"]])
+@pytest.mark.parametrize("arguments", [["--list"], ["--function", "twice", "--input", "x=[1]"]])
 def test_a_reader_may_end_before(folder, arguments):
     """As `head` does."""
     reading, writing = os.pipe()
