@@ -89,6 +89,11 @@ class _Run:
         self.unknown: dict[ir.Operation, Keys] = {}
 
     @property
+    def _outputs(self) -> list[ir.Value]:
+        """What is written, in order: code does not depend on where values lie in memory."""
+        return list(dict.fromkeys(operand.buffer for row in self.nests for operand in row.nest.outputs))
+
+    @property
     def is_useful(self) -> bool:
         """Whether anything is reduced."""
         return any(row.combiners for row in self.nests)
@@ -200,7 +205,7 @@ class _Run:
         """
         last = self.nests[-1].nest.op
         inside = [row.nest.op for row in self.nests]
-        kept = [buffer for buffer in self._written if _is_read_elsewhere(buffer, inside)]
+        kept = [buffer for buffer in self._outputs if _is_read_elsewhere(buffer, inside)]
         is_long = self._is_long(last, options)
         if is_long is None:
             made = RowKernel(Kernel(last, "rows"), self.rows, kept).write(self.nests)
@@ -263,7 +268,7 @@ class _Run:
         new: dict[ir.Value, ir.Value] = {}
         fills: dict[ir.Value, ir.Operation] = {}
         with ir.InsertionPoint(end), end.location:
-            for buffer in self._written:
+            for buffer in self._outputs:
                 if buffer not in kept:
                     new[buffer] = buffer.owner.clone().results[0]
             for row in self.nests:
