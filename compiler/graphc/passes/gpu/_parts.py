@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
@@ -13,7 +13,17 @@ from graphc.passes.gpu import _flat
 from graphc.passes.gpu._kernel import Kernel, allocate, at_most, blocks_for, global_position, position
 from graphc.passes.gpu._nest import Nest, Operand
 from graphc.passes.gpu._reduce import BlockReduction, on_first_thread
-from graphc.passes.gpu._rows import Columns, Group, at_once, cost, each_of, product, split, wide_operands
+from graphc.passes.gpu._rows import (
+    Columns,
+    Fold,
+    Group,
+    at_once,
+    cost,
+    each_of,
+    product,
+    split,
+    wide_operands,
+)
 from graphc_dialects._mlir import ir
 
 # A mark of nests whose rows have few elements, whatever their type says.
@@ -131,7 +141,7 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
             share = Columns(indices, columns, lanes, aligned, first, stride)
             values = share.fold(
                 parts.neutral(),
-                _elements(parts),
+                elements(parts),
                 each_of(parts.combiners.values()),
                 1 if parts.others else at_once(cost(nest), lanes),
             )
@@ -155,7 +165,7 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
     return combined
 
 
-def _elements(parts: Parts) -> Callable[[Group, int, list[ir.Value]], list[ir.Value]]:
+def elements(parts: Parts) -> Fold:
     """The accumulators after an element; what else is computed of a group is stored."""
     nest = parts.nest
     others: dict[int, list[ir.Value]] = {place: [] for place, _ in parts.others}

@@ -33,6 +33,8 @@ _STEP, _FUNCTION, _MOST_AT_ONCE = 48, 20, 4
 
 # Gives the element of a row's array at a place of a group.
 Element: TypeAlias = "Callable[[Group, int], ir.Value]"
+# Gives the accumulators after an element of a group.
+Fold: TypeAlias = "Callable[[Group, int, list[ir.Value]], list[ir.Value]]"
 
 
 @record()
@@ -135,6 +137,13 @@ class Group:
             )
         return _flat.extract(self._loaded[key], lane) if wide else self._loaded[key]
 
+    def fold(self, body: Fold, carried: Sequence[ir.Value]) -> list[ir.Value]:
+        """The accumulators after all elements, of which each has its own, one after the other."""
+        count, found = len(carried) // self.lanes, list[ir.Value]()
+        for lane in range(self.lanes):
+            found += body(self, lane, list(carried[lane * count : (lane + 1) * count]))
+        return found
+
     def store(self, values: Sequence[ir.Value], operand: Operand) -> None:
         """Writes what an operand gets for the elements."""
         if self.lanes > 1 and is_wide(operand, len(self._first) - 1):
@@ -195,7 +204,7 @@ class Columns:
     def fold(
         self,
         neutral: Sequence[ir.Value],
-        body: Callable[[Group, int, list[ir.Value]], list[ir.Value]],
+        body: Fold,
         combine: Combine,
         at_once: int,
     ) -> list[ir.Value]:
@@ -211,11 +220,7 @@ class Columns:
         if self._lanes > 1:
 
             def groups(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-                group = Group(self._outer, self._sizes, number, self._lanes)
-                found: list[ir.Value] = []
-                for lane in range(self._lanes):
-                    found += body(group, lane, carried[lane * count : (lane + 1) * count])
-                return found
+                return Group(self._outer, self._sizes, number, self._lanes).fold(body, carried)
 
             wide = strided(self._count, values * self._lanes, groups, start, self._stride, at_once)
             values = wide[:count]
@@ -224,7 +229,7 @@ class Columns:
             start = self._rest()
 
         def elements(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            return body(Group(self._outer, self._sizes, number), 0, carried)
+            return Group(self._outer, self._sizes, number).fold(body, carried)
 
         return strided(self._total, values, elements, start, self._stride, at_once)
 

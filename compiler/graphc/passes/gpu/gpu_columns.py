@@ -11,9 +11,9 @@ from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, either, loop
 from graphc.lowering.partial_reductions import is_in_loop
 from graphc.passes.gpu import _flat
-from graphc.passes.gpu._kernel import Kernel, allocate, at_most, barrier, blocks_for, position
+from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
 from graphc.passes.gpu._nest import Nest
-from graphc.passes.gpu._parts import Parts, in_parts
+from graphc.passes.gpu._parts import Parts, elements, in_parts
 from graphc.passes.gpu._reduce import on_condition
 from graphc.passes.gpu._rows import Group, at_once, cost, strided, wide_operands
 from graphc.passes.gpu._shuffle import WARP
@@ -83,13 +83,7 @@ class _Kernel:
             count = _at_least_one(build.index_op("minsi", wanted, share))
             grid, threads = [across, count, *images], [width, height]
             self._width, self._height = width, height
-            self._buffers = [
-                allocate(
-                    [*(sizes[axis] for axis in batch), sizes[columns], count],
-                    ir.MemRefType(o.buffer.type).element_type,
-                )
-                for o in parts.accumulators
-            ]
+        self._buffers = parts.buffers(kernel, [*(sizes[axis] for axis in batch), sizes[columns], count])
         shape = [self._threads * self._lanes]
         self._shared = [kernel.shared(shape, operand.argument.type) for operand in parts.accumulators]
         with kernel.body():
@@ -153,7 +147,7 @@ class _Kernel:
     ) -> list[ir.Value]:
         """The accumulators of a thread for each of its columns."""
         parts, sizes, one = self._parts, self._sizes, build.const_index(1)
-        neutral = parts.neutral() * self._lanes
+        neutral, element = parts.neutral() * self._lanes, elements(parts)
         count = len(parts.accumulators)
 
         # Threads without columns read the last ones.
@@ -166,7 +160,7 @@ class _Kernel:
             found: list[ir.Value] = []
             for lane, column in enumerate(inside):
                 own = carried[lane * count : (lane + 1) * count]
-                found += _element(parts, Group([*batch, number], sizes[-1:], column), 0, own)
+                found += Group([*batch, number], sizes[-1:], column).fold(element, own)
             return found
 
         if self._aligned is None:
@@ -174,11 +168,7 @@ class _Kernel:
         known = last(groups, group)
 
         def together(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            neighbours = Group([*batch, number], sizes[-1:], known, self._lanes)
-            found: list[ir.Value] = []
-            for lane in range(self._lanes):
-                found += _element(parts, neighbours, lane, carried[lane * count : (lane + 1) * count])
-            return found
+            return Group([*batch, number], sizes[-1:], known, self._lanes).fold(element, carried)
 
         return either(
             self._aligned,
@@ -243,13 +233,3 @@ def _is_columns(nest: Nest) -> bool:
     if nest.rank not in (2, 3) or nest.reduction != [False, True, False][3 - nest.rank :]:
         return False
     return any(operand.axes and operand.axes[-1] == nest.rank - 1 for operand in nest.inputs)
-
-
-def _element(parts: Parts, group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
-    """The accumulators after an element."""
-    nest = parts.nest
-    values = dict(zip(parts.arguments(), carried, strict=True))
-    for operand in nest.needed(nest.yields):
-        if operand.argument not in values:
-            values[operand.argument] = group.load(operand, lane)
-    return nest.compute(nest.yields, values, group.indices(lane))
