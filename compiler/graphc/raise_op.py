@@ -19,9 +19,10 @@ import numpy as np
 from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import ne
 from graphc.ops.shape import Shape_i
 from graphc.ops.sizes import as_size, known_value, repeat
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -59,11 +60,11 @@ class CheckAndRaise(Op):
         self.exc_type, self.msg = exc_type, str(msg)
 
     def make_node(self, value: TensorLike, *conditions: TensorLike) -> Apply:
-        value = value if isinstance(value, Variable) else pt.as_tensor_variable(value)
+        value = value if isinstance(value, Variable) else as_tensor_variable(value)
         tests = []
         for condition in conditions:
-            test = pt.as_tensor_variable(condition)
-            test = test if test.dtype == "bool" else pt.neq(test, 0)
+            test = as_tensor_variable(condition)
+            test = test if test.dtype == "bool" else ne(test, 0)
             tests.append(test.all() if test.ndim else test)
         return Apply(self, [value, *tests], [value.type()])
 

@@ -202,6 +202,28 @@ def test_late_imports_are_few():
     assert sum(LATE.values()) <= 20
 
 
+# Names that are looked up through `graphc.public`, not imported.
+LOOKED_UP = 1020
+
+
+def test_fewer_names_are_looked_up():
+    found = 0
+    for path in sources():
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        packages = {
+            alias.asname or alias.name
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and node.module == "graphc.public"
+            for alias in node.names
+        }
+        found += sum(
+            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in packages
+            for node in nodes
+        )
+    assert found <= LOOKED_UP
+    assert found > LOOKED_UP - 20, f"lower the number to {found}"
+
+
 def test_the_runtime_reaches_up_nowhere():
     forbidden = {*BINDINGS, "graphc", "graphc_dialects", "graphc_tools", "llvmlite"}
     assert [p for p in sources() if "graphc_runtime" in p.parts and imports(p) & forbidden] == []

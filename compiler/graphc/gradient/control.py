@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import grad_undefined
-from graphc.public import pt
+from graphc.ops.math import clip
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,7 @@ class _Identity(Op):
     view_map = {0: [0]}
 
     def make_node(self, x: TensorLike) -> Apply:
-        x = x if isinstance(x, Variable) else pt.as_tensor_variable(x)
+        x = x if isinstance(x, Variable) else as_tensor_variable(x)
         return Apply(self, [x], [x.type.make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
@@ -84,7 +85,8 @@ class GradClip(_Identity):
         self.clip_upper_bound = clip_upper_bound
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [pt.clip(cotangents[0], self.clip_lower_bound, self.clip_upper_bound)]
+        (g,) = cotangents
+        return [None if g is None else clip(g, self.clip_lower_bound, self.clip_upper_bound)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [tangents[0]]

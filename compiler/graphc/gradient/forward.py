@@ -18,9 +18,9 @@ from graphc.gradient.stable import stable_form, sum_pushforward
 from graphc.gradient.transposed import call_pushforward, transpose_pullback
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import disconnected_type, is_disconnected, is_discrete, is_null
 from graphc.ops.derivatives import match_dtype, zeros_like
-from graphc.public import pt
 
 _FIX = "pass disconnected_outputs='ignore' (or 'warn') to get zeros"
 
@@ -116,7 +116,7 @@ def pushforward(
             "pushforward needs one tangent for each wrt: "
             f"got {len(wrt_list)} wrt and {len(point_list)} tangents"
         )
-    point_list = [t if isinstance(t, Variable) else pt.as_tensor_variable(t) for t in point_list]
+    point_list = [t if isinstance(t, Variable) else as_tensor_variable(t) for t in point_list]
     for i, (x, t) in enumerate(zip(wrt_list, point_list, strict=True)):
         check_ranks(x, t, f"tangent {i} of pushforward")
     f_list = list(f) if isinstance(f, Sequence) else [f]

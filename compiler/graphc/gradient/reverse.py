@@ -18,10 +18,11 @@ from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths, check_choice, input_message, report_disconnected
 from graphc.graph.basic import Constant, Variable, reads_of, remember
 from graphc.graph.replace import rebuild
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.traversal import graph_inputs
 from graphc.graph.undefined import disconnected_type, is_disconnected, is_discrete, is_null, kind_of
 from graphc.ops.derivatives import conjugate, gradient_dtype, match_dtype, one_like, zeros_like
-from graphc.public import pt
+from graphc.ops.math import cast, tensor_copy
 
 _FIX = "pass disconnected_inputs='ignore' (or 'warn') to get zeros"
 _POLICIES = ("raise", "warn", "ignore")
@@ -106,7 +107,7 @@ def as_written(g: Variable, *sources: Variable) -> Variable:
         # A root of the graph itself must not remember; any other one is what a user's rule has returned.
         if not kind_of(g) or g not in set(graph_inputs(sources)):
             return g
-        g = pt.tensor_copy(g)
+        g = tensor_copy(g)
     return g if reads_of(g) else remember(g, *sources)
 
 
@@ -269,8 +270,8 @@ def pullback(
             raise TypeError(
                 f"pullback: element {i} of f must be a variable, got {y!r} of type {type(y).__name__}"
             )
-        g = g if isinstance(g, Variable) else pt.as_tensor_variable(g)
-        g = pt.cast(g, gradient_dtype(y)) if is_discrete(g) else g
+        g = g if isinstance(g, Variable) else as_tensor_variable(g)
+        g = cast(g, gradient_dtype(y)) if is_discrete(g) else g
         check_ranks(y, g, f"cotangent {i} of pullback")
         seeds[y] = seeds[y] + g if y in seeds else g
     wrt_list = _check_wrt(wrt if isinstance(wrt, Sequence) else [wrt], "pullback")

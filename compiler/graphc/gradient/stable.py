@@ -17,9 +17,11 @@ import numpy as np
 
 from graphc.gradient.control import ZeroGrad
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.tensor.convert import constant
 from graphc.graph.type import Type
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
+from graphc.ops.math import exp, log, log_ndtr, neg
 from graphc.ops.reduce import Reduce
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.stable import INVERSES
@@ -180,13 +182,13 @@ class _Graph:
         return made
 
     def scalar(self, number: float, like: Variable) -> Variable:
-        return pt.constant(np.full([1] * like.type.ndim, number, like.type.dtype))
+        return constant(np.full([1] * like.type.ndim, number, like.type.dtype))
 
     def negative(self, x: Variable) -> Variable:
-        return pt.neg(x)
+        return neg(x)
 
     def literal(self, array: np.ndarray, like: Variable) -> Variable:
-        return pt.constant(array, dtype=like.type.dtype)
+        return constant(array, dtype=like.type.dtype)
 
     def again(self, v: Variable, operands: Sequence[Variable]) -> Variable:
         assert v.owner is not None
@@ -205,7 +207,7 @@ class _Graph:
         return _put_back(total, _reduction(v).axes, v.owner.inputs[0].type.ndim if v.owner is not None else 0)
 
     def log_sum_exp(self, v: Variable, x: Variable) -> Variable:
-        made: Variable = pt.log(_reduction(v)(pt.exp(x)))
+        made: Variable = log(_reduction(v)(exp(x)))
         return made
 
     def log_softmax(self, v: Variable) -> Variable:
@@ -214,7 +216,7 @@ class _Graph:
         return made
 
     def log_erfc(self, x: Variable) -> Variable:
-        made: Variable = pt.log_ndtr(-math.sqrt(2) * x) + math.log(2)
+        made: Variable = log_ndtr(-math.sqrt(2) * x) + math.log(2)
         return made
 
     def fixed(self, v: Variable) -> Variable:
@@ -265,7 +267,7 @@ def _power(node: Apply) -> Stable | None:
     form = Rules(_Graph()).power(node.outputs[0])
     if form is None:
         return None
-    return _stable(pt.exp(form.log), form.roots, [v for v in form.between if v is not node.outputs[0]])
+    return _stable(exp(form.log), form.roots, [v for v in form.between if v is not node.outputs[0]])
 
 
 def _multiplied(node: Apply) -> Stable | None:

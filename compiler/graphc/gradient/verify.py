@@ -10,6 +10,8 @@ import numpy as np
 
 from graphc.gradient.reverse import grad
 from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import imag, real
 from graphc.public import function
 from graphc.public import pt as pt_
 
@@ -184,7 +186,7 @@ def verify_grad(
     rng = np.random.default_rng(0) if rng is None else rng
     draw = rng.random if isinstance(rng, np.random.Generator) else rng.random_sample
 
-    inputs = [pt_.as_tensor_variable(p).type(f"input {i}") for i, p in enumerate(points)]
+    inputs = [as_tensor_variable(p).type(f"input {i}") for i, p in enumerate(points)]
     made = fun(*inputs)
     outputs: list[Variable] = list(made) if isinstance(made, list | tuple) else [made]
     for i, y in enumerate(outputs):
@@ -224,4 +226,4 @@ def _weight_dtype(y: Variable, cast_to_output_type: bool) -> str:
 def _symbolic_projection(y: Variable, weights: Sequence[Variable]) -> Variable:
     if np.dtype(y.type.dtype).kind != "c":
         return (y * weights[0]).sum()
-    return (pt_.real(y) * weights[0]).sum() + (pt_.imag(y) * weights[1]).sum()
+    return (real(y) * weights[0]).sum() + (imag(y) * weights[1]).sum()

@@ -16,6 +16,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import unbroadcast
 from graphc.ops.elementwise import cast_to, expand_left, is_discrete
+from graphc.ops.math import eq, switch
 from graphc.ops.subtensor import fitting
 from graphc.public import pt
 
@@ -160,10 +161,10 @@ class Put(Op):
         order = pt.arange(count, dtype="int64").reshape(indices.shape, ndim=indices.type.ndim)
         length = x.shape[self.axis]
         written = Put(0, True)(pt.zeros((length,), dtype="int64"), order, indices)
-        last = pt.eq(Take(0)(written, indices), order)
+        last = eq(Take(0)(written, indices), order)
         after = x.type.ndim - self.axis - 1
         last = pt.dimshuffle(last, (*range(indices.type.ndim), *("x",) * after))
-        return pt.switch(last, g_y, 0)
+        return switch(last, g_y, 0)
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (t_x, t_y), (x, y, indices) = tangents[:2], inputs

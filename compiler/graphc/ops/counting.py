@@ -10,6 +10,7 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.masks import _Selecting
+from graphc.ops.math import ge, le, switch
 from graphc.ops.scattering import Gather, Scatter
 from graphc.public import pt
 
@@ -118,8 +119,8 @@ class WeightedHistogram(_Weighted):
         if g is None or is_discrete(weights):
             return [None] * 4
         place = pt.searchsorted(edges, x, side="right") - 1
-        inside = pt.ge(place, 0) & pt.le(x, last)
-        return [None, pt.switch(inside, Gather()(g, pt.switch(inside, place, 0)), 0), None, None]
+        inside = ge(place, 0) & le(x, last)
+        return [None, switch(inside, Gather()(g, switch(inside, place, 0)), 0), None, None]
 
 
 class TopK(KernelOp):

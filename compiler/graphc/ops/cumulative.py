@@ -11,11 +11,12 @@ import numpy as np
 from graphc.emit.literals import dense
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.batching import all_batched
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
+from graphc.ops.math import bitwise_or, eq, isnan, switch
 from graphc.ops.scattering import Gather, Scatter
 from graphc.public import pt
 
@@ -142,10 +143,10 @@ class Cumulative(_Running):
         """For each row the position of the last element so far that equals the extreme."""
         rows = pt.arange(x.shape[0])
         rows = pt.dimshuffle(rows, (0, *["x"] * (x.type.ndim - 1)))
-        first = x.shape[0] - 1 if self.reverse else pt.constant(np.int64(0))
+        first = x.shape[0] - 1 if self.reverse else constant(np.int64(0))
         # A NaN stays the extreme, and is not equal to itself.
-        found = pt.eq(x, out) if is_discrete(x) else pt.bitwise_or(pt.eq(x, out), pt.isnan(x))
-        return Cumulative("min" if self.reverse else "max", self.reverse)(pt.switch(found, rows, first))
+        found = eq(x, out) if is_discrete(x) else bitwise_or(eq(x, out), isnan(x))
+        return Cumulative("min" if self.reverse else "max", self.reverse)(switch(found, rows, first))
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (x,), (out,), (t,) = inputs, outputs, tangents

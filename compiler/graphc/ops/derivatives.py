@@ -12,7 +12,9 @@ import numpy as np
 from graphc.config import config
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import kind_of
+from graphc.ops.math import cast, conj, real
 from graphc.ops.sizes import repeat, shape_source
 from graphc.public import pt
 
@@ -39,7 +41,7 @@ def zeros_like(x: Variable) -> Variable:
 
 def one_like(cost: Variable) -> Variable:
     """The constant 1 in the dtype of the gradient of a 0-d ``cost``."""
-    return pt.as_tensor_variable(np.ones((), dtype=gradient_dtype(cost)))
+    return as_tensor_variable(np.ones((), dtype=gradient_dtype(cost)))
 
 
 def match_dtype(x: Variable, g: Variable) -> Variable:
@@ -53,9 +55,9 @@ def match_dtype(x: Variable, g: Variable) -> Variable:
     if g_kind == "" or kind == "" or x.type.dtype == g.type.dtype:
         return g
     if g_kind == "c" and kind != "c":
-        g = pt.real(g)
+        g = real(g)
     if kind in ("f", "c") and g.type.dtype != x.type.dtype:
-        return pt.cast(g, x.type.dtype)
+        return cast(g, x.type.dtype)
     return g
 
 
@@ -107,4 +109,4 @@ def conjugate(g: Variable) -> Variable:
     functions speak of gradients ``dL/da + i dL/db`` of ``z = a + ib`` (PyTensor's convention), which are the
     conjugates.
     """
-    return pt.conj(g) if kind_of(g) == "c" else g
+    return conj(g) if kind_of(g) == "c" else g

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``Elementwise``: operations that compute each element of the result from the elements at the same place."""
+"""``Elementwise``: operations that compute each element of the result from the elements at the same place.
+
+`declare` makes an operation with the signature of its builder; `register` gives it its row. So builders lie
+below the rows, whose derivatives are made of builders of any other row.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache
+from inspect import Signature, signature
+from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 import numpy as np
 
@@ -113,6 +118,29 @@ def ufunc_rule(ufunc: Any) -> DtypeRule:
     return rule
 
 
+P = ParamSpec("P")
+
+
+@cache
+def _signature(form: Callable[..., TensorVariable]) -> Signature:
+    return signature(form)
+
+
+def declare(name: str, form: Callable[P, TensorVariable]) -> Callable[P, TensorVariable]:
+    """The operation of a row, before there is a row.
+
+    Args:
+        name: of the row.
+        form: a function whose parameters are the operands; it is not called.
+
+    Returns:
+        The `Elementwise`, as what it is to its callers: a function of operands.
+    """
+    op = OPS[name] = Elementwise(name)
+    op.__signature__ = _signature(form)
+    return cast("Callable[P, TensorVariable]", op)
+
+
 def register(
     name: str,
     reference: Callable[..., np.ndarray | np.generic],
@@ -123,10 +151,10 @@ def register(
     """Add a row to the table; arguments as the fields of `Row`."""
     if name in ROWS:
         raise ValueError(f"there are two elementwise rows named {name}")
-    row = Row(name, reference, doc, scalar, **rules)
-    ROWS[name] = row
-    OPS[name] = Elementwise(row)
-    return OPS[name]
+    ROWS[name] = Row(name, reference, doc, scalar, **rules)
+    op = OPS[name] = OPS.get(name) or Elementwise(name)
+    op.row, op.__doc__ = ROWS[name], doc
+    return op
 
 
 @lru_cache(maxsize=4096)
@@ -157,11 +185,11 @@ class Elementwise(Op):
     """
 
     __props__ = ("name",)
+    row: Row
+    __signature__: Signature | None = None
 
-    def __init__(self, row: Row) -> None:
-        self.row = row
-        self.name = row.name
-        self.__name__, self.__doc__ = row.name, row.doc
+    def __init__(self, name: str) -> None:
+        self.name = self.__name__ = name
 
     def __reduce__(self) -> tuple[object, ...]:
         return _find, (self.name,)
@@ -174,6 +202,9 @@ class Elementwise(Op):
 
     def __call__(self, *inputs: TensorLike, **kwargs: Any) -> TensorVariable:
         """Apply to operands, which are array-like; operations such as add take any number of them."""
+        if kwargs and self.__signature__ is not None:
+            named = {key: kwargs.pop(key) for key in self.__signature__.parameters if key in kwargs}
+            inputs = self.__signature__.bind(*inputs, **named).args if named else inputs
         if self.row.special is not None:
             found = self.row.special(*inputs)
             if found is not None:
@@ -260,7 +291,8 @@ class Cast(Elementwise):
     __props__ = ("dtype",)
 
     def __init__(self, dtype: str) -> None:
-        row = Row(
+        super().__init__("cast")
+        self.row = Row(
             "cast",
             lambda x: x.astype(dtype),
             "Conversion to another dtype.",
@@ -268,7 +300,7 @@ class Cast(Elementwise):
             nin=1,
             cheap=True,
         )
-        super().__init__(row)
+        self.__doc__ = self.row.doc
         self.dtype = dtype
 
     def __reduce__(self) -> tuple[object, ...]:

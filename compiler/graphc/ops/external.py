@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
 from graphc.ops.elementwise import Elementwise, OperandType, cast_to, register
-from graphc.public import pt
+from graphc.ops.math import cast, exp2, floor, log2, maximum
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -117,14 +117,14 @@ def by_differences(
 
     def rule(*arguments: TensorVariable) -> Variable:
         *given, out, g = arguments
-        wide = [pt.cast(x, "float64") for x in given]
-        step = pt.exp2(pt.floor(pt.log2(pt.maximum(length(*wide) / 16, 2.0**-24))))
+        wide = [cast(x, "float64") for x in given]
+        step = exp2(floor(log2(maximum(length(*wide) / 16, 2.0**-24))))
 
         def at(k: int) -> Variable:
             return call(*(x + k * step if i == place else x for i, x in enumerate(wide)))
 
         total = sum(w * (at(k) - at(-k)) for k, w in enumerate(_WEIGHTS, 1)) / step
-        return g * pt.cast(total, out.type.dtype)
+        return g * cast(total, out.type.dtype)
 
     return rule
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.tensor.convert import constant
 from graphc.ops.kernel import KernelOp
+from graphc.ops.math import bitwise_or, cast, conj, eq, switch
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
 
@@ -201,7 +202,7 @@ class Rfft(_Transform):
     def _back(self, inputs: Variables, g: Variable) -> Variable:
         n = size_of(inputs[0], inputs[0].type.ndim - 1)
         back = (IrfftAny if isinstance(self, RfftAny) else Irfft)(self.mode, self.radices)
-        return back(pt.conj(g) * _weights(g, n, 0.5), inputs[1], n)
+        return back(conj(g) * _weights(g, n, 0.5), inputs[1], n)
 
 
 class RfftAny(Rfft):
@@ -230,7 +231,7 @@ class Irfft(_Transform):
         x, roots, n = inputs
         back = (RfftAny if isinstance(self, IrfftAny) else Rfft)(self.mode, self.radices)
         out: Variable = back(g, roots, size_of(x, x.type.ndim - 1))
-        return pt.conj(out) * _weights(x, n, 2.0)
+        return conj(out) * _weights(x, n, 2.0)
 
 
 class IrfftAny(Irfft):
@@ -242,5 +243,5 @@ class IrfftAny(Irfft):
 def _weights(x: Variable, n: Variable, inside: float) -> Variable:
     """1 for the frequency 0 and that in the middle of an even size, another number for the others."""
     at = pt.arange(size_of(x, x.type.ndim - 1))
-    ends = pt.or_(pt.eq(at, 0), pt.eq(2 * at, n))
-    return pt.cast(pt.switch(ends, 1.0, inside), REAL[x.type.dtype])
+    ends = bitwise_or(eq(at, 0), eq(2 * at, n))
+    return cast(switch(ends, 1.0, inside), REAL[x.type.dtype])

@@ -19,6 +19,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_discrete as has_no_derivative
 from graphc.ops.derivatives import match_dtype, zeros_like
 from graphc.ops.elementwise import _resolve, to_dtype, weak_operands
+from graphc.ops.math import ne, switch
 from graphc.ops.sizes import repeat
 from graphc.public import pt
 from graphc_runtime.conditional import ConditionalThunk
@@ -123,7 +124,7 @@ class IfElse(Op):
         """With one condition, the choice between batches; with a batch of conditions, `switch`."""
         if not batched[0]:
             return self._batch_values(node, inputs, batched, size)
-        result = []
+        result: list[Variable] = []
         for k in range(self.n):
             a, b = (node.inputs[i].type for i in (1 + k, 1 + self.n + k))
             if not isinstance(a, TensorType) or not isinstance(b, TensorType):
@@ -134,7 +135,7 @@ class IfElse(Op):
                     f"{b.shape}"
                 )
             condition = pt.dimshuffle(inputs[0], (0, *("x",) * a.ndim))
-            result.append(pt.switch(condition, inputs[1 + k], inputs[1 + self.n + k]))
+            result.append(switch(condition, inputs[1 + k], inputs[1 + self.n + k]))
         return result
 
     def _batch_values(
@@ -259,7 +260,7 @@ def _condition(condition: TensorLike) -> Variable:
             f"{found.type}{describe(found.location)}; reduce it with .all() or .any(), or use switch to "
             "choose element by element"
         )
-    return found if found.type.dtype == "bool" else pt.ne(found, 0)
+    return found if found.type.dtype == "bool" else ne(found, 0)
 
 
 def _aligned(k: int, a: Any, b: Any) -> tuple[Variable, Variable, Type]:

@@ -13,7 +13,7 @@ from graphc.emit.types import NAMES
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
 from graphc.ops.elementwise import cast_to, is_discrete
@@ -24,6 +24,7 @@ from graphc.public import pt
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 
 
@@ -84,7 +85,8 @@ class Join(Op):
         (g,) = cotangents
         if g is None or is_discrete(outputs[0]):
             return [None] * len(inputs)
-        terms, start = [], pt.constant(np.zeros((), np.int64))
+        terms: list[Variable | None] = []
+        start: TensorVariable = constant(np.zeros((), np.int64))
         for x in inputs:
             stop = start + size_of(x, self.axis)
             # The last sizes of the other dimensions may be known from x alone.

@@ -16,6 +16,8 @@ import numpy as np
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.kernel import KernelOp
 from graphc.ops.linalg import Matmul
+from graphc.ops.math import conj as conj_
+from graphc.ops.math import real as real_
 from graphc.ops.sizes import size_of
 from graphc.public import gradient, pt
 
@@ -70,7 +72,7 @@ def transposed(x: Variable) -> TensorVariable:
 
 def conj(x: Any) -> TensorVariable:
     """Conjugate; real variables as they are."""
-    return pt.conj(x) if is_complex(x) else x
+    return conj_(x) if is_complex(x) else x
 
 
 def adjoint(x: Variable) -> TensorVariable:
@@ -85,7 +87,7 @@ def is_complex(x: Variable) -> bool:
 
 def real(x: TensorVariable) -> TensorVariable:
     """Real part; real variables as they are."""
-    return pt.real(x) if is_complex(x) else x
+    return real_(x) if is_complex(x) else x
 
 
 def eye_like(x: Variable, axis: int = -1, dtype: str | None = None) -> TensorVariable:

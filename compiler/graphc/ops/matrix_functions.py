@@ -10,6 +10,8 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import bitwise_or, cast, eq, imag, isfinite, le, sqr, switch
 from graphc.ops.matrices import (
     _MatrixOp,
     adjoint,
@@ -82,7 +84,7 @@ class Cofactors(Op):
     def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
         a, det = inputs
         u, s, vh, sign = _turned(a)
-        others = pt.prod(pt.switch(pt.eq(eye_like(a), 1), 1, pt.expand_dims(s, -2)), axis=-1)
+        others = pt.prod(switch(eq(eye_like(a), 1), 1, pt.expand_dims(s, -2)), axis=-1)
         turned = mm(_spread(sign) * u * pt.expand_dims(others, -2), vh)
         return [_unless_singular(a, det, lambda inverse: _spread(det) * transposed(inverse), turned)]
 
@@ -100,11 +102,11 @@ class Cofactors(Op):
             return _spread(det) * (inner * y - mm(mm(y, transposed(g)), y))
 
         u, s, vh, sign = _turned(a)
-        one = pt.eq(eye_like(a), 1)
+        one = eq(eye_like(a), 1)
         # All but two: the third axis is multiplied over.
-        left = pt.bitwise_or(pt.expand_dims(one, -2), pt.expand_dims(one, -3))
-        others = pt.prod(pt.switch(left, 1, pt.expand_dims(s, (-2, -3))), axis=-1)
-        others = pt.switch(one, 0, others)
+        left = bitwise_or(pt.expand_dims(one, -2), pt.expand_dims(one, -3))
+        others = pt.prod(switch(left, 1, pt.expand_dims(s, (-2, -3))), axis=-1)
+        others = switch(one, 0, others)
         inner = mm(mm(transposed(u), g), transposed(vh))
         along = on_diagonal(pt.sum(others * pt.expand_dims(diagonal(inner), -2), axis=-1))
         turned = mm(mm(_spread(sign) * u, along - others * transposed(inner)), vh)
@@ -126,7 +128,7 @@ class Cofactors(Op):
 def _turned(a: Variable) -> tuple[Variable, Variable, Variable, Variable]:
     """Conjugated singular vectors, values between them, and the determinant of what the vectors are."""
     u, s, vh = SVD()(a, size_of(a, a.type.ndim - 1))
-    return conj(u), pt.cast(s, a.type.dtype), conj(vh), Det()(u) * Det()(vh)
+    return conj(u), cast(s, a.type.dtype), conj(vh), Det()(u) * Det()(vh)
 
 
 def _unless_singular(
@@ -138,9 +140,9 @@ def _unless_singular(
     """
     # That of a matrix without one is NaN here.
     inverse = Solve(check=False)(a, eye_like(a))
-    squares = [pt.sum(pt.sqr(pt.abs(x)), axis=(-2, -1)) for x in (a, inverse)]
+    squares = [pt.sum(sqr(abs_(x)), axis=(-2, -1)) for x in (a, inverse)]
     digits = float(1 / np.finfo(a.type.dtype).eps)
-    poor = pt.eq(det, 0) | pt.isfinite(det) & ~pt.le(squares[0] * squares[1], digits)
+    poor = eq(det, 0) | isfinite(det) & ~le(squares[0] * squares[1], digits)
     chosen: Variable = pt.ifelse(pt.any(poor), singular, regular(inverse))
     return chosen
 
@@ -157,7 +159,7 @@ class SLogDet(_MatrixOp):
         (a,), (sign, _), (g_sign, g_log) = inputs, outputs, cotangents
         terms: Variable | None = None if g_log is None else g_log
         if g_sign is not None and is_complex(a):
-            turning = pt.imag(g_sign * sign) * 1j
+            turning = imag(g_sign * sign) * 1j
             terms = turning if terms is None else terms + turning
         if terms is None:
             return [None]

@@ -22,6 +22,7 @@ from graphc.graph.replace import clone_replace, clone_with_inputs
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors
 from graphc.graph.undefined import DisconnectedType
+from graphc.ops.math import cast, neg
 from graphc.ops.sizes import sizes_of
 from graphc.public import function, pt
 from graphc.public import gradient as symbolic
@@ -211,14 +212,14 @@ class Solver(Op):
         slope: TensorVariable = clone_replace(
             _jacobian(equations, inner_x, self.vectorized), there, rebuild_strict=False
         )
-        weight: TensorVariable = pt.neg(g)
+        weight: TensorVariable = neg(g)
         if inner_x.type.ndim == 0:
             weight = weight / slope
         else:
             n = weight.size
             weight = pt.linalg.solve(slope.reshape((n, n)).T, weight.ravel(), b_ndim=1)
             weight = weight.reshape(sizes_of(outputs[0]))
-        replace = {**there, cotangent: cotangent.type.filter_variable(pt.cast(weight, cotangent.type.dtype))}
+        replace = {**there, cotangent: cotangent.type.filter_variable(cast(weight, cotangent.type.dtype))}
         at = [k for k, gradient in enumerate(gradients) if gradient is not None]
         found = clone_replace([gradients[k] for k in at], replace, rebuild_strict=False)
         result: list[Variable | None] = [None] * len(gradients)

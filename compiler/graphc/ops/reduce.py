@@ -16,6 +16,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import attribute, normalize_axes, normalize_axis
 from graphc.ops.derivatives import WithDerivativesOf
 from graphc.ops.elementwise import is_discrete
+from graphc.ops.math import cast, eq, second, switch
 from graphc.ops.sizes import shape_source, size_of, sizes_of
 from graphc.public import pt
 
@@ -91,13 +92,13 @@ class Reduce(Op):
             return None
         out = _expand(out, self.axes, ndim)
         if self.kind in ("max", "min"):
-            return pt.cast(pt.eq(x, out), x.type.dtype)
+            return cast(eq(x, out), x.type.dtype)
         # With one zero along the axes only its own derivative is not 0; with more, all are.
-        zero = pt.eq(x, 0)
+        zero = eq(x, 0)
         zeros = pt.sum(zero, axis=self.axes, keepdims=True)
-        others = pt.prod(pt.switch(zero, 1, x), axis=self.axes, keepdims=True)
-        at_zero = pt.switch(pt.eq(zeros, 1), others, 0)
-        fast = pt.switch(zero, at_zero, pt.switch(pt.eq(zeros, 0), out / x, 0))
+        others = pt.prod(switch(zero, 1, x), axis=self.axes, keepdims=True)
+        at_zero = switch(eq(zeros, 1), others, 0)
+        fast = switch(zero, at_zero, switch(eq(zeros, 0), out / x, 0))
         return WithDerivativesOf()(fast, self._others(x))
 
     def _others(self, x: Variable) -> Variable:
@@ -118,7 +119,7 @@ class Reduce(Op):
             return [None]
         g = _expand(g, self.axes, x.type.ndim)
         weight = self._weight(x, outputs[0])
-        return [pt.second(shape_source(x), g) if weight is None else g * weight]
+        return [second(shape_source(x), g) if weight is None else g * weight]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (x,), (t,) = inputs, tangents

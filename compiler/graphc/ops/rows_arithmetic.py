@@ -8,10 +8,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Constant
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.variable import TensorConstant
 from graphc.ops.elementwise import OperandType, cast_to, register, ufunc_rule
-from graphc.public import pt
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import (
+    bitwise_and,
+    cast,
+    conj,
+    copysign,
+    eq,
+    floor_div,
+    ge,
+    gt,
+    imag,
+    le,
+    log,
+    lt,
+    maximum,
+    ne,
+    neg,
+    sign,
+    signbit,
+    sqr,
+    sqrt,
+    switch,
+)
+from graphc.ops.math import pow as pow_
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -31,7 +54,7 @@ def promote(*types: OperandType) -> np.dtype:
 
 
 def _chosen(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return pt.switch(pt.eq(out, x), g, 0)
+    return switch(eq(out, x), g, 0)
 
 
 def _pow_x(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
@@ -39,15 +62,15 @@ def _pow_x(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorV
     if isinstance(y, TensorConstant):
         if y.unique_value == 2:
             return g * x * y
-        return g * y * pt.pow(x, pt.constant(y.data - (y.data != 0).astype(y.data.dtype)))
+        return g * y * pow_(x, constant(y.data - (y.data != 0).astype(y.data.dtype)))
     # Elsewhere that power stays: the derivative by y of what is 0 at y = 0 is 1 / x.
-    return g * y * pt.pow(x, y - pt.cast(pt.neq(y, 0) | pt.neq(x, 0), y.type.dtype))
+    return g * y * pow_(x, y - cast(ne(y, 0) | ne(x, 0), y.type.dtype))
 
 
 def _pow_y(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     # At x = 0 the derivative is 0 for y > 0; log would make it NaN.
-    zero = pt.eq(x, 0)
-    return pt.switch(zero, 0, g * out * pt.log(pt.switch(zero, 1, x)))
+    zero = eq(x, 0)
+    return switch(zero, 0, g * out * log(switch(zero, 1, x)))
 
 
 def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -77,25 +100,25 @@ def _square_root(x: TensorVariable | float, y: TensorLike) -> TensorVariable | N
     if x.type.numpy_dtype.kind == "c" or np.ndim(y) > x.type.ndim:
         return None
     exponent = float if type(y) is float else np.asarray(y).dtype
-    return pt.sqrt(cast_to(x, np.power.resolve_dtypes((x.type.numpy_dtype, exponent, None))[-1].name))
+    return sqrt(cast_to(x, np.power.resolve_dtypes((x.type.numpy_dtype, exponent, None))[-1].name))
 
 
 def _sign(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable | None:
     if x.type.numpy_dtype.kind != "c":
         return None
     # Only the angle of x changes the sign: d sign = i sign(x) d angle, and angle's own rule does the rest.
-    along = pt.neg(pt.imag(g * out))
+    along = neg(imag(g * out))
     return _angle(x, None, along)
 
 
 def _angle(x: Variable, out: Variable | None, g: Variable) -> TensorVariable | None:
     if x.type.numpy_dtype.kind != "c":
         return None
-    return pt.constant(np.asarray(-1j, x.type.dtype)) * g * pt.conj(x) / pt.sqr(pt.abs(x))
+    return constant(np.asarray(-1j, x.type.dtype)) * g * conj(x) / sqr(abs_(x))
 
 
 def _abs(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return g * pt.conj(pt.sign(x))
+    return g * conj(sign(x))
 
 
 def _reciprocal(b: ScalarBuilder, x: Scalar) -> Scalar:
@@ -107,7 +130,7 @@ def _clip_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
 
 
 def _copysign(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return pt.switch(pt.signbit(x), -g, g) * pt.copysign(pt.constant(np.ones((), x.type.dtype)), y)
+    return switch(signbit(x), -g, g) * copysign(constant(np.ones((), x.type.dtype)), y)
 
 
 register(
@@ -157,7 +180,7 @@ register(
     np.mod,
     "Remainder with the sign of the divisor; integers modulo 0 give 0.",
     lambda b, x, y: b.mod(x, y),
-    grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g * pt.int_div(x, y)),
+    grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g * floor_div(x, y)),
 )
 register(
     "pow",
@@ -193,7 +216,7 @@ register(
     np.maximum,
     "Larger operand; NaN wins.",
     lambda b, x, y: b.maximum(x, y),
-    grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
+    grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: switch(eq(out, x), 0, g)),
     folds=True,
     cheap=True,
 )
@@ -202,7 +225,7 @@ register(
     np.minimum,
     "Smaller operand; NaN wins.",
     lambda b, x, y: b.minimum(x, y),
-    grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
+    grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: switch(eq(out, x), 0, g)),
     folds=True,
     cheap=True,
 )
@@ -214,7 +237,7 @@ register(
     np.reciprocal,
     "1 / x; of integers, in floating point.",
     _reciprocal,
-    grad=(lambda x, out, g: -g * pt.sqr(out),),
+    grad=(lambda x, out, g: -g * sqr(out),),
     # NumPy's loops of integers round to 0, which helps nobody.
     dtypes=ufunc_rule(np.sqrt),
 )
@@ -246,9 +269,9 @@ register(
     nin=3,
     dtypes=_clip_rule,
     grad=(
-        lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.ge(x, low), pt.le(x, high)), g, 0),
-        lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.lt(x, low), pt.le(low, high)), g, 0),
-        lambda x, low, high, out, g: pt.switch(pt.gt(pt.maximum(x, low), high), g, 0),
+        lambda x, low, high, out, g: switch(bitwise_and(ge(x, low), le(x, high)), g, 0),
+        lambda x, low, high, out, g: switch(bitwise_and(lt(x, low), le(low, high)), g, 0),
+        lambda x, low, high, out, g: switch(gt(maximum(x, low), high), g, 0),
     ),
 )
 register(
@@ -257,7 +280,7 @@ register(
     "x where the condition holds, y elsewhere.",
     lambda b, c, x, y: b.select(c, x, y),
     nin=3,
-    grad=(None, lambda c, x, y, out, g: pt.switch(c, g, 0), lambda c, x, y, out, g: pt.switch(c, 0, g)),
+    grad=(None, lambda c, x, y, out, g: switch(c, g, 0), lambda c, x, y, out, g: switch(c, 0, g)),
     dtypes=lambda types: (np.dtype("bool"), *(promote(*types[1:]),) * 3),
     cheap=True,
 )

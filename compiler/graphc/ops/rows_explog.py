@@ -16,7 +16,7 @@ import numpy as np
 from graphc.ops import forms
 from graphc.ops.elementwise import register, ufunc_rule
 from graphc.ops.external import real_floats
-from graphc.public import pt
+from graphc.ops.math import eq, exp, expm1, sigmoid, sqr, switch
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -50,7 +50,7 @@ def share(difference: TensorVariable, out: TensorVariable) -> TensorVariable:
         difference: of the operand and the other one.
         out: their logaddexp, or that to another base.
     """
-    return pt.switch(pt.eq(out, -np.inf), 0, pt.sigmoid(difference))
+    return switch(eq(out, -np.inf), 0, sigmoid(difference))
 
 
 register(
@@ -60,7 +60,7 @@ register(
     forms.libm("expm1"),
     dtypes=ufunc_rule(np.expm1),
     nin=1,
-    grad=(lambda x, out, g: g * pt.exp(x),),
+    grad=(lambda x, out, g: g * exp(x),),
 )
 register("log", np.log, "Natural logarithm.", forms.libm("log"), grad=(lambda x, out, g: g / x,))
 register(
@@ -77,7 +77,7 @@ register(
     grad=(lambda x, out, g: g / (1 + x),),
 )
 register("sqrt", np.sqrt, "Square root.", forms.libm("sqrt"), grad=(lambda x, out, g: 0.5 * g / out,))
-register("cbrt", np.cbrt, "Cube root.", forms.libm("cbrt"), grad=(lambda x, out, g: g / (3 * pt.sqr(out)),))
+register("cbrt", np.cbrt, "Cube root.", forms.libm("cbrt"), grad=(lambda x, out, g: g / (3 * sqr(out)),))
 register(
     "sigmoid",
     _sigmoid,
@@ -95,7 +95,7 @@ register(
     forms.wide(forms.softplus),
     nin=1,
     dtypes=real_floats,
-    grad=(lambda x, out, g: g * pt.sigmoid(x),),
+    grad=(lambda x, out, g: g * sigmoid(x),),
 )
 register(
     "log1mexp",
@@ -105,7 +105,7 @@ register(
     nin=1,
     dtypes=real_floats,
     # From the left, from where the function is defined, 0 has the slope -inf, whatever its sign.
-    grad=(lambda x, out, g: g * pt.switch(pt.eq(x, 0), -np.inf, pt.exp(x) / pt.expm1(x)),),
+    grad=(lambda x, out, g: g * switch(eq(x, 0), -np.inf, exp(x) / expm1(x)),),
 )
 register(
     "logaddexp",

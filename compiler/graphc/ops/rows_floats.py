@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ops.elementwise import OperandType, register, ufunc_rule
-from graphc.public import pt
+from graphc.ops.math import frexp, ldexp
 
 if TYPE_CHECKING:
     from graphc.lowering.scalar import Scalar, ScalarBuilder
@@ -108,7 +108,7 @@ register(
     np.ldexp,
     "x times 2 to the power of the integer n, rounded once.",
     _ldexp,
-    grad=(lambda x, n, out, g: pt.ldexp(g, n), None),
+    grad=(lambda x, n, out, g: ldexp(g, n), None),
 )
 register(
     "frexp_mantissa",
@@ -117,7 +117,7 @@ register(
     lambda b, x: b.cast(_frexp(b, x)[0], x.dtype),
     nin=1,
     dtypes=_mantissa_rule,
-    grad=(lambda x, out, g: pt.ldexp(g, -pt.frexp(x)[1]),),
+    grad=(lambda x, out, g: ldexp(g, -frexp(x)[1]),),
 )
 register(
     "frexp_exponent",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.elementwise import OperandType, register
+from graphc.ops.math import cast, conj, imag, real
 from graphc.ops.rows_arithmetic import promote
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -74,11 +74,11 @@ def _real_as_it_is(x: TensorVariable) -> TensorVariable | None:
 
 
 def _conj(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return pt.conj(g)
+    return conj(g)
 
 
 def _imag(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable | None:
-    return None if x.type.numpy_dtype.kind != "c" else pt.constant(np.asarray(-1j, x.type.dtype)) * g
+    return None if x.type.numpy_dtype.kind != "c" else constant(np.asarray(-1j, x.type.dtype)) * g
 
 
 register("floor", np.floor, "Largest integer not above x.", lambda b, x: b.floor(x), grad=(None,))
@@ -110,7 +110,7 @@ register(
     dtypes=_real_rule,
     nin=1,
     holomorphic=False,
-    grad=(lambda x, out, g: pt.cast(g, x.type.dtype),),
+    grad=(lambda x, out, g: cast(g, x.type.dtype),),
 )
 register(
     "imag",
@@ -140,5 +140,5 @@ register(
     nin=2,
     dtypes=_complex_rule,
     holomorphic=False,
-    grad=(lambda x, y, out, g: pt.real(g), lambda x, y, out, g: -pt.imag(g)),
+    grad=(lambda x, y, out, g: real(g), lambda x, y, out, g: -imag(g)),
 )

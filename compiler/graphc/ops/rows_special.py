@@ -13,6 +13,8 @@ from graphc.ops import forms, forms_special
 from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import register
 from graphc.ops.external import real_floats, register_scipy, scipy_function
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import bitwise_and, erf, erfcx, exp, gt, maximum, minimum, sqr, switch
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -25,15 +27,15 @@ _SQRT_2PI = float(np.sqrt(2 * np.pi))
 
 
 def _normal_density(x: Variable) -> Variable:
-    return pt.exp(-0.5 * pt.sqr(x)) / _SQRT_2PI
+    return exp(-0.5 * sqr(x)) / _SQRT_2PI
 
 
 def _far_terms(x: TensorVariable, sign: int) -> tuple[TensorVariable, TensorVariable]:
     """Where x is large, and there the sum of (2k - 1)!! (sign / (2 x**2))**k for k > 0, the asymptotic series
     of what is left of 2 x f(x) after its limit.
     """
-    far = pt.gt(pt.abs(x), 8)
-    t = 0.5 * sign / pt.sqr(pt.switch(far, x, 8))
+    far = gt(abs_(x), 8)
+    t = 0.5 * sign / sqr(switch(far, x, 8))
     total = pt.zeros_like(t)
     for factor in range(35, 0, -2):
         total = factor * t * (1 + total)
@@ -42,12 +44,12 @@ def _far_terms(x: TensorVariable, sign: int) -> tuple[TensorVariable, TensorVari
 
 def _erfcx_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     far, terms = _far_terms(x, -1)
-    return g * pt.switch(pt.bitwise_and(far, x > 0), _ERF_SLOPE * terms, 2 * x * out - _ERF_SLOPE)
+    return g * switch(bitwise_and(far, x > 0), _ERF_SLOPE * terms, 2 * x * out - _ERF_SLOPE)
 
 
 def _dawsn_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     far, terms = _far_terms(x, 1)
-    return g * pt.switch(far, -terms, 1 - 2 * x * out)
+    return g * switch(far, -terms, 1 - 2 * x * out)
 
 
 def _log_ndtr(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
@@ -55,18 +57,18 @@ def _log_ndtr(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> Tens
 
     Each side is limited to where it is finite, so that its own derivatives are.
     """
-    above = _normal_density(pt.maximum(x, 0)) * pt.exp(-pt.maximum(out, -1))
-    below = (2 / _SQRT_2PI) / pt.erfcx(-_SQRT_HALF * pt.minimum(x, 0))
-    return g * pt.switch(x > 0, above, below)
+    above = _normal_density(maximum(x, 0)) * exp(-maximum(out, -1))
+    below = (2 / _SQRT_2PI) / erfcx(-_SQRT_HALF * minimum(x, 0))
+    return g * switch(x > 0, above, below)
 
 
 def _owens_t_h(h: Variable, a: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return -0.5 * g * _normal_density(h) * pt.erf(a * h * _SQRT_HALF)
+    return -0.5 * g * _normal_density(h) * erf(a * h * _SQRT_HALF)
 
 
 def _owens_t_a(h: Variable, a: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    square = 1 + pt.sqr(a)
-    return g * pt.exp(-0.5 * pt.sqr(h) * square) / (2 * np.pi * square)
+    square = 1 + sqr(a)
+    return g * exp(-0.5 * sqr(h) * square) / (2 * np.pi * square)
 
 
 register(
@@ -77,7 +79,7 @@ register(
     nin=1,
     special=of_complex("erf"),
     dtypes=real_floats,
-    grad=(lambda x, out, g: g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),),
+    grad=(lambda x, out, g: g * _ERF_SLOPE * exp(-sqr(x)),),
 )
 register(
     "erfc",
@@ -87,7 +89,7 @@ register(
     nin=1,
     special=of_complex("erfc"),
     dtypes=real_floats,
-    grad=(lambda x, out, g: -g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),),
+    grad=(lambda x, out, g: -g * _ERF_SLOPE * exp(-sqr(x)),),
 )
 register(
     "erfcx",
@@ -107,10 +109,10 @@ register(
     nin=1,
     special=of_complex("erfi"),
     dtypes=real_floats,
-    grad=(lambda x, out, g: g * _ERF_SLOPE * pt.exp(pt.sqr(x)),),
+    grad=(lambda x, out, g: g * _ERF_SLOPE * exp(sqr(x)),),
 )
-register_scipy("erfinv", "Inverse of erf.", (lambda x, out, g: g / _ERF_SLOPE * pt.exp(pt.sqr(out)),))
-register_scipy("erfcinv", "Inverse of erfc.", (lambda x, out, g: -g / _ERF_SLOPE * pt.exp(pt.sqr(out)),))
+register_scipy("erfinv", "Inverse of erf.", (lambda x, out, g: g / _ERF_SLOPE * exp(sqr(out)),))
+register_scipy("erfcinv", "Inverse of erfc.", (lambda x, out, g: -g / _ERF_SLOPE * exp(sqr(out)),))
 register_scipy(
     "dawsn",
     "Dawson's integral, sqrt(pi) / 2 * exp(-x**2) * erfi(x).",
@@ -139,6 +141,6 @@ register(
 register_scipy(
     "ndtri_exp",
     "Inverse of log_ndtr, also where ndtr underflows.",
-    (lambda x, out, g: g * (_SQRT_2PI / 2) * pt.erfcx(-_SQRT_HALF * out),),
+    (lambda x, out, g: g * (_SQRT_2PI / 2) * erfcx(-_SQRT_HALF * out),),
 )
 register_scipy("owens_t", "Owen's T function of h and a.", (_owens_t_h, _owens_t_a))

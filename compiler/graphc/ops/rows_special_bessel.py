@@ -11,6 +11,30 @@ from typing import TYPE_CHECKING
 
 from graphc.ops import forms_bessel, forms_special
 from graphc.ops.external import by_differences, floats_or_double, register_scipy
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import (
+    i0,
+    i0e,
+    i1,
+    i1e,
+    iv,
+    ive,
+    j0,
+    j1,
+    jv,
+    k0,
+    k0e,
+    k1,
+    k1e,
+    kv,
+    kve,
+    log,
+    log1p,
+    y0,
+    y1,
+    yv,
+)
+from graphc.ops.math import sign as sign_
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -25,7 +49,7 @@ def _by_order(name: str) -> Callable[..., Variable]:
     return by_differences(
         lambda v, x: getattr(pt, name)(v, x),
         0,
-        lambda v, x: 1 / (1 + pt.abs(pt.log(pt.abs(x) / 2)) + pt.log1p(pt.abs(v))),
+        lambda v, x: 1 / (1 + abs_(log(abs_(x) / 2)) + log1p(abs_(v))),
     )
 
 
@@ -41,25 +65,25 @@ def _of_orders(name: str, sign: float) -> Callable[..., Variable]:
 
 
 def _ive(v: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return g * (0.5 * (pt.ive(v - 1, x) + pt.ive(v + 1, x)) - pt.sign(x) * out)
+    return g * (0.5 * (ive(v - 1, x) + ive(v + 1, x)) - sign_(x) * out)
 
 
 def _kve(v: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return g * (out - 0.5 * (pt.kve(v - 1, x) + pt.kve(v + 1, x)))
+    return g * (out - 0.5 * (kve(v - 1, x) + kve(v + 1, x)))
 
 
-register_scipy("j0", "Bessel function of the first kind of order 0.", (lambda x, out, g: -g * pt.j1(x),))
+register_scipy("j0", "Bessel function of the first kind of order 0.", (lambda x, out, g: -g * j1(x),))
 register_scipy(
     "j1",
     "Bessel function of the first kind of order 1.",
-    (lambda x, out, g: 0.5 * g * (pt.j0(x) - pt.jv(2, x)),),
+    (lambda x, out, g: 0.5 * g * (j0(x) - jv(2, x)),),
 )
 register_scipy("jv", "Bessel function of the first kind of order v.", (_by_order("jv"), _of_orders("jv", -1)))
-register_scipy("y0", "Bessel function of the second kind of order 0.", (lambda x, out, g: -g * pt.y1(x),))
+register_scipy("y0", "Bessel function of the second kind of order 0.", (lambda x, out, g: -g * y1(x),))
 register_scipy(
     "y1",
     "Bessel function of the second kind of order 1.",
-    (lambda x, out, g: 0.5 * g * (pt.y0(x) - pt.yv(2, x)),),
+    (lambda x, out, g: 0.5 * g * (y0(x) - yv(2, x)),),
 )
 register_scipy(
     "yv", "Bessel function of the second kind of order v.", (_by_order("yv"), _of_orders("yv", -1))
@@ -67,14 +91,14 @@ register_scipy(
 register_scipy(
     "i0",
     "Modified Bessel function of the first kind of order 0.",
-    (lambda x, out, g: g * pt.i1(x),),
+    (lambda x, out, g: g * i1(x),),
     forms_bessel.modified_bessel(0, scaled=False),
     floats_or_double,
 )
 register_scipy(
     "i1",
     "Modified Bessel function of the first kind of order 1.",
-    (lambda x, out, g: 0.5 * g * (pt.i0(x) + pt.iv(2, x)),),
+    (lambda x, out, g: 0.5 * g * (i0(x) + iv(2, x)),),
     forms_bessel.modified_bessel(1, scaled=False),
 )
 register_scipy(
@@ -83,26 +107,26 @@ register_scipy(
 register_scipy(
     "i0e",
     "exp(-abs(x)) * i0(x).",
-    (lambda x, out, g: g * (pt.i1e(x) - pt.sign(x) * out),),
+    (lambda x, out, g: g * (i1e(x) - sign_(x) * out),),
     forms_bessel.modified_bessel(0, scaled=True),
 )
 register_scipy(
     "i1e",
     "exp(-abs(x)) * i1(x).",
-    (lambda x, out, g: g * (0.5 * (pt.i0e(x) + pt.ive(2, x)) - pt.sign(x) * out),),
+    (lambda x, out, g: g * (0.5 * (i0e(x) + ive(2, x)) - sign_(x) * out),),
     forms_bessel.modified_bessel(1, scaled=True),
 )
 register_scipy("ive", "exp(-abs(x)) * iv(v, x).", (_by_order("ive"), _ive))
 register_scipy(
     "k0",
     "Modified Bessel function of the second kind of order 0.",
-    (lambda x, out, g: -g * pt.k1(x),),
+    (lambda x, out, g: -g * k1(x),),
     forms_special.with_small("k0", forms_special.log_of_two_over),
 )
 register_scipy(
     "k1",
     "Modified Bessel function of the second kind of order 1.",
-    (lambda x, out, g: -0.5 * g * (pt.k0(x) + pt.kv(2, x)),),
+    (lambda x, out, g: -0.5 * g * (k0(x) + kv(2, x)),),
     forms_special.with_small("k1", forms_special.reciprocal),
 )
 register_scipy(
@@ -113,13 +137,13 @@ register_scipy(
 register_scipy(
     "k0e",
     "exp(x) * k0(x).",
-    (lambda x, out, g: g * (out - pt.k1e(x)),),
+    (lambda x, out, g: g * (out - k1e(x)),),
     forms_special.with_small("k0e", forms_special.log_of_two_over),
 )
 register_scipy(
     "k1e",
     "exp(x) * k1(x).",
-    (lambda x, out, g: g * (out - 0.5 * (pt.k0e(x) + pt.kve(2, x))),),
+    (lambda x, out, g: g * (out - 0.5 * (k0e(x) + kve(2, x))),),
     forms_special.with_small("k1e", forms_special.reciprocal),
 )
 register_scipy("kve", "exp(x) * kv(v, x).", (_by_order("kve"), _kve))

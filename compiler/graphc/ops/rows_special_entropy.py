@@ -10,8 +10,9 @@ import numpy as np
 from graphc.ops import forms_special as forms
 from graphc.ops.elementwise import register
 from graphc.ops.external import floats_or_double, real_floats, scipy_function
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import bitwise_and, cos, eq, gt, log, log1p, lt, sqr, switch
 from graphc.ops.rows_explog import share
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -22,24 +23,24 @@ _LN2 = float(np.log(2))
 
 def _over(x: Variable, y: Variable) -> Variable:
     """x / y, but 0 / 0 is 0; its own derivatives are those of the quotient elsewhere."""
-    both: Variable = pt.bitwise_and(pt.eq(x, 0), pt.eq(y, 0))
-    return x / pt.switch(both, 1, y)
+    both: Variable = bitwise_and(eq(x, 0), eq(y, 0))
+    return x / switch(both, 1, y)
 
 
 def _log_ratio(x: Variable, y: Variable) -> Variable:
     """log(x / y) without the error of a quotient near 1, and without its overflow."""
     ratio = x / y
-    close: Variable = pt.bitwise_and(pt.gt(ratio, 0.5), pt.lt(ratio, 2))
-    return pt.switch(close, pt.log1p((x - y) / y), pt.log(x) - pt.log(y))
+    close: Variable = bitwise_and(gt(ratio, 0.5), lt(ratio, 2))
+    return switch(close, log1p((x - y) / y), log(x) - log(y))
 
 
 def _sinc(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     """(cos(pi x) - sinc(x)) / x, near 0 by its series."""
-    square = pt.sqr(np.pi * x)
+    square = sqr(np.pi * x)
     near = -(np.pi**2 / 3) * x * (1 - square / 10 * (1 - square / 28 * (1 - square / 54)))
-    small = pt.lt(pt.abs(x), 0.05)
-    far = (pt.cos(np.pi * x) - out) / pt.switch(small, 1, x)
-    return g * pt.switch(small, near, far)
+    small = lt(abs_(x), 0.05)
+    far = (cos(np.pi * x) - out) / switch(small, 1, x)
+    return g * switch(small, near, far)
 
 
 register(
@@ -49,7 +50,7 @@ register(
     forms.xlogy,
     nin=2,
     dtypes=real_floats,
-    grad=(lambda x, y, out, g: g * pt.log(y), lambda x, y, out, g: g * _over(x, y)),
+    grad=(lambda x, y, out, g: g * log(y), lambda x, y, out, g: g * _over(x, y)),
 )
 register(
     "xlog1py",
@@ -58,7 +59,7 @@ register(
     forms.xlog1py,
     nin=2,
     dtypes=real_floats,
-    grad=(lambda x, y, out, g: g * pt.log1p(y), lambda x, y, out, g: g * _over(x, 1 + y)),
+    grad=(lambda x, y, out, g: g * log1p(y), lambda x, y, out, g: g * _over(x, 1 + y)),
 )
 register(
     "entr",
@@ -67,7 +68,7 @@ register(
     forms.entr,
     nin=1,
     dtypes=real_floats,
-    grad=(lambda x, out, g: -g * (pt.log(x) + 1),),
+    grad=(lambda x, out, g: -g * (log(x) + 1),),
 )
 register(
     "rel_entr",

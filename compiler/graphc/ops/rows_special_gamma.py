@@ -18,7 +18,29 @@ from graphc.ops.external import (
     register_scipy,
     scipy_function,
 )
-from graphc.public import pt
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import (
+    betainc_da,
+    betainc_db,
+    betaln,
+    cos,
+    digamma,
+    exp,
+    gamma,
+    gammainc_da,
+    gammaln,
+    gt,
+    log,
+    lt,
+    minimum,
+    polygamma,
+    sqrt,
+    switch,
+    trigamma,
+    xlog1py,
+    xlogy,
+    zeta,
+)
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -34,44 +56,44 @@ def _polygamma(n: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def _gamma_density(a: Variable, x: Variable) -> Variable:
     """Derivative of gammainc(a, x) with respect to x."""
-    return pt.exp(pt.xlogy(a - 1, x) - x - pt.gammaln(a))
+    return exp(xlogy(a - 1, x) - x - gammaln(a))
 
 
 def _beta_density(a: Variable, b: Variable, x: Variable) -> Variable:
     """Derivative of betainc(a, b, x) with respect to x."""
-    return pt.exp(pt.xlogy(a - 1, x) + pt.xlog1py(b - 1, -x) - pt.betaln(a, b))
+    return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
 
 
 def _log(x: Variable) -> Variable:
     """The logarithm of what is above 0: beside a density that is 0 there, 0."""
-    return pt.log(pt.switch(pt.gt(x, 0), x, 1))
+    return log(switch(gt(x, 0), x, 1))
 
 
 def _log_size(x: Variable) -> Variable:
-    return pt.abs(_log(x))
+    return abs_(_log(x))
 
 
 def _beta_length(a: Variable, b: Variable, x: Variable) -> Variable:
     """How far in its first parameter an incomplete beta function changes little."""
-    return a / (1 + pt.sqrt(a) + a * _log_size(x))
+    return a / (1 + sqrt(a) + a * _log_size(x))
 
 
 # Second derivatives do not depend on the order in which they are taken.
 _betainc_mixed = by_differences(
-    lambda a, b, x: pt.betainc_da(a, b, x), 1, lambda a, b, x: _beta_length(b, a, 1 - x)
+    lambda a, b, x: betainc_da(a, b, x), 1, lambda a, b, x: _beta_length(b, a, 1 - x)
 )
 # Zeta functions have a pole at 1.
 _zeta_order = by_differences(
-    lambda s, q: pt.zeta(s, q), 0, lambda s, q: pt.minimum((s - 1) / 6, 1 / (1 + _log_size(q)))
+    lambda s, q: zeta(s, q), 0, lambda s, q: minimum((s - 1) / 6, 1 / (1 + _log_size(q)))
 )
 
 
 def _rgamma_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     """-rgamma(x) digamma(x); below a half its reflection, as digamma has poles where rgamma is 0."""
-    low = pt.lt(x, 0.5)
-    below, above = pt.switch(low, x, 0), pt.switch(low, 1, x)
-    reflected = pt.cos(np.pi * below) * pt.gamma(1 - below) - out * pt.digamma(1 - below)
-    return g * pt.switch(low, reflected, -out * pt.digamma(above))
+    low = lt(x, 0.5)
+    below, above = switch(low, x, 0), switch(low, 1, x)
+    reflected = cos(np.pi * below) * gamma(1 - below) - out * digamma(1 - below)
+    return g * switch(low, reflected, -out * digamma(above))
 
 
 register(
@@ -81,7 +103,7 @@ register(
     forms_gamma.gamma,
     nin=1,
     dtypes=real_floats,
-    grad=(lambda x, out, g: g * out * pt.psi(x),),
+    grad=(lambda x, out, g: g * out * digamma(x),),
 )
 register(
     "gammaln",
@@ -90,7 +112,7 @@ register(
     forms_gamma.gammaln,
     nin=1,
     dtypes=real_floats,
-    grad=(lambda x, out, g: g * pt.psi(x),),
+    grad=(lambda x, out, g: g * digamma(x),),
 )
 register(
     "digamma",
@@ -99,7 +121,7 @@ register(
     forms_gamma.digamma,
     nin=1,
     dtypes=real_floats,
-    grad=(lambda x, out, g: g * pt.trigamma(x),),
+    grad=(lambda x, out, g: g * trigamma(x),),
 )
 register(
     "trigamma",
@@ -108,7 +130,7 @@ register(
     forms_gamma.trigamma,
     nin=1,
     dtypes=real_floats,
-    grad=(lambda x, out, g: g * pt.polygamma(2, x),),
+    grad=(lambda x, out, g: g * polygamma(2, x),),
 )
 register(
     "polygamma",
@@ -119,7 +141,7 @@ register(
     dtypes=real_floats,
     grad=(
         Undefined("the order is a whole number"),
-        lambda n, x, out, g: g * pt.polygamma(n + 1, x),
+        lambda n, x, out, g: g * polygamma(n + 1, x),
     ),
 )
 register_kernel(
@@ -127,7 +149,7 @@ register_kernel(
     "Hurwitz zeta function, the sum of (q + k)**-s over k >= 0.",
     2,
     reference=scipy_function("zeta"),
-    grad=(_zeta_order, lambda s, q, out, g: -g * s * pt.zeta(s + 1, q)),
+    grad=(_zeta_order, lambda s, q, out, g: -g * s * zeta(s + 1, q)),
 )
 register_scipy(
     "rgamma",
@@ -139,8 +161,8 @@ register_scipy(
     "beta",
     "Beta function, gamma(a) * gamma(b) / gamma(a + b).",
     (
-        lambda a, b, out, g: g * out * (pt.digamma(a) - pt.digamma(a + b)),
-        lambda a, b, out, g: g * out * (pt.digamma(b) - pt.digamma(a + b)),
+        lambda a, b, out, g: g * out * (digamma(a) - digamma(a + b)),
+        lambda a, b, out, g: g * out * (digamma(b) - digamma(a + b)),
     ),
     forms_bessel.beta,
 )
@@ -148,52 +170,50 @@ register_scipy(
     "betaln",
     "Logarithm of the magnitude of the beta function.",
     (
-        lambda a, b, out, g: g * (pt.digamma(a) - pt.digamma(a + b)),
-        lambda a, b, out, g: g * (pt.digamma(b) - pt.digamma(a + b)),
+        lambda a, b, out, g: g * (digamma(a) - digamma(a + b)),
+        lambda a, b, out, g: g * (digamma(b) - digamma(a + b)),
     ),
 )
 register_scipy(
     "poch",
     "Rising factorial, gamma(x + m) / gamma(x).",
     (
-        lambda x, m, out, g: g * out * (pt.digamma(x + m) - pt.digamma(x)),
-        lambda x, m, out, g: g * out * pt.digamma(x + m),
+        lambda x, m, out, g: g * out * (digamma(x + m) - digamma(x)),
+        lambda x, m, out, g: g * out * digamma(x + m),
     ),
 )
 register_scipy(
     "binom",
     "Binomial coefficient of real n and k.",
     (
-        lambda n, k, out, g: g * out * (pt.digamma(n + 1) - pt.digamma(n - k + 1)),
-        lambda n, k, out, g: g * out * (pt.digamma(n - k + 1) - pt.digamma(k + 1)),
+        lambda n, k, out, g: g * out * (digamma(n + 1) - digamma(n - k + 1)),
+        lambda n, k, out, g: g * out * (digamma(n - k + 1) - digamma(k + 1)),
     ),
 )
 register_scipy(
     "gammainc",
     "Regularized lower incomplete gamma function of a and x.",
-    (lambda a, x, out, g: g * pt.gammainc_da(a, x), lambda a, x, out, g: g * _gamma_density(a, x)),
+    (lambda a, x, out, g: g * gammainc_da(a, x), lambda a, x, out, g: g * _gamma_density(a, x)),
 )
 register_scipy(
     "gammaincc",
     "Regularized upper incomplete gamma function of a and x, 1 - gammainc(a, x).",
-    (lambda a, x, out, g: -g * pt.gammainc_da(a, x), lambda a, x, out, g: -g * _gamma_density(a, x)),
+    (lambda a, x, out, g: -g * gammainc_da(a, x), lambda a, x, out, g: -g * _gamma_density(a, x)),
 )
 register_kernel(
     "gammainc_da",
     "Derivative of gammainc with respect to a.",
     2,
     grad=(
-        by_differences(
-            lambda a, x: pt.gammainc_da(a, x), 0, lambda a, x: a / (1 + pt.sqrt(a) + a * _log_size(x))
-        ),
-        lambda a, x, out, g: g * _gamma_density(a, x) * (_log(x) - pt.digamma(a)),
+        by_differences(lambda a, x: gammainc_da(a, x), 0, lambda a, x: a / (1 + sqrt(a) + a * _log_size(x))),
+        lambda a, x, out, g: g * _gamma_density(a, x) * (_log(x) - digamma(a)),
     ),
 )
 register_scipy(
     "gammaincinv",
     "The x for which gammainc(a, x) is y.",
     (
-        lambda a, y, out, g: -g * pt.gammainc_da(a, out) / _gamma_density(a, out),
+        lambda a, y, out, g: -g * gammainc_da(a, out) / _gamma_density(a, out),
         lambda a, y, out, g: g / _gamma_density(a, out),
     ),
 )
@@ -201,7 +221,7 @@ register_scipy(
     "gammainccinv",
     "The x for which gammaincc(a, x) is y.",
     (
-        lambda a, y, out, g: -g * pt.gammainc_da(a, out) / _gamma_density(a, out),
+        lambda a, y, out, g: -g * gammainc_da(a, out) / _gamma_density(a, out),
         lambda a, y, out, g: -g / _gamma_density(a, out),
     ),
 )
@@ -209,8 +229,8 @@ register_scipy(
     "betainc",
     "Regularized incomplete beta function of a, b and x.",
     (
-        lambda a, b, x, out, g: g * pt.betainc_da(a, b, x),
-        lambda a, b, x, out, g: g * pt.betainc_db(a, b, x),
+        lambda a, b, x, out, g: g * betainc_da(a, b, x),
+        lambda a, b, x, out, g: g * betainc_db(a, b, x),
         lambda a, b, x, out, g: g * _beta_density(a, b, x),
     ),
 )
@@ -218,8 +238,8 @@ register_scipy(
     "betaincc",
     "Complement of betainc, 1 - betainc(a, b, x).",
     (
-        lambda a, b, x, out, g: -g * pt.betainc_da(a, b, x),
-        lambda a, b, x, out, g: -g * pt.betainc_db(a, b, x),
+        lambda a, b, x, out, g: -g * betainc_da(a, b, x),
+        lambda a, b, x, out, g: -g * betainc_db(a, b, x),
         lambda a, b, x, out, g: -g * _beta_density(a, b, x),
     ),
 )
@@ -228,9 +248,9 @@ register_kernel(
     "Derivative of betainc with respect to a.",
     3,
     grad=(
-        by_differences(lambda a, b, x: pt.betainc_da(a, b, x), 0, _beta_length),
+        by_differences(lambda a, b, x: betainc_da(a, b, x), 0, _beta_length),
         _betainc_mixed,
-        lambda a, b, x, out, g: g * _beta_density(a, b, x) * (_log(x) - pt.digamma(a) + pt.digamma(a + b)),
+        lambda a, b, x, out, g: g * _beta_density(a, b, x) * (_log(x) - digamma(a) + digamma(a + b)),
     ),
 )
 register_kernel(
@@ -239,18 +259,16 @@ register_kernel(
     3,
     grad=(
         _betainc_mixed,
-        by_differences(lambda a, b, x: pt.betainc_db(a, b, x), 1, lambda a, b, x: _beta_length(b, a, 1 - x)),
-        lambda a, b, x, out, g: (
-            g * _beta_density(a, b, x) * (_log(1 - x) - pt.digamma(b) + pt.digamma(a + b))
-        ),
+        by_differences(lambda a, b, x: betainc_db(a, b, x), 1, lambda a, b, x: _beta_length(b, a, 1 - x)),
+        lambda a, b, x, out, g: g * _beta_density(a, b, x) * (_log(1 - x) - digamma(b) + digamma(a + b)),
     ),
 )
 register_scipy(
     "betaincinv",
     "The x for which betainc(a, b, x) is y.",
     (
-        lambda a, b, y, out, g: -g * pt.betainc_da(a, b, out) / _beta_density(a, b, out),
-        lambda a, b, y, out, g: -g * pt.betainc_db(a, b, out) / _beta_density(a, b, out),
+        lambda a, b, y, out, g: -g * betainc_da(a, b, out) / _beta_density(a, b, out),
+        lambda a, b, y, out, g: -g * betainc_db(a, b, out) / _beta_density(a, b, out),
         lambda a, b, y, out, g: g / _beta_density(a, b, out),
     ),
 )

@@ -11,6 +11,22 @@ import numpy as np
 
 from graphc.ops import forms_bessel, forms_special
 from graphc.ops.external import by_differences, register_kernel, register_scipy
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import (
+    ellipe,
+    ellipk,
+    exp,
+    gt,
+    hyp1f1,
+    hyp2f1,
+    hyp2f1_da,
+    hyp2f1_dc,
+    log1p,
+    lt,
+    minimum,
+    switch,
+)
+from graphc.ops.math import round as round_
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -20,21 +36,19 @@ if TYPE_CHECKING:
 
 def _spread_of(*parameters: TensorVariable) -> TensorVariable:
     """How far in a parameter a hypergeometric function, which grows like a power of others, changes little."""
-    length = 1 + sum(pt.log1p(pt.abs(p)) for p in parameters)
-    return 1 / length
+    reaches = [log1p(abs_(p)) for p in parameters]
+    return 1 / (1 + sum(reaches[1:], start=reaches[0]))
 
 
 def _hyp2f1_length(
     a: TensorVariable, b: TensorVariable, c: TensorVariable, z: TensorVariable
 ) -> TensorVariable:
     """Before a pole at c = 0, -1, ... not far."""
-    return pt.minimum(
-        _spread_of(a, b, c, 1 / (1 - z)), 2 * pt.switch(pt.gt(c, 0), c, pt.abs(c - pt.round(c)))
-    )
+    return minimum(_spread_of(a, b, c, 1 / (1 - z)), 2 * switch(gt(c, 0), c, abs_(c - round_(c))))
 
 
 def _hyp1f1_length(a: TensorVariable, b: TensorVariable, x: TensorVariable) -> TensorVariable:
-    return pt.minimum(_spread_of(a, b, x), 2 * pt.switch(pt.gt(b, 0), b, pt.abs(b - pt.round(b))))
+    return minimum(_spread_of(a, b, x), 2 * switch(gt(b, 0), b, abs_(b - round_(b))))
 
 
 def _hyp2f1_by(place: int, derivative: str = "hyp2f1_da") -> Callable[..., Variable]:
@@ -50,7 +64,7 @@ def _hyp2f1_da_z(
     g: TensorVariable,
 ) -> TensorVariable:
     above = (a + 1, b + 1, c + 1, z)
-    return g * (b / c) * (pt.hyp2f1(*above) + a * pt.hyp2f1_da(*above))
+    return g * (b / c) * (hyp2f1(*above) + a * hyp2f1_da(*above))
 
 
 def _hyp2f1_dc_z(
@@ -62,7 +76,7 @@ def _hyp2f1_dc_z(
     g: TensorVariable,
 ) -> TensorVariable:
     above = (a + 1, b + 1, c + 1, z)
-    return g * (a * b / c) * (pt.hyp2f1_dc(*above) - pt.hyp2f1(*above) / c)
+    return g * (a * b / c) * (hyp2f1_dc(*above) - hyp2f1(*above) / c)
 
 
 def _hyp2f1_z(
@@ -73,29 +87,29 @@ def _hyp2f1_z(
     out: TensorVariable,
     g: TensorVariable,
 ) -> TensorVariable:
-    return g * (a * b / c) * pt.hyp2f1(a + 1, b + 1, c + 1, z)
+    return g * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, z)
 
 
 def _hyp1f1_x(
     a: TensorVariable, b: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable
 ) -> TensorVariable:
-    return g * (a / b) * pt.hyp1f1(a + 1, b + 1, x)
+    return g * (a / b) * hyp1f1(a + 1, b + 1, x)
 
 
 def _spence(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     # log(x) / (1 - x)
     terms = [-1.0 * (-1) ** k / (k + 1) for k in range(_TERMS)]
-    return g * _with_series(x - 1, terms, lambda t: pt.log1p(t) / -t)
+    return g * _with_series(x - 1, terms, lambda t: log1p(t) / -t)
 
 
 def _ellipk(m: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     terms = [np.pi / 2 * k * _SQUARES[k] for k in range(1, _TERMS)]
-    return g * _with_series(m, terms, lambda t: (pt.ellipe(t) / (1 - t) - pt.ellipk(t)) / (2 * t))
+    return g * _with_series(m, terms, lambda t: (ellipe(t) / (1 - t) - ellipk(t)) / (2 * t))
 
 
 def _ellipe(m: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     terms = [np.pi / 2 * k * _SQUARES[k] / (1 - 2 * k) for k in range(1, _TERMS)]
-    return g * _with_series(m, terms, lambda t: (pt.ellipe(t) - pt.ellipk(t)) / (2 * t))
+    return g * _with_series(m, terms, lambda t: (ellipe(t) - ellipk(t)) / (2 * t))
 
 
 _TERMS = 20
@@ -107,20 +121,20 @@ def _with_series(
     t: TensorVariable, terms: Sequence[float], far: Callable[[TensorVariable], TensorVariable]
 ) -> TensorVariable:
     """A power series near 0, where a quotient cancels or is 0 / 0: its derivatives, too, are right there."""
-    small = pt.lt(pt.abs(t), 0.1)
-    near, total = pt.switch(small, t, 0), pt.zeros_like(t)
+    small = lt(abs_(t), 0.1)
+    near, total = switch(small, t, 0), pt.zeros_like(t)
     for term in reversed(terms):
         total = total * near + term
-    return pt.switch(small, total, far(pt.switch(small, 0.5, t)))
+    return switch(small, total, far(switch(small, 0.5, t)))
 
 
 register_scipy(
     "hyp2f1",
     "Gauss hypergeometric function F(a, b; c; z).",
     (
-        lambda a, b, c, z, out, g: g * pt.hyp2f1_da(a, b, c, z),
-        lambda a, b, c, z, out, g: g * pt.hyp2f1_da(b, a, c, z),
-        lambda a, b, c, z, out, g: g * pt.hyp2f1_dc(a, b, c, z),
+        lambda a, b, c, z, out, g: g * hyp2f1_da(a, b, c, z),
+        lambda a, b, c, z, out, g: g * hyp2f1_da(b, a, c, z),
+        lambda a, b, c, z, out, g: g * hyp2f1_dc(a, b, c, z),
         _hyp2f1_z,
     ),
 )
@@ -145,19 +159,19 @@ register_scipy(
     "hyp1f1",
     "Confluent hypergeometric function of a, b and x.",
     (
-        by_differences(lambda a, b, x: pt.hyp1f1(a, b, x), 0, lambda a, b, x: _spread_of(a, b, x)),
-        by_differences(lambda a, b, x: pt.hyp1f1(a, b, x), 1, _hyp1f1_length),
+        by_differences(lambda a, b, x: hyp1f1(a, b, x), 0, lambda a, b, x: _spread_of(a, b, x)),
+        by_differences(lambda a, b, x: hyp1f1(a, b, x), 1, _hyp1f1_length),
         _hyp1f1_x,
     ),
 )
 register_scipy(
     "exprel",
     "(exp(x) - 1) / x, 1 at 0.",
-    (lambda x, out, g: 0.5 * g * pt.hyp1f1(2.0, 3.0, x),),
+    (lambda x, out, g: 0.5 * g * hyp1f1(2.0, 3.0, x),),
     forms_special.exprel,
 )
-register_scipy("expi", "Exponential integral Ei.", (lambda x, out, g: g * pt.exp(x) / x,), forms_bessel.expi)
-register_scipy("exp1", "Exponential integral E1.", (lambda x, out, g: -g * pt.exp(-x) / x,))
+register_scipy("expi", "Exponential integral Ei.", (lambda x, out, g: g * exp(x) / x,), forms_bessel.expi)
+register_scipy("exp1", "Exponential integral E1.", (lambda x, out, g: -g * exp(-x) / x,))
 register_scipy(
     "spence", "Integral of log(t) / (1 - t) from 1 to x, a dilogarithm.", (_spence,), forms_bessel.spence
 )

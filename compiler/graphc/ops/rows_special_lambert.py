@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ops.external import register_kernel
-from graphc.public import pt
+from graphc.ops.math import exp
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 
 def _slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return g * pt.exp(-out) / (1 + out)
+    return g * exp(-out) / (1 + out)
 
 
 register_kernel(

@@ -9,7 +9,9 @@ import numpy as np
 
 from graphc.ops import forms
 from graphc.ops.elementwise import register, ufunc_rule
-from graphc.public import pt
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import complex as complex_
+from graphc.ops.math import cos, cosh, hypot, lt, sin, sinh, sqr, sqrt, switch
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -51,26 +53,26 @@ def _one_minus_square(x: TensorVariable) -> TensorVariable:
     factors cancel.
     """
     if _is_complex(x):
-        return 1 - pt.sqr(x)
-    return pt.switch(pt.lt(pt.abs(x), 0.5), 1 - pt.sqr(x), (1 - x) * (1 + x))
+        return 1 - sqr(x)
+    return switch(lt(abs_(x), 0.5), 1 - sqr(x), (1 - x) * (1 + x))
 
 
 def _arcsin_root(x: TensorVariable) -> TensorVariable:
     if not _is_complex(x):
-        return pt.sqrt(_one_minus_square(x))
-    return pt.sqrt(pt.complex(1 - x.real, -x.imag)) * pt.sqrt(pt.complex(1 + x.real, x.imag))
+        return sqrt(_one_minus_square(x))
+    return sqrt(complex_(1 - x.real, -x.imag)) * sqrt(complex_(1 + x.real, x.imag))
 
 
 def _arcsinh_root(x: TensorVariable) -> TensorVariable:
     if not _is_complex(x):
-        return pt.hypot(x, 1)
-    return pt.sqrt(pt.complex(1 - x.imag, x.real)) * pt.sqrt(pt.complex(1 + x.imag, -x.real))
+        return hypot(x, 1)
+    return sqrt(complex_(1 - x.imag, x.real)) * sqrt(complex_(1 + x.imag, -x.real))
 
 
 def _arccosh_root(x: TensorVariable) -> TensorVariable:
     if not _is_complex(x):
-        return pt.sqrt(x - 1) * pt.sqrt(x + 1)
-    return pt.sqrt(pt.complex(x.real - 1, x.imag)) * pt.sqrt(pt.complex(x.real + 1, x.imag))
+        return sqrt(x - 1) * sqrt(x + 1)
+    return sqrt(complex_(x.real - 1, x.imag)) * sqrt(complex_(x.real + 1, x.imag))
 
 
 def _over_square(x: TensorVariable, length: TensorVariable) -> TensorVariable:
@@ -79,8 +81,8 @@ def _over_square(x: TensorVariable, length: TensorVariable) -> TensorVariable:
 
 _DEGREE = float(np.pi / 180)
 
-register("sin", np.sin, "Sine.", forms.libm("sin"), grad=(lambda x, out, g: g * pt.cos(x),))
-register("cos", np.cos, "Cosine.", forms.libm("cos"), grad=(lambda x, out, g: -g * pt.sin(x),))
+register("sin", np.sin, "Sine.", forms.libm("sin"), grad=(lambda x, out, g: g * cos(x),))
+register("cos", np.cos, "Cosine.", forms.libm("cos"), grad=(lambda x, out, g: -g * sin(x),))
 register(
     "tan",
     _tan,
@@ -88,7 +90,7 @@ register(
     forms.libm("tan"),
     dtypes=ufunc_rule(np.tan),
     nin=1,
-    grad=(lambda x, out, g: g * (1 + pt.sqr(out)),),
+    grad=(lambda x, out, g: g * (1 + sqr(out)),),
 )
 register(
     "arcsin",
@@ -105,10 +107,10 @@ register(
     grad=(lambda x, out, g: -g / _arcsin_root(x),),
 )
 register(
-    "arctan", np.arctan, "Inverse tangent.", forms.libm("atan"), grad=(lambda x, out, g: g / (1 + pt.sqr(x)),)
+    "arctan", np.arctan, "Inverse tangent.", forms.libm("atan"), grad=(lambda x, out, g: g / (1 + sqr(x)),)
 )
-register("sinh", np.sinh, "Hyperbolic sine.", forms.libm("sinh"), grad=(lambda x, out, g: g * pt.cosh(x),))
-register("cosh", np.cosh, "Hyperbolic cosine.", forms.libm("cosh"), grad=(lambda x, out, g: g * pt.sinh(x),))
+register("sinh", np.sinh, "Hyperbolic sine.", forms.libm("sinh"), grad=(lambda x, out, g: g * cosh(x),))
+register("cosh", np.cosh, "Hyperbolic cosine.", forms.libm("cosh"), grad=(lambda x, out, g: g * sinh(x),))
 register(
     "tanh",
     _tanh,
@@ -117,7 +119,7 @@ register(
     dtypes=ufunc_rule(np.tanh),
     nin=1,
     # Of the result, which is kept for what reads it: of the operand, far out, another array would be.
-    grad=(lambda x, out, g: g * (1 - pt.sqr(out)),),
+    grad=(lambda x, out, g: g * (1 - sqr(out)),),
 )
 register(
     "arcsinh",
@@ -146,8 +148,8 @@ register(
     "Angle of the point (y, x), in the right quadrant.",
     forms.libm("atan2"),
     grad=(
-        lambda y, x, out, g: g * _over_square(x, pt.hypot(x, y)),
-        lambda y, x, out, g: -g * _over_square(y, pt.hypot(x, y)),
+        lambda y, x, out, g: g * _over_square(x, hypot(x, y)),
+        lambda y, x, out, g: -g * _over_square(y, hypot(x, y)),
     ),
 )
 register(

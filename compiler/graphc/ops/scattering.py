@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
+from graphc.ops.math import cast, eq, switch
 from graphc.public import gradient, pt
 
 if TYPE_CHECKING:
@@ -85,28 +86,28 @@ class Scatter(KernelOp):
         if KINDS[self.kind] == "set":
             return [
                 Scatter("set")(g, pt.zeros_like(y), indices),
-                pt.switch(self._is_last(x, indices), g_y, 0),
+                switch(self._is_last(x, indices), g_y, 0),
                 None,
             ]
         if KINDS[self.kind] == "mul":
             factor = Scatter("mul")(pt.ones_like(x), y, indices)
             return [g * factor, g_y * self._others(x, y, indices), None]
-        return [pt.switch(pt.eq(x, out), g, 0), pt.switch(pt.eq(y, Gather()(out, indices)), g_y, 0), None]
+        return [switch(eq(x, out), g, 0), switch(eq(y, Gather()(out, indices)), g_y, 0), None]
 
     def _is_last(self, x: Variable, indices: Variable) -> TensorVariable:
         """Which of the writes to one position is the last."""
         order = pt.broadcast_to(pt.arange(indices.shape[-1]), indices.shape)
         start = pt.zeros(x.shape, dtype="int64")
-        return pt.eq(Gather()(Scatter("set")(start, order, indices), indices), order)
+        return eq(Gather()(Scatter("set")(start, order, indices), indices), order)
 
     def _others(self, x: Variable, y: Variable, indices: Variable) -> TensorVariable:
         """For each element of y the product of everything else that its position is multiplied by."""
-        zero = pt.eq(y, 0)
-        rest = Gather()(Scatter("mul")(x, pt.switch(zero, 1, y), indices), indices)
+        zero = eq(y, 0)
+        rest = Gather()(Scatter("mul")(x, switch(zero, 1, y), indices), indices)
         start = pt.zeros(x.shape, dtype="int64")
-        zeros = Gather()(Scatter("add")(start, pt.cast(zero, "int64"), indices), indices)
-        divided = rest / pt.switch(zero, 1, y)
-        return pt.switch(zero, pt.switch(pt.eq(zeros, 1), rest, 0), pt.switch(pt.eq(zeros, 0), divided, 0))
+        zeros = Gather()(Scatter("add")(start, cast(zero, "int64"), indices), indices)
+        divided = rest / switch(zero, 1, y)
+        return switch(zero, switch(eq(zeros, 1), rest, 0), switch(eq(zeros, 0), divided, 0))
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (t_x, t_y), (x, y, indices) = tangents[:2], inputs

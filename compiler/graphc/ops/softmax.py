@@ -13,6 +13,7 @@ from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import attribute, normalize_axes
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import exp
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class LogSoftmax(_Normalized):
         output_storage[0][0] = np.asarray(_log_softmax(inputs[0], self.axes), dtype=inputs[0].dtype)
 
     def _forward(self, out: Variable, t: Variable) -> Variable:
-        return t - self._sum(t * pt.exp(out))
+        return t - self._sum(t * exp(out))
 
     def _back(self, out: Variable, g: Variable) -> Variable:
-        return g - self._sum(g) * pt.exp(out)
+        return g - self._sum(g) * exp(out)

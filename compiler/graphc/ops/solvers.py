@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.ops.math import minimum
 from graphc.ops.matrices import (
     _MatrixOp,
     add,
@@ -184,7 +185,7 @@ class SolveBanded(_Solver):
     def _band(self, rows: Variable, columns: Variable, offset: int) -> TensorVariable:
         """-sum_c rows[j + offset, c] columns[j, c] for each column j of the matrix, 0 outside of it."""
         n = rows.shape[-2]
-        shift = pt.minimum(abs(offset), n)
+        shift = minimum(abs(offset), n)
         if offset >= 0:
             values = -(rows[..., shift:, :] * columns[..., : n - shift, :]).sum(-1)
         else:

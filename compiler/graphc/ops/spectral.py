@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc.graph.basic import Maybe, Variable, Variables
+from graphc.ops.math import cast, real
 from graphc.ops.matrices import (
     _MatrixOp,
     add,
@@ -78,7 +79,7 @@ class Eigvalsh(_MatrixOp):
 
 def _as(x: Variable, model: Variable) -> Variable:
     """x in the dtype of another variable."""
-    return pt.cast(x, model.type.dtype)
+    return cast(x, model.type.dtype)
 
 
 class Eig(_MatrixOp):
@@ -96,11 +97,11 @@ class Eig(_MatrixOp):
         if g_v is not None:
             raw = mm(adjoint(v), conj(g_v))
             # Vectors have length 1: what would change it is taken away.
-            raw = raw - mm(adjoint(v), v * pt.expand_dims(pt.real(diagonal(raw)), -2))
+            raw = raw - mm(adjoint(v), v * pt.expand_dims(real(diagonal(raw)), -2))
             vectors = raw * conj(differences(w))
         inner = add([values, vectors])
         whole = Solve()(adjoint(v), mm(inner, adjoint(v)))
-        return [conj(whole) if is_complex(a) else pt.real(whole)]
+        return [conj(whole) if is_complex(a) else real(whole)]
 
 
 class _SingularValues(_MatrixOp):

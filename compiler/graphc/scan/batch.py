@@ -11,6 +11,7 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
 from graphc.ops.batch import batch_graph
+from graphc.ops.math import cast
 from graphc.ops.sizes import known_size, repeat
 from graphc.public import pt
 from graphc.scan.gradient.builder import ScanBuilder
@@ -102,7 +103,7 @@ class _Batch:
         if self.spec.is_while:
             builder.until(rows["until", 0])
         if isinstance(self.inner_size, Variable) and self.inner_size in set(ancestors(builder.results)):
-            builder.invariant("batch_size", pt.cast(self.size, "int64"), self.inner_size)
+            builder.invariant("batch_size", cast(self.size, "int64"), self.inner_size)
         op = self.op
         options = {key: getattr(op, key) for key in ("name", "reverse", "unroll", "truncate_gradient")}
         found = builder.build(self.inputs["n_steps"], checkpoint_every=op.checkpoint_every, **options)

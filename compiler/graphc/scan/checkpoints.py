@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from graphc.ops.math import floor_div, minimum
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 from graphc.scan.frontend import build_loop
@@ -52,5 +53,5 @@ def scan_checkpoints(
 
 def _last_of_blocks(rows: Variable, size: int) -> Variable:
     count = size_of(rows, 0)
-    ends = (pt.arange(pt.int_div(count + (size - 1), size)) + 1) * size
-    return rows[pt.minimum(ends, count) - 1]
+    ends = (pt.arange(floor_div(count + (size - 1), size)) + 1) * size
+    return rows[minimum(ends, count) - 1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.public import pt
+from graphc.ops.math import ne
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -50,4 +50,4 @@ def as_condition(value: TensorVariable, what: str) -> TensorVariable:
         )
     if condition.type.dtype == "bool":
         return condition
-    return pt.neq(condition, 0)
+    return ne(condition, 0)

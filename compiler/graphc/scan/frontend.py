@@ -11,8 +11,8 @@ from graphc.graph.basic import Variable
 from graphc.graph.location import frames_inside
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
+from graphc.ops.math import maximum, minimum
 from graphc.ops.sizes import known_as, known_size, size_of
-from graphc.public import pt
 from graphc.scan.arguments import (
     OutputArgument,
     SequenceArgument,
@@ -264,13 +264,13 @@ def _length(given: SequenceArgument) -> TensorVariable:
     static = known_size(length)
     if static is not None:
         return known_as(max(static - (newest - oldest), 0), length)
-    return pt.maximum(length - (newest - oldest), 0)
+    return maximum(length - (newest - oldest), 0)
 
 
 def _minimum(lengths: list[TensorVariable]) -> TensorVariable:
     least = lengths[0]
     for length in lengths[1:]:
-        least = pt.minimum(least, length)
+        least = minimum(least, length)
     return least
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import ne, switch
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 from graphc.scan.arguments import as_sequences
@@ -218,8 +219,8 @@ def filter(
                 f"{callee} must return a scalar for each row, got {keep} of type {keep.type}; reduce it "
                 "with all() or any()"
             )
-        keep = pt.neq(keep, 0)
-        return [count + keep, pt.switch(keep, count, -1)]
+        keep = ne(keep, 0)
+        return [count + keep, switch(keep, count, -1)]
 
     variables = [each.variable for each in given]
     start = as_tensor_variable(0, dtype="int64")

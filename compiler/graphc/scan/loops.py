@@ -11,8 +11,8 @@ from graphc.graph.location import describe
 from graphc.graph.pytree import Structure, flatten
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
+from graphc.ops.math import invert, maximum, switch
 from graphc.ops.sizes import known_size, size_of
-from graphc.public import pt
 from graphc.scan.arguments import as_steps
 from graphc.scan.builder import LoopBuilder
 from graphc.scan.callee import Callee
@@ -118,11 +118,11 @@ def while_loop(
     init = structure.build([_as_leaf(leaf) for leaf in leaves])
     limit = as_steps(UNBOUNDED if max_steps is None else max_steps, str(callee))
     go = as_condition(test([init]), str(test))
-    steps = pt.switch(go, limit, 0).astype("int64")
+    steps = switch(go, limit, 0).astype("int64")
     carry = _Carry(init, builder, traced=max_steps is not None)
     carry.set_next(builder.call([carry.inner]), callee)
     # The condition of the op is tested after an iteration, on what that has computed.
-    builder.condition = pt.invert(as_condition(test([carry.next]), str(test)))
+    builder.condition = invert(as_condition(test([carry.next]), str(test)))
     node = builder.build(steps, name=name or callee.name)
     _attach_updates(builder, node)
     return carry.last(node)
@@ -151,7 +151,7 @@ def fori_loop(
     """
     callee = Callee(body, "fori_loop")
     first, end = _bound(lower, "lower", callee), _bound(upper, "upper", callee)
-    count = pt.maximum(end - first, 0)
+    count = maximum(end - first, 0)
     known = known_size(count)
     builder = LoopBuilder(callee)
     index = builder.state(first, (-1,), True, "the index of fori_loop")

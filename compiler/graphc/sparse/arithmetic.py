@@ -17,6 +17,8 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
+from graphc.ops.math import cast as cast_
+from graphc.ops.math import real
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sparse import CsrProduct, CsrSampledProduct
 from graphc.public import pt
@@ -173,7 +175,7 @@ def sampling_dot(x: TensorLike, y: TensorLike, p: SparseLike) -> SparseVariable:
     pair = (x, y) if p.type.format == "csr" else (y, x)
     data, indices, indptr, _ = csm_properties(p)
     dtype = promote(x.type.numpy_dtype, y.type.numpy_dtype).name
-    sampled = CsrSampledProduct()(indices, indptr, *(pt.cast(v, dtype) for v in pair))
+    sampled = CsrSampledProduct()(indices, indptr, *(cast_(v, dtype) for v in pair))
     return with_data(p, sampled * data)
 
 
@@ -229,15 +231,15 @@ def cast(x: SparseLike, dtype: DTypeLike) -> SparseVariable:
             np.exceptions.ComplexWarning,
             stacklevel=2,
         )
-        return Regular(_cast_back)(structured(lambda v: pt.cast(pt.real(v), dtype), x), x)
-    return Regular(_cast_back)(structured(lambda v: pt.cast(v, dtype), x), x)
+        return Regular(_cast_back)(structured(lambda v: cast_(real(v), dtype), x), x)
+    return Regular(_cast_back)(structured(lambda v: cast_(v, dtype), x), x)
 
 
 def _cast_back(g: Variable, sources: Variables, parameter: object) -> Maybe:
     (x,) = sources
     kinds = g.type.numpy_dtype.kind, x.type.numpy_dtype.kind
     if kinds == ("c", "f"):
-        g = structured(pt.real, g)
+        g = structured(real, g)
     return [g if kinds[1] not in "fc" else cast(g, x.type.dtype)]
 
 

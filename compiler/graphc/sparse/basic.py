@@ -18,6 +18,7 @@ from graphc.graph.location import capture
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
+from graphc.ops.math import cast
 from graphc.ops.sizes import known_size, vector_entries
 from graphc.public import pt
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
@@ -191,8 +192,8 @@ class CSM(Op):
 
     def make_node(self, data: TensorLike, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> Apply:
         data = as_tensor_variable(data)
-        parts = [pt.cast(as_tensor_variable(x), "int32") for x in (indices, indptr)]
-        sizes = pt.cast(as_tensor_variable(shape), "int64")
+        parts = [cast(as_tensor_variable(x), "int32") for x in (indices, indptr)]
+        sizes = cast(as_tensor_variable(shape), "int64")
         for what, x in zip(("data", "indices", "indptr", "shape"), (data, *parts, sizes), strict=True):
             if x.type.ndim != 1:
                 raise TypeError(f"{what} of a sparse matrix must be a vector, got {x} of type {x.type}")
@@ -348,13 +349,13 @@ def majors(x: Variable) -> TensorVariable:
     """For each value of a CSR matrix its row, of a CSC matrix its column: a vector of int64."""
     data, _, indptr, _ = csm_properties(x)
     at = pt.arange(data.shape[0], dtype="int64")
-    return pt.searchsorted(pt.cast(indptr, "int64"), at, side="right") - 1
+    return pt.searchsorted(cast(indptr, "int64"), at, side="right") - 1
 
 
 def positions(x: SparseLike) -> tuple[TensorVariable, TensorVariable]:
     """Row and column of each value, vectors of int64."""
     x = as_sparse_variable(x)
-    minor = pt.cast(csm_indices(x), "int64")
+    minor = cast(csm_indices(x), "int64")
     return (majors(x), minor) if x.type.format == "csr" else (minor, majors(x))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from graphc.ops.math import conj as conj_
 from graphc.public import pt
 from graphc.sparse.arithmetic import structured
 from graphc.sparse.basic import as_sparse_variable
@@ -64,7 +65,7 @@ def conj(x: SparseLike) -> SparseVariable:
         array([[0., 2.]])
     """
     x = as_sparse_variable(x)
-    return structured(pt.conj, x) if x.type.numpy_dtype.kind == "c" else x
+    return structured(conj_, x) if x.type.numpy_dtype.kind == "c" else x
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {

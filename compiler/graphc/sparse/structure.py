@@ -14,8 +14,9 @@ import numpy as np
 
 from graphc.graph.basic import Apply
 from graphc.graph.op import Op
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
+from graphc.ops.math import cast, eq, lt, switch
 from graphc.public import pt
 from graphc.sparse.arithmetic import true_dot
 from graphc.sparse.basic import (
@@ -141,7 +142,7 @@ def gathered(
     places, indices, indptr, sizes = Places(kind, formats, format, parameter)(*arrays, *index)
     values = [parts[0] for parts in properties]
     data = (values[0] if len(values) == 1 else pt.concatenate(values))[places]
-    entries = [sizes[axis] if n is None else pt.constant(np.int64(n)) for axis, n in enumerate(known)]
+    entries = [sizes[axis] if n is None else constant(np.int64(n)) for axis, n in enumerate(known)]
     return CSM(format)(data, indices, indptr, pt.stack(entries))
 
 
@@ -162,7 +163,7 @@ def get_item_list(x: SparseLike, index: TensorLike) -> SparseVariable:
         raise IndexError(
             f"rows of a sparse matrix are a vector of integers, got {index} of type {index.type}"
         )
-    rows = pt.cast(index, "int64")
+    rows = cast(index, "int64")
     made = gathered("rows", [x], (index.type.shape[0], x.type.shape[1]), [rows])
     return Regular(_rows_added)(made, x, rows)
 
@@ -177,7 +178,7 @@ def _selection(format: str, values: Variable, at: Variable, size: Variable) -> S
         size: of the other axis.
     """
     count = values.shape[0]
-    at = pt.zeros(count, dtype="int64") + pt.switch(pt.lt(at, 0), at + size, at)
+    at = pt.zeros(count, dtype="int64") + switch(lt(at, 0), at + size, at)
     sizes = pt.stack([count, size] if format == "csr" else [size, count])
     return CSM(format)(values, at, pt.arange(count + 1), sizes)
 
@@ -214,7 +215,7 @@ def get_item_2d(x: SparseLike, index: IndexLike) -> SparseVariable:
     for axis, entry in enumerate([*entries, *[slice(None)] * (2 - len(entries))]):
         if not isinstance(entry, slice):
             at = _scalar(entry)
-            last = pt.switch(pt.eq(at, -1), np.iinfo(np.int32).max, at + 1)
+            last = switch(eq(at, -1), np.iinfo(np.int32).max, at + 1)
             entry = slice(at, last)
         ends = (entry.start, entry.stop, entry.step)
         given.append(tuple(end is not None for end in ends))
@@ -234,7 +235,7 @@ def _scalar(x: IndexLike) -> TensorVariable:
     x = as_tensor_variable(x)
     if x.type.ndim or x.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"an index of a sparse matrix must be an integer, got {x} of type {x.type}")
-    return pt.cast(x, "int64")
+    return cast(x, "int64")
 
 
 class Positions(Op):
@@ -274,7 +275,7 @@ def get_item_2lists(x: SparseLike, ind1: TensorLike, ind2: TensorLike) -> Tensor
         array([2., 3.])
     """
     x = as_sparse_variable(x)
-    at = [pt.cast(as_tensor_variable(i), "int64") for i in (ind1, ind2)]
+    at = [cast(as_tensor_variable(i), "int64") for i in (ind1, ind2)]
     for i in at:
         if i.type.ndim > 1:
             raise IndexError(f"an index of a sparse matrix has at most one axis, got {i} of type {i.type}")
@@ -339,7 +340,8 @@ def _stacked(
 
 def _blocks(g: Variable, sources: Variables, axes: tuple[int, ...]) -> Maybe:
     """The part of a cotangent that belongs to each of some matrices, which follow each other along axes."""
-    parts, start = [], [pt.constant(np.int64(0))] * 2
+    parts: list[Variable | None] = []
+    start: list[TensorVariable] = [constant(np.int64(0))] * 2
     for x in sources:
         stop = [start[axis] + size_along(x, axis) for axis in (0, 1)]
         index = tuple(slice(start[axis], stop[axis]) if axis in axes else slice(None) for axis in (0, 1))

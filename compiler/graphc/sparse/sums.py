@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ops.axes import normalize_axis
+from graphc.ops.math import eq, maximum, minimum, switch
 from graphc.public import pt
 from graphc.sparse.basic import CSM, Regular, as_sparse_variable, csm_data, positions, size_along
 from graphc.sparse.conversion import SparseFromDense
@@ -57,9 +58,9 @@ def diag(x: SparseLike) -> TensorVariable:
     """
     x = as_sparse_variable(x)
     rows, columns = positions(x)
-    size = pt.minimum(size_along(x, 0), size_along(x, 1))
-    values = pt.switch(pt.eq(rows, columns), csm_data(x), 0)
-    inside = pt.minimum(rows, pt.maximum(size - 1, 0))
+    size = minimum(size_along(x, 0), size_along(x, 1))
+    values = switch(eq(rows, columns), csm_data(x), 0)
+    inside = minimum(rows, maximum(size - 1, 0))
     found = pt.inc_subtensor(pt.zeros(size, dtype=x.type.dtype)[inside], values)
     return Regular(_on_diagonal)(found, x)
 
@@ -67,5 +68,5 @@ def diag(x: SparseLike) -> TensorVariable:
 def _on_diagonal(g: Variable, sources: Variables, parameter: object) -> Maybe:
     (x,) = sources
     sizes = [size_along(x, 0), size_along(x, 1)]
-    starts = pt.minimum(pt.arange(sizes[x.type.format == "csc"] + 1), g.shape[0])
+    starts = minimum(pt.arange(sizes[x.type.format == "csc"] + 1), g.shape[0])
     return [CSM(x.type.format)(g, pt.arange(g.shape[0]), starts, pt.stack(sizes))]

@@ -17,6 +17,23 @@ from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.cumulative import Cumulative, Running
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import (
+    cast,
+    clip,
+    conj,
+    eq,
+    floor_div,
+    ge,
+    gt,
+    isnan,
+    lt,
+    maximum,
+    minimum,
+    mod,
+    ne,
+    switch,
+)
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
@@ -109,7 +126,7 @@ def cummin(x: TensorLike, axis: AxisLike = None) -> TensorVariable:
 
 def _without_nan(x: TensorLike, value: int) -> TensorVariable:
     x = as_tensor_variable(x)
-    return pt.switch(pt.isnan(x), value, x) if x.type.numpy_dtype.kind in "fc" else x
+    return switch(isnan(x), value, x) if x.type.numpy_dtype.kind in "fc" else x
 
 
 def nancumsum(x: TensorLike, axis: AxisLike = None, dtype: str | None = None) -> TensorVariable:
@@ -163,7 +180,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         x = pt.concatenate(parts, axis=axis)
     for _ in range(n):
         later, earlier = x[_part(axis, 1, None)], x[_part(axis, None, -1)]
-        x = pt.neq(later, earlier) if x.type.dtype == "bool" else later - earlier
+        x = ne(later, earlier) if x.type.dtype == "bool" else later - earlier
     return x
 
 
@@ -186,9 +203,9 @@ def ediff1d(
     """
     parts = [diff(pt.ravel(as_tensor_variable(ary)))]
     if to_begin is not None:
-        parts.insert(0, pt.cast(pt.ravel(as_tensor_variable(to_begin)), parts[-1].type.dtype))
+        parts.insert(0, cast(pt.ravel(as_tensor_variable(to_begin)), parts[-1].type.dtype))
     if to_end is not None:
-        parts.append(pt.cast(pt.ravel(as_tensor_variable(to_end)), parts[-1].type.dtype))
+        parts.append(cast(pt.ravel(as_tensor_variable(to_end)), parts[-1].type.dtype))
     return parts[0] if len(parts) == 1 else pt.concatenate(parts)
 
 
@@ -250,26 +267,26 @@ def interp(
             as_tensor_variable(period), lambda p: abs(p) > 0, "the period of interp must not be 0"
         )
         # As in NumPy, the sign of a period means nothing.
-        period = pt.abs(period)
+        period = abs_(period)
         left = right = None
-        x, xp = pt.mod(x, period), pt.mod(xp, period)
+        x, xp = mod(x, period), mod(xp, period)
         order = pt.argsort(xp)
         xp, fp = xp[order], fp[order]
         xp = pt.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = pt.concatenate([fp[-1:], fp, fp[:1]])
     last = size_of(xp, 0) - 1
-    after = pt.clip(pt.searchsorted(xp, x, side="right"), 1, pt.maximum(last, 1))
-    after = pt.minimum(after, last)
-    before = pt.maximum(after - 1, 0)
+    after = clip(pt.searchsorted(xp, x, side="right"), 1, maximum(last, 1))
+    after = minimum(after, last)
+    before = maximum(after - 1, 0)
     x0, f0 = xp[before], fp[before]
     width = xp[after] - x0
-    slope = (fp[after] - f0) / pt.switch(pt.eq(width, 0), 1, width)
+    slope = (fp[after] - f0) / switch(eq(width, 0), 1, width)
     result = f0 + slope * (x - x0)
-    result = pt.switch(pt.lt(x, xp[0]), fp[0] if left is None else left, result)
-    result = pt.switch(pt.ge(x, xp[-1]), fp[-1], result)
+    result = switch(lt(x, xp[0]), fp[0] if left is None else left, result)
+    result = switch(ge(x, xp[-1]), fp[-1], result)
     if right is not None:
-        result = pt.switch(pt.gt(x, xp[-1]), right, result)
-    return pt.switch(pt.isnan(x), x, result)
+        result = switch(gt(x, xp[-1]), right, result)
+    return switch(isnan(x), x, result)
 
 
 def unwrap(
@@ -293,10 +310,10 @@ def unwrap(
         p = cast_to(p, config.floatX)
     steps = diff(p, axis=axis)
     half = period / 2
-    wrapped = pt.mod(steps + half, period) - half
-    wrapped = pt.switch(pt.eq(wrapped, -half) & pt.gt(steps, 0), half, wrapped)
+    wrapped = mod(steps + half, period) - half
+    wrapped = switch(eq(wrapped, -half) & gt(steps, 0), half, wrapped)
     change = wrapped - steps
-    change = pt.switch(pt.lt(pt.abs(steps), half if discont is None else discont), 0, change)
+    change = switch(lt(abs_(steps), half if discont is None else discont), 0, change)
     first, rest = p[_part(axis, None, 1)], p[_part(axis, 1, None)]
     return pt.concatenate([first, rest + cumsum(change, axis)], axis=axis)
 
@@ -324,7 +341,7 @@ def correlate(a: TensorLike, v: Variable, mode: str = "valid") -> TensorVariable
         array([2, 3])
     """
     a, v = _vectors(a, v, "correlate")
-    return _middle(a, pt.conj(v[::-1]), mode, mirrored=True)
+    return _middle(a, conj(v[::-1]), mode, mirrored=True)
 
 
 def _vectors(a: TensorLike, v: TensorLike, what: str) -> tuple[TensorVariable, TensorVariable]:
@@ -351,13 +368,13 @@ def _middle(a: Variable, v: Variable, mode: str, mirrored: bool) -> TensorVariab
     if mode == "full":
         return full
     m, n = size_of(a, 0), size_of(v, 0)
-    short, long = pt.minimum(m, n), pt.maximum(m, n)
+    short, long = minimum(m, n), maximum(m, n)
     if mode == "valid":
         return full[short - 1 : long]
     if mode != "same":
         raise ValueError(f"mode must be full, same or valid, got {mode!r}")
     # NumPy mirrors a correlation whose second vector is longer, and with it the middle.
-    start = pt.int_div(short - 1, 2)
+    start = floor_div(short - 1, 2)
     if mirrored:
-        start = pt.switch(pt.gt(n, m), pt.int_div(short, 2), start)
+        start = switch(gt(n, m), floor_div(short, 2), start)
     return full[start : start + long]

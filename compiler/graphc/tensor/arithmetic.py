@@ -7,15 +7,39 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.elementwise import OPS, cast_to, ufunc_rule
+from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.ops.elementwise import cast_to, ufunc_rule
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import (
+    cast,
+    copysign,
+    eq,
+    floor_div,
+    gt,
+    imag,
+    isinf,
+    isnan,
+    lt,
+    maximum,
+    minimum,
+    mod,
+    ne,
+    real,
+    signbit,
+    switch,
+    trunc,
+)
+from graphc.ops.math import complex as complex_
+from graphc.ops.math import pow as pow_
 from graphc.ops.rows_arithmetic import promote
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.ops.elementwise import Elementwise
+
 
 __all__ = [
     "bitwise_count",
@@ -52,7 +76,7 @@ def fabs(x: TensorLike) -> TensorVariable:
     """
     x = as_tensor_variable(x)
     dtype = ufunc_rule(np.fabs)((x.type.numpy_dtype,))[-1]
-    return pt.abs(cast_to(x, dtype.name))
+    return abs_(cast_to(x, dtype.name))
 
 
 def nan_to_num(
@@ -71,17 +95,17 @@ def nan_to_num(
     """
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind == "c":
-        parts = [nan_to_num(part, nan, posinf, neginf) for part in (pt.real(x), pt.imag(x))]
-        return pt.complex(*parts)
+        parts = [nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x))]
+        return complex_(*parts)
     if x.type.numpy_dtype.kind != "f":
         return x
     limits = np.finfo(x.type.numpy_dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
-    result = pt.switch(pt.isnan(x), cast_to(as_tensor_variable(nan), x.type.dtype), x)
+    result = switch(isnan(x), cast_to(as_tensor_variable(nan), x.type.dtype), x)
     for infinity, number in ((np.inf, high), (-np.inf, low)):
-        at = pt.eq(x, np.asarray(infinity, x.type.dtype))
-        result = pt.switch(at, cast_to(as_tensor_variable(number), x.type.dtype), result)
+        at = eq(x, np.asarray(infinity, x.type.dtype))
+        result = switch(at, cast_to(as_tensor_variable(number), x.type.dtype), result)
     return result
 
 
@@ -103,7 +127,7 @@ def fmax(x: TensorLike, y: TensorLike) -> TensorVariable:
         array([1., 2.])
     """
     x, y = _common(x, y)
-    return _number_of(x, y, pt.maximum)
+    return _number_of(x, y, maximum)
 
 
 def fmin(x: TensorLike, y: TensorLike) -> TensorVariable:
@@ -114,14 +138,14 @@ def fmin(x: TensorLike, y: TensorLike) -> TensorVariable:
         array([0., 2.])
     """
     x, y = _common(x, y)
-    return _number_of(x, y, pt.minimum)
+    return _number_of(x, y, minimum)
 
 
-def _number_of(x: TensorVariable, y: TensorVariable, choose: Elementwise) -> TensorVariable:
+def _number_of(x: TensorVariable, y: TensorVariable, choose: Callable[..., TensorVariable]) -> TensorVariable:
     if x.type.numpy_dtype.kind not in "fc":
         return choose(x, y)
     # Of two complex NaN the first one counts.
-    return pt.switch(pt.isnan(y), x, pt.switch(pt.isnan(x), y, choose(x, y)))
+    return switch(isnan(y), x, switch(isnan(x), y, choose(x, y)))
 
 
 def fmod(x: TensorLike, y: TensorLike) -> TensorVariable:
@@ -134,16 +158,16 @@ def fmod(x: TensorLike, y: TensorLike) -> TensorVariable:
     x, y = _common(x, y)
     kind = x.type.numpy_dtype.kind
     if kind in "ub":
-        return pt.mod(x, y)
+        return mod(x, y)
     if kind == "f":
         # Not the magnitude of x, which has no slope at 0.
-        below = pt.signbit(x)
-        rest = pt.mod(pt.switch(below, -x, x), pt.abs(y))
-        return pt.switch(below, -rest, rest)
+        below = signbit(x)
+        rest = mod(switch(below, -x, x), abs_(y))
+        return switch(below, -rest, rest)
     # The smallest integer has no magnitude of its dtype.
-    rest = pt.mod(x, y)
-    other_side = pt.neq(rest, 0) & pt.neq(pt.lt(x, 0), pt.lt(y, 0))
-    return pt.switch(other_side, rest - y, rest)
+    rest = mod(x, y)
+    other_side = ne(rest, 0) & ne(lt(x, 0), lt(y, 0))
+    return switch(other_side, rest - y, rest)
 
 
 def modf(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
@@ -156,8 +180,8 @@ def modf(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind != "f":
         x = cast_to(x, "float64")
-    whole = pt.trunc(x)
-    return pt.copysign(pt.switch(pt.isinf(x), 0, x - whole), x), whole
+    whole = trunc(x)
+    return copysign(switch(isinf(x), 0, x - whole), x), whole
 
 
 def float_power(x: TensorLike, y: TensorLike) -> TensorVariable:
@@ -170,7 +194,7 @@ def float_power(x: TensorLike, y: TensorLike) -> TensorVariable:
     x, y = as_tensor_variable(x), as_tensor_variable(y)
     is_complex = "c" in (x.type.numpy_dtype.kind, y.type.numpy_dtype.kind)
     dtype = "complex128" if is_complex else "float64"
-    return pt.pow(cast_to(x, dtype), cast_to(y, dtype))
+    return pow_(cast_to(x, dtype), cast_to(y, dtype))
 
 
 def heaviside(x: TensorLike, y: TensorLike) -> TensorVariable:
@@ -183,8 +207,8 @@ def heaviside(x: TensorLike, y: TensorLike) -> TensorVariable:
     x, y = _common(x, y)
     if x.type.numpy_dtype.kind != "f":
         x, y = cast_to(x, "float64"), cast_to(y, "float64")
-    step = pt.switch(pt.eq(x, 0), y, pt.cast(pt.gt(x, 0), x.type.dtype))
-    return pt.switch(pt.isnan(x), x, step)
+    step = switch(eq(x, 0), y, cast(gt(x, 0), x.type.dtype))
+    return switch(isnan(x), x, step)
 
 
 def bitwise_count(x: TensorLike) -> TensorVariable:
@@ -197,13 +221,13 @@ def bitwise_count(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "biu":
         raise TypeError(f"bitwise_count takes integers, got {x} of type {x.type}")
-    bits = pt.cast(pt.abs(pt.cast(x, "int64")) if x.type.numpy_dtype.kind == "i" else x, "uint64")
+    bits = cast(abs_(cast(x, "int64")) if x.type.numpy_dtype.kind == "i" else x, "uint64")
     # Sums of 2, 4 and 8 neighbouring bits; the product adds the bytes up.
     for shift, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333)):
-        low = pt.constant(np.uint64(mask))
+        low = constant(np.uint64(mask))
         bits = (bits & low) + ((bits >> np.uint64(shift)) & low)
     bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return pt.cast((bits * np.uint64(0x0101010101010101)) >> np.uint64(56), "uint8")
+    return cast((bits * np.uint64(0x0101010101010101)) >> np.uint64(56), "uint8")
 
 
 def ceil_intdiv(a: TensorLike, b: TensorLike) -> TensorVariable:
@@ -214,8 +238,8 @@ def ceil_intdiv(a: TensorLike, b: TensorLike) -> TensorVariable:
         array([2, 3])
     """
     x, y = _common(a, b)
-    quotient = OPS["floor_div"](x, y)
-    return quotient + pt.cast(pt.neq(pt.mod(x, y), 0), quotient.type.dtype)
+    quotient = floor_div(x, y)
+    return quotient + cast(ne(mod(x, y), 0), quotient.type.dtype)
 
 
 def largest(*args: TensorLike) -> TensorVariable:
@@ -225,7 +249,7 @@ def largest(*args: TensorLike) -> TensorVariable:
         >>> pt.largest([1, 5], [3, 2]).eval()
         array([3, 5])
     """
-    return pt.max(pt.stack(args), axis=0) if len(args) != 2 else pt.maximum(*args)
+    return pt.max(pt.stack(args), axis=0) if len(args) != 2 else maximum(*args)
 
 
 def smallest(*args: TensorLike) -> TensorVariable:
@@ -235,4 +259,4 @@ def smallest(*args: TensorLike) -> TensorVariable:
         >>> pt.smallest([1, 5], [3, 2]).eval()
         array([1, 2])
     """
-    return pt.min(pt.stack(args), axis=0) if len(args) != 2 else pt.minimum(*args)
+    return pt.min(pt.stack(args), axis=0) if len(args) != 2 else minimum(*args)

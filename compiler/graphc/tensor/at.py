@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.elementwise import OPS, expand_left
+from graphc.ops.elementwise import expand_left
+from graphc.ops.math import maximum, minimum, mul
 from graphc.ops.scattering import Scatter
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import fitting
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["At", "max_subtensor", "min_subtensor", "mul_subtensor"]
 
-_COMBINE = {"mul": "mul", "max": "maximum", "min": "minimum"}
+_COMBINE = {"mul": mul, "max": maximum, "min": minimum}
 
 
 def _combine(target: Any, y: TensorLike, kind: str) -> TensorVariable:
@@ -27,7 +28,7 @@ def _combine(target: Any, y: TensorLike, kind: str) -> TensorVariable:
     x, lenses = lenses_below(target)
     y = fitting(as_tensor_variable(y), target.type, f"{kind}_subtensor")
     if not lenses or not isinstance(lenses[-1], TakeLens):
-        return set_subtensor(target, OPS[_COMBINE[kind]](target, y))
+        return set_subtensor(target, _COMBINE[kind](target, y))
     values = [x]
     for lens in lenses[:-1]:
         values.append(lens.get(values[-1]))

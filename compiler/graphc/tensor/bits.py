@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
+from graphc.ops.math import bitwise_and, cast, ne
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 
@@ -36,11 +37,11 @@ def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> T
         array([129], dtype=uint8)
     """
     x, axis = _on_axis(a, axis, "packbits")
-    values = pt.moveaxis(pt.cast(pt.neq(x, 0), "uint8"), axis, -1)
+    values = pt.moveaxis(cast(ne(x, 0), "uint8"), axis, -1)
     *batch, n = sizes_of(values)
     groups = (n + 7) // 8
     padded = pt.concatenate([values, pt.zeros((*batch, groups * 8 - n), dtype="uint8")], axis=-1)
-    bits = pt.reshape(padded, (*batch, groups, 8)) * pt.constant(_weights(bitorder))
+    bits = pt.reshape(padded, (*batch, groups, 8)) * constant(_weights(bitorder))
     return pt.moveaxis(pt.sum(bits, axis=-1, dtype="uint8"), -1, axis)
 
 
@@ -60,7 +61,7 @@ def unpackbits(
         raise TypeError(f"unpackbits takes uint8, got {x} of type {x.type}")
     values = pt.expand_dims(pt.moveaxis(x, axis, -1), -1)
     *batch, n, _ = sizes_of(values)
-    bits = pt.cast(pt.neq(pt.bitwise_and(values, pt.constant(_weights(bitorder))), 0), "uint8")
+    bits = cast(ne(bitwise_and(values, constant(_weights(bitorder))), 0), "uint8")
     flat = pt.reshape(bits, (*batch, n * 8))
     if count is not None:
         number = count if isinstance(count, Variable) else int(count)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
-from graphc.ops.elementwise import OPS
+from graphc.ops.math import second
 from graphc.ops.reshape import BroadcastTo, SpecifyShape
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of, sizes_of
 
@@ -115,7 +115,7 @@ def broadcast_arrays(*args: TensorLike) -> list[TensorVariable]:
     results: list[TensorVariable] = []
     for i, x in enumerate(xs):
         for other in (*xs[:i], *xs[i + 1 :]):
-            x = OPS["second"](other, x)
+            x = second(other, x)
         results.append(x)
     return results
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import cast, clip, conj, imag, maximum, real, sqrt
+from graphc.ops.math import complex as complex_
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
 
@@ -43,8 +45,8 @@ def cov(
         rows = pt.concatenate([rows, _variables(y, rowvar)], axis=0)
     deviation = rows - pt.mean(rows, axis=1, keepdims=True)
     less = (0 if bias else 1) if ddof is None else ddof
-    count = pt.cast(pt.maximum(size_of(rows, 1) - less, 0), "float64")
-    result = pt.dot(deviation, pt.conj(deviation).T) / count
+    count = cast(maximum(size_of(rows, 1) - less, 0), "float64")
+    result = pt.dot(deviation, conj(deviation).T) / count
     scalar = known_size(size_of(rows, 0)) == 1
     return result[0, 0] if scalar else result
 
@@ -70,8 +72,8 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
     c = cov(x, y, rowvar)
     if c.type.ndim == 0:
         return c / c
-    deviation = pt.sqrt(pt.diagonal(pt.real(c)))
+    deviation = sqrt(pt.diagonal(real(c)))
     c = c / pt.expand_dims(deviation, 1) / pt.expand_dims(deviation, 0)
     if c.type.numpy_dtype.kind == "c":
-        return pt.complex(pt.clip(pt.real(c), -1, 1), pt.clip(pt.imag(c), -1, 1))
-    return pt.clip(c, -1, 1)
+        return complex_(clip(real(c), -1, 1), clip(imag(c), -1, 1))
+    return clip(c, -1, 1)

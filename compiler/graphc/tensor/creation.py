@@ -14,6 +14,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.create import Iota
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import ceil, eq, gt, lt, maximum, minimum, ne, switch
 from graphc.ops.reshape import BroadcastTo
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import Shape_i
@@ -174,23 +175,23 @@ def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -
         count = stop - start
         exact = all(x.type.numpy_dtype.kind in "iu" for x in (start, stop, step))
         # A distance that is no number of 64 bits: more elements than any memory holds, or none.
-        beyond = pt.neq(pt.lt(start, stop), pt.gt(count, 0)) if exact and values[0] != 0 else None
+        beyond = ne(lt(start, stop), gt(count, 0)) if exact and values[0] != 0 else None
         if values[2] is None or values[2] != 1:
             # The ceiling of count / step.
             count = -((start - stop) // step) if exact else _steps(start, stop, step)
         if beyond is not None:
-            count = pt.switch(beyond, pt.switch(pt.eq(pt.lt(start, stop), pt.gt(step, 0)), 1 << 62, 0), count)
+            count = switch(beyond, switch(eq(lt(start, stop), gt(step, 0)), 1 << 62, 0), count)
     if count.type.numpy_dtype.kind == "f":
         message = "the number of elements of arange must be finite, and below 2**62"
-        count = pt.ceil(required(count, lambda n: (n > -np.inf) & (n < 2.0**62), message))
-    return as_size(pt.maximum(cast_to(count, "int64"), 0), "arange")
+        count = ceil(required(count, lambda n: (n > -np.inf) & (n < 2.0**62), message))
+    return as_size(maximum(cast_to(count, "int64"), 0), "arange")
 
 
 def _steps(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
     """How many steps fit between numbers; a quotient that underflows is part of one."""
     count = (stop - start) / step
-    under = pt.eq(count, 0) & pt.neq(start, stop) & pt.eq(pt.lt(start, stop), pt.gt(step, 0))
-    return pt.switch(under, 1.0, count)
+    under = eq(count, 0) & ne(start, stop) & eq(lt(start, stop), gt(step, 0))
+    return switch(under, 1.0, count)
 
 
 def arange(
@@ -231,8 +232,8 @@ def bounded(k: TensorLike) -> TensorVariable:
         raise ArgumentError(f"a diagonal has a 0-d integer as its number, got {number} of type {number.type}")
     if number.type.numpy_dtype.itemsize < 8:
         return cast_to(number, "int64")
-    number = pt.minimum(number, _FAR)
-    return pt.maximum(cast_to(number, "int64"), -_FAR)
+    number = minimum(number, _FAR)
+    return maximum(cast_to(number, "int64"), -_FAR)
 
 
 def _band(
@@ -313,7 +314,7 @@ def tril(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
     """
     m = as_tensor_variable(m)
     rows, columns = sizes_of(m)[-2:]
-    return pt.switch(_band(rows, columns, k, "le", "bool"), m, np.zeros((), m.type.dtype))
+    return switch(_band(rows, columns, k, "le", "bool"), m, np.zeros((), m.type.dtype))
 
 
 def triu(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
@@ -326,7 +327,7 @@ def triu(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
     """
     m = as_tensor_variable(m)
     rows, columns = sizes_of(m)[-2:]
-    return pt.switch(_band(rows, columns, k, "ge", "bool"), m, np.zeros((), m.type.dtype))
+    return switch(_band(rows, columns, k, "ge", "bool"), m, np.zeros((), m.type.dtype))
 
 
 def to_one_hot(y: TensorLike, nb_class: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:

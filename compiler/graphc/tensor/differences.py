@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
+from graphc.ops.math import cast
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def gradient(
     """
     f = as_tensor_variable(f)
     if f.type.numpy_dtype.kind in "biu":
-        f = pt.cast(f, "float64")
+        f = cast(f, "float64")
     if edge_order not in (1, 2):
         raise ValueError(f"edge_order must be 1 or 2, got {edge_order}")
     axes = normalize_axes(axis, f.type.ndim, "gradient")
@@ -66,7 +67,7 @@ def gradient(
 
 def _even(f: TensorVariable, h: TensorVariable | float, edge_order: int) -> TensorVariable:
     if isinstance(h, Variable):
-        h = pt.cast(h, f.type.dtype)
+        h = cast(h, f.type.dtype)
     inner = (f[..., 2:] - f[..., :-2]) / (2.0 * h)
     if edge_order == 1:
         first, last = f[..., 1] - f[..., 0], f[..., -1] - f[..., -2]
@@ -78,7 +79,7 @@ def _even(f: TensorVariable, h: TensorVariable | float, edge_order: int) -> Tens
 
 def _uneven(f: TensorVariable, x: TensorVariable, edge_order: int) -> TensorVariable:
     """The three-point formulas for positions at unequal distances; those of a parabola at the ends."""
-    h = pt.diff(pt.cast(x, f.type.dtype))
+    h = pt.diff(cast(x, f.type.dtype))
     left, right = h[:-1], h[1:]
     inner = (
         -right / (left * (left + right)) * f[..., :-2]

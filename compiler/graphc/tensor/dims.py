@@ -13,10 +13,12 @@ from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import (
     NotScalarConstantError,
     as_tensor_variable,
+    constant,
     get_underlying_scalar_constant_value,
 )
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.math import bitwise_or, eq, switch
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of, vector_entries
 from graphc.public import pt
 from graphc.raise_op import Assert
@@ -146,7 +148,7 @@ def pack(*tensors: TensorLike, keep_axes: Any = None) -> tuple[TensorVariable, l
         stop = x.type.ndim - back
         middle = sizes[front:stop]
         flat.append(pt.reshape(x, [*sizes[:front], product_of(middle), *sizes[stop:]]))
-        shapes.append(pt.stack(middle) if middle else pt.constant(np.zeros(0, np.int64)))
+        shapes.append(pt.stack(middle) if middle else constant(np.zeros(0, np.int64)))
     return pt.concatenate(flat, axis=front), shapes
 
 
@@ -167,7 +169,8 @@ def unpack(
     """
     x = as_tensor_variable(packed_input)
     front, _ = _kept(keep_axes, x.type.ndim)
-    result, start = [], pt.constant(np.int64(0))
+    result: list[TensorVariable] = []
+    start: TensorVariable = constant(np.int64(0))
     for shape in packed_shapes:
         if isinstance(shape, TensorVariable) and shape.type.ndim == 1:
             sizes = [shape[i] for i in range(get_vector_length(shape))]
@@ -207,7 +210,7 @@ def broadcast_shape(
     else:
         shapes = [sizes_of(as_tensor_variable(x)) for x in arrays]
     rank = max((len(shape) for shape in shapes), default=0)
-    one = pt.constant(np.int64(1))
+    one = constant(np.int64(1))
     columns = zip(*([one] * (rank - len(shape)) + shape for shape in shapes), strict=True)
     result = []
     for column in columns:
@@ -227,10 +230,10 @@ def _joint_size(
     others = [size for size in sizes if size is not best and known_size(size) is None]
     if allow_runtime_broadcast:
         for size in others:
-            best = pt.switch(pt.eq(best, 1), size, best)
-        fits = [pt.or_(pt.eq(size, 1), pt.eq(size, best)) for size in sizes if others]
+            best = switch(eq(best, 1), size, best)
+        fits = [bitwise_or(eq(size, 1), eq(size, best)) for size in sizes if others]
     else:
-        fits = [pt.eq(size, best) for size in others]
+        fits = [eq(size, best) for size in others]
     return Assert("sizes do not broadcast")(best, *fits) if fits else best
 
 

@@ -13,6 +13,31 @@ import numpy as np
 from graphc.graph.tensor.convert import is_weak_scalar
 from graphc.ops.elementwise import OPS
 from graphc.ops.external import float_operand
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import (
+    betainc,
+    binom,
+    bitwise_and,
+    eq,
+    exp,
+    expm1,
+    exprel,
+    floor,
+    gammainc,
+    gammaincc,
+    ge,
+    gt,
+    le,
+    log,
+    log1p,
+    lt,
+    poch,
+    sin,
+    sqr,
+    sqrt,
+    switch,
+)
+from graphc.ops.math import pow as pow_
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -47,18 +72,18 @@ __all__ = [
 
 
 def _where(condition: TensorLike, x: TensorLike, y: TensorLike) -> TensorVariable:
-    return OPS["switch"](condition, x, y)
+    return switch(condition, x, y)
 
 
 def _floor(x: TensorLike) -> TensorVariable:
-    return OPS["floor"](float_operand(x))
+    return floor(float_operand(x))
 
 
 def _divisor(x: TensorVariable | float) -> tuple[TensorVariable | float, TensorVariable | bool]:
     """x with 1 in place of 0, and where that is."""
     if is_weak_scalar(x):
         return x or 1.0, x == 0
-    none = OPS["eq"](x, 0)
+    none = eq(x, 0)
     return _where(none, 1.0, x), none
 
 
@@ -89,8 +114,8 @@ def bdtr(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
         array(0.75)
     """
     k, n, p = _floor(k), float_operand(n), float_operand(p)
-    inner = OPS["betainc"](n - k, k + 1, 1 - p)
-    return _where(OPS["eq"](k, n), 1.0, _where(OPS["gt"](k, n), np.nan, inner))
+    inner = betainc(n - k, k + 1, 1 - p)
+    return _where(eq(k, n), 1.0, _where(gt(k, n), np.nan, inner))
 
 
 def bdtrc(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
@@ -101,8 +126,8 @@ def bdtrc(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
         array(0.25)
     """
     k, n, p = _floor(k), float_operand(n), float_operand(p)
-    inner = OPS["betainc"](k + 1, n - k, p)
-    return _where(OPS["eq"](k, n), 0.0, _where(OPS["gt"](k, n), np.nan, inner))
+    inner = betainc(k + 1, n - k, p)
+    return _where(eq(k, n), 0.0, _where(gt(k, n), np.nan, inner))
 
 
 def nbdtr(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
@@ -113,7 +138,7 @@ def nbdtr(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
         array(0.5)
     """
     k = _floor(k)
-    return OPS["betainc"](n, k + 1, p)
+    return betainc(n, k + 1, p)
 
 
 def nbdtrc(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
@@ -124,7 +149,7 @@ def nbdtrc(k: TensorLike, n: TensorLike, p: TensorLike) -> TensorVariable:
         array(0.5)
     """
     k = _floor(k)
-    return OPS["betainc"](k + 1, n, 1 - float_operand(p))
+    return betainc(k + 1, n, 1 - float_operand(p))
 
 
 def pdtr(k: TensorLike, m: TensorLike) -> TensorVariable:
@@ -134,7 +159,7 @@ def pdtr(k: TensorLike, m: TensorLike) -> TensorVariable:
         >>> pt.pdtr(0, 1.0).round(6).eval()
         array(0.367879)
     """
-    return OPS["gammaincc"](_floor(k) + 1, m)
+    return gammaincc(_floor(k) + 1, m)
 
 
 def pdtrc(k: TensorLike, m: TensorLike) -> TensorVariable:
@@ -144,7 +169,7 @@ def pdtrc(k: TensorLike, m: TensorLike) -> TensorVariable:
         >>> pt.pdtrc(0, 1.0).round(6).eval()
         array(0.632121)
     """
-    return OPS["gammainc"](_floor(k) + 1, m)
+    return gammainc(_floor(k) + 1, m)
 
 
 def chdtr(v: TensorLike, x: TensorLike) -> TensorVariable:
@@ -154,7 +179,7 @@ def chdtr(v: TensorLike, x: TensorLike) -> TensorVariable:
         >>> pt.chdtr(2, 3.0).round(6).eval()
         array(0.77687)
     """
-    return OPS["gammainc"](float_operand(v) / 2, float_operand(x) / 2)
+    return gammainc(float_operand(v) / 2, float_operand(x) / 2)
 
 
 def chdtrc(v: TensorLike, x: TensorLike) -> TensorVariable:
@@ -164,7 +189,7 @@ def chdtrc(v: TensorLike, x: TensorLike) -> TensorVariable:
         >>> pt.chdtrc(2, 3.0).round(6).eval()
         array(0.22313)
     """
-    return OPS["gammaincc"](float_operand(v) / 2, float_operand(x) / 2)
+    return gammaincc(float_operand(v) / 2, float_operand(x) / 2)
 
 
 def gdtr(a: TensorLike, b: TensorLike, x: TensorLike) -> TensorVariable:
@@ -174,7 +199,7 @@ def gdtr(a: TensorLike, b: TensorLike, x: TensorLike) -> TensorVariable:
         >>> pt.gdtr(1.0, 1.0, 2.0).round(6).eval()
         array(0.864665)
     """
-    return OPS["gammainc"](b, float_operand(a) * float_operand(x))
+    return gammainc(b, float_operand(a) * float_operand(x))
 
 
 def gdtrc(a: TensorLike, b: TensorLike, x: TensorLike) -> TensorVariable:
@@ -184,7 +209,7 @@ def gdtrc(a: TensorLike, b: TensorLike, x: TensorLike) -> TensorVariable:
         >>> pt.gdtrc(1.0, 1.0, 2.0).round(6).eval()
         array(0.135335)
     """
-    return OPS["gammaincc"](b, float_operand(a) * float_operand(x))
+    return gammaincc(b, float_operand(a) * float_operand(x))
 
 
 def fdtr(dfn: TensorLike, dfd: TensorLike, x: TensorLike) -> TensorVariable:
@@ -196,7 +221,7 @@ def fdtr(dfn: TensorLike, dfd: TensorLike, x: TensorLike) -> TensorVariable:
     """
     dfn, dfd, x = float_operand(dfn), float_operand(dfd), float_operand(x)
     scaled = dfn * x
-    return OPS["betainc"](dfn / 2, dfd / 2, scaled / (dfd + scaled))
+    return betainc(dfn / 2, dfd / 2, scaled / (dfd + scaled))
 
 
 def fdtrc(dfn: TensorLike, dfd: TensorLike, x: TensorLike) -> TensorVariable:
@@ -207,7 +232,7 @@ def fdtrc(dfn: TensorLike, dfd: TensorLike, x: TensorLike) -> TensorVariable:
         array(0.5)
     """
     dfn, dfd, x = float_operand(dfn), float_operand(dfd), float_operand(x)
-    return OPS["betainc"](dfd / 2, dfn / 2, dfd / (dfd + dfn * x))
+    return betainc(dfd / 2, dfn / 2, dfd / (dfd + dfn * x))
 
 
 def stdtr(df: TensorLike, t: TensorLike) -> TensorVariable:
@@ -220,13 +245,13 @@ def stdtr(df: TensorLike, t: TensorLike) -> TensorVariable:
     df, t = float_operand(df), float_operand(t)
     square = t * t
     # The tail, from the smaller one of two complementary arguments.
-    near = OPS["lt"](square, df)
+    near = lt(square, df)
     tail = 0.5 * _where(
         near,
-        1 - OPS["betainc"](0.5, df / 2, _where(near, square / (df + square), 0.5)),
-        OPS["betainc"](df / 2, 0.5, _where(near, 0.5, df / (df + square))),
+        1 - betainc(0.5, df / 2, _where(near, square / (df + square), 0.5)),
+        betainc(df / 2, 0.5, _where(near, 0.5, df / (df + square))),
     )
-    return _where(OPS["gt"](df, 0), _where(OPS["lt"](t, 0), tail, 1 - tail), np.nan)
+    return _where(gt(df, 0), _where(lt(t, 0), tail, 1 - tail), np.nan)
 
 
 # Transformations, losses, counts ----------------------------------------------------------------------------
@@ -239,7 +264,7 @@ def boxcox(x: TensorLike, lmbda: TensorLike) -> TensorVariable:
         >>> pt.boxcox([1.0, 4.0], 0.5).eval()
         array([0., 2.])
     """
-    return _scaled_expm1(OPS["log"](float_operand(x)), lmbda)
+    return _scaled_expm1(log(float_operand(x)), lmbda)
 
 
 def boxcox1p(x: TensorLike, lmbda: TensorLike) -> TensorVariable:
@@ -249,13 +274,13 @@ def boxcox1p(x: TensorLike, lmbda: TensorLike) -> TensorVariable:
         >>> pt.boxcox1p([0.0, 3.0], 0.5).eval()
         array([0., 2.])
     """
-    return _scaled_expm1(OPS["log1p"](float_operand(x)), lmbda)
+    return _scaled_expm1(log1p(float_operand(x)), lmbda)
 
 
 def _scaled_expm1(y: TensorVariable, lmbda: TensorLike) -> TensorVariable:
     """expm1(lmbda y) / lmbda, which is y exprel(lmbda y)."""
     lmbda = float_operand(lmbda)
-    return y * OPS["exprel"](lmbda * y)
+    return y * exprel(lmbda * y)
 
 
 def inv_boxcox(y: TensorLike, lmbda: TensorLike) -> TensorVariable:
@@ -265,7 +290,7 @@ def inv_boxcox(y: TensorLike, lmbda: TensorLike) -> TensorVariable:
         >>> pt.inv_boxcox([0.0, 2.0], 0.5).eval()
         array([1., 4.])
     """
-    return OPS["exp"](_scaled_log1p(y, lmbda))
+    return exp(_scaled_log1p(y, lmbda))
 
 
 def inv_boxcox1p(y: TensorLike, lmbda: TensorLike) -> TensorVariable:
@@ -275,14 +300,14 @@ def inv_boxcox1p(y: TensorLike, lmbda: TensorLike) -> TensorVariable:
         >>> pt.inv_boxcox1p([0.0, 2.0], 0.5).eval()
         array([0., 3.])
     """
-    return OPS["expm1"](_scaled_log1p(y, lmbda))
+    return expm1(_scaled_log1p(y, lmbda))
 
 
 def _scaled_log1p(y: TensorLike, lmbda: TensorLike) -> TensorVariable:
     """log1p(lmbda y) / lmbda, y for ``lmbda = 0``."""
     y, lmbda = float_operand(y), float_operand(lmbda)
     divisor, none = _divisor(lmbda)
-    return _where(none, y, OPS["log1p"](lmbda * y) / divisor)
+    return _where(none, y, log1p(lmbda * y) / divisor)
 
 
 def huber(delta: TensorLike, r: TensorLike) -> TensorVariable:
@@ -293,9 +318,9 @@ def huber(delta: TensorLike, r: TensorLike) -> TensorVariable:
         array([0.125, 2.5  ])
     """
     delta, r = float_operand(delta), float_operand(r)
-    size = OPS["abs"](r)
-    loss = _where(OPS["le"](size, delta), 0.5 * r * r, delta * (size - 0.5 * delta))
-    return _where(OPS["lt"](delta, 0), np.inf, loss)
+    size = abs_(r)
+    loss = _where(le(size, delta), 0.5 * r * r, delta * (size - 0.5 * delta))
+    return _where(lt(delta, 0), np.inf, loss)
 
 
 def pseudo_huber(delta: TensorLike, r: TensorLike) -> TensorVariable:
@@ -307,10 +332,10 @@ def pseudo_huber(delta: TensorLike, r: TensorLike) -> TensorVariable:
     """
     delta, r = float_operand(delta), float_operand(r)
     divisor, none = _divisor(delta)
-    square = OPS["sqr"](r / divisor)
+    square = sqr(r / divisor)
     # sqrt(1 + s) - 1 without cancellation.
-    loss = _where(none, 0.0, delta * delta * (square / (OPS["sqrt"](1 + square) + 1)))
-    return _where(OPS["lt"](delta, 0), np.inf, loss)
+    loss = _where(none, 0.0, delta * delta * (square / (sqrt(1 + square) + 1)))
+    return _where(lt(delta, 0), np.inf, loss)
 
 
 def exp10(x: TensorLike) -> TensorVariable:
@@ -320,7 +345,7 @@ def exp10(x: TensorLike) -> TensorVariable:
         >>> pt.exp10([1.0, 2.0]).eval()
         array([ 10., 100.])
     """
-    return OPS["pow"](10.0, float_operand(x))
+    return pow_(10.0, float_operand(x))
 
 
 def cosm1(x: TensorLike) -> TensorVariable:
@@ -330,7 +355,7 @@ def cosm1(x: TensorLike) -> TensorVariable:
         >>> pt.cosm1([0.0, 1e-8]).eval()
         array([-0.e+00, -5.e-17])
     """
-    half = OPS["sin"](0.5 * float_operand(x))
+    half = sin(0.5 * float_operand(x))
     return -2 * half * half
 
 
@@ -343,9 +368,9 @@ def comb(N: TensorLike, k: TensorLike, *, repetition: bool = False) -> TensorVar
     """
     n, k = float_operand(N), float_operand(k)
     if repetition:
-        return _where(OPS["and"](OPS["eq"](n, 0), OPS["eq"](k, 0)), 1.0, comb(n + k - 1, k))
-    valid = OPS["and"](OPS["and"](OPS["le"](k, n), OPS["ge"](k, 0)), OPS["ge"](n, 0))
-    return _where(valid, OPS["binom"](n, k), 0.0)
+        return _where(bitwise_and(eq(n, 0), eq(k, 0)), 1.0, comb(n + k - 1, k))
+    valid = bitwise_and(bitwise_and(le(k, n), ge(k, 0)), ge(n, 0))
+    return _where(valid, binom(n, k), 0.0)
 
 
 def perm(N: TensorLike, k: TensorLike) -> TensorVariable:
@@ -356,5 +381,5 @@ def perm(N: TensorLike, k: TensorLike) -> TensorVariable:
         array(20.)
     """
     n, k = float_operand(N), float_operand(k)
-    valid = OPS["and"](OPS["and"](OPS["le"](k, n), OPS["ge"](k, 0)), OPS["ge"](n, 0))
-    return _where(valid, OPS["poch"](n - k + 1, k), 0.0)
+    valid = bitwise_and(bitwise_and(le(k, n), ge(k, 0)), ge(n, 0))
+    return _where(valid, poch(n - k + 1, k), 0.0)

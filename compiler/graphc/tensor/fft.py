@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc.graph.basic import Variable
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
 from graphc.ops.fourier import (
     COMPLEX,
@@ -27,6 +27,7 @@ from graphc.ops.fourier import (
     columns_table,
     table,
 )
+from graphc.ops.math import cast, conj
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
 from graphc.raise_op import required
@@ -58,12 +59,12 @@ def _operand(a: TensorLike, what: str, real: bool = False) -> TensorVariable:
     if real and x.type.numpy_dtype.kind == "c":
         raise TypeError(f"{what} takes real numbers, got {x} of type {x.type}")
     if dtype == "float16":
-        return pt.cast(x, "float32")
-    return x if dtype in COMPLEX or dtype in REAL else pt.cast(x, "float64")
+        return cast(x, "float32")
+    return x if dtype in COMPLEX or dtype in REAL else cast(x, "float64")
 
 
 def _complex(x: TensorVariable) -> TensorVariable:
-    return pt.cast(x, COMPLEX[x.type.dtype]) if x.type.dtype in COMPLEX else x
+    return cast(x, COMPLEX[x.type.dtype]) if x.type.dtype in COMPLEX else x
 
 
 def _check_norm(norm: str | None, what: str) -> None:
@@ -82,8 +83,8 @@ def _scaled(x: TensorVariable, n: TensorVariable, norm: str | None, inverse: boo
     dtype = REAL.get(x.type.dtype, x.type.dtype)
     known = known_size(n)
     if known is not None:
-        return x * pt.constant(float(max(known, 1)) ** power, dtype=dtype)
-    return x * pt.cast(pt.cast(n, "float64") ** power, dtype)
+        return x * constant(float(max(known, 1)) ** power, dtype=dtype)
+    return x * cast(cast(n, "float64") ** power, dtype)
 
 
 def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> TensorVariable:
@@ -239,7 +240,7 @@ def hfft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = Non
         array([2., 0.])
     """
     x = _operand(a, "hfft")
-    return irfft(pt.conj(x), n, axis, _swapped(norm, "hfft"))
+    return irfft(conj(x), n, axis, _swapped(norm, "hfft"))
 
 
 def ihfft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = None) -> TensorVariable:
@@ -249,7 +250,7 @@ def ihfft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = No
         >>> pt.fft.ihfft([3.0, 1.0, 1.0]).eval().real.round(6)
         array([1.666667, 0.666667])
     """
-    return pt.conj(rfft(a, n, axis, _swapped(norm, "ihfft")))
+    return conj(rfft(a, n, axis, _swapped(norm, "ihfft")))
 
 
 def _swapped(norm: str | None, what: str) -> str:

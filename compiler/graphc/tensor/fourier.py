@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import complex as complex_
+from graphc.ops.math import imag, real
 from graphc.public import pt
 from graphc.tensor import fft as numpys
 from graphc.tensor.sorting import along_axis
@@ -68,7 +70,7 @@ def rfft(inp: TensorLike, norm: str | None = None) -> TensorVariable:
     _check_norm(norm, "rfft")
     x = _operand(inp, "rfft", 2)
     found = numpys.rfftn(x, axes=range(1, x.type.ndim), norm="ortho" if norm == "ortho" else "backward")
-    return pt.stack([pt.real(found), pt.imag(found)], axis=-1)
+    return pt.stack([real(found), imag(found)], axis=-1)
 
 
 def irfft(inp: TensorLike, norm: str | None = None, is_odd: bool = False) -> TensorVariable:
@@ -99,4 +101,4 @@ def irfft(inp: TensorLike, norm: str | None = None, is_odd: bool = False) -> Ten
     sizes = [x.shape[axis] for axis in axes]
     sizes[-1] = 2 * sizes[-1] - (1 if is_odd else 2)
     numpys_norm = {None: "backward", "ortho": "ortho", "no_norm": "forward"}[norm]
-    return numpys.irfftn(pt.complex(x[..., 0], x[..., 1]), sizes, axes, numpys_norm)
+    return numpys.irfftn(complex_(x[..., 0], x[..., 1]), sizes, axes, numpys_norm)

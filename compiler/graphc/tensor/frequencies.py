@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.math import lt, switch
 from graphc.ops.sizes import as_size, known_size, size_of
 from graphc.public import pt
 from graphc.raise_op import required
@@ -32,7 +33,7 @@ def fftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
     """
     size = _positive(n, "fftfreq")
     at = pt.arange(size)
-    return pt.switch(pt.lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
+    return switch(lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
 
 
 def rfftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:

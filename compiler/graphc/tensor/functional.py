@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.math import cast, second, switch
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def piecewise(
         raise ValueError(f"with {len(conditions)} conditions there are as many functions, or one more")
     pieces = [f(x, *args, **kw) if callable(f) else f for f in funclist]
     rest = pieces[-1] if len(pieces) > len(conditions) else 0
-    result: TensorVariable = pt.second(x, pt.cast(as_tensor_variable(rest), x.type.dtype))
+    result: TensorVariable = second(x, cast(as_tensor_variable(rest), x.type.dtype))
     for condition, piece in zip(conditions, pieces, strict=False):
-        result = pt.switch(condition, pt.cast(as_tensor_variable(piece), x.type.dtype), result)
+        result = switch(condition, cast(as_tensor_variable(piece), x.type.dtype), result)
     return result

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import cast, ge, le, minimum, switch
 from graphc.ops.matrices import float_dtype
 from graphc.ops.sizes import product_of, size_of
 from graphc.public import pt
@@ -59,20 +60,21 @@ def histogramdd(
     for values, count, limit in zip(columns, per_axis, limits, strict=True):
         mine, _ = _edges(values, count, limit)
         dtype = float_dtype(values.type.dtype, mine.type.dtype)
-        v, e = pt.cast(values, dtype), pt.cast(mine, dtype)
+        v, e = cast(values, dtype), cast(mine, dtype)
         number = size_of(e, 0) - 1
-        place = pt.minimum(pt.searchsorted(e, v, side="right") - 1, number - 1)
-        within = pt.ge(v, e[0]) & pt.le(v, e[-1])
+        place = minimum(pt.searchsorted(e, v, side="right") - 1, number - 1)
+        within = ge(v, e[0]) & le(v, e[-1])
         flat = place if flat is None else flat * number + place
         inside = within if inside is None else inside & within
         edges.append(mine)
     sizes = [size_of(e, 0) - 1 for e in edges]
     total = product_of(sizes)
-    counted = pt.bincount(pt.switch(inside, flat, total), weights, minlength=total + 1)[:total]
-    result: TensorVariable = pt.cast(pt.reshape(counted, sizes), "float64")
+    assert inside is not None and flat is not None  # there is a column
+    counted = pt.bincount(switch(inside, flat, total), weights, minlength=total + 1)[:total]
+    result: TensorVariable = cast(pt.reshape(counted, sizes), "float64")
     if density:
         for i, e in enumerate(edges):
-            widths = pt.cast(pt.diff(e), "float64")
+            widths = cast(pt.diff(e), "float64")
             result = result / pt.expand_dims(widths, tuple(j for j, _ in enumerate(edges) if j != i))
         result = result / pt.sum(counted)
     return result, edges

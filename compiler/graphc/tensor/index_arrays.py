@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import bitwise_and, cast, clip, floor_div, ge, le, lt
 from graphc.ops.sizes import as_sizes, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
 from graphc.raise_op import CheckAndRaise, required
@@ -38,14 +39,14 @@ def unravel_index(indices: TensorLike, shape: SizeLike, order: str = "C") -> lis
         [[0, 1], [1, 2]]
     """
     sizes = _ordered(shape, order)
-    rest = pt.cast(_integers(indices, "unravel_index"), "int64")
-    inside = pt.all(pt.bitwise_and(pt.ge(rest, 0), pt.lt(rest, product_of(sizes))))
+    rest = cast(_integers(indices, "unravel_index"), "int64")
+    inside = pt.all(bitwise_and(ge(rest, 0), lt(rest, product_of(sizes))))
     message = "unravel_index: a position is out of bounds for the shape"
     rest = CheckAndRaise(ValueError, message)(rest, inside, *_countable(sizes))
     found: list[TensorVariable] = []
     for size in reversed(sizes[1:]):
         found.insert(0, rest % size)
-        rest = pt.floor_div(rest, size)
+        rest = floor_div(rest, size)
     found.insert(0, rest)
     return found if order == "C" else found[::-1]
 
@@ -69,7 +70,7 @@ def ravel_multi_index(
         >>> pt.ravel_multi_index(([0, 1], [1, 2]), (2, 3)).eval()
         array([1, 5])
     """
-    arrays = [pt.cast(_integers(x, "ravel_multi_index"), "int64") for x in multi_index]
+    arrays = [cast(_integers(x, "ravel_multi_index"), "int64") for x in multi_index]
     # Of an axis without positions there is none to clip to.
     sizes = [
         required(size, lambda n: n > 0, "ravel_multi_index: dims must be at least 1")
@@ -91,8 +92,8 @@ def ravel_multi_index(
     total: Any = None
     for x, size, how in axes if order == "C" else axes[::-1]:
         if how == "raise":
-            conditions.append(pt.all(pt.bitwise_and(pt.ge(x, 0), pt.lt(x, size))))
-        x = x % size if how == "wrap" else pt.clip(x, 0, size - 1) if how == "clip" else x
+            conditions.append(pt.all(bitwise_and(ge(x, 0), lt(x, size))))
+        x = x % size if how == "wrap" else clip(x, 0, size - 1) if how == "clip" else x
         total = x if total is None else total * size + x
     message = "ravel_multi_index: an index is out of bounds for the shape"
     return CheckAndRaise(ValueError, message)(total, *conditions) if conditions else total
@@ -105,7 +106,7 @@ def _countable(sizes: Sequence[TensorVariable]) -> list[TensorVariable]:
         if math.prod(size for size in known if size is not None) >= 1 << 63:
             raise ValueError(f"there is no array of shape {tuple(known)}: it is too large")
         return []
-    return [pt.lt(pt.prod(pt.stack([pt.cast(size, "float64") for size in sizes])), 2.0**63)]
+    return [lt(pt.prod(pt.stack([cast(size, "float64") for size in sizes])), 2.0**63)]
 
 
 def _ordered(shape: SizeLike, order: str, ndim: int | None = None) -> list[TensorVariable]:
@@ -129,7 +130,7 @@ def tril_indices_from(a: TensorLike, k: int = 0) -> tuple[TensorVariable, Tensor
         >>> [v.eval().tolist() for v in pt.tril_indices_from(np.ones((2, 2)))]
         [[0, 1, 1], [0, 0, 1]]
     """
-    return _triangle_of(a, k, pt.le)
+    return _triangle_of(a, k, le)
 
 
 def triu_indices_from(a: TensorLike, k: int = 0) -> tuple[TensorVariable, TensorVariable]:
@@ -139,7 +140,7 @@ def triu_indices_from(a: TensorLike, k: int = 0) -> tuple[TensorVariable, Tensor
         >>> [v.eval().tolist() for v in pt.triu_indices_from(np.ones((2, 2)))]
         [[0, 0, 1], [0, 1, 1]]
     """
-    return _triangle_of(a, k, pt.ge)
+    return _triangle_of(a, k, ge)
 
 
 def _triangle_of(

@@ -19,7 +19,8 @@ from graphc.ops.advanced import Put, Take
 from graphc.ops.axes import normalize_axis
 from graphc.ops.bounds import Entry
 from graphc.ops.dimshuffle import DimShuffle
-from graphc.ops.elementwise import OPS, expand_left
+from graphc.ops.elementwise import expand_left
+from graphc.ops.math import bitwise_and, cast, clip, ge, lt, mod, second, switch
 from graphc.ops.reshape import FitIndex, Reshape
 from graphc.ops.shape import MakeVector, Shape
 from graphc.ops.sizes import known_size, product_of, size_of, sizes_of, vector_entries
@@ -130,7 +131,7 @@ class MaskLens:
         if y.type.shape[0] == 1:
             # One value for all rows needs no positions.
             mask = pt.dimshuffle(self.mask, (0, *["x"] * (x.type.ndim - 1)))
-            return pt.switch(mask, x + y if accumulate else y, x)
+            return switch(mask, x + y if accumulate else y, x)
         return Put(0, not accumulate)(x, y, true_positions(self.mask))
 
 
@@ -209,11 +210,12 @@ def _flat_indices(x: Variable, axes: Sequence[int], arrays: Sequence[TensorVaria
     inside: TensorVariable | None = None
     for axis, array in zip(axes, _aligned(arrays), strict=True):
         size = sizes_of(x)[axis]
-        wrapped = pt.switch(pt.lt(array, 0), array + size, array)
+        wrapped = switch(lt(array, 0), array + size, array)
         flat = wrapped if flat is None else flat * size + wrapped
-        valid = pt.bitwise_and(pt.ge(wrapped, 0), pt.lt(wrapped, size))
-        inside = valid if inside is None else pt.bitwise_and(inside, valid)
-    return pt.switch(inside, flat, product_of([sizes_of(x)[axis] for axis in axes]))
+        valid = bitwise_and(ge(wrapped, 0), lt(wrapped, size))
+        inside = valid if inside is None else bitwise_and(inside, valid)
+    assert inside is not None and flat is not None  # there is an axis
+    return switch(inside, flat, product_of([sizes_of(x)[axis] for axis in axes]))
 
 
 def _size_entries(x: Variable, index: Any) -> TensorVariable | None:
@@ -305,7 +307,7 @@ def _replace(target: Any, y: TensorLike, accumulate: bool) -> TensorVariable:
     if any(ones):  # as in PyTensor a wrong size is then an error of the shape
         result = pt.specify_shape(result, ones)
     if not any(lens.selects for lens in lenses):
-        result = target + result if accumulate else OPS["second"](target, result)
+        result = target + result if accumulate else second(target, result)
     for lens, value in zip(reversed(lenses), reversed(values[:-1]), strict=True):
         result = lens.put(value, result, accumulate)
         # The selected part now holds the sums; it replaces what it was taken from.
@@ -377,9 +379,9 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> 
     size = sizes_of(a)[axis]
     mode = "raise" if mode is None else mode
     if mode == "wrap":
-        indices = pt.mod(pt.cast(indices, "int64"), size)
+        indices = mod(cast(indices, "int64"), size)
     elif mode == "clip":
-        indices = pt.clip(pt.cast(indices, "int64"), 0, size - 1)
+        indices = clip(cast(indices, "int64"), 0, size - 1)
     elif mode != "raise":
         raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
     return a[(slice(None),) * axis + (indices,)]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import clip, gt, le, lt, switch
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 
@@ -59,19 +60,19 @@ def interpolate1d(
         at = as_tensor_variable(x_hat)
         place = pt.searchsorted(x, at)
         last = size_of(x, 0) - 1
-        right = pt.clip(place, 1, last)
+        right = clip(place, 1, last)
         left = right - 1
         if method == "linear":
             found = y[left] + (at - x[left]) / (x[right] - x[left]) * (y[right] - y[left])
         elif method == "nearest":
-            found = pt.switch(pt.le(at - x[left], x[right] - at), y[left], y[right])
+            found = switch(le(at - x[left], x[right] - at), y[left], y[right])
         elif method == "mean":
             found = (y[left] + y[right]) / 2
         else:
-            found = y[pt.clip(place - 1 if method == "first" else place, 0, last)]
+            found = y[clip(place - 1 if method == "first" else place, 0, last)]
         if extrapolate:
             return found
-        found = pt.switch(pt.lt(at, x[0]), ends[0], found)
-        return pt.switch(pt.gt(at, x[-1]), ends[1], found)
+        found = switch(lt(at, x[0]), ends[0], found)
+        return switch(gt(at, x[-1]), ends[1], found)
 
     return interpolate

@@ -13,6 +13,7 @@ from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
 from graphc.ops.join import Join
+from graphc.ops.math import eq
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import MakeVector
 from graphc.ops.sizes import as_size, as_sizes, known_size
@@ -77,9 +78,9 @@ def _join_along(axis: Variable, xs: list[TensorVariable]) -> TensorVariable:
     place = constant(np.arange(len(possible)))[constant(np.array(numbers))[axis]]
     result: TensorVariable = Join(possible[-1])(*xs)
     if len(possible) == 1:
-        return CheckAndRaise(IndexError, "join: sizes differ along the axis")(result, pt.eq(place, 0))
+        return CheckAndRaise(IndexError, "join: sizes differ along the axis")(result, eq(place, 0))
     for number, each in reversed(list(enumerate(possible[:-1]))):
-        result = pt.ifelse(pt.eq(place, number), Join(each)(*xs), result)
+        result = pt.ifelse(eq(place, number), Join(each)(*xs), result)
     return result
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import eq, gt, imag, isinf, isnan, lt, ne
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 
@@ -36,12 +37,12 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
     pairs = zip(a.type.shape, b.type.shape, strict=True)
     if any(m is not None and n is not None and m != n for m, n in pairs):
         return as_tensor_variable(False)
-    same = pt.eq(a, b)
+    same = eq(a, b)
     if equal_nan:
-        same = same | (pt.isnan(a) & pt.isnan(b))
+        same = same | (isnan(a) & isnan(b))
     if a.type.ndim == 0:
         return same
-    equal = [pt.eq(m, n) for m, n in zip(sizes_of(a), sizes_of(b), strict=True)]
+    equal = [eq(m, n) for m, n in zip(sizes_of(a), sizes_of(b), strict=True)]
     return pt.ifelse(pt.all(pt.stack(equal)), pt.all(same), as_tensor_variable(False))
 
 
@@ -57,7 +58,7 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> TensorVariable:
     pairs = zip(pt.atleast_Nd(a, n=rank).type.shape, pt.atleast_Nd(b, n=rank).type.shape, strict=True)
     if any(m is not None and n is not None and m != n and 1 not in (m, n) for m, n in pairs):
         return as_tensor_variable(False)
-    return pt.all(pt.eq(a, b))
+    return pt.all(eq(a, b))
 
 
 def real_operand(x: TensorLike, name: str) -> TensorVariable:
@@ -80,7 +81,7 @@ def isposinf(x: TensorLike) -> TensorVariable:
         array([False,  True])
     """
     x = real_operand(x, "isposinf")
-    return pt.isinf(x) & pt.gt(x, 0)
+    return isinf(x) & gt(x, 0)
 
 
 def isneginf(x: TensorLike) -> TensorVariable:
@@ -91,7 +92,7 @@ def isneginf(x: TensorLike) -> TensorVariable:
         array([ True, False])
     """
     x = real_operand(x, "isneginf")
-    return pt.isinf(x) & pt.lt(x, 0)
+    return isinf(x) & lt(x, 0)
 
 
 def iscomplex(x: TensorLike) -> TensorVariable:
@@ -101,7 +102,7 @@ def iscomplex(x: TensorLike) -> TensorVariable:
         >>> pt.iscomplex([1.0 + 0j, 1j]).eval()
         array([False,  True])
     """
-    return pt.neq(pt.imag(x), 0)
+    return ne(imag(x), 0)
 
 
 def isreal(x: TensorLike) -> TensorVariable:
@@ -111,4 +112,4 @@ def isreal(x: TensorLike) -> TensorVariable:
         >>> pt.isreal([1.0 + 0j, 1j]).eval()
         array([ True, False])
     """
-    return pt.eq(pt.imag(x), 0)
+    return eq(imag(x), 0)

@@ -15,11 +15,12 @@ import numpy as np
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import describe
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import CountTrue
 from graphc.ops.elementwise import cast_to
 from graphc.ops.masks import Compress, FlatNonzero, RepeatLength, RepeatPositions
+from graphc.ops.math import cast, clip, eq, floor_div, lt, mod, ne, second, switch
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
 from graphc.public import pt
@@ -93,11 +94,11 @@ def nonzero(a: TensorLike, return_matrix: bool = False) -> TensorVariable | tupl
 
 def unravel(flat: TensorLike, sizes: Sequence[TensorLike]) -> list[TensorVariable]:
     """Indices of each axis from positions in row-major order."""
-    indices = []
+    indices, rest = [], as_tensor_variable(flat)
     for size in reversed(sizes[1:]):
-        indices.append(pt.mod(flat, size))
-        flat = pt.int_div(flat, size)
-    return [flat, *reversed(indices)]
+        indices.append(mod(rest, size))
+        rest = floor_div(rest, size)
+    return [rest, *reversed(indices)]
 
 
 def argwhere(a: TensorLike) -> TensorVariable:
@@ -110,7 +111,7 @@ def argwhere(a: TensorLike) -> TensorVariable:
     """
     mask = _mask(a)
     if mask.type.ndim == 0:
-        count = pt.cast(mask, "int64")
+        count = cast(mask, "int64")
         return pt.zeros((count, 0), dtype="int64")
     return pt.stack(nonzero(mask), axis=1)
 
@@ -123,7 +124,7 @@ def nonzero_values(a: TensorLike) -> TensorVariable:
         array([3, 4])
     """
     x = pt.ravel(as_tensor_variable(a))
-    return masked(x, pt.neq(x, 0))
+    return masked(x, ne(x, 0))
 
 
 def count_nonzero(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
@@ -196,13 +197,13 @@ def repeat(a: TensorLike, repeats: TensorLike, axis: AxisLike = None) -> TensorV
     axis = normalize_axis(axis, x.type.ndim, "repeat")
     counts = cast_to(counts, "int64")
     if counts.type.shape == (1,):
-        counts = pt.constant(counts.data[0]) if isinstance(counts, Constant) else counts[0]
+        counts = constant(counts.data[0]) if isinstance(counts, Constant) else counts[0]
     if counts.type.ndim == 0:
         return _repeat_equally(x, counts, axis)
     counts = _one_for_each(counts, size_of(x, axis))
     length = RepeatLength()(counts)
     if isinstance(counts, Constant):
-        length = pt.constant(counts.data.sum())
+        length = constant(counts.data.sum())
     return pt.take(x, RepeatPositions()(counts, length), axis=axis)
 
 
@@ -213,9 +214,9 @@ def _one_for_each(counts: TensorVariable, size: TensorVariable) -> TensorVariabl
         return counts
     if have is not None:
         return pt.specify_shape(counts, [size])
-    single = pt.eq(size_of(counts, 0), 1)
-    counts = pt.specify_shape(counts, [pt.switch(single, 1, size)])
-    return pt.take(counts, pt.switch(single, 0, pt.arange(size)))
+    single = eq(size_of(counts, 0), 1)
+    counts = pt.specify_shape(counts, [switch(single, 1, size)])
+    return pt.take(counts, switch(single, 0, pt.arange(size)))
 
 
 def _repeat_equally(x: TensorVariable, count: TensorVariable, axis: int) -> TensorVariable:
@@ -253,29 +254,29 @@ def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -
         choices = [stacked[i] for i in range(stacked.type.shape[0])]
     options = [as_tensor_variable(c) for c in choices]
     if mode == "wrap":
-        index = pt.mod(index, len(options))
+        index = mod(index, len(options))
     elif mode == "clip":
-        index = pt.clip(index, 0, len(options) - 1)
+        index = clip(index, 0, len(options) - 1)
     elif mode == "raise":
         # Reading at the index checks it.
-        index = pt.constant(np.arange(len(options)))[pt.switch(pt.lt(index, 0), len(options), index)]
+        index = constant(np.arange(len(options)))[switch(lt(index, 0), len(options), index)]
     else:
         raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
     result = options[-1]
     for i in reversed(range(len(options) - 1)):
-        result = pt.switch(pt.eq(index, i), options[i], result)
-    return result if len(options) > 1 else pt.second(index + pt.zeros_like(result), result)
+        result = switch(eq(index, i), options[i], result)
+    return result if len(options) > 1 else second(index + pt.zeros_like(result), result)
 
 
 def _choose_row(index: TensorVariable, stacked: TensorVariable, mode: str) -> TensorVariable:
     """`choose` among a number of rows that is not known yet: one element of each column."""
     count = size_of(stacked, 0)
     if mode == "wrap":
-        index = pt.mod(index, count)
+        index = mod(index, count)
     elif mode == "clip":
-        index = pt.clip(index, 0, count - 1)
+        index = clip(index, 0, count - 1)
     elif mode == "raise":
-        index = pt.switch(pt.lt(index, 0), count, index)
+        index = switch(lt(index, 0), count, index)
     else:
         raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
     rank = max(index.type.ndim, stacked.type.ndim - 1)
@@ -308,5 +309,5 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
             raise TypeError(
                 f"select takes boolean conditions, got {test}{describe(test.location)} of {test.type}"
             )
-        result = pt.switch(test, cast_to(option, dtype), result)
+        result = switch(test, cast_to(option, dtype), result)
     return result

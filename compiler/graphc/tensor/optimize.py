@@ -14,6 +14,7 @@ from graphc.graph.basic import Constant, Variable
 from graphc.graph.replace import graph_replace
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.traversal import graph_inputs, truncated_graph_inputs
+from graphc.ops.math import cast
 from graphc.ops.optimize import MinimizeOp, MinimizeScalarOp, RootOp, RootScalarOp
 from graphc.public import pt
 
@@ -47,12 +48,12 @@ def _solved(
     packed, shapes = pt.pack(*unknowns)
     vector = packed.type.make_variable()
     parts = pt.unpack(vector, shapes)
-    replace = {x: pt.cast(part, x.type.dtype) for x, part in zip(unknowns, parts, strict=True)}
+    replace = {x: cast(part, x.type.dtype) for x, part in zip(unknowns, parts, strict=True)}
     value = graph_replace(value, {x: x.type.filter_variable(part) for x, part in replace.items()})
     args = _parameters(value, vector)
     solution, success = op(vector, args, value)(packed, *args)
     return [
-        pt.cast(s, x.type.dtype) for s, x in zip(pt.unpack(solution, shapes), unknowns, strict=True)
+        cast(s, x.type.dtype) for s, x in zip(pt.unpack(solution, shapes), unknowns, strict=True)
     ], success
 
 

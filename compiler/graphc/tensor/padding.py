@@ -10,6 +10,8 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import cast, clip, eq, floor, floor_div, maximum, minimum
+from graphc.ops.math import round as round_
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
 from graphc.raise_op import as_count, required
@@ -127,7 +129,7 @@ def _constant(
     value: tuple[int, int],
     mode: str,
 ) -> TensorVariable:
-    ends = [pt.cast(as_tensor_variable(v), x.type.dtype) for v in value]
+    ends = [cast(as_tensor_variable(v), x.type.dtype) for v in value]
     return pt.concatenate([_block(x, axis, before, ends[0]), x, _block(x, axis, after, ends[1])], axis=axis)
 
 
@@ -145,16 +147,16 @@ def _ramp(x: Any, axis: int, before: Any, after: Any, value: Any, mode: str) -> 
     """Straight lines from the edges to the end values, as `numpy.linspace` makes them."""
     parts = []
     for count, end, edge in zip((before, after), value, _edges(x, axis), strict=True):
-        start = pt.cast(edge, "float64")
-        stop = pt.cast(as_tensor_variable(end), "float64")
+        start = cast(edge, "float64")
+        stop = cast(as_tensor_variable(end), "float64")
         shape = [1] * x.type.ndim
         shape[axis] = count
-        steps = pt.reshape(pt.cast(pt.arange(count), "float64"), shape)
-        parts.append(stop + steps * ((start - stop) / pt.cast(pt.maximum(count, 1), "float64")))
+        steps = pt.reshape(cast(pt.arange(count), "float64"), shape)
+        parts.append(stop + steps * ((start - stop) / cast(maximum(count, 1), "float64")))
     parts[1] = _rows(parts[1], axis, slice(None, None, -1))
     if x.type.numpy_dtype.kind in "iu":
-        parts = [pt.floor(part) for part in parts]
-    first, last = (pt.cast(part, x.type.dtype) for part in parts)
+        parts = [floor(part) for part in parts]
+    first, last = (cast(part, x.type.dtype) for part in parts)
     return pt.concatenate([first, x, last], axis=axis)
 
 
@@ -171,13 +173,13 @@ def _statistic(
         if length is None:
             chosen = x
         else:
-            n = pt.minimum(as_count(length, "pad"), size_of(x, axis))
+            n = minimum(as_count(length, "pad"), size_of(x, axis))
             chosen = _rows(x, axis, slice(None, n) if at_start else slice(size_of(x, axis) - n, None))
         reduce = {"maximum": "max", "minimum": "min"}.get(mode, mode)
         number = getattr(pt, reduce)(chosen, axis=axis, keepdims=True)
         if x.type.numpy_dtype.kind in "iu" and mode in ("mean", "median"):
-            number = pt.round(number)
-        parts.append(_block(x, axis, count, pt.cast(number, x.type.dtype)))
+            number = round_(number)
+        parts.append(_block(x, axis, count, cast(number, x.type.dtype)))
     return pt.concatenate([parts[0], x, parts[1]], axis=axis)
 
 
@@ -202,12 +204,12 @@ def _mapped(
 def _source(at: TensorVariable, n: TensorVariable, mode: str) -> TensorVariable:
     """The positions in the array that stand at positions beyond its ends."""
     if mode == "edge":
-        return pt.clip(at, 0, n - 1)
+        return clip(at, 0, n - 1)
     if mode == "wrap":
         return at % n
-    period = 2 * n if mode == "symmetric" else pt.maximum(2 * (n - 1), 1)
+    period = 2 * n if mode == "symmetric" else maximum(2 * (n - 1), 1)
     folded = at % period
-    return pt.minimum(folded, (period - 1 if mode == "symmetric" else 2 * (n - 1)) - folded)
+    return minimum(folded, (period - 1 if mode == "symmetric" else 2 * (n - 1)) - folded)
 
 
 def _odd(
@@ -217,15 +219,15 @@ def _odd(
     n = size_of(x, axis)
     at = pt.arange(n + before + after) - before
     first, last = _edges(x, axis)
-    length = n if mode == "symmetric" else pt.maximum(n - 1, 1)
-    turn = pt.floor_div(at, length)
+    length = n if mode == "symmetric" else maximum(n - 1, 1)
+    turn = floor_div(at, length)
     shape = [1] * x.type.ndim
     shape[axis] = -1
     # On an odd turn the array is seen in a mirror: twice the edge less the element.
     turn = pt.reshape(turn, shape)
     mirrored = turn % 2
-    even = pt.cast(pt.floor_div(turn + mirrored, 2), x.type.dtype)
+    even = cast(floor_div(turn + mirrored, 2), x.type.dtype)
     plain = pt.take(x, _source(at, n, mode), axis=axis)
     rise = 2 * (last - first) * even
-    odd = pt.eq(mirrored, 1)
-    return pt.cast(pt.where(odd, rise + 2 * first - plain, rise + plain), x.type.dtype)
+    odd = eq(mirrored, 1)
+    return cast(pt.where(odd, rise + 2 * first - plain, rise + plain), x.type.dtype)

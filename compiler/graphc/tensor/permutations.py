@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import cast
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.public import pt
 
@@ -24,7 +25,7 @@ def inverse_permutation(perm: TensorLike) -> TensorVariable:
         array([1, 2, 0])
     """
     x = as_tensor_variable(perm)
-    return pt.cast(pt.argsort(x, axis=-1), x.type.dtype)
+    return cast(pt.argsort(x, axis=-1), x.type.dtype)
 
 
 def permute_row_elements(x: TensorLike, y: TensorLike, inverse: bool = False) -> TensorVariable:

@@ -12,6 +12,8 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import cast, maximum, sqrt
+from graphc.ops.math import pow as pow_
 from graphc.ops.matrices import float_dtype
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
@@ -62,8 +64,8 @@ def vander(x: TensorLike, N: TensorLike | None = None, increasing: bool = False)
         raise ValueError(f"vander takes a vector, got {x} of type {x.type}")
     x = cast_to(x, promote(x.type.numpy_dtype, np.dtype("int64")).name)
     count = size_of(x, 0) if N is None else as_count(N, "vander")
-    exponents = pt.cast(pt.arange(count), x.type.dtype)
-    return pt.pow(pt.expand_dims(x, 1), exponents if increasing else exponents[::-1])
+    exponents = cast(pt.arange(count), x.type.dtype)
+    return pow_(pt.expand_dims(x, 1), exponents if increasing else exponents[::-1])
 
 
 def polyval(p: TensorLike, x: TensorLike) -> TensorVariable:
@@ -77,8 +79,8 @@ def polyval(p: TensorLike, x: TensorLike) -> TensorVariable:
     degree = p.type.shape[0]
     if degree is None:
         lifted = pt.expand_dims(x, -1)
-        exponents = pt.cast(pt.arange(size_of(p, 0))[::-1], x.type.dtype)
-        return pt.sum(p * pt.pow(lifted, exponents), axis=-1)
+        exponents = cast(pt.arange(size_of(p, 0))[::-1], x.type.dtype)
+        return pt.sum(p * pow_(lifted, exponents), axis=-1)
     result: TensorVariable = pt.zeros_like(x)
     for i in range(degree):
         result = result * x + p[i]
@@ -88,7 +90,7 @@ def polyval(p: TensorLike, x: TensorLike) -> TensorVariable:
 def _sum(a: TensorVariable, b: TensorVariable, what: str, sign: int) -> TensorVariable:
     a, b = _coefficients(a, what), _coefficients(b, what)
     b = b if sign > 0 else -b
-    size = pt.maximum(size_of(a, 0), size_of(b, 0))
+    size = maximum(size_of(a, 0), size_of(b, 0))
     a, b = (pt.concatenate([pt.zeros((size - size_of(v, 0),), dtype=v.type.dtype), v]) for v in (a, b))
     return a + b
 
@@ -135,7 +137,7 @@ def polyder(p: Any, m: int = 1) -> TensorVariable:
         raise ValueError(f"the order of a derivative must be at least 0, got {m}")
     for _ in range(m):
         n = size_of(p, 0)
-        p = p[:-1] * pt.cast(pt.arange(n - 1, 0, -1), p.type.dtype)
+        p = p[:-1] * cast(pt.arange(n - 1, 0, -1), p.type.dtype)
     return p
 
 
@@ -154,7 +156,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> TensorVariable:
         raise ValueError(f"polyint needs {m} constants of integration, got {len(constants)}")
     for each in constants:
         p = p / pt.arange(size_of(p, 0), 0, -1)
-        p = pt.concatenate([p, pt.stack([pt.cast(as_tensor_variable(each), p.type.dtype)])])
+        p = pt.concatenate([p, pt.stack([cast(as_tensor_variable(each), p.type.dtype)])])
     return p
 
 
@@ -177,7 +179,7 @@ def poly(seq_of_zeros: TensorLike) -> TensorVariable:
     result: TensorVariable = pt.ones((1,), dtype=dtype)
     for i in range(zeros.type.shape[0]):
         nothing = pt.zeros((1,), dtype=dtype)
-        scaled = pt.concatenate([nothing, result * pt.cast(zeros[i], dtype)])
+        scaled = pt.concatenate([nothing, result * cast(zeros[i], dtype)])
         result = pt.concatenate([result, nothing]) - scaled
     return result
 
@@ -193,7 +195,7 @@ def roots(p: TensorLike) -> TensorVariable:
         [1.0, 2.0]
     """
     p = _coefficients(p, "roots")
-    p = pt.cast(p, float_dtype(p.type.dtype))
+    p = cast(p, float_dtype(p.type.dtype))
     return pt.linalg.eigvals(pt.linalg.companion(p))
 
 
@@ -213,17 +215,17 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Tenso
     """
     x = as_tensor_variable(x)
     dtype = float_dtype(x.type.dtype, as_tensor_variable(y).type.dtype)
-    x, y = pt.cast(x, dtype), pt.cast(as_tensor_variable(y), dtype)
+    x, y = cast(x, dtype), cast(as_tensor_variable(y), dtype)
     if x.type.ndim != 1 or y.type.ndim not in (1, 2):
         raise ValueError(f"polyfit takes a vector and a vector or matrix, got {x.type} and {y.type}")
     left: Any = vander(x, int(deg) + 1)
     if w is not None:
-        weights = pt.cast(as_tensor_variable(w), dtype)
+        weights = cast(as_tensor_variable(w), dtype)
         left = left * pt.expand_dims(weights, 1)
         y = y * (pt.expand_dims(weights, 1) if y.type.ndim == 2 else weights)
     if rcond is None:
-        rcond = pt.cast(size_of(x, 0), dtype) * float(np.finfo(dtype).eps)
+        rcond = cast(size_of(x, 0), dtype) * float(np.finfo(dtype).eps)
     # Columns of equal length make the system better conditioned.
-    scale = pt.sqrt(pt.sum(left * left, axis=0))
+    scale = sqrt(pt.sum(left * left, axis=0))
     found = pt.linalg.lstsq(left / scale, y, rcond)[0]
     return found / (pt.expand_dims(scale, 1) if y.type.ndim == 2 else scale)

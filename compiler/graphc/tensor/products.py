@@ -13,6 +13,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.linalg import Matmul
+from graphc.ops.math import cast
 from graphc.ops.reshape import BroadcastTo, Reshape
 from graphc.ops.sizes import product_of, size_of, sizes_of
 from graphc.public import pt
@@ -73,7 +74,7 @@ def in_dtype(
     """A product computed in the dtype that holds its operands and the result, then cast to ``dtype``."""
     xs = [as_tensor_variable(x) for x in operands]
     wide = np.result_type(*(x.type.numpy_dtype for x in xs), np.dtype(parse_dtype(dtype))).name
-    return pt.cast(product(*(pt.cast(x, wide) for x in xs)), dtype)
+    return cast(product(*(cast(x, wide) for x in xs)), dtype)
 
 
 def matmul(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:

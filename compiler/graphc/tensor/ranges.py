@@ -12,6 +12,8 @@ from graphc.config import config
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
+from graphc.ops.math import cast, eq, floor, log10, maximum
+from graphc.ops.math import sign as sign_
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_sizes, sizes_of
 from graphc.public import pt
@@ -59,21 +61,21 @@ def linspace(
     kind = promote(first.type.numpy_dtype, last.type.numpy_dtype).name
     if np.dtype(kind).kind not in "fc":
         kind = promote(np.dtype(kind), np.dtype(config.floatX)).name
-    first, last = pt.cast(first, kind), pt.cast(last, kind)
+    first, last = cast(first, kind), cast(last, kind)
     count = as_count(num, "linspace", "num, how many numbers to make,")
     gaps = count - 1 if endpoint else count
-    divisor = pt.cast(pt.maximum(gaps, 1), kind)
+    divisor = cast(maximum(gaps, 1), kind)
     difference = last - first
     step = difference / divisor
-    position = pt.cast(pt.arange(count), kind)
+    position = cast(pt.arange(count), kind)
     position = pt.reshape(position, [count, *[1] * step.type.ndim])
     numbers = position * step + first
     if endpoint:
         # Rounding must not move the last number.
-        numbers = pt.where(pt.eq(position, pt.cast(gaps, kind)) & (gaps > 0), last, numbers)
+        numbers = pt.where(eq(position, cast(gaps, kind)) & (gaps > 0), last, numbers)
     if dtype is not None:
         name = parse_dtype(dtype)
-        numbers = pt.cast(pt.floor(numbers) if np.dtype(name).kind in "iu" else numbers, name)
+        numbers = cast(floor(numbers) if np.dtype(name).kind in "iu" else numbers, name)
     if axis:
         numbers = pt.moveaxis(numbers, 0, normalize_axis(axis, numbers.type.ndim, "linspace"))
     return (numbers, step) if retstep else numbers
@@ -111,7 +113,7 @@ def logspace(
 def _finished(numbers: TensorVariable, dtype: DTypeLike | None, axis: int, name: str) -> TensorVariable:
     """Numbers along the first axis in another dtype and along another axis."""
     if dtype is not None:
-        numbers = pt.cast(numbers, parse_dtype(dtype))
+        numbers = cast(numbers, parse_dtype(dtype))
     return pt.moveaxis(numbers, 0, normalize_axis(axis, numbers.type.ndim, name)) if axis else numbers
 
 
@@ -133,18 +135,18 @@ def geomspace(
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
     wide = promote(first.type.numpy_dtype, last.type.numpy_dtype, np.dtype(config.floatX)).name
     first, last = (
-        required(pt.cast(x, wide), lambda x: ~(abs(x) <= 0), "geomspace takes ends that are not 0")
+        required(cast(x, wide), lambda x: ~(abs(x) <= 0), "geomspace takes ends that are not 0")
         for x in (first, last)
     )
     count = as_count(num, "geomspace", "num, how many numbers to make,")
-    sign = pt.sign(first)
-    logs = pt.linspace(pt.log10(first / sign), pt.log10(last / sign), count, endpoint=endpoint)
+    sign = sign_(first)
+    logs = pt.linspace(log10(first / sign), log10(last / sign), count, endpoint=endpoint)
     numbers = sign * 10.0**logs
     # Rounding must not move the ends.
     position = pt.reshape(pt.arange(count), [count, *[1] * (numbers.type.ndim - 1)])
     if endpoint:
-        numbers = pt.where(pt.eq(position, count - 1), last, numbers)
-    numbers = pt.where(pt.eq(position, 0), first, numbers)
+        numbers = pt.where(eq(position, count - 1), last, numbers)
+    numbers = pt.where(eq(position, 0), first, numbers)
     return _finished(numbers, dtype, axis, "geomspace")
 
 
@@ -190,7 +192,7 @@ class _Grid:
         if not isinstance(key, tuple):
             return axes[0]
         dtype = promote(*(x.type.numpy_dtype for x in axes)).name
-        grid = meshgrid(*(pt.cast(x, dtype) for x in axes), sparse=self._sparse, indexing="ij")
+        grid = meshgrid(*(cast(x, dtype) for x in axes), sparse=self._sparse, indexing="ij")
         return grid if self._sparse else pt.stack(grid)
 
     def _axis(self, s: slice) -> Any:
@@ -213,5 +215,5 @@ def indices(dimensions: Sequence[TensorLike], dtype: DTypeLike = "int64", sparse
         [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
     sizes = [as_count(n, "indices") for n in as_sizes(dimensions, "indices")]
-    grid = meshgrid(*(pt.cast(pt.arange(n), parse_dtype(dtype)) for n in sizes), sparse=sparse, indexing="ij")
+    grid = meshgrid(*(cast(pt.arange(n), parse_dtype(dtype)) for n in sizes), sparse=sparse, indexing="ij")
     return tuple(grid) if sparse else pt.stack(grid)

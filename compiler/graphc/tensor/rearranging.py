@@ -11,6 +11,7 @@ import numpy as np
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
+from graphc.ops.math import cast, eq, ge, le, maximum, minimum, switch
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.creation import bounded
@@ -143,7 +144,7 @@ def _roll(x: TensorVariable, shift: TensorVariable | int, axis: int) -> TensorVa
     s = as_tensor_variable(shift)
     if s.type.ndim or s.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"roll shifts by 0-d integers, got {s} of type {s.type}")
-    cut = size - pt.cast(s, "int64") % pt.maximum(size, 1)
+    cut = size - cast(s, "int64") % maximum(size, 1)
     known = known_size(cut)
     at = cut if known is None else known
     rolled = pt.concatenate([x[_along(axis, slice(at, None))], x[_along(axis, slice(None, at))]], axis=axis)
@@ -190,10 +191,10 @@ def tile(A: TensorLike, reps: TensorLike) -> TensorVariable:
 def _flat_diagonal(rows: TensorVariable, columns: TensorVariable, offset: int) -> slice:
     """The positions of a diagonal in a matrix in row-major order."""
     start = offset if offset >= 0 else columns * -offset
-    length = pt.maximum(pt.minimum(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    length = maximum(minimum(rows + min(offset, 0), columns - max(offset, 0)), 0)
     # An empty diagonal may begin after the end.
-    start = pt.minimum(start, rows * columns)
-    return slice(start, start + length * (columns + 1) - pt.minimum(length, 1) * columns, columns + 1)
+    start = minimum(start, rows * columns)
+    return slice(start, start + length * (columns + 1) - minimum(length, 1) * columns, columns + 1)
 
 
 def _with_matrix_last(a: TensorLike, axis1: int, axis2: int, what: str) -> TensorVariable:
@@ -258,7 +259,7 @@ def fill_diagonal(a: TensorLike, val: TensorLike, wrap: bool = False) -> TensorV
                [0., 5.]])
     """
     x = _at_least(a, 2, "fill_diagonal")
-    value = pt.cast(as_tensor_variable(val), x.type.dtype)
+    value = cast(as_tensor_variable(val), x.type.dtype)
     if x.type.ndim > 2:
         size = size_of(x, 0)
         flat = pt.ravel(pt.specify_shape(x, [size] * x.type.ndim))
@@ -314,7 +315,7 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[TensorVariable, Tensor
     if isinstance(k, Variable) or numbers[0] is None or (m is not None and numbers[1] is None):
         rows, columns = pt.arange(n), pt.arange(n if m is None else m)
         edge = pt.expand_dims(rows, 1) + bounded(k)
-        inside = pt.le(columns, edge) if name == "tril_indices" else pt.ge(columns, edge)
+        inside = le(columns, edge) if name == "tril_indices" else ge(columns, edge)
         return pt.nonzero(inside)
     rows, columns = getattr(np, name)(numbers[0], int(k), numbers[1])
     return as_tensor_variable(rows), as_tensor_variable(columns)
@@ -371,5 +372,5 @@ def fill_diagonal_offset(a: TensorLike, val: TensorLike, offset: int) -> TensorV
     if a.type.ndim != 2:
         raise ValueError(f"fill_diagonal_offset takes a matrix, got {a} of type {a.type}")
     rows, columns = (pt.arange(size) for size in sizes_of(a))
-    on = pt.eq(pt.expand_dims(rows + bounded(offset), 1), pt.expand_dims(columns, 0))
-    return pt.switch(on, pt.cast(as_tensor_variable(val), a.type.dtype), a)
+    on = eq(pt.expand_dims(rows + bounded(offset), 1), pt.expand_dims(columns, 0))
+    return switch(on, cast(as_tensor_variable(val), a.type.dtype), a)

@@ -14,10 +14,12 @@ import numpy as np
 from graphc.gradient import zero_grad
 from graphc.graph.basic import Variable, remember
 from graphc.graph.location import frames_inside
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import eq, exp, imag, isclose, isinf, log, maximum, real, sqr, sqrt, switch
 from graphc.ops.reduce import ArgReduce, Reduce
 from graphc.ops.sizes import size_of
 from graphc.public import pt
@@ -99,7 +101,7 @@ def _masked(x: TensorVariable, where: TensorLike | None, neutral: TensorLike) ->
     """x with a neutral value in the place of what a reduction leaves out."""
     if where is None:
         return x
-    return pt.switch(where, x, cast_to(as_tensor_variable(neutral), x.type.dtype))
+    return switch(where, x, cast_to(as_tensor_variable(neutral), x.type.dtype))
 
 
 def _extreme(
@@ -140,7 +142,7 @@ def _as_dtype(x: TensorVariable, dtype: str, what: str) -> TensorVariable:
             np.exceptions.ComplexWarning,
             stacklevel=frames_inside() + 1,
         )
-        x = pt.real(x)
+        x = real(x)
     return cast_to(x, dtype)
 
 
@@ -274,7 +276,7 @@ def allclose(
         >>> pt.allclose([1.0, 2.0], [1.0, 2.0 + 1e-9]).eval()
         array(True)
     """
-    return all(pt.isclose(x, y, rtol, atol, equal_nan))
+    return all(isclose(x, y, rtol, atol, equal_nan))
 
 
 def _arg(kind: str, x: TensorLike, axis: Axis, keepdims: bool) -> TensorVariable:
@@ -345,11 +347,11 @@ def _count(
 ) -> TensorVariable:
     """Number of elements over the axes, as a 0-d variable; with a mask one for each result."""
     if where is not None:
-        selected = pt.switch(where, pt.ones_like(x, "int64"), 0)
+        selected = switch(where, pt.ones_like(x, "int64"), 0)
         return cast_to(_reduce("sum", selected, axes, keepdims), dtype)
     sizes = [x.type.shape[axis] for axis in axes]
     if None not in sizes:  # also where there are no axes
-        return remember(pt.constant(np.asarray(np.prod(sizes, dtype=np.float64), dtype)), x)
+        return remember(constant(np.asarray(np.prod(sizes, dtype=np.float64), dtype)), x)
     count = size_of(x, axes[0])
     for axis in axes[1:]:
         count = count * size_of(x, axis)
@@ -429,16 +431,16 @@ def var(
     x = cast_to(x, work)
     deviation = _masked(x - mean(x, axes, keepdims=True, where=where), where, 0)
     if deviation.type.numpy_dtype.kind == "c":
-        squares = pt.sqr(pt.real(deviation)) + pt.sqr(pt.imag(deviation))
+        squares = sqr(real(deviation)) + sqr(imag(deviation))
         dtype = work = squares.type.dtype
     else:
-        squares = pt.sqr(deviation)
+        squares = sqr(deviation)
     if not axes and where is None:
         return cast_to(squares, dtype)
     count = _count(x, axes, work, where, keepdims)
     total = _reduce("sum", squares, axes, keepdims)
     if ddof:  # as NumPy, what has too few elements is divided by 0
-        count = pt.maximum(count - pt.constant(np.asarray(ddof, work)), np.asarray(0, work))
+        count = maximum(count - constant(np.asarray(ddof, work)), np.asarray(0, work))
     return cast_to(total / count, dtype)
 
 
@@ -457,7 +459,7 @@ def std(
         >>> pt.std([1.0, 3.0]).eval()
         array(1.)
     """
-    return pt.sqrt(var(input, axis, ddof, keepdims, corrected, where=where))
+    return sqrt(var(input, axis, ddof, keepdims, corrected, where=where))
 
 
 @overload
@@ -518,21 +520,21 @@ def _logsumexp(
     if x.type.numpy_dtype.kind not in "fc":
         x = cast_to(x, "float64")
     if b is not None:
-        x = pt.switch(pt.eq(b, 0), np.array(-np.inf, x.type.dtype), x)
+        x = switch(eq(b, 0), np.array(-np.inf, x.type.dtype), x)
     axes = _axes(axis, x.type.ndim, "logsumexp")
     # The shift cancels out, in the derivative too.
-    top = zero_grad(max(pt.real(x) if x.type.numpy_dtype.kind == "c" else x, axes, keepdims=True))
-    top = pt.switch(pt.isinf(top), 0, top)
-    terms = pt.exp(x - top)
+    top = zero_grad(max(real(x) if x.type.numpy_dtype.kind == "c" else x, axes, keepdims=True))
+    top = switch(isinf(top), 0, top)
+    terms = exp(x - top)
     total = sum(terms if b is None else b * terms, axes, keepdims=True)
-    nothing = pt.eq(total, 0)
-    total = pt.switch(nothing, 1, total)
+    nothing = eq(total, 0)
+    total = switch(nothing, 1, total)
     sign = None
     if return_sign:
-        size = pt.abs(total)
-        sign = pt.switch(nothing, 0, total / size)
+        size = abs_(total)
+        sign = switch(nothing, 0, total / size)
         total = size
-    result = pt.switch(nothing, -np.inf, pt.log(total)) + top
+    result = switch(nothing, -np.inf, log(total)) + top
     if not keepdims:
         kept = [a for a in builtins.range(x.type.ndim) if a not in axes]
         result = pt.dimshuffle(result, kept)

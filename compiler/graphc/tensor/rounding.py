@@ -7,8 +7,9 @@ import builtins
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.elementwise import OPS
-from graphc.public import pt
+from graphc.ops.math import cast, round_half_away, trunc
+from graphc.ops.math import round as round_
+from graphc.ops.math import round_half_to_even as round_half_to_even_
 from graphc.tensor.logic import real_operand
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def fix(x: TensorLike) -> TensorVariable:
         array([-1.,  1.])
     """
     x = real_operand(x, "fix")
-    return pt.trunc(x) if x.type.numpy_dtype.kind == "f" else x
+    return trunc(x) if x.type.numpy_dtype.kind == "f" else x
 
 
 def around(a: TensorLike, decimals: int = 0) -> TensorVariable:
@@ -46,10 +47,10 @@ def around(a: TensorLike, decimals: int = 0) -> TensorVariable:
     if x.type.numpy_dtype.kind not in "fc" and decimals >= 0:
         return x
     if decimals == 0:
-        return OPS["round"](x)
+        return round_half_to_even_(x)
     scale = 10.0 ** builtins.abs(int(decimals))
-    rounded = OPS["round"](x * scale if decimals > 0 else x / scale)
-    return pt.cast(rounded / scale if decimals > 0 else rounded * scale, x.type.dtype)
+    rounded = round_half_to_even_(x * scale if decimals > 0 else x / scale)
+    return cast(rounded / scale if decimals > 0 else rounded * scale, x.type.dtype)
 
 
 def iround(a: TensorLike, mode: str | None = None) -> TensorVariable:
@@ -59,7 +60,7 @@ def iround(a: TensorLike, mode: str | None = None) -> TensorVariable:
         >>> pt.iround([1.4, 1.6]).eval()
         array([1, 2])
     """
-    return pt.cast(pt.round(a, mode), "int64")
+    return cast(round_(a, mode=mode), "int64")
 
 
 def round_half_to_even(x: TensorLike) -> TensorVariable:
@@ -69,7 +70,7 @@ def round_half_to_even(x: TensorLike) -> TensorVariable:
         >>> pt.round_half_to_even([0.5, 1.5, 2.5]).eval()
         array([0., 2., 2.])
     """
-    return OPS["round"](x)
+    return round_half_to_even_(x)
 
 
 def round_half_away_from_zero(x: TensorLike) -> TensorVariable:
@@ -79,4 +80,4 @@ def round_half_away_from_zero(x: TensorLike) -> TensorVariable:
         >>> pt.round_half_away_from_zero([0.5, 1.5, 2.5]).eval()
         array([1., 2., 3.])
     """
-    return OPS["round_half_away"](x)
+    return round_half_away(x)

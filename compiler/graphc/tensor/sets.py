@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.location import describe
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.advanced import Put
 from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import BinLength, Contained, CountBins, Histogram, SumBins, WeightedHistogram
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import cast, eq, ge, gt, isnan, maximum, minimum, ne, switch
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, size_of, sizes_of
 from graphc.public import pt, scan
@@ -41,11 +42,11 @@ __all__ = [
 def _begins(ordered: TensorVariable) -> TensorVariable:
     """Which elements of a sorted vector differ from the one before; one NaN counts for all."""
     later, earlier = ordered[1:], ordered[:-1]
-    differ = pt.neq(later, earlier)
+    differ = ne(later, earlier)
     if ordered.type.numpy_dtype.kind in "fc":
-        differ = differ & ~(pt.isnan(later) & pt.isnan(earlier))
+        differ = differ & ~(isnan(later) & isnan(earlier))
     # The first element, if there is one.
-    first = pt.ones((pt.minimum(size_of(ordered, 0), 1),), dtype="bool")
+    first = pt.ones((minimum(size_of(ordered, 0), 1),), dtype="bool")
     return pt.concatenate([first, differ])
 
 
@@ -101,7 +102,7 @@ def _counts(begins: TensorVariable) -> TensorVariable:
     starts = true_positions(begins)
     end = pt.stack([size_of(begins, 0)])
     # Without elements there is no group, and no end of one.
-    ends = pt.concatenate([starts[1:], end[: pt.minimum(size_of(begins, 0), 1)]])
+    ends = pt.concatenate([starts[1:], end[: minimum(size_of(begins, 0), 1)]])
     return ends - starts
 
 
@@ -124,8 +125,8 @@ def _unique_slices(
     for column in reversed(range(width or 0)):
         order = order[pt.argsort(rows[order, column])]
     ordered = rows[order]
-    differ = pt.any(pt.neq(ordered[1:], ordered[:-1]), axis=1)
-    begins = pt.concatenate([pt.ones((pt.minimum(sizes[0], 1),), dtype="bool"), differ])
+    differ = pt.any(ne(ordered[1:], ordered[:-1]), axis=1)
+    begins = pt.concatenate([pt.ones((minimum(sizes[0], 1),), dtype="bool"), differ])
     first = masked(order, begins)
     results = [pt.moveaxis(moved[first], 0, axis)]
     results += [first] if index else []
@@ -155,7 +156,7 @@ def isin(
     if others.type.shape[0] is not None and others.type.shape[0] <= 8:
         found: TensorVariable = pt.zeros_like(x, dtype="bool")
         for i in range(others.type.shape[0]):
-            found = found | pt.eq(x, others[i])
+            found = found | eq(x, others[i])
     else:
         found = pt.reshape(Contained()(pt.ravel(x), pt.sort(others)), sizes_of(x))
     return ~found if invert else found
@@ -218,7 +219,7 @@ def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> T
     """
     ordered = pt.sort(pt.concatenate([unique(ar1), unique(ar2)]))
     begins = _begins(ordered)
-    ends = pt.concatenate([begins[1:], pt.ones((pt.minimum(size_of(ordered, 0), 1),), dtype="bool")])
+    ends = pt.concatenate([begins[1:], pt.ones((minimum(size_of(ordered, 0), 1),), dtype="bool")])
     return masked(ordered, begins & ends)
 
 
@@ -248,8 +249,8 @@ def bincount(
         )
     numbers = cast_to(numbers, "int64")
     if assert_nonneg:
-        numbers = Assert("bincount: a number is negative")(numbers, pt.all(pt.ge(numbers, 0)))
-    length = pt.maximum(BinLength()(numbers), as_count(minlength, "bincount"))
+        numbers = Assert("bincount: a number is negative")(numbers, pt.all(ge(numbers, 0)))
+    length = maximum(BinLength()(numbers), as_count(minlength, "bincount"))
     if weights is None:
         return CountBins()(numbers, length)
     values = as_tensor_variable(weights)
@@ -282,21 +283,21 @@ def _edges(
         low = required(low, lambda v: v <= high, "the range of a histogram must ascend")
     else:
         values = cast_to(pt.ravel(a), "float64")
-        some = pt.gt(pt.size(values), 0)
-        low = pt.switch(some, pt.min(pt.concatenate([values, values[:1], _none(values)])), 0.0)
-        high = pt.switch(some, pt.max(pt.concatenate([values, values[:1], _none(values, -1)])), 1.0)
+        some = gt(pt.size(values), 0)
+        low = switch(some, pt.min(pt.concatenate([values, values[:1], _none(values)])), 0.0)
+        high = switch(some, pt.max(pt.concatenate([values, values[:1], _none(values, -1)])), 1.0)
         low, high = (
             required(v, np.isfinite, "the elements of a histogram without a range must be finite")
             for v in (low, high)
         )
-    same = pt.eq(low, high)
-    low, high = pt.switch(same, low - 0.5, low), pt.switch(same, high + 0.5, high)
+    same = eq(low, high)
+    low, high = switch(same, low - 0.5, low), switch(same, high + 0.5, high)
     return pt.linspace(low, high, count + 1), True
 
 
 def _none(values: TensorVariable, sign: int = 1) -> TensorConstant:
     """A number that changes no extreme, so that an empty vector has one too."""
-    return pt.constant(np.array([sign * np.inf]))
+    return constant(np.array([sign * np.inf]))
 
 
 def histogram_bin_edges(
@@ -350,6 +351,6 @@ def histogram(
             flat, pt.ravel(as_tensor_variable(weights)), inner[:-1], inner[-1]
         )
     if density:
-        counts = pt.cast(counts, "float64")
-        counts = counts / pt.cast(pt.diff(edges), "float64") / pt.sum(counts)
+        counts = cast(counts, "float64")
+        counts = counts / cast(pt.diff(edges), "float64") / pt.sum(counts)
     return counts, edges

@@ -13,10 +13,10 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Cast, Elementwise
+from graphc.ops.math import eq, switch
 from graphc.ops.reshape import Reshape
 from graphc.ops.shape import Shape, Shape_i
 from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, product_of, sizes_of
-from graphc.public import pt
 from graphc.tensor.broadcasting import specify_shape
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def reshape(x: TensorLike, newshape: SizeLike, ndim: int | None = None) -> Tenso
         sizes[unknown[0]] = as_size(rest // product_of(others) if others else rest, "reshape")
     elif any(map(_is_given, sizes)):
         rest = size(x) // -product_of(sizes)
-        sizes = [pt.switch(pt.eq(each, -1), rest, each) if _is_given(each) else each for each in sizes]
+        sizes = [switch(eq(each, -1), rest, each) if _is_given(each) else each for each in sizes]
     if None not in x.type.shape and tuple(map(known_size, sizes)) == x.type.shape:
         return x
     return Reshape()(x, *sizes)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import maximum
+from graphc.ops.math import round as round_
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import product_of, sizes_of
 from graphc.public import pt
@@ -51,7 +53,7 @@ def _window(size: TensorVariable, taps: TensorVariable, mode: str) -> Window:
         low, high = taps // 2, (taps - 1) // 2
     else:
         # Where the filter is the longer one, the signal moves within it.
-        low = high = folded(pt.maximum(taps - size, 0))
+        low = high = folded(maximum(taps - size, 0))
     return Window(size, low, high, taps, 1)
 
 
@@ -72,7 +74,7 @@ def _direct(x: TensorVariable, f: TensorVariable, windows: list[Window], dtype: 
     out = correlated(images, filters, windows)
     out = pt.reshape(out, [*lead, *sizes_of(out)[2:]])
     # Integers are computed as floats.
-    return cast_to(out if dtype.startswith(("float", "complex")) else pt.round(out), dtype)
+    return cast_to(out if dtype.startswith(("float", "complex")) else round_(out), dtype)
 
 
 def _by_transforms(x: TensorVariable, f: TensorVariable, windows: list[Window], dtype: str) -> TensorVariable:
@@ -87,7 +89,7 @@ def _by_transforms(x: TensorVariable, f: TensorVariable, windows: list[Window], 
         begin = folded(w.reach - 1 - w.low)
         index.append(slice(begin, folded(begin + w.count)))
     out = full[tuple(index)]
-    return cast_to(out if dtype.startswith(("float", "complex")) else pt.round(out), dtype)
+    return cast_to(out if dtype.startswith(("float", "complex")) else round_(out), dtype)
 
 
 def _prefers_transforms(windows: list[Window], dtype: str) -> bool:

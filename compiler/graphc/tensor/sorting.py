@@ -12,10 +12,12 @@ import numpy as np
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import TopK
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import cast, eq, switch
 from graphc.ops.scattering import Gather, Scatter
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import ArgPartition, ArgSort, Partition, SearchSorted, Sort
@@ -55,11 +57,11 @@ def along_axis(
         raise ArgumentError(f"the axis of {what} must be a 0-d integer, got {axis} of type {axis.type}")
     rank = x.type.ndim
     # Reading at the axis checks it.
-    place = pt.constant(np.arange(rank))[axis]
+    place = constant(np.arange(rank))[axis]
     results = [along_last(function, each, x) for each in range(rank)]
     chosen = results[-1]
     for each in reversed(range(rank - 1)):
-        chosen = pt.ifelse(pt.eq(place, each), results[each], chosen)
+        chosen = pt.ifelse(eq(place, each), results[each], chosen)
     return chosen
 
 
@@ -119,7 +121,7 @@ def sort_complex(a: TensorLike) -> TensorVariable:
     """
     x = as_tensor_variable(a)
     small = x.type.dtype in ("float32", "float16", "int8", "int16", "uint8", "uint16", "complex64")
-    return sort(pt.cast(x, "complex64" if small else "complex128"))
+    return sort(cast(x, "complex64" if small else "complex128"))
 
 
 def argsort(
@@ -238,8 +240,8 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> TensorVari
         found = searchsorted(edges[::-1] if descends else edges, x, side=side)
         return size_of(edges, 0) - found if descends else found
     falling = pt.any(edges[1:] < edges[:-1])
-    found = searchsorted(pt.switch(falling, edges[::-1], edges), x, side=side)
-    return pt.switch(falling, size_of(edges, 0) - found, found)
+    found = searchsorted(switch(falling, edges[::-1], edges), x, side=side)
+    return switch(falling, size_of(edges, 0) - found, found)
 
 
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: AxisLike = -1) -> TensorVariable:
@@ -318,7 +320,7 @@ def _top(x: Any, kth: Any, axis: AxisLike, what: str) -> list[TensorVariable]:
         raise TypeError(f"{what} takes an integer, got {kth}")
     smallest = isinstance(count, Constant) and bool(count.data < 0)
     message = f"{what} takes a kth other than 0, and a positive one where it is not known here"
-    count = required(pt.abs(count) if smallest else count, lambda n: n > 0, message)
+    count = required(abs_(count) if smallest else count, lambda n: n > 0, message)
     return TopK(smallest)(pt.moveaxis(x, axis, -1), count)
 
 
@@ -366,7 +368,7 @@ def topk_and_argtopk(
     """
     place = 0 if axis is None else normalize_axis(axis, as_tensor_variable(x).type.ndim, "topk")
     values, positions = _top(x, kth, axis, "topk")
-    positions = pt.cast(positions, np.dtype(idx_dtype).name)
+    positions = cast(positions, np.dtype(idx_dtype).name)
     return [pt.moveaxis(values, -1, place), pt.moveaxis(positions, -1, place)]
 
 

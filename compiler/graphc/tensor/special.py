@@ -13,44 +13,175 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
-from graphc.ops.elementwise import OPS
 from graphc.ops.external import float_operand
+from graphc.ops.math import lt, softplus, switch
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.tensor import distribution_functions
 from graphc.tensor.distribution_functions import *  # noqa: F403
-from graphc.tensor.math import ALIASES
+from graphc.tensor.math import (
+    beta,
+    betainc,
+    betaincc,
+    betaincinv,
+    betaln,
+    binom,
+    cbrt,
+    dawsn,
+    digamma,
+    ellipe,
+    ellipk,
+    entr,
+    erf,
+    erfc,
+    erfcinv,
+    erfcx,
+    erfi,
+    erfinv,
+    exp1,
+    exp2,
+    expi,
+    expit,
+    expm1,
+    exprel,
+    gamma,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+    hyp1f1,
+    hyp2f1,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    iv,
+    ive,
+    j0,
+    j1,
+    jn,
+    jv,
+    k0,
+    k0e,
+    k1,
+    k1e,
+    kl_div,
+    kn,
+    kv,
+    kve,
+    log1p,
+    log_ndtr,
+    logit,
+    ndtr,
+    ndtri,
+    ndtri_exp,
+    owens_t,
+    poch,
+    polygamma,
+    psi,
+    rel_entr,
+    rgamma,
+    sinc,
+    spence,
+    xlog1py,
+    xlogy,
+    y0,
+    y1,
+    yn,
+    yv,
+    zeta,
+)
 from graphc.tensor.reductions import logsumexp
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-# Rows that scipy.special has, by its names.
-_ELEMENTWISE = (
-    *("erf", "erfc", "erfcx", "erfi", "erfinv", "erfcinv", "dawsn", "ndtr", "ndtri", "ndtri_exp", "log_ndtr"),
-    "owens_t",
-    *("gamma", "gammaln", "rgamma", "psi", "digamma", "polygamma", "zeta", "beta", "betaln", "poch", "binom"),
-    *("gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv"),
-    *("j0", "j1", "jn", "jv", "y0", "y1", "yn", "yv", "i0", "i0e", "i1", "i1e", "iv", "ive"),
-    *("k0", "k0e", "k1", "k1e", "kn", "kv", "kve", "hyp2f1", "hyp1f1", "expi", "exp1", "exprel", "spence"),
-    *("ellipk", "ellipe", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "logit", "expit", "sinc"),
-    *("cbrt", "exp2", "expm1", "log1p"),
-)
-_ROWS = {name: OPS[ALIASES.get(name, name)] for name in _ELEMENTWISE}
-globals().update(_ROWS)
-
-_OWN: tuple[str, ...] = (
+__all__ = [
+    "beta",
+    "betainc",
+    "betaincc",
+    "betaincinv",
+    "betaln",
+    "binom",
+    "cbrt",
     "chi2sf",
+    "dawsn",
+    "digamma",
+    "ellipe",
+    "ellipk",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "erfi",
+    "erfinv",
+    "exp1",
+    "exp2",
+    "expi",
+    "expit",
+    "expm1",
+    "exprel",
     "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammainccinv",
+    "gammaincinv",
     "gammal",
+    "gammaln",
     "gammau",
+    "hyp1f1",
+    "hyp2f1",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "iv",
+    "ive",
+    "j0",
+    "j1",
+    "jn",
+    "jv",
+    "k0",
+    "k0e",
+    "k1",
+    "k1e",
+    "kl_div",
+    "kn",
+    "kv",
+    "kve",
+    "log1p",
     "log_expit",
+    "log_ndtr",
     "log_softmax",
     "loggamma",
+    "logit",
+    "logsumexp",
     "multigammaln",
-)
-_OWN += ("xlogx", "xlogy0")
-__all__ = [*_ROWS, *_OWN, "logsumexp", "softmax"]
+    "ndtr",
+    "ndtri",
+    "ndtri_exp",
+    "owens_t",
+    "poch",
+    "polygamma",
+    "psi",
+    "rel_entr",
+    "rgamma",
+    "sinc",
+    "softmax",
+    "spence",
+    "xlog1py",
+    "xlogx",
+    "xlogy",
+    "xlogy0",
+    "y0",
+    "y1",
+    "yn",
+    "yv",
+    "zeta",
+]
 __all__ += distribution_functions.__all__
 
 
@@ -61,7 +192,7 @@ def gammal(k: TensorLike, x: TensorLike) -> TensorVariable:
         >>> pt.gammal(1.0, 2.0).round(6).eval()
         array(0.864665)
     """
-    return OPS["gammainc"](k, x) * OPS["gamma"](k)
+    return gammainc(k, x) * gamma(k)
 
 
 def gammau(k: TensorLike, x: TensorLike) -> TensorVariable:
@@ -71,7 +202,7 @@ def gammau(k: TensorLike, x: TensorLike) -> TensorVariable:
         >>> pt.gammau(1.0, 2.0).round(6).eval()
         array(0.135335)
     """
-    return OPS["gammaincc"](k, x) * OPS["gamma"](k)
+    return gammaincc(k, x) * gamma(k)
 
 
 def xlogx(x: TensorLike) -> TensorVariable:
@@ -82,7 +213,7 @@ def xlogx(x: TensorLike) -> TensorVariable:
         array([0., 0.])
     """
     x = as_tensor_variable(x)
-    return OPS["xlogy"](x, x)
+    return xlogy(x, x)
 
 
 def xlogy0(x: TensorLike, y: TensorLike) -> TensorVariable:
@@ -92,7 +223,7 @@ def xlogy0(x: TensorLike, y: TensorLike) -> TensorVariable:
         >>> pt.xlogy0([0.0, 1.0], [0.0, 1.0]).eval()
         array([0., 0.])
     """
-    return OPS["xlogy"](x, y)
+    return xlogy(x, y)
 
 
 def chi2sf(x: TensorLike, k: TensorLike) -> TensorVariable:
@@ -103,7 +234,7 @@ def chi2sf(x: TensorLike, k: TensorLike) -> TensorVariable:
         array(0.22313)
     """
     x, k = float_operand(x), float_operand(k)
-    return OPS["gammaincc"](k / 2, x / 2)
+    return gammaincc(k / 2, x / 2)
 
 
 def loggamma(x: TensorLike) -> TensorVariable:
@@ -114,7 +245,7 @@ def loggamma(x: TensorLike) -> TensorVariable:
         array([0.693147])
     """
     x = float_operand(x)
-    return OPS["switch"](OPS["lt"](x, 0), np.nan, OPS["gammaln"](x))
+    return switch(lt(x, 0), np.nan, gammaln(x))
 
 
 def factorial(n: TensorLike) -> TensorVariable:
@@ -125,7 +256,7 @@ def factorial(n: TensorLike) -> TensorVariable:
         array([ 6., 24.])
     """
     n = float_operand(n)
-    return OPS["switch"](OPS["lt"](n, 0), 0, OPS["gamma"](n + 1))
+    return switch(lt(n, 0), 0, gamma(n + 1))
 
 
 def multigammaln(a: TensorLike, d: int) -> TensorVariable:
@@ -136,7 +267,7 @@ def multigammaln(a: TensorLike, d: int) -> TensorVariable:
         array(0.)
     """
     a = float_operand(a)
-    terms = [OPS["gammaln"](a - 0.5 * j) for j in range(int(d))]
+    terms = [gammaln(a - 0.5 * j) for j in range(int(d))]
     return d * (d - 1) / 4 * float(np.log(np.pi)) + sum(terms[1:], terms[0])
 
 
@@ -148,7 +279,7 @@ def log_expit(x: TensorLike) -> TensorVariable:
         array([-0.693147])
     """
     x = float_operand(x)
-    return -OPS["softplus"](-x)
+    return -softplus(-x)
 
 
 def softmax(c: TensorLike, axis: AxisLike = None) -> TensorVariable:

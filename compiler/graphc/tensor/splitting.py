@@ -12,6 +12,7 @@ import numpy as np
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import broadcast_static
+from graphc.ops.math import cast, eq, gt, logical_not, lt, maximum, minimum, ne, switch
 from graphc.ops.sizes import known_size, product_of, size_of
 from graphc.public import pt
 from graphc.raise_op import CheckAndRaise, as_count, required
@@ -66,7 +67,7 @@ def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> lis
             raise ValueError(f"the number of pieces must be at least 1, got {count}")
         size = size_of(x, axis)
         whole, rest = size // count, size % count
-        cuts = [whole * i + pt.minimum(rest, i) for i in range(1, count)]
+        cuts = [whole * i + minimum(rest, i) for i in range(1, count)]
         known = x.type.shape[axis]
         if known is not None:
             cuts = [known // count * i + min(known % count, i) for i in range(1, count)]
@@ -82,7 +83,7 @@ def _even(ary: TensorLike, indices_or_sections: TensorLike, axis: int, what: str
     count, known = int(indices_or_sections), x.type.shape[axis]
     message = f"{what}: axis {axis} has no {count} parts of one size; array_split makes some longer"
     if known is None and count > 0:
-        x = CheckAndRaise(ValueError, message)(x, pt.eq(size_of(x, axis) % count, 0))
+        x = CheckAndRaise(ValueError, message)(x, eq(size_of(x, axis) % count, 0))
     elif known is not None and count > 0 and known % count:
         raise ValueError(f"{message}, got size {known}")
     return array_split(x, count, axis)
@@ -160,8 +161,8 @@ def _position(place: TensorVariable, size: TensorVariable, end: int, what: str) 
     place = required(
         place, lambda at: (at < n + end) & (at >= -n) if signed else at < n + end, message, IndexError
     )
-    place = pt.cast(place, "int64")
-    return pt.switch(pt.lt(place, 0), place + size, place)
+    place = cast(place, "int64")
+    return switch(lt(place, 0), place + size, place)
 
 
 def _flattened(arr: TensorLike, axis: int | None, what: str) -> tuple[TensorVariable, int]:
@@ -197,7 +198,7 @@ def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVa
             return pt.concatenate([first, rest], axis=axis)
         obj = place
         if place.type.numpy_dtype.kind == "b":
-            return pt.compress(pt.logical_not(pt.specify_shape(place, [size])), x, axis)
+            return pt.compress(logical_not(pt.specify_shape(place, [size])), x, axis)
     keep = pt.set_subtensor(pt.ones((size,), dtype="bool")[obj], False)
     return pt.compress(keep, x, axis)
 
@@ -220,7 +221,7 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
         array([1, 2, 3])
     """
     x, axis = _flattened(arr, axis, "insert")
-    place, new = as_tensor_variable(obj), pt.cast(as_tensor_variable(values), x.type.dtype)
+    place, new = as_tensor_variable(obj), cast(as_tensor_variable(values), x.type.dtype)
     if place.type.numpy_dtype.kind not in "iu" or place.type.ndim > 1:
         raise TypeError(f"insert takes an integer or a vector of integers, got {place} of {place.type}")
     size = size_of(x, axis)
@@ -287,14 +288,14 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> TensorVariable:
     if x.type.ndim != 1 or set(trim.lower()) - set("fb"):
         raise ValueError(f'trim_zeros takes a vector and "f", "b" or "fb", got {x.type} and {trim!r}')
     size = size_of(x, 0)
-    found = pt.flatnonzero(pt.neq(x, 0))
-    some = pt.gt(size_of(found, 0), 0)
+    found = pt.flatnonzero(ne(x, 0))
+    some = gt(size_of(found, 0), 0)
     # The ends of an empty vector do not exist: one more position stands for them.
     padded = pt.concatenate([found, pt.stack([size - 1])])
-    first = pt.switch(some, padded[0], size)
-    last = padded[pt.maximum(size_of(found, 0) - 1, 0)]
+    first = switch(some, padded[0], size)
+    last = padded[maximum(size_of(found, 0) - 1, 0)]
     start = first if "f" in trim.lower() else 0
-    stop = pt.switch(some, last + 1, first if "f" in trim.lower() else 0) if "b" in trim.lower() else size
+    stop = switch(some, last + 1, first if "f" in trim.lower() else 0) if "b" in trim.lower() else size
     return x[start:stop]
 
 

@@ -10,6 +10,9 @@ import numpy as np
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import cast, ceil, eq, floor, floor_div, ge, gt, isinf, isnan, maximum, sqr, sqrt, switch
+from graphc.ops.math import round as round_
 from graphc.ops.scattering import Gather
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import Partition, Sort
@@ -57,7 +60,7 @@ def _kept(result: TensorVariable, axes: tuple[int, ...], ndim: int, lead: int = 
 
 def _with_nan(result: TensorVariable, rows: TensorVariable) -> TensorVariable:
     """NaN where a row has one."""
-    return pt.switch(pt.any(pt.isnan(rows), axis=-1), np.array(np.nan, result.type.dtype), result)
+    return switch(pt.any(isnan(rows), axis=-1), np.array(np.nan, result.type.dtype), result)
 
 
 def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
@@ -75,18 +78,18 @@ def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tens
     x = _floats(x)
     rows, axes = _joined_last(x, axis, "median")
     count = size_of(rows, rows.type.ndim - 1)
-    lower, upper = pt.maximum(pt.int_div(count - 1, 2), 0), pt.int_div(count, 2)
+    lower, upper = maximum(floor_div(count - 1, 2), 0), floor_div(count, 2)
     ranks = pt.stack([lower, upper])
-    ranks = ranks if known_size(count) else ranks[: pt.switch(pt.eq(count, 0), 0, 2)]
+    ranks = ranks if known_size(count) else ranks[: switch(eq(count, 0), 0, 2)]
     middle = Partition()(rows, ranks)[..., lower : upper + 1]
     if not known_size(count):
         # In place of elements that are not there.
-        sizes = [*sizes_of(middle)[:-1], pt.switch(pt.eq(count, 0), 1, 0)]
+        sizes = [*sizes_of(middle)[:-1], switch(eq(count, 0), 1, 0)]
         middle = pt.concatenate([middle, pt.alloc(np.asarray(np.nan, x.type.dtype), *sizes)], axis=-1)
     low, high = middle[..., 0], middle[..., -1]
     # Half of the derivative belongs to each of two equal elements, too; infinities have no difference.
-    same = pt.switch(pt.isinf(low), low, low + (high - low) / 2)
-    result = _with_nan(pt.switch(pt.eq(low, high), same, (low + high) / 2), rows)
+    same = switch(isinf(low), low, low + (high - low) / 2)
+    result = _with_nan(switch(eq(low, high), same, (low + high) / 2), rows)
     return _kept(result, axes, x.type.ndim) if keepdims else result
 
 
@@ -98,30 +101,30 @@ def _between(ordered: TensorVariable, place: TensorVariable, method: str) -> Ten
         place: for each quantile, and row if its rank is that of the rows, where it lies.
         method: what happens between two elements.
     """
-    below = pt.floor(place)
+    below = floor(place)
     if method == "nearest":
-        below = above = pt.round(place)
+        below = above = round_(place)
     elif method == "lower":
         above = below
     else:
-        above = pt.ceil(place)
+        above = ceil(place)
         below = above if method == "higher" else below
     weight: TensorVariable | float = 0.5 if method == "midpoint" else place - below
-    low, high = (_at(ordered, pt.cast(p, "int64")) for p in (below, above))
+    low, high = (_at(ordered, cast(p, "int64")) for p in (below, above))
     if method in ("nearest", "lower", "higher"):
         return low
     if method == "midpoint":
-        weight = pt.switch(pt.eq(below, above), 0.0, weight)
-    weight = cast_to(pt.cast(weight, low.type.dtype), low.type.dtype)
+        weight = switch(eq(below, above), 0.0, weight)
+    weight = cast_to(cast(weight, low.type.dtype), low.type.dtype)
     if weight.type.ndim == 1 and low.type.ndim > 1:
         weight = pt.dimshuffle(weight, (0, *["x"] * (low.type.ndim - 1)))
     difference = high - low
     near = low + difference * weight
     far = high - difference * (1 - weight)
     # The form that is exact at its end; infinities have no difference.
-    mixed = pt.switch(pt.ge(weight, 0.5), far, near)
-    same = pt.isinf(low) & pt.eq(low, high)
-    return pt.switch(same | pt.eq(weight, 0), low, mixed)
+    mixed = switch(ge(weight, 0.5), far, near)
+    same = isinf(low) & eq(low, high)
+    return switch(same | eq(weight, 0), low, mixed)
 
 
 def _at(ordered: TensorVariable, positions: TensorVariable) -> TensorVariable:
@@ -133,7 +136,7 @@ def _at(ordered: TensorVariable, positions: TensorVariable) -> TensorVariable:
 
 def _ranks(place: TensorVariable) -> TensorVariable:
     """The ranks of the elements around places, ascending."""
-    return pt.cast(Sort()(pt.concatenate([pt.floor(place), pt.ceil(place)])), "int64")
+    return cast(Sort()(pt.concatenate([floor(place), ceil(place)])), "int64")
 
 
 def quantile(
@@ -174,10 +177,10 @@ def _quantile(
     rows, axes = _joined_last(x, axis, "quantile")
     count = size_of(rows, rows.type.ndim - 1)
     if skip:
-        count = pt.sum(~pt.isnan(rows), axis=-1)
+        count = pt.sum(~isnan(rows), axis=-1)
         fractions = pt.dimshuffle(fractions, (0, *["x"] * count.type.ndim))
-        count = pt.maximum(count, 1)
-    place = fractions * pt.cast(count - 1, fractions.type.dtype)
+        count = maximum(count, 1)
+    place = fractions * cast(count - 1, fractions.type.dtype)
     few = not skip and fractions.type.shape[0] is not None and fractions.type.shape[0] <= FEW
     ordered = Partition()(rows, _ranks(place)) if few else Sort()(rows)
     result = _between(ordered, place, method)
@@ -213,12 +216,12 @@ def _replaced(x: TensorLike, value: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "fc":
         return x
-    return pt.switch(pt.isnan(x), np.asarray(value, x.type.dtype), x)
+    return switch(isnan(x), np.asarray(value, x.type.dtype), x)
 
 
 def _present(x: TensorVariable) -> TensorVariable:
     """Which elements are numbers."""
-    return ~pt.isnan(x)
+    return ~isnan(x)
 
 
 def nansum(
@@ -255,7 +258,7 @@ def _extreme(x: TensorLike, axis: AxisLike, keepdims: bool, largest: bool) -> Te
         _replaced(x, complex(least, least) if kind == "c" else least), axis=axis, keepdims=keepdims
     )
     some = pt.any(_present(x), axis=axis, keepdims=keepdims)
-    return pt.switch(some, found, np.array(np.nan, x.type.dtype))
+    return switch(some, found, np.array(np.nan, x.type.dtype))
 
 
 def nanmax(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
@@ -304,9 +307,9 @@ def _mean_of_present(
     """The sum of the elements that are present over their number less ``ddof``; a NaN among them counts."""
     count = pt.sum(present, axis=axis, keepdims=keepdims) - ddof
     real = {"complex64": "float32", "complex128": "float64"}.get(x.type.dtype, x.type.dtype)
-    kept = pt.switch(present, x, np.zeros((), x.type.dtype))
-    mean = pt.sum(kept, axis=axis, keepdims=keepdims) / pt.cast(count, real)
-    return mean if ddof == 0 else pt.switch(pt.gt(count, 0), mean, np.array(np.nan, mean.type.dtype))
+    kept = switch(present, x, np.zeros((), x.type.dtype))
+    mean = pt.sum(kept, axis=axis, keepdims=keepdims) / cast(count, real)
+    return mean if ddof == 0 else switch(gt(count, 0), mean, np.array(np.nan, mean.type.dtype))
 
 
 def nanmean(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
@@ -329,7 +332,7 @@ def nanvar(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool =
     """
     x = _floats(x)
     deviation = x - nanmean(x, axis=axis, keepdims=True)
-    squares = pt.sqr(pt.abs(deviation)) if x.type.numpy_dtype.kind == "c" else pt.sqr(deviation)
+    squares = sqr(abs_(deviation)) if x.type.numpy_dtype.kind == "c" else sqr(deviation)
     return _mean_of_present(squares, _present(x), axis, keepdims, ddof)
 
 
@@ -340,7 +343,7 @@ def nanstd(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool =
         >>> pt.nanstd([np.nan, 1.0, 3.0]).eval()
         array(1.)
     """
-    return pt.sqrt(nanvar(x, axis=axis, ddof=ddof, keepdims=keepdims))
+    return sqrt(nanvar(x, axis=axis, ddof=ddof, keepdims=keepdims))
 
 
 def nanmedian(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import cast, cos, i0, maximum, sqr, sqrt
 from graphc.ops.sizes import as_size
 from graphc.public import pt
 
@@ -20,8 +23,8 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 def _positions(M: TensorLike, what: str) -> TensorVariable:
     """M numbers from -1 to 1; 0 for M = 1."""
     size = as_size(M, what)
-    steps = pt.cast(pt.maximum(size - 1, 1), "float64")
-    return pt.cast(pt.arange(1 - size, size, 2), "float64") / steps
+    steps = cast(maximum(size - 1, 1), "float64")
+    return cast(pt.arange(1 - size, size, 2), "float64") / steps
 
 
 def bartlett(M: TensorLike) -> TensorVariable:
@@ -31,7 +34,7 @@ def bartlett(M: TensorLike) -> TensorVariable:
         >>> pt.bartlett(5).eval()
         array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    return 1 - pt.abs(_positions(M, "bartlett"))
+    return 1 - abs_(_positions(M, "bartlett"))
 
 
 def hanning(M: TensorLike) -> TensorVariable:
@@ -41,7 +44,7 @@ def hanning(M: TensorLike) -> TensorVariable:
         >>> pt.hanning(3).eval()
         array([0., 1., 0.])
     """
-    return 0.5 + 0.5 * pt.cos(np.pi * _positions(M, "hanning"))
+    return 0.5 + 0.5 * cos(np.pi * _positions(M, "hanning"))
 
 
 def hamming(M: TensorLike) -> TensorVariable:
@@ -51,7 +54,7 @@ def hamming(M: TensorLike) -> TensorVariable:
         >>> pt.hamming(3).eval()
         array([0.08, 1.  , 0.08])
     """
-    return 0.54 + 0.46 * pt.cos(np.pi * _positions(M, "hamming"))
+    return 0.54 + 0.46 * cos(np.pi * _positions(M, "hamming"))
 
 
 def blackman(M: TensorLike) -> TensorVariable:
@@ -62,7 +65,7 @@ def blackman(M: TensorLike) -> TensorVariable:
         array([-0.,  1., -0.])
     """
     x = _positions(M, "blackman")
-    return 0.42 + 0.5 * pt.cos(np.pi * x) + 0.08 * pt.cos(2 * np.pi * x)
+    return 0.42 + 0.5 * cos(np.pi * x) + 0.08 * cos(2 * np.pi * x)
 
 
 def kaiser(M: TensorLike, beta: TensorLike) -> TensorVariable:
@@ -73,5 +76,5 @@ def kaiser(M: TensorLike, beta: TensorLike) -> TensorVariable:
         array([1., 1., 1.])
     """
     x = _positions(M, "kaiser")
-    beta = pt.cast(pt.as_tensor_variable(beta), "float64")
-    return pt.i0(beta * pt.sqrt(1 - pt.sqr(x))) / pt.i0(beta)
+    beta = cast(as_tensor_variable(beta), "float64")
+    return i0(beta * sqrt(1 - sqr(x))) / i0(beta)

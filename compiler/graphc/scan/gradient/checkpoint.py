@@ -24,8 +24,10 @@ from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.replace import rebuild
+from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_disconnected, is_null
+from graphc.ops.math import maximum
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 from graphc.scan.gradient.adjoint import Adjoint, Adjoints
@@ -70,7 +72,7 @@ class _Segments:
         self.windows = {state.name: self._place(self._window(state)) for state in self.spec.states}
         others = (*self.spec.untraced, *self.spec.invariants)
         self.others = {role.name: self._place(run.inputs[role.name]) for role in others}
-        count = pt.maximum(self.n_steps - 1, 0) // size
+        count = maximum(self.n_steps - 1, 0) // size
         self.count: Any = count.astype("int64")
         self.rest: Any = self.n_steps - self.count * size
 
@@ -137,7 +139,7 @@ class _Segments:
         for name, value in {**self.windows, **self.others}.items():
             inner[name] = value.type.make_variable(name)
         sequences = {key: inner[key] for key in self.sequences}
-        body = self._body(pt.constant(self.size, dtype="int64"), sequences, inner, inner)
+        body = self._body(constant(self.size, dtype="int64"), sequences, inner, inner)
         for state in self.spec.states:
             start, new = pt.shape_padleft(self.windows[state.name]), body[f"window {state.name}"]
             builder.state(state.name, start, {-1: inner[state.name]}, {0: new})

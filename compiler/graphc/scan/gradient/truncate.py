@@ -6,10 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import minimum
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.op import Scan
 
@@ -37,12 +40,12 @@ def truncated(op: Scan, taken: TensorVariable) -> tuple[Variable, Variable | Non
             f"{op} has truncate_gradient={limit} and states that rewrite older rows (mit-mot); its gradient "
             "cannot be limited to the last iterations. Leave truncate_gradient at -1"
         )
-    n_steps = pt.as_tensor_variable(limit if known is not None else pt.minimum(taken, limit))
+    n_steps = as_tensor_variable(limit if known is not None else minimum(taken, limit))
     n_steps = n_steps.astype("int64")
     return n_steps, taken - n_steps
 
 
-def initial_rows(window: Any, skipped: object) -> Variable:
+def initial_rows(window: Any, skipped: TensorLike) -> Variable:
     """The cotangent of the initial rows of a loop from that of the rows before the last iterations.
 
     Args:
@@ -50,7 +53,7 @@ def initial_rows(window: Any, skipped: object) -> Variable:
         skipped: number of iterations before that one. The rows that these computed count as constants.
     """
     rows = size_of(window, 0)
-    before = pt.minimum(skipped, rows)
+    before = minimum(skipped, rows)
     zeros = pt.zeros(
         (before, *(size_of(window, axis) for axis in range(1, window.type.ndim))), window.type.dtype
     )

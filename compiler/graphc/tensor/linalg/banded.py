@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.bands import CholeskyBanded, TridiagonalFactor, TridiagonalSolve
+from graphc.ops.math import maximum
 from graphc.ops.matrices import conj, diagonal
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveBanded
@@ -117,7 +118,7 @@ def tridiagonal_lu_factor(a: TensorLike) -> tuple[TensorVariable, ...]:
     """
     a = square(a, "tridiagonal_lu_factor")
     under, over = (pt.diagonal(a, offset, -2, -1) for offset in (-1, 1))
-    more = pt.maximum(size_of(a, a.type.ndim - 1) - 2, 0)
+    more = maximum(size_of(a, a.type.ndim - 1) - 2, 0)
     return tuple(TridiagonalFactor()(under, diagonal(a), over, more))
 
 

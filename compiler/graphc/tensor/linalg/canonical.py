@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.ops.canonical import QZ, SORTS, Logm, Schur, Sqrtm
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import cast, gt, imag, real, switch
 from graphc.ops.matrices import complex_dtype, float_dtype, is_complex
 from graphc.public import pt
 from graphc.tensor.linalg.checks import square
@@ -23,10 +25,10 @@ def _output(x: TensorVariable, output: str) -> TensorVariable:
     """x in the dtype that the form is to have."""
     dtype = float_dtype(x.type.dtype)
     if output in ("complex", "c"):
-        return pt.cast(x, complex_dtype(dtype))
+        return cast(x, complex_dtype(dtype))
     if output not in ("real", "r"):
         raise ValueError(f'output must be "real" or "complex", got {output!r}')
-    return pt.cast(x, dtype)
+    return cast(x, dtype)
 
 
 def _sort(sort: str | None) -> int:
@@ -102,10 +104,10 @@ def _real_if_principal(y: TensorVariable, x: TensorVariable) -> TensorVariable:
     """The real part for a real matrix; NaN where it has no real function value."""
     if is_complex(x):
         return y
-    size = pt.max(pt.abs(y), axis=(-2, -1), keepdims=True) if 0 not in y.type.shape[-2:] else 1.0
+    size = pt.max(abs_(y), axis=(-2, -1), keepdims=True) if 0 not in y.type.shape[-2:] else 1.0
     limit = 1e3 * float(_eps(y.type.dtype))
-    wrong = pt.any(pt.gt(pt.abs(pt.imag(y)), limit * size), axis=(-2, -1), keepdims=True)
-    return pt.switch(wrong, float("nan"), pt.real(y))
+    wrong = pt.any(gt(abs_(imag(y)), limit * size), axis=(-2, -1), keepdims=True)
+    return switch(wrong, float("nan"), real(y))
 
 
 def _eps(dtype: str) -> Any:
@@ -145,15 +147,15 @@ def logm(A: TensorLike, output: str = "real") -> TensorVariable:
 def _exponentials(A: TensorLike, what: str) -> tuple[TensorVariable, TensorVariable]:
     """exp(A) and exp(-A)."""
     a = square(A, what)
-    a = pt.cast(a, float_dtype(a.type.dtype))
+    a = cast(a, float_dtype(a.type.dtype))
     return expm(a), expm(-a)
 
 
 def _turned_exponentials(A: TensorLike, what: str) -> tuple[TensorVariable, TensorVariable | None]:
     """exp(iA) and exp(-iA); the second is None for a real matrix, of which it is the conjugate."""
     a = square(A, what)
-    a = pt.cast(a, float_dtype(a.type.dtype))
-    turned = 1j * pt.cast(a, complex_dtype(a.type.dtype))
+    a = cast(a, float_dtype(a.type.dtype))
+    turned = 1j * cast(a, complex_dtype(a.type.dtype))
     return expm(turned), expm(-turned) if is_complex(a) else None
 
 
@@ -166,7 +168,7 @@ def cosm(A: TensorLike) -> TensorVariable:
                [0., 1.]])
     """
     up, down = _turned_exponentials(A, "cosm")
-    return pt.real(up) if down is None else 0.5 * (up + down)
+    return real(up) if down is None else 0.5 * (up + down)
 
 
 def sinm(A: TensorLike) -> TensorVariable:
@@ -178,7 +180,7 @@ def sinm(A: TensorLike) -> TensorVariable:
                [0., 0.]])
     """
     up, down = _turned_exponentials(A, "sinm")
-    return pt.imag(up) if down is None else -0.5j * (up - down)
+    return imag(up) if down is None else -0.5j * (up - down)
 
 
 def tanm(A: TensorLike) -> TensorVariable:

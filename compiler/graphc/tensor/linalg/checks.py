@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.graph.location import describe
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.ops.math import minimum
 from graphc.ops.sizes import size_of
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -52,5 +52,5 @@ def smaller_size(x: Variable) -> TensorVariable:
     m, n = x.type.shape[-2:]
     rank = x.type.ndim
     if m is not None and n is not None:
-        return pt.constant(min(m, n), dtype="int64")
-    return pt.minimum(size_of(x, rank - 2), size_of(x, rank - 1))
+        return constant(min(m, n), dtype="int64")
+    return minimum(size_of(x, rank - 2), size_of(x, rank - 1))

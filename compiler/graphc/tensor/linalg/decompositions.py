@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.canonical import QRPivoted
 from graphc.ops.factors import QR, Cholesky, LUFactor, PermuteRows, PivotToPermutation, QRRaw, QRUpper
+from graphc.ops.math import cast, eq
 from graphc.ops.matrices import adjoint, diagonal, on_diagonal, real
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveTriangular
@@ -147,7 +148,7 @@ def lu(
     if permute_l:
         return PermuteRows(True)(lower, order), upper
     whole = pt.expand_dims(_inverted(order), -1)
-    p = pt.cast(pt.eq(whole, pt.arange(rows)), packed.type.dtype)
+    p = cast(eq(whole, pt.arange(rows)), packed.type.dtype)
     return p, lower, upper
 
 

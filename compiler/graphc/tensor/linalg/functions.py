@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import bitwise_and, cast, gt, maximum, sqr
 from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet, derivative_of_expm
 from graphc.ops.sizes import size_of, sizes_of
@@ -79,7 +82,7 @@ def pinv(x: TensorLike, rcond: TensorLike | None = None, hermitian: bool = False
     """
     x = matrix(x, "pinv")
     limit = 1e-15 if rcond is None else rcond
-    return Pinv()(x, pt.cast(pt.as_tensor_variable(limit), real_dtype(float_dtype(x.type.dtype))))
+    return Pinv()(x, cast(as_tensor_variable(limit), real_dtype(float_dtype(x.type.dtype))))
 
 
 def expm(A: TensorLike) -> TensorVariable:
@@ -171,27 +174,27 @@ def lstsq(
         array([2.])
     """
     a = matrix(a, "lstsq")
-    b = pt.as_tensor_variable(b)
+    b = as_tensor_variable(b)
     dtype = float_dtype(a.type.dtype, b.type.dtype)
-    a, b = pt.cast(a, dtype), pt.cast(b, dtype)
+    a, b = cast(a, dtype), cast(b, dtype)
     if rcond is None:
         m, n = (size_of(a, a.type.ndim + axis) for axis in (-2, -1))
-        rcond = pt.cast(pt.maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
+        rcond = cast(maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
     else:
         # LAPACK takes what would drop every singular value, or none, for the precision.
-        rcond = pt.as_tensor_variable(rcond)
-        inside = pt.and_(rcond > 0, rcond < 1)
-        rcond = pt.where(inside, pt.cast(rcond, real_dtype(dtype)), float(np.finfo(dtype).eps))
+        rcond = as_tensor_variable(rcond)
+        inside = bitwise_and(rcond > 0, rcond < 1)
+        rcond = pt.where(inside, cast(rcond, real_dtype(dtype)), float(np.finfo(dtype).eps))
     x = matmul(pinv(a, rcond), b)
     rest = b - matmul(a, x)
-    residuals = pt.sum(pt.sqr(pt.abs(rest)), axis=-1 if b.type.ndim == 1 else -2)
+    residuals = pt.sum(sqr(abs_(rest)), axis=-1 if b.type.ndim == 1 else -2)
     values: Any = svd(a, compute_uv=False)
-    rank = pt.sum(pt.gt(values, rcond * pt.max(values, axis=-1, keepdims=True)), axis=-1)
-    return x, residuals, pt.cast(rank, "int32"), values
+    rank = pt.sum(gt(values, rcond * pt.max(values, axis=-1, keepdims=True)), axis=-1)
+    return x, residuals, cast(rank, "int32"), values
 
 
 def _product(sizes: Sequence[TensorVariable]) -> TensorVariable:
-    result: TensorVariable = pt.constant(1, dtype="int64")
+    result: TensorVariable = constant(1, dtype="int64")
     for size in sizes:
         result = result * size
     return result
@@ -208,7 +211,7 @@ def tensorinv(a: Any, ind: int = 2) -> TensorVariable:
         >>> pt.linalg.tensorinv(np.eye(4).reshape(2, 2, 2, 2)).shape.eval()
         array([2, 2, 2, 2])
     """
-    a = pt.as_tensor_variable(a)
+    a = as_tensor_variable(a)
     if not 0 < ind <= a.type.ndim:
         raise ValueError(f"ind must be between 1 and the number of dimensions, {a.type.ndim}; got {ind}")
     sizes = sizes_of(a)

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axes
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import cast, gt, imag, maximum, ne, real, sqr, sqrt
+from graphc.ops.math import pow as pow_
 from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.sizes import size_of
 from graphc.public import pt
@@ -50,7 +53,7 @@ def norm(
             raise ValueError(f"norm with ord={ord!r} takes vectors or matrices, got {x} of type {x.type}")
         axes = tuple(range(x.type.ndim))[-2:]
         if ord is None:
-            return pt.sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
+            return sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
     else:
         given = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
         axes = tuple(normalize_axes([a], x.type.ndim, "norm")[0] for a in given)
@@ -63,30 +66,30 @@ def norm(
 
 def _floats(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
-    return pt.cast(x, "float64") if x.type.numpy_dtype.kind in "biu" else x
+    return cast(x, "float64") if x.type.numpy_dtype.kind in "biu" else x
 
 
 def _squares(x: TensorVariable) -> TensorVariable:
     if x.type.numpy_dtype.kind == "c":
-        return pt.sqr(pt.real(x)) + pt.sqr(pt.imag(x))
-    return pt.sqr(x)
+        return sqr(real(x)) + sqr(imag(x))
+    return sqr(x)
 
 
 def _vector(x: TensorVariable, ord: float | str | None, axis: int, keepdims: bool) -> TensorVariable:
     if ord is None or ord == 2:
-        return pt.sqrt(pt.sum(_squares(x), axis=axis, keepdims=keepdims))
+        return sqrt(pt.sum(_squares(x), axis=axis, keepdims=keepdims))
     if isinstance(ord, str):
         raise ValueError(f"vectors have no norm of order {ord!r}")
-    size = pt.abs(x)
+    size = abs_(x)
     if ord == np.inf:
         return pt.max(size, axis=axis, keepdims=keepdims)
     if ord == -np.inf:
         return pt.min(size, axis=axis, keepdims=keepdims)
     if ord == 0:
-        return pt.cast(pt.sum(pt.neq(x, 0), axis=axis, keepdims=keepdims), size.type.dtype)
+        return cast(pt.sum(ne(x, 0), axis=axis, keepdims=keepdims), size.type.dtype)
     if ord == 1:
         return pt.sum(size, axis=axis, keepdims=keepdims)
-    return pt.pow(pt.sum(pt.pow(size, ord), axis=axis, keepdims=keepdims), 1.0 / ord)
+    return pow_(pt.sum(pow_(size, ord), axis=axis, keepdims=keepdims), 1.0 / ord)
 
 
 def _matrix(
@@ -94,7 +97,7 @@ def _matrix(
 ) -> TensorVariable:
     axes = (row, column)
     if ord is None or ord == "fro":
-        return pt.sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
+        return sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
     if ord in ("nuc", 2, -2):
         values: Any = svd(pt.moveaxis(x, axes, (-2, -1)), compute_uv=False)
         found = (
@@ -108,7 +111,7 @@ def _matrix(
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"matrices have no norm of order {ord!r}")
     inner, outer = (row, column) if abs(ord) == 1 else (column, row)
-    sums = pt.sum(pt.abs(x), axis=inner, keepdims=True)
+    sums = pt.sum(abs_(x), axis=inner, keepdims=True)
     found = (pt.max if ord > 0 else pt.min)(sums, axis=outer, keepdims=True)
     return found if keepdims else pt.squeeze(found, axes)
 
@@ -132,7 +135,7 @@ def vector_norm(
     others = [i for i in range(x.type.ndim) if i not in axes]
     moved = pt.dimshuffle(x, (*others, *axes))
     sizes = [size_of(x, i) for i in others]
-    count: TensorVariable = pt.constant(1, dtype="int64")
+    count: TensorVariable = constant(1, dtype="int64")
     for i in axes:
         count = count * size_of(x, i)
     found = _vector(pt.reshape(moved, (*sizes, count)), ord, len(others), False)
@@ -171,7 +174,7 @@ def cond(x: TensorLike, p: Any = None) -> TensorVariable:
 
 
 def matrix_rank(
-    A: TensorLike, tol: object = None, hermitian: bool = False, rtol: Any = None
+    A: TensorLike, tol: TensorLike | None = None, hermitian: bool = False, rtol: Any = None
 ) -> TensorVariable:
     """Number of singular values that are larger than a limit, int64.
 
@@ -191,10 +194,10 @@ def matrix_rank(
         if rtol is None:
             dtype = float_dtype(a.type.dtype)
             m, n = (size_of(a, a.type.ndim + axis) for axis in (-2, -1))
-            rtol = pt.cast(pt.maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
+            rtol = cast(maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
         elif np.ndim(rtol):
             rtol = pt.expand_dims(rtol, -1)
         tol = pt.max(values, axis=-1, keepdims=True) * rtol
     else:
-        tol = pt.expand_dims(pt.as_tensor_variable(tol), -1)
-    return pt.cast(pt.sum(pt.gt(values, tol), axis=-1), "int64")
+        tol = pt.expand_dims(as_tensor_variable(tol), -1)
+    return cast(pt.sum(gt(values, tol), axis=-1), "int64")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.factors import PermuteRows, PivotToPermutation
+from graphc.ops.math import cast
 from graphc.ops.matrices import diagonal, float_dtype
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import ASSUMPTIONS, Solve, SolveBanded, SolveTriangular, columns_solved
@@ -135,7 +136,7 @@ def _raises(on_error: str) -> bool:
 
 def _diagonal(a: TensorVariable, b: TensorVariable) -> TensorVariable:
     dtype = float_dtype(a.type.dtype, b.type.dtype)
-    return pt.cast(b, dtype) / pt.expand_dims(pt.cast(diagonal(a), dtype), -1)
+    return cast(b, dtype) / pt.expand_dims(cast(diagonal(a), dtype), -1)
 
 
 def _three_bands(a: TensorVariable) -> TensorVariable:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.math import cast
 from graphc.ops.matrices import conj
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, size_of, sizes_of
@@ -29,7 +30,7 @@ def _vector(x: TensorLike, what: str) -> TensorVariable:
 
 def _common(x: Variable, y: Variable) -> tuple[TensorVariable, TensorVariable]:
     dtype = promote(x.type.numpy_dtype, y.type.numpy_dtype).name
-    return pt.cast(x, dtype), pt.cast(y, dtype)
+    return cast(x, dtype), cast(y, dtype)
 
 
 def toeplitz(c: TensorLike, r: TensorLike | None = None) -> TensorVariable:

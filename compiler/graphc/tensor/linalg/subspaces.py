@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.math import cast, gt, maximum
 from graphc.ops.matrices import adjoint, float_dtype, real_dtype
 from graphc.ops.sizes import product_of, size_of, sizes_of
 from graphc.public import pt
@@ -34,11 +35,11 @@ def _with_rank(
     u, s, vh = svd(a, full_matrices=True)
     if rcond is None:
         dtype = float_dtype(a.type.dtype)
-        largest = pt.cast(pt.maximum(size_of(a, 0), size_of(a, 1)), real_dtype(dtype))
+        largest = cast(maximum(size_of(a, 0), size_of(a, 1)), real_dtype(dtype))
         rcond = largest * float(np.finfo(dtype).eps)
     # An empty matrix has no largest value.
     top = pt.max(pt.concatenate([s, pt.zeros((1,), dtype=s.type.dtype)]))
-    return u, vh, pt.sum(pt.gt(s, rcond * top))
+    return u, vh, pt.sum(gt(s, rcond * top))
 
 
 def orth(A: TensorLike, rcond: Any = None) -> TensorVariable:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
-from graphc.ops.elementwise import OPS
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import cast, clip, erfc, expm1, gt, minimum, switch, tanh
+from graphc.ops.math import sigmoid as sigmoid_
+from graphc.ops.math import softplus as softplus_
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
 
@@ -37,7 +40,7 @@ __all__ = [
     "swish",
 ]
 
-sigmoid, softplus = OPS["sigmoid"], OPS["softplus"]
+sigmoid, softplus = sigmoid_, softplus_
 
 # Klambauer et al., Self-normalizing neural networks (2017).
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848, 1.0507009873554804934
@@ -45,7 +48,7 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848, 1.0507009873554804934
 
 def _floating(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
-    return x if x.type.numpy_dtype.kind in "fc" else pt.cast(x, "float64")
+    return x if x.type.numpy_dtype.kind in "fc" else cast(x, "float64")
 
 
 def relu(x: TensorLike, alpha: TensorLike = 0) -> TensorVariable:
@@ -56,7 +59,7 @@ def relu(x: TensorLike, alpha: TensorLike = 0) -> TensorVariable:
         array([0., 2.])
     """
     x = as_tensor_variable(x)
-    return pt.switch(pt.gt(x, 0), x, 0 if isinstance(alpha, int) and alpha == 0 else alpha * x)
+    return switch(gt(x, 0), x, 0 if isinstance(alpha, int) and alpha == 0 else alpha * x)
 
 
 def relu6(x: TensorLike) -> TensorVariable:
@@ -66,7 +69,7 @@ def relu6(x: TensorLike) -> TensorVariable:
         >>> pt.nn.relu6([-1.0, 2.0, 9.0]).eval()
         array([0., 2., 6.])
     """
-    return pt.clip(as_tensor_variable(x), 0, 6)
+    return clip(as_tensor_variable(x), 0, 6)
 
 
 def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> TensorVariable:
@@ -106,7 +109,7 @@ def elu(x: TensorLike, alpha: TensorLike = 1) -> TensorVariable:
         array([-0.6321,  2.    ])
     """
     x = as_tensor_variable(x)
-    return pt.switch(pt.gt(x, 0), x, alpha * pt.expm1(pt.minimum(x, 0)))
+    return switch(gt(x, 0), x, alpha * expm1(minimum(x, 0)))
 
 
 def celu(x: TensorLike, alpha: TensorLike = 1.0) -> TensorVariable:
@@ -117,7 +120,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> TensorVariable:
         array([-0.6321,  2.    ])
     """
     x = _floating(x)
-    return pt.switch(pt.gt(x, 0), x, alpha * pt.expm1(pt.minimum(x, 0) / alpha))
+    return switch(gt(x, 0), x, alpha * expm1(minimum(x, 0) / alpha))
 
 
 def selu(x: TensorLike) -> TensorVariable:
@@ -148,9 +151,9 @@ def gelu(x: TensorLike, approximate: bool | str = False) -> TensorVariable:
         raise ValueError(f'gelu: approximate must be False ("none") or True ("tanh"), got {approximate!r}')
     x = _floating(x)
     if approximate in (True, "tanh"):
-        return 0.5 * x * (1 + pt.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+        return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
     # erfc keeps the relative accuracy of small values on the left.
-    return 0.5 * x * pt.erfc(-x * math.sqrt(0.5))
+    return 0.5 * x * erfc(-x * math.sqrt(0.5))
 
 
 def silu(x: TensorLike) -> TensorVariable:
@@ -161,7 +164,7 @@ def silu(x: TensorLike) -> TensorVariable:
         array([0.    , 1.7616])
     """
     x = _floating(x)
-    return x * pt.sigmoid(x)
+    return x * sigmoid_(x)
 
 
 def swish(x: TensorLike, beta: TensorLike = 1) -> TensorVariable:
@@ -172,7 +175,7 @@ def swish(x: TensorLike, beta: TensorLike = 1) -> TensorVariable:
         array([0.    , 1.7616])
     """
     x = _floating(x)
-    return x * pt.sigmoid(x if isinstance(beta, int) and beta == 1 else beta * x)
+    return x * sigmoid_(x if isinstance(beta, int) and beta == 1 else beta * x)
 
 
 def mish(x: TensorLike) -> TensorVariable:
@@ -183,7 +186,7 @@ def mish(x: TensorLike) -> TensorVariable:
         array([0.   , 1.944])
     """
     x = _floating(x)
-    return x * pt.tanh(pt.softplus(x))
+    return x * tanh(softplus_(x))
 
 
 def hard_sigmoid(x: TensorLike) -> TensorVariable:
@@ -193,7 +196,7 @@ def hard_sigmoid(x: TensorLike) -> TensorVariable:
         >>> pt.nn.hard_sigmoid([-9.0, 0.0, 9.0]).eval()
         array([0. , 0.5, 1. ])
     """
-    return pt.clip(_floating(x) / 6 + 0.5, 0, 1)
+    return clip(_floating(x) / 6 + 0.5, 0, 1)
 
 
 def hard_tanh(x: TensorLike) -> TensorVariable:
@@ -203,7 +206,7 @@ def hard_tanh(x: TensorLike) -> TensorVariable:
         >>> pt.nn.hard_tanh([-9.0, 0.5, 9.0]).eval()
         array([-1. ,  0.5,  1. ])
     """
-    return pt.clip(as_tensor_variable(x), -1, 1)
+    return clip(as_tensor_variable(x), -1, 1)
 
 
 def softsign(x: TensorLike) -> TensorVariable:
@@ -214,7 +217,7 @@ def softsign(x: TensorLike) -> TensorVariable:
         array([ 0.5 , -0.75])
     """
     x = _floating(x)
-    return x / (1 + pt.abs(x))
+    return x / (1 + abs_(x))
 
 
 def log_sigmoid(x: TensorLike) -> TensorVariable:
@@ -224,7 +227,7 @@ def log_sigmoid(x: TensorLike) -> TensorVariable:
         >>> pt.nn.log_sigmoid([0.0]).round(6).eval()
         array([-0.693147])
     """
-    return -pt.softplus(-_floating(x))
+    return -softplus_(-_floating(x))
 
 
 def glu(x: TensorLike, axis: int = -1) -> TensorVariable:
@@ -245,4 +248,4 @@ def glu(x: TensorLike, axis: int = -1) -> TensorVariable:
         raise ValueError(f"glu halves axis {axis} of {x} of type {x.type}, whose size is odd")
     half = size // 2 if known is None else known // 2
     before = (slice(None),) * axis
-    return x[(*before, slice(None, half))] * pt.sigmoid(x[(*before, slice(half, None))])
+    return x[(*before, slice(None, half))] * sigmoid_(x[(*before, slice(half, None))])

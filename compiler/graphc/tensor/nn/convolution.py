@@ -10,6 +10,7 @@ from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.convolution import Conv2d, Conv2dInput
 from graphc.ops.elementwise import cast_to
+from graphc.ops.math import maximum
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.nn.windows import Window, folded, known, parse_padding, per_axis, sides, window
@@ -176,12 +177,14 @@ def conv2d_transpose(
     (groups,) = per_axis(groups, 1, f"{what}: groups")
     if f.type.shape[0] is not None and f.type.shape[0] % groups:
         raise ValueError(f"{what}: {f.type.shape[0]} filters cannot be divided into {groups} groups")
-    sizes, lows = [], []
+    sizes: list[TensorVariable] = []
+    lows: list[int] = []
+    low: Any
     for i, rule in enumerate(parse_padding(padding, 2, what)):
         reach = (size_of(f, i + 2) - 1) * dilations[i] + 1
         count, step = size_of(x, i + 2), strides[i]
         if rule == "same":
-            total = pt.maximum(reach - step, 0)
+            total = maximum(reach - step, 0)
             low, size = total // 2, count * step
         else:
             low, high = sides(rule, None, reach, step)
@@ -192,7 +195,7 @@ def conv2d_transpose(
                 f"{what}: the size of the filters {f} must be known for padding {rule!r}; use specify_shape"
             )
         lows.append(number)
-        sizes.append(folded(pt.maximum(size + more[i], 0)))
+        sizes.append(folded(maximum(size + more[i], 0)))
     op = Conv2dInput(strides, (lows[0], lows[1]), dilations, groups)  # type: ignore[arg-type]
     return _result(op(x, f, folded(size_of(f, 1) * groups), *sizes), x, f)
 

@@ -11,6 +11,8 @@ from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import bitwise_and, cast, eq, ge, le, log, log1p, lt, minimum, softplus, switch
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 from graphc.raise_op import as_count
@@ -55,7 +57,7 @@ def one_hot(
     where = normalize_axis(axis, x.type.ndim + 1, "one_hot")
     classes = pt.arange(as_count(num_classes, "one_hot"), dtype="int64")
     classes = pt.dimshuffle(classes, tuple(0 if i == where else "x" for i in range(x.type.ndim + 1)))
-    return pt.cast(pt.eq(pt.expand_dims(pt.cast(x, "int64"), where), classes), dtype or config.floatX)
+    return cast(eq(pt.expand_dims(cast(x, "int64"), where), classes), dtype or config.floatX)
 
 
 def binary_crossentropy(output: TensorLike, target: TensorLike) -> TensorVariable:
@@ -66,7 +68,7 @@ def binary_crossentropy(output: TensorLike, target: TensorLike) -> TensorVariabl
         array([0.693147])
     """
     output, target = as_tensor_variable(output), as_tensor_variable(target)
-    return -(target * pt.log(output) + (1 - target) * pt.log1p(-output))
+    return -(target * log(output) + (1 - target) * log1p(-output))
 
 
 def sigmoid_binary_crossentropy(output: TensorLike, target: TensorLike) -> TensorVariable:
@@ -77,23 +79,23 @@ def sigmoid_binary_crossentropy(output: TensorLike, target: TensorLike) -> Tenso
         array([0.693147])
     """
     output = as_tensor_variable(output)
-    return pt.softplus(output) - target * output
+    return softplus(output) - target * output
 
 
 def _chosen(scores: Variable, classes: Variable) -> TensorVariable:
     """The elements of the last axis at class numbers, which have one axis less."""
     count = size_of(scores, scores.type.ndim - 1)
     rows = pt.reshape(scores, (-1, count))
-    numbers = pt.reshape(pt.cast(classes, "int64"), (-1,))
+    numbers = pt.reshape(cast(classes, "int64"), (-1,))
     picked = pt.reshape(rows, (-1,))[pt.arange(size_of(rows, 0)) * count + _checked(numbers, count)]
     return pt.reshape(picked, [size_of(classes, i) for i in range(classes.type.ndim)])
 
 
 def _checked(numbers: TensorVariable, count: TensorVariable) -> TensorVariable:
     """Class numbers; a wrong one gets a position that no array has, so that the indexing reports it."""
-    inside = pt.and_(pt.ge(numbers, -count), pt.lt(numbers, count))
-    wrapped = pt.switch(pt.lt(numbers, 0), numbers + count, numbers)
-    return pt.switch(inside, wrapped, np.iinfo(np.int64).max // 4)
+    inside = bitwise_and(ge(numbers, -count), lt(numbers, count))
+    wrapped = switch(lt(numbers, 0), numbers + count, numbers)
+    return switch(inside, wrapped, np.iinfo(np.int64).max // 4)
 
 
 def _is_classes(scores: TensorVariable, target: TensorVariable, what: str) -> bool:
@@ -124,8 +126,8 @@ def categorical_crossentropy(coding_dist: TensorLike, true_dist: TensorLike) -> 
     """
     coding, true = as_tensor_variable(coding_dist), as_tensor_variable(true_dist)
     if _is_classes(coding, true, "categorical_crossentropy"):
-        return -pt.log(_chosen(coding, true))
-    return -pt.sum(true * pt.log(coding), axis=-1)
+        return -log(_chosen(coding, true))
+    return -pt.sum(true * log(coding), axis=-1)
 
 
 def softmax_cross_entropy(logits: TensorLike, target: TensorLike, axis: int = -1) -> TensorVariable:
@@ -158,8 +160,8 @@ def huber_loss(prediction: TensorLike, target: TensorLike, delta: TensorLike = 1
         array([0.125, 2.5  ])
     """
     error = as_tensor_variable(prediction) - as_tensor_variable(target)
-    size = pt.abs(error)
-    near = pt.minimum(size, delta)
+    size = abs_(error)
+    near = minimum(size, delta)
     # The error itself, because the square of a magnitude has no curvature at 0.
-    inside = pt.switch(pt.le(size, near), error, near)
+    inside = switch(le(size, near), error, near)
     return 0.5 * inside * inside + delta * (size - near)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
+from graphc.ops.math import cast, ge, sqrt, switch
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 
@@ -20,7 +21,7 @@ __all__ = ["batch_norm", "batch_normalization", "dropout", "group_norm", "layer_
 
 def _floating(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
-    return x if x.type.numpy_dtype.kind == "f" else pt.cast(x, "float64")
+    return x if x.type.numpy_dtype.kind == "f" else cast(x, "float64")
 
 
 def _standardized(
@@ -30,7 +31,7 @@ def _standardized(
     mean = pt.mean(x, axis=axes, keepdims=True)
     apart = x - mean
     variance = pt.mean(apart * apart, axis=axes, keepdims=True)
-    return apart / pt.sqrt(variance + eps), mean, variance
+    return apart / sqrt(variance + eps), mean, variance
 
 
 def _scaled(x: TensorVariable, gamma: TensorLike | None, beta: TensorLike | None) -> TensorVariable:
@@ -72,7 +73,7 @@ def rms_norm(
     """
     x = _floating(x)
     axes = normalize_axes(axis, x.type.ndim, "rms_norm")
-    return _scaled(x / pt.sqrt(pt.mean(x * x, axis=axes, keepdims=True) + eps), gamma, None)
+    return _scaled(x / sqrt(pt.mean(x * x, axis=axes, keepdims=True) + eps), gamma, None)
 
 
 def group_norm(
@@ -167,7 +168,7 @@ def batch_normalization(
     x = _floating(x)
     axis = normalize_axis(axis, x.type.ndim, "batch_normalization")
     mean, variance, gamma, beta = (_along(v, axis, x.type.ndim) for v in (mean, variance, gamma, beta))
-    return _scaled((x - mean) / pt.sqrt(variance + eps), gamma, beta)
+    return _scaled((x - mean) / sqrt(variance + eps), gamma, beta)
 
 
 def dropout(x: TensorLike, p: TensorLike, rng: Any, train: bool = True, return_next_rng: bool = False) -> Any:
@@ -201,5 +202,5 @@ def dropout(x: TensorLike, p: TensorLike, rng: Any, train: bool = True, return_n
         following, draws = rng.random(**options)
     else:
         following, draws = pt.random.random(rng=rng, **options)
-    result = pt.switch(pt.ge(draws, p), x / pt.cast(1 - as_tensor_variable(p), x.type.dtype), 0)
+    result = switch(ge(draws, p), x / cast(1 - as_tensor_variable(p), x.type.dtype), 0)
     return (following, result) if return_next_rng else result

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.ops.math import cast
 from graphc.ops.pooling import MaxPool, WindowSum
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
@@ -104,7 +105,7 @@ def avg_pool2d(
     """
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "fc":
-        x = pt.cast(x, "float64")
+        x = cast(x, "float64")
     sizes, strides, windows, lows = _windows("avg_pool2d", x, window, stride, padding)
     counts = [w.count for w in windows]
     op = WindowSum(sizes, strides, tuple(low or 0 for low in lows))  # type: ignore[arg-type]

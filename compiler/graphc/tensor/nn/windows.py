@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import constant
+from graphc.ops.math import maximum
 from graphc.ops.sizes import known_size, size_of
-from graphc.public import pt
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Window:
         """How many windows there are."""
         room = self.size + self.low + self.high - self.reach
         # Below 0 there is none, however far below.
-        return folded(pt.maximum(room // self.stride + 1, 0))
+        return folded(maximum(room // self.stride + 1, 0))
 
 
 def window(
@@ -128,7 +128,7 @@ def sides(padding: Any, size: Any, reach: Any, stride: int) -> tuple[int, int]:
             total = reach - 1
         else:
             results = (size + stride - 1) // stride
-            total = pt.maximum((results - 1) * stride + reach - size, 0)
+            total = maximum((results - 1) * stride + reach - size, 0)
         return total // 2, total - total // 2
     return padding
 

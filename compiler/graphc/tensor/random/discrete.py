@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
+from graphc.ops.math import cast
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
 from graphc.public import pt
 from graphc.tensor.random.drawing import draw
@@ -291,7 +292,7 @@ def choice(
         following, found = RandomVariable("choice")(p, size=shape, rng=rng, return_next_rng=True)
     draws = found if a.type.ndim == 0 else a[found]
     # Positions are int64, as NumPy's are; what was asked for is the dtype of what they choose.
-    draws = draws if dtype is None else pt.cast(draws, parse_dtype(dtype))
+    draws = draws if dtype is None else cast(draws, parse_dtype(dtype))
     draws.name = name
     return (following, draws) if options.get("return_next_rng") else draws
 

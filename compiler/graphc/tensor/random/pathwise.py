@@ -21,6 +21,7 @@ from graphc.graph.basic import Variable
 from graphc.graph.location import describe
 from graphc.graph.undefined import grad_undefined
 from graphc.ops.broadcast import unbroadcast
+from graphc.ops.math import log, log1p
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
         lambda x, low, high: (high - x) / (high - low),
         lambda x, low, high: (x - low) / (high - low),
     ),
-    "lognormal": (lambda x, mean, sigma: x, lambda x, mean, sigma: x * (pt.log(x) - mean) / sigma),
+    "lognormal": (lambda x, mean, sigma: x, lambda x, mean, sigma: x * (log(x) - mean) / sigma),
     "exponential": (lambda x, scale: x / scale,),
     "rayleigh": (lambda x, scale: x / scale,),
     "t": (None, *_LOCATED),
@@ -57,10 +58,10 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "gamma": (None, lambda x, shape, scale: x / scale),
     "invgamma": (None, lambda x, shape, scale: x / scale),
     "gengamma": (None, None, lambda x, alpha, p, lambd: x / lambd),
-    "pareto": (lambda x, b, scale: -x * pt.log(x / scale) / b, lambda x, b, scale: x / scale),
-    "lomax": (lambda x, a: -(1 + x) * pt.log1p(x) / a,),
-    "weibull": (lambda x, a: -x * pt.log(x) / a,),
-    "power": (lambda x, a: -x * pt.log(x) / a,),
+    "pareto": (lambda x, b, scale: -x * log(x / scale) / b, lambda x, b, scale: x / scale),
+    "lomax": (lambda x, a: -(1 + x) * log1p(x) / a,),
+    "weibull": (lambda x, a: -x * log(x) / a,),
+    "power": (lambda x, a: -x * log(x) / a,),
     "vonmises": (_one, None),
 }
 
