@@ -91,6 +91,7 @@ _NAMES = {
             "pullback",
             "Lop",
             "Rop",
+            "value_and_grad",
             "verify_grad",
             "consider_constant",
             "disconnected_grad",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.function.io import In, OutputForm
+from graphc.function.io import In, InputForm, OutputForm
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.shared import SharedVariable
@@ -30,6 +30,7 @@ class Signature:
         name: the user's name for the function.
         trust_input: whether inputs are taken as they are.
         allow_downcast: what inputs are filtered with where they do not say so themselves.
+        arguments: the form of calls whose arguments are containers; None where each argument is an input.
     """
 
     inputs: list[In]
@@ -38,6 +39,7 @@ class Signature:
     name: str | None
     trust_input: bool
     allow_downcast: bool | None
+    arguments: InputForm | None = None
 
     @property
     def donated(self) -> list[int]:

@@ -12,7 +12,7 @@ from graphc.emit.native import is_hidden_argument
 from graphc.errors import MissingInputError, UnusedInputError
 from graphc.function import settings
 from graphc.function.call_form import Signature
-from graphc.function.io import In, OutputForm, as_inputs, with_donated
+from graphc.function.io import In, Inputs, OutputForm, as_inputs, input_form, with_donated
 from graphc.function.modes import build_program, first_program, get_mode, stored_program
 from graphc.function.report import CompileReport
 from graphc.function.types import Function
@@ -33,7 +33,7 @@ Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None
 
 
 def function(
-    inputs: Sequence[Variable | In],
+    inputs: Inputs,
     outputs: Any = None,
     mode: str | None = None,
     updates: Pairs = None,
@@ -55,9 +55,11 @@ def function(
     """Compile a graph into a callable.
 
     Args:
-        inputs: variables, or `In` objects, in the order in which calls give their values.
-        outputs: a variable, or lists, tuples and dicts of variables, nested as you like; calls return values
-            in the same form. None returns None.
+        inputs: variables, or `In` objects, in the order in which calls give their values. One may also be a
+            dict, list, tuple or dataclass of variables, nested as you like, and calls give values in that
+            form. Of a dict in the place of the list, the keys are the names of the arguments.
+        outputs: a variable, or lists, tuples, dicts and dataclasses of variables, nested as you like; calls
+            return values in the same form. None returns None.
         mode: ``"fast_run"``, ``"fast_compile"``, ``"cuda"`` (kernels for a CUDA device, which the first call
             needs), ``"interpret"`` (the optimised graph, operation by operation in NumPy), ``"reference"``
             (the graph as written, op by op in NumPy), ``"debug"`` (the first and the reference, compared) or
@@ -120,7 +122,8 @@ def function(
         nan_guard=settings.nan_guard(nan_guard),
     )
     with report.phase("graph"):
-        input_list = with_donated(as_inputs(inputs), donate)
+        arguments = input_form(inputs)
+        input_list = with_donated(as_inputs(inputs if arguments is None else arguments.inputs), donate)
         form = OutputForm(outputs)
         replaced = _given_pairs(givens, rebuild_strict)
         _refuse_undefined(form.variables)
@@ -143,7 +146,13 @@ def function(
             fgraph = _folded(fgraph, [item.variable for item in input_list])
     targets = [item.default if isinstance(item, In) else item for item in new_values]
     signature = Signature(
-        input_list, form.without_variables(), targets, name, trust_input, allow_input_downcast
+        input_list,
+        form.without_variables(),
+        targets,
+        name,
+        trust_input,
+        allow_input_downcast,
+        None if arguments is None else arguments.without_variables(),
     )
     with new_objects_only():
         if mode_name == "tiered" and report.nan_guard == "off":

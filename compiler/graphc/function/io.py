@@ -5,12 +5,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from graphc.errors import UnusedInputError
 from graphc.graph.basic import Constant, Variable
+from graphc.graph.pytree import Structure, flatten, is_tree
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.convert import as_tensor_variable
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+# What `graphc.function` takes as inputs.
+Inputs: TypeAlias = "Sequence[Variable | In | Container] | Mapping[str, Variable | In | Container]"
+# A dict, list, tuple or dataclass of inputs, nested as you like.
+Container: TypeAlias = "Mapping[str, object] | Sequence[object] | DataclassInstance"
 
 
 class In:
@@ -123,8 +134,8 @@ class Out:
 
 
 class OutputForm:
-    """The nesting of lists, tuples and dicts in which the outputs were given, and in which results are
-    returned.
+    """The nesting of lists, tuples, dicts and dataclasses in which the outputs were given, and in which
+    results are returned.
 
     Attributes:
         variables: the outputs in order, flattened.
@@ -144,15 +155,23 @@ class OutputForm:
 
     def _flatten(self, item: Any, path: str) -> Any:
         if isinstance(item, Mapping):
-            return {key: self._flatten(value, f"{path}[{key!r}]") for key, value in item.items()}
+            return {key: self._entry(value, f"{path}[{key!r}]") for key, value in item.items()}
         if isinstance(item, list):
-            return [self._flatten(value, f"{path}[{i}]") for i, value in enumerate(item)]
+            # Several outputs of a loop iterate as a pair.
+            return [self._flatten(value, f"{path}[{i}]") for i, value in enumerate(item[:])]
         if isinstance(item, tuple):
-            parts = tuple(self._flatten(value, f"{path}[{i}]") for i, value in enumerate(item))
-            return type(item)(*parts) if hasattr(item, "_fields") else parts
+            parts = [self._flatten(value, f"{path}[{i}]") for i, value in enumerate(item)]
+            return type(item)(*parts) if hasattr(item, "_fields") else tuple(parts)
+        if is_dataclass(item) and not isinstance(item, type):
+            names = [each.name for each in fields(item)]
+            return _Record(item, {name: self._entry(getattr(item, name), f"{path}.{name}") for name in names})
         self.variables.append(_as_output(item, path))
         self.borrowed.append(isinstance(item, Out) and item.borrow)
         return len(self.variables) - 1
+
+    def _entry(self, item: object, path: str) -> object:
+        """The number or form of an entry or a field, which may be left empty."""
+        return None if item is None else self._flatten(item, path)
 
     @classmethod
     def plain(cls, count: int) -> OutputForm:
@@ -180,6 +199,8 @@ class OutputForm:
         if isinstance(tree, tuple):
             parts = [self._build(part, values) for part in tree]
             return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+        if isinstance(tree, _Record):
+            return tree.filled([self._build(part, values) for part in tree.parts.values()])
         return None
 
     def to_data(self) -> Any:
@@ -228,25 +249,28 @@ class OutputForm:
                 )
             for i, (part, item) in enumerate(zip(tree, given, strict=True)):
                 self._collect(part, item, f"{path}[{i}]", found)
+        elif isinstance(tree, _Record):
+            if not isinstance(given, tree.kind):
+                raise TypeError(f"needs a {tree.kind.__name__}{_at(path)}, got a {type(given).__name__}")
+            for name, part in tree.parts.items():
+                self._collect(part, getattr(given, name), f"{path}.{name}", found)
 
     def leaves(self, item: Any) -> list[int] | None:
         """Positions among the flattened outputs of what a key or a position of the outermost list, tuple or
         dict names; None if there is no such item.
         """
-        if isinstance(self._tree, dict) and item in self._tree:
-            return _leaves(self._tree[item])
+        if isinstance(self._tree, dict | _Record) and item in _named(self._tree):
+            return _leaves(_named(self._tree)[item])
         if not isinstance(item, int) or isinstance(item, bool):
             return None
-        parts = [self._tree] if self.is_single else list(self._tree or ())
-        if isinstance(self._tree, dict):
-            parts = list(self._tree.values())
+        parts = [self._tree] if self.is_single else _parts(self._tree)
         return _leaves(parts[item]) if -len(parts) <= item < len(parts) else None
 
     def items(self) -> list[Any]:
         """The keys of the outermost dict, or the positions in the outermost list or tuple."""
         if isinstance(self._tree, dict):
             return list(self._tree)
-        return list(range(1 if self.is_single else len(self._tree or ())))
+        return list(range(1 if self.is_single else len(_parts(self._tree))))
 
     def without_variables(self) -> OutputForm:
         """The same form without the variables, which lets it be pickled apart from the graph."""
@@ -255,9 +279,43 @@ class OutputForm:
         return form
 
 
+class _Record:
+    """A dataclass among the outputs: the number, or the form, of each field.
+
+    Args:
+        example: the user's, with variables, of which copies are made.
+        parts: by field.
+    """
+
+    def __init__(self, example: object, parts: dict[str, object]) -> None:
+        self.kind, self.parts = type(example), parts
+        self._rest = {
+            name: value for name, value in getattr(example, "__dict__", {}).items() if name not in parts
+        }
+
+    def filled(self, values: Sequence[object]) -> object:
+        """A dataclass with other fields."""
+        made = self.kind.__new__(self.kind)
+        for name, value in {**self._rest, **dict(zip(self.parts, values, strict=True))}.items():
+            object.__setattr__(made, name, value)
+        return made
+
+
+def _named(tree: dict[str, object] | _Record) -> dict[str, object]:
+    return tree.parts if isinstance(tree, _Record) else tree
+
+
+def _parts(tree: object) -> list[object]:
+    if isinstance(tree, dict | _Record):
+        return list(_named(tree).values())
+    return list(tree) if isinstance(tree, list | tuple) else []
+
+
 def _to_data(tree: Any) -> Any:
     if tree is None or isinstance(tree, int):
         return tree
+    if isinstance(tree, _Record):
+        tree = tree.parts  # where the class may not be known, it is a dict
     if isinstance(tree, dict):
         bad = [key for key in tree if type(key) not in (str, int)]
         if bad:
@@ -269,8 +327,7 @@ def _to_data(tree: Any) -> Any:
 def _leaves(tree: Any) -> list[int]:
     if isinstance(tree, int):
         return [tree]
-    parts = tree.values() if isinstance(tree, dict) else tree
-    return [leaf for part in parts for leaf in _leaves(part)]
+    return [leaf for part in _parts(tree) for leaf in _leaves(part)]
 
 
 def _at(path: str) -> str:
@@ -288,7 +345,98 @@ def _as_output(item: Variable, path: str) -> Variable:
         raise TypeError(f"{path} of the function must be a variable, got {item!r}: {error}") from None
 
 
-def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
+class InputForm:
+    """Arguments of a function of which one at least is a dict, list, tuple or dataclass of inputs.
+
+    Args:
+        arguments: what calls give, by name; those without a name of their own have their position.
+    """
+
+    def __init__(self, arguments: Mapping[str | int, object]) -> None:
+        self.inputs: list[Variable | In] = []
+        self._forms: dict[str | int, Structure] = {}
+        for name, value in arguments.items():
+            leaves, form = flatten(value)
+            where = name if isinstance(name, str) else f"inputs[{name}]"
+            for leaf, path in zip(leaves, form.paths(where), strict=True):
+                self.inputs.append(_tree_input(leaf, path, form.kind is not None))
+            self._forms[name] = form
+
+    def flatten(self, args: tuple[object, ...], kwargs: dict[str, object], function: str) -> list[object]:
+        """One value for each input. What is taken leaves ``kwargs``.
+
+        Raises:
+            TypeError: an argument is missing, given twice, or has another form than its input.
+        """
+        names = list(self._forms)
+        call = f"{function}({', '.join(map(_argument, names))})"
+        if len(args) > len(names):
+            raise TypeError(f"{call} takes {len(names)} arguments, got {len(args)} by position")
+        found: list[object] = []
+        for i, name in enumerate(names):
+            where = name if isinstance(name, str) else f"inputs[{name}]"
+            if isinstance(name, str) and name in kwargs:
+                if i < len(args):
+                    raise TypeError(f"{call} got {name!r} both by position and by name")
+                value = kwargs.pop(name)
+            elif i < len(args):
+                value = args[i]
+            else:
+                raise TypeError(f"{call} is missing the argument {where}, {self._forms[name]}")
+            try:
+                found += self._forms[name].leaves_of(value, where)
+            except TypeError as error:
+                raise TypeError(f"{call}: {error}") from None
+        return found
+
+    def without_variables(self) -> InputForm:
+        """The same form without the variables, which lets it be pickled apart from the graph."""
+        form = copy.copy(self)
+        form.inputs = []
+        form._forms = {name: each.without_example() for name, each in self._forms.items()}
+        return form
+
+
+def _argument(name: str | int) -> str:
+    return name if isinstance(name, str) else f"argument {name}"
+
+
+def _tree_input(leaf: object, path: str, is_part: bool) -> Variable | In:
+    if isinstance(leaf, In):
+        if is_part and leaf.default is not None:
+            raise TypeError(f"the input {path} is part of a container and cannot have a default value")
+        if not is_part:
+            return leaf
+    variable = leaf.variable if isinstance(leaf, In) else leaf
+    if not isinstance(variable, Variable):
+        raise TypeError(
+            f"the input {path} must be a variable, got {variable!r:.60} of type {type(variable).__name__}"
+        )
+    found = leaf if isinstance(leaf, In) else In(variable)
+    if is_part or found.name is None:
+        found = copy.copy(found)
+        found.name = path
+    return found
+
+
+def input_form(inputs: object) -> InputForm | None:
+    """The form of inputs of which some are containers; None of a plain list of variables.
+
+    Of a dict the keys are the names of the arguments, which calls may give by position, too.
+    """
+    if isinstance(inputs, dict):
+        bad = [key for key in inputs if not isinstance(key, str)]
+        if bad:
+            raise TypeError(f"a dict of inputs has the names of arguments as keys, got {bad[0]!r}")
+        return InputForm(inputs)
+    if not isinstance(inputs, list | tuple) or not any(map(is_tree, inputs)):
+        return None
+    names = [None if is_tree(each) else getattr(each, "name", None) for each in inputs]
+    taken = [i if name is None or names.count(name) > 1 else name for i, name in enumerate(names)]
+    return InputForm(dict(zip(taken, inputs, strict=True)))
+
+
+def as_inputs(inputs: Inputs) -> list[In]:
     """The inputs of a function as `In` objects.
 
     Raises:
@@ -301,7 +449,7 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
         )
     if isinstance(inputs, set | frozenset):
         raise TypeError("the inputs of a function must be a list, got a set, which has no order")
-    result = [item if isinstance(item, In) else In(item) for item in inputs]
+    result = [item if isinstance(item, In) else In(cast("Variable", item)) for item in inputs]
     seen: set[Variable] = set()
     for item in result:
         if isinstance(item.variable, SharedVariable):

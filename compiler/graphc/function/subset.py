@@ -26,7 +26,7 @@ def call_subset(f: Function, wanted: object, args: tuple[object, ...], kwargs: d
         args, kwargs: the other arguments of the call.
     """
     if wanted is None:
-        return f(*args, **kwargs)
+        return f.call_flat(args, kwargs)
     positions = _positions(f, wanted)
     form = f.signature.form
     out = None if "out" in f.calls.reader.positions else kwargs.pop("out", None)
@@ -64,7 +64,7 @@ def _build(f: Function, positions: tuple[int, ...]) -> Function:
     fgraph = FunctionGraph([*given, *cells], outputs)
     part = OutputForm.plain(len(positions))
     part.borrowed = [form.borrowed[i] for i in positions]
-    signature = replace(f.signature, form=part)
+    signature = replace(f.signature, form=part, arguments=None)
     return type(f)(signature, build_program(fgraph, signature, f.report.again()))
 
 

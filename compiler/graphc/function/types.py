@@ -90,7 +90,8 @@ class Function(NativeCallable):
         self.subsets: dict[tuple[int, ...], Function] = {}
         self.tracer: Trace | None = None
         form = signature.form
-        self._flat = None if form.is_single or form.is_list else FlatCall(self._call_flat)
+        is_flat = (form.is_single or form.is_list) and signature.arguments is None
+        self._flat = None if is_flat else FlatCall(self._call_flat)
         if pending is None:
             self._install()
         else:
@@ -155,6 +156,12 @@ class Function(NativeCallable):
         return True
 
     def _call_python(self, /, *args: object, **kwargs: object) -> Any:
+        if self.signature.arguments is not None:
+            args = tuple(self.signature.arguments.flatten(args, kwargs, self.report.name))
+        return self.call_flat(args, kwargs)
+
+    def call_flat(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+        """A call with a value for each input, also where the user's arguments are containers of such."""
         ready = self.calls.ready
         if ready is not None and not kwargs and self.tracer is None:
             if (found := ready(args)) is not None:
@@ -171,17 +178,20 @@ class Function(NativeCallable):
             buffers = None if out is None else self._buffers(out, form)
         if self._flat is not None and calls.machine is not None:
             if buffers is not None:
-                kwargs["out"] = buffers.arrays
-            return form.build(self._flat(*args, **kwargs))
+                kwargs["out"] = buffers.arrays[0] if form.is_single else buffers.arrays
+            found = self._flat(*args, **kwargs)
+            return found if form.is_single else form.build(found)
         return form.build(calls(args, kwargs, buffers))
 
     def _call_flat(
-        self, /, *args: object, out: list[object] | None = None, **kwargs: object
-    ) -> list[np.ndarray]:
-        """As `_call_python`, with flat lists of buffers and results."""
-        form = OutputForm.plain(self.signature.form.count)
+        self, /, *args: object, out: object = None, **kwargs: object
+    ) -> list[np.ndarray] | np.ndarray:
+        """As `_call_python`, with flat lists of values, buffers and results; of one output without a list."""
+        single = self.signature.form.is_single
+        form = self.signature.form if single else OutputForm.plain(self.signature.form.count)
         buffers = None if out is None else self._buffers(out, form)
-        return self.calls(args, kwargs, buffers)
+        found = self.calls(args, kwargs, buffers)
+        return found[0] if single else found
 
     def _buffers(self, out: object, form: OutputForm) -> Buffers:
         return Buffers(out, form, self.outputs, self.report.name, on_device=self.calls.is_on_device)
@@ -350,9 +360,10 @@ class Function(NativeCallable):
         """What runs each op for itself, for traces."""
         return build_op_schedule(self.fgraph, self.report.mode, self.report.name)
 
-    def dprint(self, **kwargs: Any) -> Any:
+    def dprint(self, **kwargs: object) -> str:
         """Print the graph; arguments as in `graphc.dprint`."""
-        return printing.debugprint(self, **kwargs)
+        text: str = printing.debugprint(self, **kwargs)
+        return text
 
     def _repr_html_(self) -> str:
         """What notebooks show."""

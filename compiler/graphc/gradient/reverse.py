@@ -11,12 +11,13 @@ continued to the reals.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths, check_choice, input_message, report_disconnected
 from graphc.graph.basic import Constant, Variable, reads_of, remember
+from graphc.graph.pytree import flatten, is_tree
 from graphc.graph.replace import rebuild
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.traversal import graph_inputs
@@ -24,6 +25,11 @@ from graphc.graph.undefined import disconnected_type, is_disconnected, is_discre
 from graphc.ops.derivatives import conjugate, gradient_dtype, match_dtype, one_like, zeros_like
 from graphc.ops.math import cast, tensor_copy
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+# A variable, or a container of variables.
+Wrt: TypeAlias = "Variable | Sequence[object] | Mapping[str, object] | DataclassInstance"
 _FIX = "pass disconnected_inputs='ignore' (or 'warn') to get zeros"
 _POLICIES = ("raise", "warn", "ignore")
 _RETURNS = ("zero", "none", "disconnected")
@@ -124,16 +130,29 @@ def _placeholder(x: Variable, kind: str) -> Variable | None:
     return as_written(zeros_like(x), x) if kind == "zero" else disconnected_type()
 
 
-def _like(wrt: Any, values: list[Variable | None]) -> Any:
+def _listed(wrt: object) -> list[Variable]:
+    """The variables in ``wrt``: one, a list of them, or a tree."""
+    if isinstance(wrt, Sequence) and not any(map(is_tree, wrt)):
+        return list(wrt)
+    return flatten(wrt)[0]
+
+
+def _like(wrt: Wrt, values: list[Variable | None]) -> Any:
     """``values`` in the container that ``wrt`` came in."""
-    if isinstance(wrt, tuple):
-        return tuple(values)
-    return values if isinstance(wrt, Sequence) else values[0]
+    if isinstance(wrt, Sequence) and not is_tree(wrt):
+        return values
+    return flatten(wrt)[1].build(values) if is_tree(wrt) else values[0]
 
 
 def _check_cost(cost: Variable) -> None:
     if not isinstance(cost, Variable):
-        raise TypeError(f"grad needs a variable as cost, got {cost!r} of type {type(cost).__name__}")
+        hint = ""
+        if callable(cost):
+            hint = (
+                "; gradients are of variables: call it on some, as in graphc.jit(lambda w, x: "
+                "graphc.value_and_grad(loss(w, x), w))"
+            )
+        raise TypeError(f"grad needs a variable as cost, got {cost!r} of type {type(cost).__name__}{hint}")
     if is_null(cost):
         raise ValueError(f"cannot differentiate an undefined cost: {cost.type.why_null}")
     if getattr(cost.type, "ndim", None) != 0:
@@ -150,7 +169,7 @@ def _check_cost(cost: Variable) -> None:
 
 def grad(
     cost: Variable | None,
-    wrt: Variable | Sequence[Variable],
+    wrt: Wrt,
     consider_constant: Iterable[Variable] | None = None,
     disconnected_inputs: str = "raise",
     add_names: bool = True,
@@ -162,8 +181,8 @@ def grad(
 
     Args:
         cost: real 0-d variable; may be None when ``known_grads`` is given.
-        wrt: variable or list of variables to differentiate with respect to; they may be inner variables of
-            the graph.
+        wrt: variable to differentiate with respect to, or a list, tuple, dict or dataclass of variables,
+            nested as you like; they may be inner variables of the graph.
         consider_constant: variables that no gradient is passed through.
         disconnected_inputs: ``"raise"``, ``"warn"`` or ``"ignore"`` when the cost does not depend on a
             ``wrt``.
@@ -176,7 +195,7 @@ def grad(
             undefined.
 
     Returns:
-        A variable, or a list or tuple as ``wrt`` is one. Each has the shape of its ``wrt`` and its dtype, or
+        A variable, or variables in the form of ``wrt``. Each has the shape of its ``wrt`` and its dtype, or
         ``floatX`` for integers. For complex ``z = a + ib`` it is ``dL/da + i dL/db``.
 
     Raises:
@@ -204,7 +223,7 @@ def grad(
         del known[v]
     if unconnected:
         consider_constant = [*_as_constants(consider_constant), *unconnected]
-    wrt_list = _check_wrt(wrt if isinstance(wrt, Sequence) else [wrt], "grad")
+    wrt_list = _check_wrt(_listed(wrt), "grad")
     label = cost.name if add_names and cost is not None else None
     result = _gradients(
         seeds,
@@ -217,6 +236,38 @@ def grad(
         label,
     )
     return _like(wrt, result)
+
+
+def value_and_grad(
+    cost: Variable,
+    wrt: Wrt,
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+) -> tuple[Variable, Any]:
+    """A scalar cost and its gradient, to be computed together.
+
+    As `grad`, it takes variables and gives variables. Inside a function that `graphc.jit` compiles the
+    arguments are variables, so that it is written there as JAX's function of this name is written outside.
+
+    Args:
+        cost: real 0-d variable.
+        wrt: variable, or a list, tuple, dict or dataclass of variables, nested as you like.
+        consider_constant, disconnected_inputs: as in `grad`.
+
+    Returns:
+        The cost, and for each variable a gradient of its shape, in the form of ``wrt``.
+
+    Raises:
+        TypeError: the cost is not a real scalar; of a function the message says how to write it.
+        DisconnectedInputError: a ``wrt`` has no influence on the cost.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> f = graphc.function([x], graphc.value_and_grad((x**2).sum(), x))
+        >>> f([1.0, 3.0])
+        (array(10.), array([2., 6.]))
+    """
+    return cost, grad(cost, wrt, consider_constant, disconnected_inputs)
 
 
 def _known_grad(v: Variable, g: Variable) -> Variable:

@@ -122,9 +122,10 @@ class Variable:
         """The owner in a list, or an empty list for a root."""
         return [] if self.owner is None else [self.owner]
 
-    def dprint(self, **kwargs: object) -> Any:
+    def dprint(self, **kwargs: object) -> str:
         """Print the graph below this variable; arguments as in `graphc.dprint`."""
-        return printing.debugprint(self, **kwargs)
+        text: str = printing.debugprint(self, **kwargs)
+        return text
 
     def eval(
         self, inputs_to_values: dict[TensorVariable, float | np.ndarray] | None = None, **kwargs: object

@@ -71,7 +71,10 @@ class NodeTable:
                 type(node),
                 _state(node, ("inputs", "outputs")),
                 [self.places[v] for v in node.inputs],
-                [(type(v), _state(v, ("owner", "index", "_compiled", "_reads"))) for v in node.outputs],
+                [
+                    (type(v), _state(v, ("owner", "index", "_compiled", "_reads", "_updates")))
+                    for v in node.outputs
+                ],
             )
             for node in self._nodes
         ]

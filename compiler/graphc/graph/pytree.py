@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphc_runtime.record import record
@@ -32,15 +32,60 @@ class Structure:
         """Number of leaves."""
         return 1 if self.kind is None else sum(child.n_leaves for child in self.children)
 
+    @property
+    def class_name(self) -> str:
+        """Name of the container's class."""
+        return str(self.kind.__name__)
+
+    def without_example(self) -> Structure:
+        """The form without what new containers are made from; it can only take values apart."""
+        return Structure(self.kind, self.keys, tuple(child.without_example() for child in self.children))
+
     def paths(self, prefix: str = "") -> Iterator[str]:
         """Where each leaf is, as Python would write it."""
         if self.kind is None:
             yield prefix
-        attributes = self.kind is not None and (
-            dataclasses.is_dataclass(self.kind) or hasattr(self.kind, "_fields")
-        )
         for key, child in zip(self.keys, self.children, strict=True):
-            yield from child.paths(f"{prefix}.{key}" if attributes else f"{prefix}[{key!r}]")
+            yield from child.paths(self._path(prefix, key))
+
+    def leaves_of(self, value: object, name: str) -> list[object]:
+        """The leaves of a value that has this form; whatever stands in a leaf's place is one.
+
+        Args:
+            value: lists and tuples stand for each other.
+            name: where the value is, for messages.
+
+        Raises:
+            TypeError: it has another form. The message says where, what was expected, and what was given.
+        """
+        if self.kind is None:
+            return [value]
+        if self.kind is type(None):
+            if value is None:
+                return []
+            raise TypeError(f"{name} must be None, got {_brief(value)}")
+        if issubclass(self.kind, dict):
+            if not isinstance(value, Mapping) or set(value) != set(self.keys):
+                raise TypeError(f"{name} must be a dict with the keys {list(self.keys)}, got {_brief(value)}")
+            parts = [value[key] for key in self.keys]
+        elif dataclasses.is_dataclass(self.kind):
+            if type(value) is not self.kind:
+                raise TypeError(f"{name} must be a {self.class_name}, got {_brief(value)}")
+            parts = [getattr(value, str(key)) for key in self.keys]
+        else:
+            if not isinstance(value, list | tuple) or len(value) != len(self.keys):
+                raise TypeError(
+                    f"{name} must be a {self.class_name} of {len(self.keys)} items, got {_brief(value)}"
+                )
+            parts = list(value)
+        found: list[object] = []
+        for key, child, part in zip(self.keys, self.children, parts, strict=True):
+            found += child.leaves_of(part, self._path(name, key))
+        return found
+
+    def _path(self, prefix: str, key: Hashable) -> str:
+        named = dataclasses.is_dataclass(self.kind) or hasattr(self.kind, "_fields")
+        return f"{prefix}.{key}" if named else f"{prefix}[{key!r}]"
 
     def build(self, leaves: Sequence[object]) -> Any:
         """The tree with other leaves."""
@@ -84,6 +129,21 @@ class Structure:
 
 
 _LEAF = Structure(None)
+
+
+def is_tree(value: object) -> bool:
+    """Whether a value is a container, not a leaf; None is one without leaves."""
+    if value is None or isinstance(value, dict | list | tuple):
+        return True
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"a {type(value).__name__} with the keys {list(value)}"
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)} items"
+    return f"{value!r:.60} of type {type(value).__name__}"
 
 
 def flatten(tree: object) -> tuple[list[Any], Structure]:

@@ -25,7 +25,7 @@ def scan_checkpoints(
     n_steps: Any = None,
     save_every_N: int = 10,
     padding: bool = True,
-    return_updates: bool = True,
+    return_updates: bool | None = None,
 ) -> TensorVariable | None:
     """`graphc.scan` with ``checkpoint_every``: of its results, every ``save_every_N``-th row and the last.
 

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import frames_inside
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.variable import TensorVariable
 from graphc.ops.math import maximum, minimum
 from graphc.ops.sizes import known_as, known_size, size_of
 from graphc.scan.arguments import (
@@ -29,8 +30,8 @@ from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply
+    from graphc.graph.shared import SharedVariable
     from graphc.graph.tensor.like import TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.arguments import Given
     from graphc.scan.states import StatePart
 
@@ -39,9 +40,66 @@ if TYPE_CHECKING:
     Carried = StatePart | UntracedPart | None
 
 _PAIR = (
-    "this loop is returned as (outputs, updates), the form that PyTensor is about to give up; pass "
-    "return_updates=False for the outputs alone"
+    "return_updates=True returns (outputs, updates) as a tuple, the form that PyTensor is about to give up; "
+    "leave it out: the result is the outputs, and unpacks as the pair"
 )
+
+
+class _Updates:
+    """New values of shared variables after a loop: default updates of these, until somebody takes them.
+
+    Args:
+        values: new values.
+    """
+
+    def __init__(self, values: dict[SharedVariable, Variable]) -> None:
+        self._values = values
+        self._before = {shared: shared.default_update for shared in values}
+        for shared, new in values.items():
+            shared.default_update = new
+
+    def take(self) -> dict[SharedVariable, Variable]:
+        """The new values, for ``function(..., updates=...)``; functions do not apply them otherwise then."""
+        for shared, before in self._before.items():
+            if shared.default_update is self._values[shared]:
+                shared.default_update = before
+        self._before = {}
+        return self._values
+
+
+class Rows(TensorVariable):
+    """The only output of a loop: a variable like others, which unpacks as ``rows, updates``."""
+
+    def __iter__(self) -> Iterator[Any]:
+        updates: _Updates | None = self.__dict__.get("_updates")
+        return super().__iter__() if updates is None else iter((self, updates.take()))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_updates"}
+
+
+class Outputs(list[Variable]):
+    """Several outputs of a loop, or none: a list of them, which unpacks as ``outputs, updates``."""
+
+    def __init__(self, outputs: Sequence[Variable], updates: _Updates) -> None:
+        super().__init__(outputs)
+        self._updates = updates
+
+    def __iter__(self) -> Iterator[Any]:
+        outputs: list[Variable] | None = self[:] or None
+        return iter((outputs, self._updates.take()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return list, (self[:],)
+
+    def _refuse(self, *other: object) -> NoReturn:
+        raise TypeError(
+            f"this loop has {len(self)} outputs, and arithmetic needs one of them; write `(a, b), updates = "
+            "scan(...)`, or outputs[0] for the first"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __imul__ = __iadd__ = _refuse
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __neg__ = _refuse
 
 
 def scan(
@@ -55,7 +113,7 @@ def scan(
     name: str | None = None,
     strict: bool = False,
     return_list: bool = False,
-    return_updates: bool = True,
+    return_updates: bool | None = None,
     *,
     checkpoint_every: int | None = None,
     unroll: int = 1,
@@ -86,9 +144,8 @@ def scan(
         name: shown in messages; the function's name by default.
         strict: refuse functions that read variables that were not passed.
         return_list: return a list even of one output.
-        return_updates: return ``(outputs, updates)``, for ``graphc.function(..., updates=updates)``, with a
-            DeprecationWarning, as in PyTensor. With False the outputs only; the new values become
-            ``default_update`` of the shared variables, which functions that use these apply.
+        return_updates: True returns a tuple ``(outputs, updates)``, with a DeprecationWarning, as PyTensor
+            does; False returns outputs that do not unpack as such a pair.
         checkpoint_every: keep states only every so many steps for the gradient, which computes the others
             again.
         unroll: steps that compiled code runs between two tests of the loop's end.
@@ -97,8 +154,12 @@ def scan(
         mode, profile, allow_gc: accepted for compatibility; they have no effect.
 
     Returns:
-        The outputs of all steps that were run, stacked along a new first axis: one variable, a list of
-        several, or None. Beside them, with ``return_updates``, a dict of the new values of shared variables.
+        The outputs of all steps that were run, stacked along a new first axis: one variable, or a list of
+        several. ``ys = scan(...)`` is used as it is: ``ys[-1]``, ``ys.sum()``. New values of shared variables
+        are their ``default_update`` then, which functions that use the variables apply. ``ys, updates =
+        scan(...)`` unpacks as PyTensor's pair: ``updates`` is a dict for ``graphc.function(...,
+        updates=updates)``, and nothing is applied without it. Of several outputs it is
+        ``(a, b), updates = scan(...)``.
 
     Raises:
         TypeError: the dtype or shape of a state changes, or an argument or result is of the wrong kind.
@@ -108,9 +169,9 @@ def scan(
     Examples:
         >>> x = pt.vector("x")
         >>> step = lambda v, h: 0.5 * h + v
-        >>> states = graphc.scan(step, sequences=[x], outputs_info=[pt.constant(0.0)], return_updates=False)
-        >>> graphc.function([x], states)([1.0, 1.0, 1.0])
-        array([1.  , 1.5 , 1.75])
+        >>> states = graphc.scan(step, sequences=[x], outputs_info=[pt.constant(0.0)])
+        >>> graphc.function([x], [states, states[-1]])([1.0, 1.0, 1.0])
+        [array([1.  , 1.5 , 1.75]), array(1.75)]
     """
     loop = build_loop(
         fn,
@@ -166,19 +227,24 @@ class BuiltLoop:
         return of_state(self.node, part)
 
     def result(
-        self, outputs: Sequence[Variable], *, return_list: bool = False, return_updates: bool = False
+        self, outputs: Sequence[Variable], *, return_list: bool = False, return_updates: bool | None = None
     ) -> Any:
-        """``outputs`` in the form that users get, with updates returned or attached."""
-        updates = self.builder.updates(self.node)
+        """``outputs`` in the form that users get, with updates returned or attached; None for both."""
+        updates = _Updates(self.builder.updates(self.node))
+        if return_updates is None:
+            first = outputs[0] if len(outputs) == 1 and not return_list else None
+            if type(first) is not TensorVariable:
+                return Outputs(outputs, updates)
+            first.__class__ = Rows
+            first.__dict__["_updates"] = updates
+            return first
         found: Any = outputs
         if not return_list:
             found = None if not outputs else outputs[0] if len(outputs) == 1 else outputs
-        if return_updates:
-            warnings.warn(_PAIR, DeprecationWarning, stacklevel=frames_inside() + 1)
-            return found, updates
-        for shared, new in updates.items():
-            shared.default_update = new
-        return found
+        if not return_updates:
+            return found
+        warnings.warn(_PAIR, DeprecationWarning, stacklevel=frames_inside() + 1)
+        return found, updates.take()
 
 
 def as_argument(value: TensorLike) -> Variable:

@@ -30,7 +30,7 @@ def map(
     go_backwards: bool = False,
     mode: object = None,
     name: str | None = None,
-    return_updates: bool = True,
+    return_updates: bool | None = None,
 ) -> Any:
     """Apply ``fn`` to each row.
 
@@ -44,7 +44,7 @@ def map(
 
     Examples:
         >>> x = pt.constant([1, 2, 3])
-        >>> graphc.map(lambda v: v**2, [x], return_updates=False).eval()
+        >>> graphc.map(lambda v: v**2, [x]).eval()
         array([1, 4, 9])
     """
     loop = build_loop(
@@ -68,7 +68,7 @@ def reduce(
     go_backwards: bool = False,
     mode: object = None,
     name: str | None = None,
-    return_updates: bool = True,
+    return_updates: bool | None = None,
 ) -> TensorVariable:
     """Combine all rows into one value.
 
@@ -83,7 +83,7 @@ def reduce(
 
     Examples:
         >>> x = pt.constant([1, 2, 3])
-        >>> graphc.reduce(lambda v, total: total + v, [x], [pt.constant(0)], return_updates=False).eval()
+        >>> graphc.reduce(lambda v, total: total + v, [x], [pt.constant(0)]).eval()
         array(6)
     """
     loop = build_loop(
@@ -99,13 +99,13 @@ def foldl(
     non_sequences: TensorLike | None = None,
     mode: object = None,
     name: str | None = None,
-    return_updates: bool = True,
+    return_updates: bool | None = None,
 ) -> TensorVariable:
     """`reduce` from the first row to the last.
 
     Examples:
         >>> x = pt.constant([1, 2, 3])
-        >>> graphc.foldl(lambda v, total: total * 10 + v, [x], [pt.constant(0)], return_updates=False).eval()
+        >>> graphc.foldl(lambda v, total: total * 10 + v, [x], [pt.constant(0)]).eval()
         array(123)
     """
     return reduce(fn, sequences, outputs_info, non_sequences, False, mode, name, return_updates)
@@ -118,13 +118,13 @@ def foldr(
     non_sequences: TensorLike | None = None,
     mode: object = None,
     name: str | None = None,
-    return_updates: bool = True,
+    return_updates: bool | None = None,
 ) -> Any:
     """`reduce` from the last row to the first.
 
     Examples:
         >>> x = pt.constant([1, 2, 3])
-        >>> graphc.foldr(lambda v, total: total * 10 + v, [x], [pt.constant(0)], return_updates=False).eval()
+        >>> graphc.foldr(lambda v, total: total * 10 + v, [x], [pt.constant(0)]).eval()
         array(321)
     """
     return reduce(fn, sequences, outputs_info, non_sequences, True, mode, name, return_updates)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``graphc.scan``: updates of shared variables, forms of arguments and results, states of other types."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -215,16 +217,17 @@ class TestUntraced:
 
 
 class TestPair:
-    """`(outputs, updates)`, PyTensor's form, which is the default where PyTensor has the function."""
+    """What loops return is used as it is, and unpacks as `(outputs, updates)`, PyTensor's form."""
 
-    def test_forms(self):
+    @pytest.mark.filterwarnings("error")
+    def test_unpacked(self):
         x, s = pt.vector("x"), graphc.shared(1.0, name="s")
-        with pytest.warns(DeprecationWarning, match="return_updates=False") as caught:
-            y, updates = graphc.scan(lambda v: (v * s, {s: s * 2}), x)
-            (p, q), empty = graphc.scan(lambda v: [v, v + 1], x)
-            doubled, _ = graphc.map(lambda v: 2 * v, x)
-            folds = [f(lambda v, t: v - t, x, 0.0)[0] for f in (graphc.reduce, graphc.foldl, graphc.foldr)]
-        assert {w.filename for w in caught} == {__file__} and len(caught) == 6
+        y, updates = graphc.scan(lambda v: (v * s, {s: s * 2}), x)
+        (p, q), empty = graphc.scan(lambda v: [v, v + 1], x)
+        doubled, _ = graphc.map(lambda v: 2 * v, x)
+        folds = [
+            next(iter(f(lambda v, t: v - t, x, 0.0))) for f in (graphc.reduce, graphc.foldl, graphc.foldr)
+        ]
         assert list(updates) == [s] and empty == {} and s.default_update is None
         found = graphc.function([x], [y, p, q, doubled, *folds], updates=updates)([1.0, 2.0])
         for got, wanted in zip(found, [[1, 4], [1, 2], [2, 3], [2, 4], 1, 1, -1], strict=True):
@@ -232,10 +235,40 @@ class TestPair:
         assert s.get_value() == 4.0
 
     @pytest.mark.filterwarnings("error")
-    def test_silent_without_updates(self):
+    def test_as_it_is(self):
         x = pt.vector("x")
+        y = graphc.scan(lambda v, h: v + h, x, 0.0)
+        cost = y.sum()
+        f = graphc.function([x], [y * 2, y[-1], y.shape[0], graphc.grad(cost, x)])
+        assert pickle.loads(pickle.dumps(y)).type == y.type
+        for got, wanted in zip(f([1.0, 2.0])[:4], [[2, 6], 3, 2, [2, 1]], strict=True):
+            np.testing.assert_allclose(got, wanted)
+
+    def test_updates_are_applied_until_they_are_taken(self):
+        x, s = pt.vector("x"), graphc.shared(1.0, name="s")
+        s.default_update = s + 5
+        y = graphc.scan(lambda v: (v * s, {s: s * 2}), x)
+        graphc.function([x], y)([1.0, 1.0])
+        assert s.get_value() == 4.0
+        _, updates = y
+        graphc.function([x], y)([1.0, 1.0])
+        assert s.get_value() == 9.0 and list(updates) == [s]
+
+    def test_several(self):
+        x = pt.vector("x")
+        both = graphc.scan(lambda v: [v, v + 1], x)
+        assert len(both) == 2 and both[-1].owner is not None
+        np.testing.assert_allclose(graphc.function([x], both)([1.0])[1], [2.0])
+        for wrong in (lambda: both * 2, lambda: 1 + both, lambda: -both):
+            with pytest.raises(TypeError, match=r"2 outputs.*outputs\[0\]"):
+                wrong()
         (p, q) = graphc.scan(lambda v: [v, v + 1], x, return_updates=False)
         assert isinstance(p, pt.TensorVariable) and isinstance(q, pt.TensorVariable)
+
+    def test_tuple(self):
+        with pytest.warns(DeprecationWarning, match="unpacks as the pair") as caught:
+            assert type(graphc.scan(lambda v: v, pt.vector("x"), return_updates=True)) is tuple
+        assert caught[0].filename == __file__
 
 
 def _doubling(s, x, **options):
