@@ -107,7 +107,7 @@ class _Compiler:
             found = executor_on_parts(fgraph, self.compiled)
             if found is not None:
                 return found
-        return schedules.Schedule(fgraph, self.compiled, self.report)
+        return schedules.in_parts(self, fgraph, form)
 
     def compiled(self, fgraph: FunctionGraph, form: KernelForm | None = None) -> Compiled:
         """A graph whose nodes are all native, compiled for calls of a form, or as a part of a function."""

@@ -6,14 +6,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from graphc.emit.native import is_hidden_argument, why_not_native
+from graphc.function.call_form import KernelForm
 from graphc.function.compiled import Compiled
 from graphc.function.partition import LazyDemands, lazy_groups, segment
 from graphc.function.partition import partition as partition
+from graphc.function.python_loops import without_repeats
 from graphc.function.report import CompileReport
 from graphc.function.steps import NodeStep, Observer, Segment
 from graphc.graph.basic import Apply, Constant, Variable
@@ -80,6 +82,25 @@ class Schedule(Executor):
         steps = [replace(step, make=part.make) for part, step in zip(other.steps, old.steps, strict=True)]
         other._linker = make_linker(Layout(steps, old.inputs, old.outputs, old.constants))
         return other
+
+
+class Compiler(Protocol):
+    """Compiles graphs that are native, and makes schedules of others."""
+
+    report: CompileReport
+
+    def __call__(self, fgraph: FunctionGraph, form: KernelForm | None = None) -> Executor: ...
+
+    def compiled(self, fgraph: FunctionGraph, form: KernelForm | None = None) -> Compiled: ...
+
+
+def in_parts(compiler: Compiler, fgraph: FunctionGraph, form: KernelForm | None) -> Executor:
+    """What runs a graph of which not all is native: as it is written, but for its loops."""
+    rewritten = without_repeats(fgraph)
+    if rewritten is not fgraph:
+        # Python operations may have left loops, which are native then.
+        return compiler(rewritten, form)
+    return Schedule(fgraph, compiler.compiled, compiler.report)
 
 
 class _Builder:

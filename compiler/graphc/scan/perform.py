@@ -30,6 +30,76 @@ def run(op: Scan, inputs: Sequence[np.ndarray], body: Schedule | None = None) ->
     return _Run(op, inputs, body or ReferenceExecutor(op.fgraph)).results()
 
 
+class _Rows:
+    """The rows of a state or an output, as long as somebody may read them.
+
+    Args:
+        initial: the first ones.
+        window: how many of the last rows the next iteration may read.
+        total: how many there will be; None if nobody knows.
+        kept: how many of the last rows are wanted, and of those before how many may be zeros; None for all.
+        dtype: of the result.
+        is_flipped: the result begins with the last row.
+    """
+
+    def __init__(
+        self,
+        initial: Sequence[np.ndarray],
+        window: int,
+        total: int | None,
+        kept: tuple[int, int] | None,
+        dtype: np.dtype,
+        is_flipped: bool,
+    ) -> None:
+        self._total, self._dtype, self._is_flipped = total, dtype, is_flipped
+        self._wanted = None if kept is None else sum(kept)
+        self._is_whole = total is not None and (self._wanted is None or total <= self._wanted)
+        # Rows of a whole trace are put there at once.
+        self._held: int | None = window
+        if not self._is_whole:
+            self._held = None if kept is None else max(window, kept[0] if total is not None else sum(kept))
+        self._trace: np.ndarray | None = None
+        self._rows: list[np.ndarray | None] = []
+        self.shape: tuple[int, ...] | None = None
+        for row in initial:
+            self[len(self._rows)] = row
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, position: int) -> np.ndarray | None:
+        return self._rows[position]
+
+    def __setitem__(self, position: int, row: np.ndarray) -> None:
+        rows = self._rows
+        if position < len(rows):
+            rows[position] = row
+        else:
+            rows.append(row)
+            if self._held is not None and position >= self._held:
+                rows[position - self._held] = None
+        if self.shape is None:
+            self.shape = np.shape(row)
+        if self._is_whole:
+            assert self._total is not None
+            if self._trace is None:
+                self._trace = np.empty((self._total, *self.shape), self._dtype)
+            self._trace[self._total - 1 - position if self._is_flipped else position] = row
+
+    def result(self) -> np.ndarray:
+        """The rows that are wanted; there is at least one row."""
+        if self._trace is not None:
+            return self._trace
+        rows, self._rows = self._rows, []
+        if self._wanted is not None:
+            rows = rows[max(len(rows) - self._wanted, 0) :]
+        found = np.empty((len(rows), *(self.shape or ())), self._dtype)
+        for i, row in enumerate(rows):
+            found[i] = 0 if row is None else row
+            rows[i] = row = None
+        return found[::-1] if self._is_flipped else found
+
+
 class _Run:
     """One execution."""
 
@@ -37,11 +107,25 @@ class _Run:
         self._op, self._spec = op, op.spec
         self._executor = body
         self._values = dict(zip(self._spec.outer_input_names(), inputs, strict=True))
-        self._rows: dict[str, list[Any]] = {s.name: list(self._values[s.name]) for s in self._spec.states}
-        self._rows.update((output.name, []) for output in self._spec.outputs)
-        self._untraced = {u.name: self._values[u.name] for u in self._spec.untraced}
         self._steps = int(self._values["n_steps"])
         self._check()
+        self._rows: dict[str, _Rows] = {}
+        kept, n = getattr(op, "kept", {}), None if self._spec.is_while else self._steps
+        dtypes = {
+            name: v.type
+            for (name, _), v in zip(self._spec.inner_output_names(), op.inner_outputs, strict=True)
+        }
+        for role in (*self._spec.states, *self._spec.outputs):
+            window = getattr(role, "window", 0)
+            self._rows[role.name] = _Rows(
+                self._values[role.name] if window else (),
+                window,
+                None if n is None else n + window,
+                kept.get(role.name),
+                dtypes[role.name].numpy_dtype,
+                op.reverse,
+            )
+        self._untraced = {u.name: self._values[u.name] for u in self._spec.untraced}
         self._taken = self._iterate()
 
     def _check(self) -> None:
@@ -56,7 +140,7 @@ class _Run:
                     f"{available} only"
                 )
         for state in self._spec.states:
-            given = len(self._rows[state.name])
+            given = len(self._values[state.name])
             if given != state.window:
                 raise ValueError(
                     f"state '{state.name}' of scan '{name}' needs {state.window} initial rows, "
@@ -94,7 +178,6 @@ class _Run:
         for state in self._spec.states:
             rows = self._rows[state.name]
             shape = self._values[state.name].shape[1:]
-            rows.append(None)
             for write in state.writes:
                 row = next(found)
                 if row.shape != shape:
@@ -105,12 +188,12 @@ class _Run:
                 rows[state.window + step + write] = row
         for output in self._spec.outputs:
             rows, row = self._rows[output.name], next(found)
-            if rows and rows[0].shape != row.shape:
+            if step and rows.shape != row.shape:
                 raise ValueError(
                     f"the output '{output.name}' of scan '{self._op.name or 'scan'}' has shape "
-                    f"{rows[0].shape} in iteration 0, but {row.shape} in iteration {step}"
+                    f"{rows.shape} in iteration 0, but {row.shape} in iteration {step}"
                 )
-            rows.append(row)
+            rows[step] = row
         for untraced in self._spec.untraced:
             self._untraced[untraced.name] = next(found)
         return self._spec.is_while and bool(next(found))
@@ -118,13 +201,10 @@ class _Run:
     def results(self) -> list[Any]:
         """Values of the outer outputs."""
         inner = dict(zip(self._spec.inner_output_names(), self._op.inner_outputs, strict=True))
-        values: list[Any] = []
-        for role in (*self._spec.states, *self._spec.outputs):
-            rows = self._rows[role.name]
-            if self._op.reverse:
-                rows = rows[::-1]
-            dtype = inner[role.name, 0].type.numpy_dtype
-            values.append(np.stack(rows).astype(dtype) if rows else np.empty(self._empty(role.name), dtype))
+        values: list[np.ndarray] = []
+        for name, rows in self._rows.items():
+            dtype = inner[name, 0].type.numpy_dtype
+            values.append(rows.result() if len(rows) else np.empty(self._empty(name), dtype))
         values += list(self._untraced.values())
         if self._spec.is_while:
             values.append(np.asarray(self._taken, "int64"))
