@@ -16,11 +16,9 @@ from graphc_dialects._mlir import ir
 
 # Wider expressions get a name and a line of their own.
 _WIDTH = 44
-_SIGNS = {
-    "graphc": {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "true_div": ("/", 2)},
-    "arith": {"addi": ("+", 1), "subi": ("-", 1), "muli": ("*", 2), "andi": ("and", -1)},
-}
-_INFIX = {f"{dialect}.{name}": sign for dialect, signs in _SIGNS.items() for name, sign in signs.items()}
+_SIGNS = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2)}
+_INFIX = {form.format(name): sign for name, sign in _SIGNS.items() for form in ("graphc.{}", "arith.{}i")}
+_INFIX |= {"graphc.true_div": ("/", 2), "arith.andi": ("and", -1)}
 _INFIX |= {
     f"graphc.{name}": (sign, 0) for name, sign in (("lt", "<"), ("gt", ">"), ("le", "<="), ("ge", ">="))
 }

@@ -180,7 +180,7 @@ def {name}(context: FunctionConverter, op: ir.Operation) -> None:
     x, sizes = context.tensor_of(op.operands[0]), context.sizes_of(op.operands[0])
     type_ = build.storage_type(op.results[0].type)
     result = context.destinations.start(op.results[0], type_, sizes)
-    last = build.index_op("subi", sizes[0], build.const_index(1))
+    last = sizes[0] - 1
     context.define(op.results[0], build.cast(_loops(x, result, last, sizes, []), type_))
 
 
@@ -189,7 +189,7 @@ def _loops(
 ) -> ir.Value:
     """Copies all elements at the positions that begin with `where`."""
     if len(where) == len(sizes):
-        source = [build.index_op("subi", last, where[0]), *where[1:]]
+        source = [last - where[0], *where[1:]]
         element = build.create("tensor.extract", [x.type.element_type], [x, *source]).result
         return build.create("tensor.insert", [result.type], [element, result, *where]).result
     nest, block = loop(sizes[len(where)], [result])

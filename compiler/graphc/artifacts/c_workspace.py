@@ -8,18 +8,12 @@ from typing import Any
 
 from graphc.artifacts.c_memory import BLOCK_BYTES
 from graphc.library.memory.workspace import workspace_table
+from graphc_runtime.index_arithmetic import COMPARISONS
 from graphc_runtime.manifest import Signature
 
-_BINARY = {
-    "addi": "add",
-    "subi": "sub",
-    "muli": "mul",
-    "andi": "and",
-    "ori": "or",
-    "xori": "xor",
-}
+_BINARY = {name: name.removesuffix("i") for name in "addi subi muli andi ori xori".split()}
 _CALLS = {"maxsi": "smax", "minsi": "smin", "maxui": "umax", "minui": "umin"}
-_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_PREDICATES = tuple(COMPARISONS)
 _INTEGERS = {"bool": ("i8", "zext"), "int64": ("i64", ""), "uint64": ("i64", "")}
 _INTEGERS |= {f"int{bits}": (f"i{bits}", "sext") for bits in (8, 16, 32)}
 _INTEGERS |= {f"uint{bits}": (f"i{bits}", "zext") for bits in (8, 16, 32)}

@@ -5,23 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-_FOLD: dict[str, Callable[[int, int], int]] = {
-    "addi": lambda a, b: a + b,
-    "subi": lambda a, b: a - b,
-    "muli": lambda a, b: a * b,
-    "maxsi": max,
-    "minsi": min,
-    "floordivsi": lambda a, b: a // b,
-    "ceildivsi": lambda a, b: -(-a // b),
-}
-_PREDICATES: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "slt": lambda a, b: a < b,
-    "sle": lambda a, b: a <= b,
-    "sgt": lambda a, b: a > b,
-    "sge": lambda a, b: a >= b,
-}
+from graphc_runtime.index_arithmetic import BINARY, COMPARISONS, addi, muli, subi
+
+ADD, SUBTRACT, MULTIPLY = addi.__name__, subi.__name__, muli.__name__
+_DIVISIONS = frozenset("divsi divui floordivsi ceildivsi remsi remui".split())
+# Right operands that change nothing.
+_NEUTRAL = {ADD: 0, SUBTRACT: 0, MULTIPLY: 1, "floordivsi": 1, "ceildivsi": 1}
 
 
 class IndexCode:
@@ -52,19 +41,31 @@ class IndexCode:
         ``addi``.
         """
         x, y = self.known(a), self.known(b)
-        if x is not None and y is not None and name in _FOLD and not (y == 0 and "div" in name):
-            return self.const_index(_FOLD[name](x, y))
-        if (y == 0 and name in ("addi", "subi")) or (y == 1 and name in ("muli", "floordivsi", "ceildivsi")):
+        if x is not None and y is not None and name in BINARY and not (y == 0 and name in _DIVISIONS):
+            return self.const_index(BINARY[name](x, y))
+        if y is not None and y == _NEUTRAL.get(name):
             return a
-        if (x == 0 and name == "addi") or (x == 1 and name == "muli"):
+        if x is not None and x == _NEUTRAL.get(name) and name in (ADD, MULTIPLY):
             return b
         return self.raw(f"arith.{name} {a}, {b} : index")
+
+    def add(self, a: str, b: str) -> str:
+        """``a + b`` of index operands."""
+        return self.arith(ADD, a, b)
+
+    def subtract(self, a: str, b: str) -> str:
+        """``a - b`` of index operands."""
+        return self.arith(SUBTRACT, a, b)
+
+    def multiply(self, a: str, b: str) -> str:
+        """``a * b`` of index operands."""
+        return self.arith(MULTIPLY, a, b)
 
     def compare(self, predicate: str, a: str, b: str) -> str:
         """An ``i1`` from two index operands; ``predicate`` is one of eq, ne, slt, sle, sgt, sge."""
         x, y = self.known(a), self.known(b)
         if x is not None and y is not None:
-            return self.truth(_PREDICATES[predicate](x, y))
+            return self.truth(bool(COMPARISONS[predicate](x, y)))
         return self.raw(f"arith.cmpi {predicate}, {a}, {b} : index")
 
     def truth(self, value: bool) -> str:

@@ -6,39 +6,16 @@ The expressions are those of the manifest's record (see `graphc.passes.buffer.me
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from graphc_runtime.index_arithmetic import BINARY, COMPARISONS, SIGNS
 
 Number = int | None
 
 _LONGEST = 60
-_INFIX = {"addi": "+", "subi": "-", "muli": "*", "floordivsi": "//", "divsi": "//", "divui": "//"}
-_INFIX |= {"remsi": "%", "remui": "%", "andi": "&", "ori": "|", "xori": "^", "shli": "<<", "shrui": ">>"}
 _CALLS = {"maxsi": "max", "minsi": "min", "maxui": "max", "minui": "min", "ceildivsi": "ceildiv"}
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "addi": operator.add,
-    "subi": operator.sub,
-    "muli": operator.mul,
-    "maxsi": max,
-    "minsi": min,
-    "maxui": max,
-    "minui": min,
-    "andi": operator.and_,
-    "ori": operator.or_,
-    "xori": operator.xor,
-    "shli": operator.lshift,
-    "shrui": operator.rshift,
-    "divsi": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "divui": operator.floordiv,
-    "floordivsi": operator.floordiv,
-    "ceildivsi": lambda a, b: -(-a // b),
-    "remsi": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
-    "remui": operator.mod,
-}
-# In the order of arith.cmpi's predicates: equality, then order of signed and of unsigned numbers.
-_ORDER = (operator.lt, operator.le, operator.gt, operator.ge)
-_COMPARISONS = (operator.eq, operator.ne, *_ORDER, *_ORDER)
+_COMPARISONS = tuple(COMPARISONS.values())
 
 
 class Argument:
@@ -94,7 +71,7 @@ class Sizes:
         if name == "cmpi":
             return int(_COMPARISONS[predicate](a, b))
         try:
-            return _OPERATIONS[name](a, b)
+            return BINARY[name](a, b)
         except ZeroDivisionError:
             return None
 
@@ -123,9 +100,9 @@ class Sizes:
             return f"{self._arguments[argument].name}.shape[{axis}]"
         if name == "value":
             return self._arguments[operands[0]].name
-        if name in _INFIX:
+        if name in SIGNS:
             a, b = map(self.text, operands)
-            return f"({a} {_INFIX[name]} {b})"
+            return f"({a} {SIGNS[name]} {b})"
         if name in _CALLS:
             a, b = map(self.text, operands)
             return f"{_CALLS[name]}({a}, {b})"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.ir.types import dtype_of, storage_name
+from graphc.ir.value import literal as literal
 from graphc_dialects._base import const_index as const_index
 from graphc_dialects._base import constant_value as constant_value
 from graphc_dialects._base import wrapped
@@ -33,18 +34,6 @@ def const_i64(value: int) -> ir.Value:
 def index_op(name: str, *operands: Any) -> Any:
     """`arith.<name>` on index operands."""
     return create(f"arith.{name}", [index_type()], operands).result
-
-
-def binary(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    """`arith.<name>` on index values, folded where both are literals or the second is 0."""
-    left, right = constant_value(a), constant_value(b)
-    if right == 0 and name in ("addi", "subi"):
-        return a
-    if left is not None and right is not None:
-        folded = {"addi": left + right, "subi": left - right, "minsi": min(left, right)}.get(name)
-        if folded is not None:
-            return const_index(folded)
-    return index_op(name, a, b)
 
 
 def predicate_of(comparison: ir.Operation) -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import mul
 
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
@@ -166,12 +167,12 @@ class SizeChecks:
         return rw.index(1) if total is None else total
 
     def _plain_product(self, rw: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
-        return rw.index_op("muli", a, b)
+        return rw.build(mul, a, b)
 
     def _bounded_product(self, rw: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
         most = rw.index(_MOST)
         fits = self.compare(rw, "le", b, rw.index_op("divsi", most, rw.index_op("maxsi", a, rw.index(1))))
-        return rw.create("arith.select", [fits, rw.index_op("muli", a, b), most], a.type)
+        return rw.create("arith.select", [fits, rw.build(mul, a, b), most], a.type)
 
     def extreme(self, rw: Rewriter, which: str, integers: ir.Value) -> ir.Value:
         """The smallest (`"min"`) or largest (`"max"`) of signed integers, as an index value."""

@@ -19,9 +19,7 @@ from graphc_dialects.signatures import SIGNATURES
 from graphc_dialects.walk import is_inside
 
 Key = Any
-_KEEP_SIGN = frozenset(
-    f"arith.{name}" for name in ("addi", "muli", "divsi", "floordivsi", "ceildivsi", "remsi", "minsi")
-)
+_KEEP_SIGN = frozenset(f"arith.{name}" for name in "addi muli divsi floordivsi ceildivsi remsi minsi".split())
 # Their operands have equal ranks.
 _ELEMENTWISE = frozenset(f"graphc.{name}" for name in ELEMENTWISE)
 

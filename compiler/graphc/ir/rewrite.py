@@ -431,6 +431,13 @@ class Rewriter:
         """`tensor.cast` where the types differ in what is static."""
         return value if value.type == type_ else self.create("tensor.cast", [value], type_)
 
+    def build(self, formula: Callable[..., ir.Value], *operands: ir.Value | int) -> ir.Value:
+        """The result of a formula of index values before the visited operation, simplified by the rules."""
+        if self._location is None:
+            self._location = self.anchor.location
+        with ir.InsertionPoint(self.anchor), self._location:
+            return self.adopt(formula(*operands))
+
     def index_op(self, name: str, *operands: Any) -> ir.Value:
         """`arith.<name>` on index values."""
         return self.create(f"arith.{name}", operands, ir.IndexType.get())

@@ -103,7 +103,7 @@ def _copied(matrix: ir.Value, loop: ir.Operation) -> Place:
     padded = -(-columns * item // _LINE) * _LINE // item
     copy = allocate(ir.MemRefType.get([rows, padded], memref.element_type), [rows, padded])
     place = pointers.address(matrix)
-    steps = build.index_op("subi", loop.operands[1], loop.operands[0])
+    steps = loop.operands[1] - loop.operands[0]
     stays = build.compare_index(2, steps, build.const_index(_STEPS))
     if padded == columns:
         beside = build.index_op("andi", place, build.const_index(_LINE - 1))

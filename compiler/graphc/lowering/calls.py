@@ -48,7 +48,7 @@ def product(sizes: list[ir.Value]) -> ir.Value:
     """The number of elements, an index."""
     count = build.const_index(1)
     for size in sizes:
-        count = build.index_op("muli", count, size)
+        count = count * size
     return count
 
 

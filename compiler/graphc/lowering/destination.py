@@ -56,7 +56,7 @@ class Destination:
 
     def part(self, axis: int, position: Size, size: Size) -> Destination:
         """`size` elements along an axis, from `position` on."""
-        offset = add(self.offset, _multiply(position, self.strides[axis]))
+        offset = self.offset + position * self.strides[axis]
         sizes = (*self.sizes[:axis], size, *self.sizes[axis + 1 :])
         contiguous = self.contiguous and all(_known(x) == 1 for x in self.sizes[:axis])
         return replace(self, offset=offset, sizes=sizes, contiguous=contiguous, is_whole=False)
@@ -96,35 +96,11 @@ def _known(size: Size) -> int | None:
     return size if isinstance(size, int) else build.constant_value(size)
 
 
-def add(a: Size, b: Size) -> Size:
-    """The sum; known numbers are added now."""
-    x, y = _known(a), _known(b)
-    if x is not None and y is not None:
-        return x + y
-    if x == 0 or y == 0:
-        return b if x == 0 else a
-    return build.index_op("addi", _value(a), _value(b))
-
-
-def _multiply(a: Size, b: Size) -> Size:
-    x, y = _known(a), _known(b)
-    if x is not None and y is not None:
-        return x * y
-    if 0 in (x, y):
-        return 0
-    if 1 in (x, y):
-        return b if x == 1 else a
-    return build.index_op("muli", _value(a), _value(b))
-
-
-def _value(size: Size) -> ir.Value:
-    return build.const_index(size) if isinstance(size, int) else size
-
-
 def _row_major(sizes: Sequence[Size]) -> tuple[Size, ...]:
     strides: list[Size] = []
     step: Size = 1
     for size in reversed(sizes):
         strides.insert(0, step)
-        step = _multiply(step, size)
+        known = _known(size)
+        step = step * (size if known is None else known)
     return tuple(strides)

@@ -318,8 +318,8 @@ class GenericBuilder:
                 whole = self._takes_whole(op, axis, operands[rank + axis])
                 source.append(coordinate if whole else self._index(coordinate))
                 continue
-            scaled = build.index_op("muli", self._index(coordinate), stride)
-            source.append(build.index_op("addi", scaled, offset))
+            scaled = self._index(coordinate) * stride
+            source.append(scaled + offset)
         return self.read(op.operands[0], tuple(source))
 
     def _takes_whole(self, op: ir.Operation, axis: int, size: ir.Value) -> bool:
@@ -337,7 +337,7 @@ class GenericBuilder:
         size = self._context.sizes_of(source)[axis]
         index = build.create("arith.index_cast", [build.index_type()], [position.value]).result
         negative = build.compare_index(2, index, build.const_index(0))
-        index = build.select(negative, build.index_op("addi", index, size), index)
+        index = build.select(negative, index + size, index)
         return self.read(source, (*coordinates[:axis], index, *coordinates[axis + rank :]))
 
     def _index(self, coordinate: Any) -> ir.Value:

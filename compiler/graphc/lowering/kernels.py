@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ir import build
 from graphc.ir.kernels import attributes_of
 from graphc.ir.types import dtype_of
+from graphc.ir.value import as_index, smaller
 from graphc.library.define import kernel_call
 from graphc.library.helpers import KernelCall
 from graphc.library.registry import Kernel, find
@@ -42,7 +43,7 @@ def lower_kernel(context: FunctionConverter, op: ir.Operation) -> None:
     pointers = [*map(calls.read_from, operands), *map(calls.write_to, results)]
     scratch = build.const_index(0)
     if kernel.scratch is not None:
-        scratch = _value(kernel.scratch({dim: _Size(size) for dim, size in sizes.items()}))
+        scratch = as_index(kernel.scratch(sizes))
         pointers.append(calls.write_to(_memory(scratch)))
     types = [type_of_dtype(dtype_of(x.type.element_type)) for x in (*tensors, *op.results)]
     callee = kernel_call(name, types, attributes_of(op))
@@ -70,25 +71,6 @@ def _sizes(
     return sizes
 
 
-class _Size:
-    """Index arithmetic with operators, for the scratch rules of kernels."""
-
-    def __init__(self, value: ir.Value) -> None:
-        self.value = value
-
-    def __add__(self, other: object) -> _Size:
-        return _Size(build.index_op("addi", self.value, _value(other)))
-
-    def __mul__(self, other: object) -> _Size:
-        return _Size(build.index_op("muli", self.value, _value(other)))
-
-    __radd__, __rmul__ = __add__, __mul__
-
-
-def _value(x: Any) -> ir.Value:
-    return x.value if isinstance(x, _Size) else build.const_index(x)
-
-
 def _memory(count: ir.Value) -> ir.Value:
     """A buffer of so many bytes."""
     known = build.constant_value(count)
@@ -103,15 +85,15 @@ def _cost(kernel: Kernel, signature: Signature, sizes: dict[str, ir.Value]) -> i
     each element of a vector in some comparisons.
     """
     if kernel.cost is not None:
-        return _value(kernel.cost({dim: _Size(size) for dim, size in sizes.items()}))
+        return as_index(kernel.cost(sizes))
     total = build.const_index(_FIXED)
     for core in signature.operands:
         work = build.const_index(_MULTIPLY if len(core) > 1 else _COMPARE)
         for dim in core:
-            work = build.index_op("muli", work, sizes[dim])
+            work *= sizes[dim]
         if len(core) > 1:
-            work = build.index_op("muli", work, build.index_op("minsi", sizes[core[-2]], sizes[core[-1]]))
-        total = build.index_op("addi", total, work)
+            work *= smaller(sizes[core[-2]], sizes[core[-1]])
+        total += work
     return total
 
 

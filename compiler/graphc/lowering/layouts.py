@@ -120,8 +120,8 @@ def _all(sizes: Iterable[Any]) -> ir.Value | int:
         return number
     total = values[0]
     for value in values[1:]:
-        total = build.index_op("muli", total, value)
-    return total if number == 1 else build.index_op("muli", total, build.const_index(number))
+        total = total * value
+    return total if number == 1 else total * number
 
 
 def reinterpret(

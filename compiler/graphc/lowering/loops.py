@@ -161,7 +161,7 @@ class LoopNest:
         for group in self._groups:
             extent = self._sizes[group[0]]
             for axis in group[1:]:
-                extent = build.index_op("muli", extent, self._sizes[axis])
+                extent = extent * self._sizes[axis]
             self._bounds.append(extent)
         self._loop_of = loop_of
 
@@ -196,7 +196,7 @@ class LoopNest:
         _, block = loop(stop, [], step=width)
         with ir.InsertionPoint(block):
             start = self._starts[last] = block.arguments[0]
-            self._bounds[last] = build.index_op("minsi", build.index_op("addi", start, width), stop)
+            self._bounds[last] = build.index_op("minsi", start + width, stop)
             self._nest(0, [])
             build.create("scf.yield", [], [])
 
@@ -264,8 +264,8 @@ class LoopNest:
         _, block = loop(count, [])
         with ir.InsertionPoint(block):
             part = block.arguments[0]
-            start = self._starts[0] = build.index_op("muli", part, length)
-            self._bounds[0] = build.index_op("minsi", build.index_op("addi", start, length), extent)
+            start = self._starts[0] = part * length
+            self._bounds[0] = build.index_op("minsi", start + length, extent)
             neutral = [each.constant(value.type) for each, value in zip(combiners, initial, strict=True)]
             for value, buffer in zip(self._reduce(0, [], neutral, accumulators), buffers, strict=True):
                 build.create("memref.store", [], [value, buffer, part])
@@ -336,7 +336,7 @@ class LoopNest:
         width = build.const_index(SUM_BLOCK)
 
         def body(start: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            stop = build.index_op("minsi", build.index_op("addi", start, width), bound)
+            stop = build.index_op("minsi", start + width, bound)
             begin = [
                 partial_reductions.constant(value.type, 0.0) if i in self._sum_positions else value
                 for i, value in enumerate(carried)

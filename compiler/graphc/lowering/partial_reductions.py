@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from graphc.ir import build
+from graphc.ir.value import larger, smaller
 from graphc_dialects._mlir import ir
 
 PARTS = 64
@@ -26,9 +27,7 @@ _FLOATS = {
     "arith.minimumf": float("inf"),
     "complex.add": 0.0,
 }
-_INTEGERS = tuple(
-    f"arith.{name}" for name in ("addi", "muli", "maxsi", "minsi", "maxui", "minui", "andi", "ori", "xori")
-)
+_INTEGERS = tuple(f"arith.{name}" for name in "addi muli maxsi minsi maxui minui andi ori xori".split())
 
 
 class Combiner(NamedTuple):
@@ -92,17 +91,14 @@ def part_length(extent: ir.Value, block: int) -> ir.Value:
         extent: iterations in all.
         block: what a part is a multiple of; 1 where an iteration is a loop of its own.
     """
-    index = build.index_op
-    fair = index("shrui", index("addi", extent, build.const_index(PARTS - 1)), build.const_index(6))
+    fair = (extent + (PARTS - 1)) >> 6
     if block > 1:
-        fair = index("addi", fair, build.const_index(block - 1))
-        fair = index("andi", fair, build.const_index(-block))
-        fair = index("maxsi", fair, build.const_index(LEAST))
-    return index("maxsi", index("minsi", fair, extent), build.const_index(1))
+        fair = larger((fair + (block - 1)) & -block, LEAST)
+    return larger(smaller(fair, extent), 1)
 
 
 def part_count(extent: ir.Value, length: ir.Value) -> ir.Value:
-    past = build.index_op("addi", extent, build.index_op("subi", length, build.const_index(1)))
+    past = extent + (length - 1)
     return build.index_op("divui", past, length)
 
 

@@ -33,7 +33,7 @@ def first(buffer: Any) -> Any:
     else:
         start = build.const_index(start)
     width = build.const_index(dtype_of(memref.element_type).itemsize)
-    return at(build.index_op("addi", address(buffer), build.index_op("muli", start, width)))
+    return at(address(buffer) + start * width)
 
 
 def at(position: ir.Value) -> ir.Value:

@@ -142,7 +142,7 @@ class _Recurrence:
         self._sizes = context.sizes_of(initial)[1:]
         self._columns: tuple[ir.Value, ir.Value] | None = None
         self._zero, self._one = build.const_index(0), build.const_index(1)
-        rows = build.index_op("addi", self.steps, self._one) if self._kept else self.steps
+        rows = self.steps + self._one if self._kept else self.steps
         self.type = build.storage_type(op.results[0].type)
         self.result = context.destinations.start(op.results[0], self.type, [rows, *self._sizes])
 
@@ -162,16 +162,17 @@ class _Recurrence:
         """The row of the operands that step `s` uses."""
         if not self._reverse:
             return s
-        return build.index_op("subi", build.index_op("subi", self.steps, self._one), s)
+        return self.steps - self._one - s
 
     def target(self, s: ir.Value) -> ir.Value:
         """The row of the result that step `s` makes."""
         row = self.source(s)
-        return build.index_op("addi", row, self._one) if self._kept and not self._reverse else row
+        return row + self._one if self._kept and not self._reverse else row
 
     def before(self, s: ir.Value) -> ir.Value:
         """The row of the result that the step before `s` made; with a kept initial row also for step 0."""
-        return build.index_op("addi" if self._reverse else "subi", self.target(s), self._one)
+        row = self.target(s)
+        return row + self._one if self._reverse else row - self._one
 
     # -- rows in registers -----------------------------------------------------------------------------------
 
@@ -195,7 +196,7 @@ class _Recurrence:
         start = self._zero
         if block > 1:
             width = build.const_index(block)
-            start = build.index_op("muli", build.index_op("divui", self.steps, width), width)
+            start = build.index_op("divui", self.steps, width) * width
             tensor, rows = self._loop(tensor, rows, (self._zero, start, width), blocked)
         tensor, _ = self._loop(tensor, rows, (start, self.steps, self._one), self._one_step(cells))
         return tensor
@@ -233,7 +234,7 @@ class _Recurrence:
         cell = [self._zero] * len(self._row)
 
         def body(tensor: ir.Value, rows: list[Scalar], s: ir.Value) -> tuple[Any, list[Scalar]]:
-            numbers = [build.index_op("addi", s, build.const_index(j)) if j else s for j in range(width)]
+            numbers = [s + j if j else s for j in range(width)]
             inputs = [[stack.read(self.source(n), cell) for stack in self.stacks] for n in numbers]
             values = combined(self.b, inputs, rows[0])
             for x, number in zip(values, numbers, strict=True):
@@ -252,7 +253,7 @@ class _Recurrence:
         nest, block = loop(stop, [self.result], step=width)
         with ir.InsertionPoint(block):
             start, carried = block.arguments
-            self._columns = start, build.index_op("minsi", build.index_op("addi", start, width), stop)
+            self._columns = start, build.index_op("minsi", start + width, stop)
             build.create("scf.yield", [], [self._all_steps(carried)])
         return nest.results[0]
 

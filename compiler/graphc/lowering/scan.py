@@ -90,7 +90,7 @@ class _Lowering:
             values = self._body(body, rows, step, list(carried))
             stop = self._context.index_of(self._view.stop)
             go_on = build.create("arith.xori", [i1], [stop, _true(i1)]).result
-            following = build.index_op("addi", step, build.const_index(1))
+            following = step + 1
             self._polls.in_iteration(step)
             build.create("scf.yield", [], [following, go_on, *values])
         taken, _, *results = op.results
@@ -102,8 +102,8 @@ class _Lowering:
         """Converts the body at the insertion point; returns what goes to the next iteration."""
         t = step
         if self._view.reverse:
-            last = build.index_op("subi", self._bound, build.const_index(1))
-            t = build.index_op("subi", last, step)
+            last = self._bound - 1
+            t = last - step
         self._context.define(self._view.index, t)
         self._context.enter_block(self._view.block, block)
         for item in rows:

@@ -105,7 +105,7 @@ class Rows:
                     return Stack(buffer)
         rows = self.bounds.limit
         if self.keeps_initial:
-            rows = build.index_op("addi", rows, build.const_index(self.known))
+            rows = rows + self.known
         return Stack.allocate(rows, self.row_type, self.sizes)
 
     def _claim(self, value: ir.Value) -> ir.Value | None:
@@ -120,13 +120,13 @@ class Rows:
         if isinstance(row, int):
             row = build.const_index(row)
         if not self.bounds.reverse:
-            return build.index_op("subi", row, build.const_index(first)) if first else row
-        last = build.index_op("addi", self.bounds.limit, build.const_index(self.known - 1))
-        return build.index_op("subi", last, row)
+            return row - first if first else row
+        last = self.bounds.limit + (self.known - 1)
+        return last - row
 
     def new_row(self, step: ir.Value) -> ir.Value:
         """The logical row that iteration `step` computes."""
-        return build.index_op("addi", step, build.const_index(self.known)) if self.known else step
+        return step + self.known if self.known else step
 
     # -- results ---------------------------------------------------------------------------------------------
 
@@ -136,11 +136,11 @@ class Rows:
         rows = self.bounds.taken
         offset = None
         if self.keeps_initial and not self.drops_initial:
-            rows = build.index_op("addi", rows, build.const_index(self.known))
+            rows = rows + self.known
         if self.bounds.is_while or self.drops_initial:
             offset = build.const_index(self.known if self.drops_initial and not self.bounds.reverse else 0)
             if self.bounds.reverse:
-                offset = build.index_op("subi", self.bounds.limit, self.bounds.taken)
+                offset = self.bounds.limit - self.bounds.taken
         for op in self.traces:
             kind = build.storage_type(op.results[0].type)
             tensor = self.trace.tensor(kind, offset, rows if offset is not None else None)
@@ -250,7 +250,7 @@ class ScalarRows(Rows):
         if self.trace is not None:
             if self.in_order:
                 for k, value in enumerate(carried):
-                    row = build.index_op("addi", self.bounds.taken, build.const_index(k))
+                    row = self.bounds.taken + k
                     self._store(value, self.stored_index(row))
             self.define_trace()
         elif self.last is not None:
@@ -334,7 +334,7 @@ class BufferRows(Rows):
             self.context.define_sizes(op.results[0], self.sizes)
 
     def _earlier(self, tap: int) -> ir.Value:
-        row = build.index_op("addi", self._step, build.const_index(self.known + tap))
+        row = self._step + (self.known + tap)
         return self._slot(row)
 
     def end(self) -> list[ir.Value]:
@@ -357,7 +357,7 @@ class BufferRows(Rows):
         if self.trace is not None:
             if self.in_order:
                 for k, pointer in enumerate(carried[: self.window]):
-                    row = build.index_op("addi", self.bounds.taken, build.const_index(k))
+                    row = self.bounds.taken + k
                     copy(pointer, self._slot(row))
             self.define_trace()
         elif self.last is not None:
@@ -389,7 +389,7 @@ class EmptyRows(Rows):
     def after(self, carried: list[Any]) -> None:
         rows = self.bounds.taken if self.last is None else build.const_index(self.last)
         if self.last is None and self.keeps_initial and not self.drops_initial:
-            rows = build.index_op("addi", rows, build.const_index(self.known))
+            rows = rows + self.known
         for op in self.traces:
             sizes = [rows, *self.sizes]
             self.context.define(op.results[0], build.empty(build.storage_type(op.results[0].type), sizes))

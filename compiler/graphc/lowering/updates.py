@@ -143,8 +143,7 @@ def update_slice(context: FunctionConverter, op: ir.Operation) -> None:
     def element(indices: Indices) -> tuple[ir.Value, Indices]:
         value = build.create("tensor.extract", [kind], [y, *indices]).result
         where = [
-            build.index_op("addi", offset, build.index_op("muli", index, stride))
-            for offset, index, stride in zip(offsets, indices, strides, strict=True)
+            offset + index * stride for offset, index, stride in zip(offsets, indices, strides, strict=True)
         ]
         return value, where
 
@@ -167,7 +166,7 @@ def put(context: FunctionConverter, op: ir.Operation) -> None:
         raw = build.create("tensor.extract", [i64], [positions, *inner]).result
         index = build.create("arith.index_cast", [build.index_type()], [raw]).result
         negative = build.compare_index(2, index, build.const_index(0))
-        index = build.select(negative, build.index_op("addi", index, size), index)
+        index = build.select(negative, index + size, index)
         value = build.create("tensor.extract", [kind], [y, *indices]).result
         return value, [*indices[:axis], index, *indices[axis + index_rank :]]
 

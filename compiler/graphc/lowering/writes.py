@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.views import INLINED, axes_order, axis_of
-from graphc.lowering.destination import Destination, Size, add
+from graphc.lowering.destination import Destination, Size
 from graphc.lowering.destinations import is_empty
 from graphc.lowering.rules import lowers
 from graphc.lowering.scan_buffers import allocate, read
@@ -62,7 +62,7 @@ def write_split(context: FunctionConverter, op: ir.Operation) -> None:
     for part, value in zip(op.results, list(op.operands)[1:], strict=True):
         size = context.index_of(value)
         context.destinations.describe(part, whole.part(axis, position, size))
-        position = add(position, size)
+        position += size
 
 
 @lowers("graphc.write_view")
@@ -94,7 +94,7 @@ def join(context: Any, op: ir.Operation) -> None:
     parts = [context.sizes_of(x)[axis] for x in op.operands]
     total: Size = 0
     for part in parts:
-        total = add(total, part)
+        total += part
     sizes = [*context.sizes_of(op.operands[0])]
     sizes[axis] = total
     kind = build.storage_type(result.type)
@@ -108,7 +108,7 @@ def join(context: Any, op: ir.Operation) -> None:
         if not is_empty(operand) and not part.is_empty:
             context.destinations.begin_part(operand, part)
             _put(context, operand, op.block)
-        position = add(position, size)
+        position += size
     _define_join(context, result, whole)
 
 

@@ -142,8 +142,8 @@ def _wrap(bound: str, size: str, e: Emitter) -> str:
     """A negative bound counts from the end."""
     known = e.known(bound)
     if known is not None:
-        return bound if known >= 0 else e.arith("addi", size, bound)
-    return e.select(e.compare("slt", bound, e.const_index(0)), e.arith("addi", bound, size), bound)
+        return bound if known >= 0 else e.add(size, bound)
+    return e.select(e.compare("slt", bound, e.const_index(0)), e.add(bound, size), bound)
 
 
 def _clamp(bound: str, size: str, low: str, high: str, e: Emitter) -> str:
@@ -161,17 +161,13 @@ def _bounded(
     if forward:
         first = zero if start is None else _clamp(start, size, zero, size, e)
         last = size if stop is None else _clamp(stop, size, zero, size, e)
-        span, width = e.arith("subi", last, first), stride
+        span, width = e.subtract(last, first), stride
     else:
-        end, before = e.arith("subi", size, one), e.const_index(-1)
+        end, before = e.subtract(size, one), e.const_index(-1)
         first = end if start is None else _clamp(start, size, before, end, e)
         last = before if stop is None else _clamp(stop, size, before, end, e)
-        span, width = e.arith("subi", first, last), e.arith("subi", zero, stride)
-    length = (
-        span
-        if e.known(width) == 1
-        else e.arith("divsi", e.arith("addi", span, e.arith("subi", width, one)), width)
-    )
+        span, width = e.subtract(first, last), e.subtract(zero, stride)
+    length = span if e.known(width) == 1 else e.arith("divsi", e.add(span, e.subtract(width, one)), width)
     if forward and start is None:
         return Normalized(first, length, stride)
     # An empty slice must not start outside of the operand.

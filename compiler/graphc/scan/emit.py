@@ -64,7 +64,7 @@ def _check_steps(
     )
     for sequence in op.spec.sequences:
         length = e.dim_of(variables[sequence.name], outer[sequence.name], 0)
-        available = e.arith("subi", length, e.const_index(sequence.taps[-1]))
+        available = e.subtract(length, e.const_index(sequence.taps[-1]))
         if sequence.taps[-1]:
             # No step reads a row that is not there.
             available = e.arith("maxsi", available, zero)
@@ -102,7 +102,7 @@ def _read(
     if any(name == role.name for role in spec.invariants):
         return str(e.cast_type(outer[name], e.type_of(variables[name]), row))
     if any(name == role.name for role in spec.sequences):
-        index = e.arith("addi", t, e.const_index(tap))
+        index = e.add(t, e.const_index(tap))
         given = e.type_of(variables[name])
         natural = e.tensor_type(inner.type.dtype, variables[name].type.shape[1:])
         value = e.op("graphc.scan_seq", [outer[name], index], [given, "index"], natural)

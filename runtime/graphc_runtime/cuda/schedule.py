@@ -14,49 +14,18 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import ClassVar
 
+from graphc_runtime.index_arithmetic import BINARY, COMPARISONS, wrapped
 from graphc_runtime.record import record
 
 # Launch limit of all devices.
 MAX_THREADS = 1024
 
-_MASK = (1 << 64) - 1
-
-
-def _wrapped(value: int) -> int:
-    value &= _MASK
-    return value - (1 << 64) if value >> 63 else value
-
-
-def _quotient(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
 # Arithmetic of `Compute`, on signed integers of 64 bits; comparisons give bools.
 OPERATIONS: dict[str, Callable[..., int]] = {
-    "addi": lambda a, b: _wrapped(a + b),
-    "subi": lambda a, b: _wrapped(a - b),
-    "muli": lambda a, b: _wrapped(a * b),
-    "divsi": lambda a, b: _wrapped(_quotient(a, b)),
-    "remsi": lambda a, b: a - b * _quotient(a, b),
-    "floordivsi": lambda a, b: _wrapped(a // b),
-    "ceildivsi": lambda a, b: _wrapped(-(-a // b)),
-    "minsi": min,
-    "maxsi": max,
-    "andi": lambda a, b: a & b,
-    "ori": lambda a, b: a | b,
-    "xori": lambda a, b: a ^ b,
+    **BINARY,
+    **COMPARISONS,
     "select": lambda condition, a, b: a if condition else b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "slt": lambda a, b: a < b,
-    "sle": lambda a, b: a <= b,
-    "sgt": lambda a, b: a > b,
-    "sge": lambda a, b: a >= b,
-    "ult": lambda a, b: (a & _MASK) < (b & _MASK),
-    "ule": lambda a, b: (a & _MASK) <= (b & _MASK),
-    "ugt": lambda a, b: (a & _MASK) > (b & _MASK),
-    "uge": lambda a, b: (a & _MASK) >= (b & _MASK),
-    "power_of_2": lambda a: _wrapped(1 << max(a - 1, 0).bit_length()),
+    "power_of_2": lambda a: wrapped(1 << max(a - 1, 0).bit_length()),
 }
 
 

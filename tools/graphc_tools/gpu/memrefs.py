@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.ir.constants import element_dtype
 from graphc_dialects._mlir import ir
+from graphc_runtime.index_arithmetic import addi, muli
 from graphc_tools.gpu.interpreter import Decoder, Frame, Run, local
 from graphc_tools.gpu.memory import BoundsError, KernelError
 from graphc_tools.gpu.values import Memref, one, spread
@@ -17,8 +18,7 @@ from graphc_tools.gpu.values import Memref, one, spread
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 # In the order of arith's enumeration of kinds.
 _ATOMICS: dict[str, Callable[..., np.ndarray]] = {
-    "addf": np.add,
-    "addi": np.add,
+    **dict.fromkeys(("addf", addi.__name__), np.add),
     "andi": np.bitwise_and,
     "assign": lambda old, new: new,
     "maximumf": np.maximum,
@@ -29,8 +29,7 @@ _ATOMICS: dict[str, Callable[..., np.ndarray]] = {
     "minnumf": np.fmin,
     "mins": np.minimum,
     "minu": np.minimum,
-    "mulf": np.multiply,
-    "muli": np.multiply,
+    **dict.fromkeys(("mulf", muli.__name__), np.multiply),
     "ori": np.bitwise_or,
     "xori": np.bitwise_xor,
 }

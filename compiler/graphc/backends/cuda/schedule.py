@@ -20,6 +20,7 @@ from graphc.passes.gpu._library import groups, product_of
 from graphc.passes.gpu._loops import is_poll, polls_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.index_arithmetic import muli
 from graphc_runtime.manifest import Site
 
 # Steps that ask something of the device.
@@ -206,7 +207,7 @@ class _Program:
             self._registers[rest[rank + axis]] = stride
             if axis:
                 wider = self._fresh()
-                self._steps.append(sc.Compute(wider, "muli", (stride, size)))
+                self._steps.append(sc.Compute(wider, muli.__name__, (stride, size)))
                 stride = wider
 
     def _is_whole(self, value: ir.Value) -> bool:

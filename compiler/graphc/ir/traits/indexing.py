@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import add, mul, sub
 from typing import Any
 
 import numpy as np
@@ -163,11 +164,11 @@ def _of_slice(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | Non
         offset, _, stride = bounds[axis]
         if rw.constant(stride) != 1:
             part = part._replace(
-                offset=rw.index_op("muli", part.offset, stride),
-                stride=rw.index_op("muli", part.stride, stride),
+                offset=rw.build(mul, part.offset, stride),
+                stride=rw.build(mul, part.stride, stride),
             )
         if rw.constant(offset) != 0:
-            part = part._replace(offset=rw.index_op("addi", offset, part.offset))
+            part = part._replace(offset=rw.build(add, offset, part.offset))
         found[axis] = part
     return [found]
 
@@ -256,7 +257,7 @@ def _check_indices(checks: SizeChecks, rw: Rewriter, x: ir.Value, indices: ir.Va
     if done in rw.reified:
         return
     rw.reified[done] = size
-    low = rw.index_op("subi", rw.index(0), size)
+    low = rw.build(sub, 0, size)
     message = f"index {{given}} is out of bounds for axis {axis} with size {{expected}}"
     lowest, highest = checks.extreme(rw, "min", indices), checks.extreme(rw, "max", indices)
     empty = checks.is_empty(rw, indices)

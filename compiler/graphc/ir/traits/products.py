@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.ir.build import binary
 from graphc.ir.checks import SizeChecks
 from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product
 from graphc.ir.parts import LiftRule, Parts, again
@@ -121,7 +120,7 @@ def _with_fixed(
     stack = b.fit(b.dimshuffle(stack, [0, m_axis, k_axis]), 2, inner)
     m, (rows, m_static, k_static) = dim_of(stack, 1), stack.type.shape
     flat_rows = rows * m_static if rows >= 0 and m_static >= 0 else -1
-    flat = b.reshape(stack, [binary("muli", b.rows, m), dim_of(stack, 2)], [flat_rows, k_static])
+    flat = b.reshape(stack, [b.rows * m, dim_of(stack, 2)], [flat_rows, k_static])
     result = _flat_product(b, flat, fixed, fixed_transposed, columns)
     whole = b.reshape(result, [b.rows, m, dim_of(result, 1)], [rows, m_static, columns])
     return b.cast(b.dimshuffle(whole, [0, 2, 1]) if swapped else whole, type_)

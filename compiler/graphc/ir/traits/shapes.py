@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -288,7 +289,7 @@ def _of_reshape(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
     if len(want) == len(have) + 1 and want[2:] == have[1:]:
         unit, known = sizes[1], op.results[0].type.shape[1]
         static = part.static * known if part.static >= 0 and known >= 0 else -1
-        offset, size = (rw.index_op("muli", rows, unit) for rows in part[:2])
+        offset, size = (rw.build(mul, rows, unit) for rows in part[:2])
         return [{0: Part(offset, size, part.stride, static)}]
     if len(have) == len(want) + 1 and have[2:] == want[1:]:
         offset, size = (_quotient(rw, rows, have[1]) for rows in part[:2])

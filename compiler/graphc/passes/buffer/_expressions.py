@@ -10,12 +10,9 @@ from graphc.ir.build import predicate_of
 from graphc.passes.buffer.memory._buffer_sizes import size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
+from graphc_runtime.index_arithmetic import BINARY, muli
 
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
-_BINARY = frozenset(
-    "addi subi muli maxsi minsi maxui minui andi ori xori shli shrui "
-    "divsi divui remsi remui floordivsi ceildivsi".split()
-)
 
 
 def _operands_first(value: ir.Value, known: Container[ir.Value]) -> Iterator[ir.Value]:
@@ -40,7 +37,7 @@ class Expressions:
 
     Attributes:
         nodes: `["const", n]`, `["dim", argument, axis]`, `["value", argument]`, `["cmpi", predicate, a, b]`,
-            `["select", c, a, b]`, `["addi", a, b]` and the like; `["variable", n]` for the variable of a
+            `["select", c, a, b]`, `["divui", a, b]` and the like; `["variable", n]` for the variable of a
             loop; `["?"]` for what depends on more than these.
         variables: of loops, by number.
     """
@@ -61,7 +58,7 @@ class Expressions:
             return self._add(["dim", *value])
         if isinstance(value, list):
             parts = [self.number(part) for part in value]
-            return reduce(lambda a, b: self._add(["muli", a, b]), parts)
+            return reduce(lambda a, b: self._add([muli.__name__, a, b]), parts)
         for known in _operands_first(value, self._numbers):
             self._numbers[known] = self._number(known)
         return self._numbers[value]
@@ -104,7 +101,7 @@ class Expressions:
         short = name.removeprefix("arith.")
         if short == "cmpi":
             return self._add(["cmpi", predicate_of(op), *operands])
-        if short == "select" or short in _BINARY:
+        if short == "select" or short in BINARY:
             return self._add([short, *operands])
         return self._add(["?"])
 

@@ -89,7 +89,7 @@ def _settle(loop: ir.Operation, size: int) -> None:
     types = [low.type, ir.IntegerType.get_signless(1), *(value.type for value in initial)]
     with ir.InsertionPoint(loop), loop.location:
         true = build.create("arith.constant", [types[1]], [], value=ir.BoolAttr.get(True)).result
-        stride = build.index_op("muli", step, build.const_index(size))
+        stride = step * size
         blocks = ir.Operation.create("scf.while", results=types, operands=[low, true, *initial], regions=2)
         before, after = (ir.Block.create_at_start(region, types) for region in blocks.regions)
         with ir.InsertionPoint(before):
@@ -99,7 +99,7 @@ def _settle(loop: ir.Operation, size: int) -> None:
             build.create("scf.condition", [], [goes_on, *before.arguments])
         with ir.InsertionPoint(after):
             start, _, *states = after.arguments
-            end = build.index_op("minsi", build.index_op("addi", start, stride), high)
+            end = build.index_op("minsi", start + stride, high)
             last, previous = _steps(loop, start, end, step, states)
             build.create("scf.yield", [], [end, _differ(last, previous), *last])
         position, _, *results = blocks.results

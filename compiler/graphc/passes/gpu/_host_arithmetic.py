@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from graphc_dialects._mlir import ir
+from graphc_runtime.index_arithmetic import COMPARISONS
 
 # Index arithmetic, whose names are those of `Compute`.
 ARITHMETIC = frozenset(
@@ -11,7 +12,7 @@ ARITHMETIC = frozenset(
 )
 # What never differs for sizes, which are not negative.
 UNSIGNED = {"divui": "divsi", "remui": "remsi", "minui": "minsi", "maxui": "maxsi", "ceildivui": "ceildivsi"}
-PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+PREDICATES = tuple(COMPARISONS)
 # What changes nothing for numbers that the host has.
 SAME = frozenset(("arith.index_cast", "arith.extsi", "arith.extui", "arith.index_castui"))
 

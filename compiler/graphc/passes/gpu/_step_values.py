@@ -171,7 +171,7 @@ class StepValues:
     def _place(number: ir.Value, first: int, count: int) -> ir.Value:
         """A place among `count`, of which those from `first` on come in turn."""
         start, period = build.const_index(first), build.const_index(count - first)
-        turn = build.index_op("remsi", build.binary("subi", number, start), period)
+        turn = build.index_op("remsi", number - start, period)
         if not first:
             return turn
         is_before = build.compare_index(2, number, start)

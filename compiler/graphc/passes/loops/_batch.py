@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.ir.build import binary, compare_index, select
+from graphc.ir.build import compare_index, select
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.kinds import PRODUCTS
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, is_trace
 from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.value import larger
 from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of, repeated, reshaped
 from graphc.passes.loops._batch_total import is_total
 from graphc.passes.loops._index import copy_index
@@ -144,7 +145,7 @@ class Batcher:
         size = self.index(value)
         if self.static_rows > 0 or self.dims.is_size(size):
             return size
-        return select(self.no_rows, binary("maxsi", size, const_index(0)), size)
+        return select(self.no_rows, larger(size, 0), size)
 
     @property
     def no_rows(self) -> ir.Value:

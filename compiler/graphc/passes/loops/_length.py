@@ -21,7 +21,7 @@ from graphc.ir.scan_view import ScanView, name_of, retention, window_of
 from graphc_dialects._mlir import ir
 
 Found = TypeVar("Found")
-_TRANSPARENT = frozenset(f"arith.{name}" for name in ("addi", "subi", "muli", "minsi", "maxsi"))
+_TRANSPARENT = frozenset(f"arith.{name}" for name in "addi subi muli minsi maxsi".split())
 _MAX_LEAVES = 32
 # The key of the unknown (None if there is none), and the values that it can have; by the scan's operand.
 Unknown = tuple[ir.Value | tuple[ir.Value, int] | None, Region]

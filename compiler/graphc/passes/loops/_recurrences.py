@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphc.ir.build import binary
 from graphc.ir.kinds import static_shape
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, is_padded, retention
@@ -209,7 +208,7 @@ class Recognition:
         if self._view.reverse:
             return _slice(result, const_index(0), count, rows or 0)
         have = add_index(self._view.steps, const_index(1))
-        return _slice(result, binary("subi", have, count), count, rows or 0)
+        return _slice(result, have - count, count, rows or 0)
 
 
 class _Rows:

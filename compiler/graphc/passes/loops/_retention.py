@@ -7,9 +7,9 @@ from typing import Any
 
 from graphc.ir.affine import Evaluator, Linear, Region, is_negative, key_of, same_size
 from graphc.ir.scan_view import ScanView, retention, set_retention, window_of, writes_of
+from graphc.ir.value import as_index, larger
 from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
-from graphc.passes.loops._index_code import as_value, larger, subtract
 from graphc.passes.loops._length import Length, Unknowns, head_of
 from graphc.passes.loops._move_up import move_up, operations_after
 from graphc_dialects._mlir import ir
@@ -175,9 +175,9 @@ class Retention:
         for consumer, start in zip(self._consumers, starts, strict=True):
             with ir.InsertionPoint(consumer.op), consumer.op.location:
                 if start is None:
-                    rows = by if by is not None else subtract(trace_size(consumer.trace, 0), count)
-                    start = larger(subtract(consumer.start, rows), 0)
-                consumer.move(as_value(start))
+                    rows = by if by is not None else trace_size(consumer.trace, 0) - count
+                    start = larger(consumer.start - rows, 0)
+                consumer.move(as_index(start))
 
     def _start(self, consumer: Consumer, by: int | None, count: int) -> int | None:
         """The new offset of a consumer, if it is a number."""
@@ -263,7 +263,7 @@ def use_initial_rows(view: ScanView, unknowns: Unknowns) -> int:
                 continue
             with ir.InsertionPoint(consumer.op), consumer.op.location:
                 if view.reverse:
-                    consumer.move(as_value(0))
+                    consumer.move(as_index(0))
                 consumer.op.operands[0] = carry.operands[0]
             changed += 1
     return changed

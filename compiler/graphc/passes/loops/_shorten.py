@@ -9,8 +9,8 @@ from typing import Any
 from graphc.ir.affine import Linear, key_of
 from graphc.ir.build import predicate_of
 from graphc.ir.scan_view import ScanView, is_read, name_of, retention, writes_of
+from graphc.ir.value import as_index, larger, number, smaller
 from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
-from graphc.passes.loops._index_code import add, as_value, larger, smaller, subtract
 from graphc.passes.loops._length import Length, head_of
 from graphc.passes.loops._move_up import move_up
 from graphc_dialects._mlir import ir
@@ -116,38 +116,45 @@ def _values(*items: ir.Value | int) -> list[ir.Value]:
 
 def _fewer(needs: _Needs, steps: ir.Value, length: Length) -> ir.Value | int:
     """The new number of iterations, an index value or int, at the current insertion point."""
-    count: Any = needs.count
+    count: ir.Value | int = needs.count
     if needs.less is not None:
-        count = larger(subtract(steps, needs.less), count)
+        count = larger(steps - needs.less, count)
         if needs.count == 0 and not needs.ends:
-            return count
+            return _known(count)
     for offset, size, head in needs.ends:
-        count = larger(subtract(add(offset, size), head), count)
+        count = larger(offset + size - head, count)
+    count = _known(count)
     if isinstance(count, int):
         enough = length.ask(lambda e, n: (e.region.least(n.plus(Linear(-count))),))
         if enough is not None and all(least is not None and least >= 0 for _, (least,) in enough):
             return count
-    return smaller(steps, count)
+    return _known(smaller(steps, count))
+
+
+def _known(count: ir.Value | int) -> ir.Value | int:
+    """The number that an index value is, where that is known."""
+    key = count if isinstance(count, int) else key_of(count)
+    return key if isinstance(key, int) else count
 
 
 def _set_steps(view: ScanView, fewer: ir.Value | int, everybody: list[Consumer]) -> None:
     """Changes the number of iterations; with `reverse`, the first iteration stays the one it was."""
-    shift = subtract(view.steps, fewer)
-    view.op.operands[0] = as_value(fewer)
+    shift = view.steps - fewer
+    view.op.operands[0] = as_index(fewer)
     rows = key_of(view.steps)
     declared = view.declarations()
     for trace in view.traces():
         set_rows(trace, rows + head_of(declared[name_of(trace)]) if isinstance(rows, int) else -1)
-    if not view.reverse or shift == 0:
+    if not view.reverse or number(shift) == 0:
         return
     for consumer in everybody:
         with ir.InsertionPoint(consumer.op), consumer.op.location:
-            consumer.move(as_value(larger(subtract(consumer.start, shift), 0)))
+            consumer.move(as_index(larger(consumer.start - shift, 0)))
     uses = [(use.owner.operation, use.operand_number) for use in view.index.uses]
     uses = [(op, position) for op, position in uses if not is_read(op)]
     if uses:
         with ir.InsertionPoint.at_block_begin(view.block), view.op.location:
-            index = as_value(add(view.index, shift))
+            index = view.index + shift
         for op, position in uses:
             op.operands[position] = index
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from graphc.ir.build import binary
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import (
     ScanView,
@@ -147,4 +146,4 @@ def first_iteration(view: ScanView, steps: ir.Value) -> ir.Value:
     """The smallest `t` that was run: a reverse scan that was ended early leaves out the first ones."""
     if view.stop is None or not view.reverse:
         return const_index(0)
-    return binary("subi", view.steps, steps)
+    return view.steps - steps

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from graphc.ir.build import binary
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.kinds import REDUCTIONS, is_elementwise
 from graphc.ir.rewrite import erase_unused, tensor_type
@@ -198,7 +197,7 @@ def state_dependences(view: ScanView) -> dict[ir.Value, frozenset[str]]:
 def last_rows(view: ScanView, rows: int) -> tuple[ir.Value, ir.Value]:
     """The iterations of the `rows` most recent rows in stored order: the first one, and how many."""
     count = const_index(rows)
-    return (const_index(0) if view.reverse else binary("subi", view.steps, count)), count
+    return (const_index(0) if view.reverse else view.steps - count), count
 
 
 def replace_traces(view: ScanView, name: str, value: ir.Value) -> None:

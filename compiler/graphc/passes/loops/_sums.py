@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.build import binary
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce
 from graphc.ir.rewrite import tensor_type
@@ -275,7 +274,7 @@ class Summation:
         if shape[-2] == 1:
             return self._b.dimshuffle(x, [*range(rank - 2), rank - 1])
         sizes = [dim_of(x, axis) for axis in range(rank)]
-        sizes[rank - 3 : rank - 1] = [binary("muli", sizes[rank - 3], sizes[rank - 2])]
+        sizes[rank - 3 : rank - 1] = [sizes[rank - 3] * sizes[rank - 2]]
         known = shape[-3] * shape[-2] if shape[-3] >= 0 and shape[-2] >= 0 else -1
         return self._b.reshape(x, sizes, [*shape[:-3], known, shape[-1]])
 

@@ -9,6 +9,7 @@ from graphc.ir import build
 from graphc.ir.affine import key_of
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.rewrite import tensor_type
+from graphc.ir.value import as_index
 from graphc.ir.views import (
     GATHERS,
     MOVES_AXES,
@@ -22,7 +23,6 @@ from graphc.ir.views import (
     part_of,
 )
 from graphc.passes.loops._consumers import Bounds
-from graphc.passes.loops._index_code import add, as_value, multiply
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize
 
@@ -87,7 +87,7 @@ def _slice_for_take(take: ir.Operation) -> Any:
             sizes = [_size(x, axis) for axis in range(len(x.type.shape))]
         except UnknownSize:
             return None
-        start = add(sizes[0], at) if at < 0 else at
+        start = sizes[0] + at if at < 0 else at
         _check_bounds(at, start, sizes[0])
         type_ = take.results[0].type
         row = list(type_.shape)[rank:]
@@ -101,10 +101,10 @@ def _slice_for_take(take: ir.Operation) -> Any:
 
 
 def _check_bounds(given: int, start: ir.Value | int, size: ir.Value) -> None:
-    low, high = (as_value(0), as_value(start)) if given < 0 else (as_value(start), size)
+    low, high = (as_index(0), as_index(start)) if given < 0 else (as_index(start), size)
     inside = build.compare_index(_NOT_ABOVE if given < 0 else _BELOW, low, high)
     message = "index {given} is out of bounds for axis 0 of size {expected}"
-    build.check(inside, as_value(given), size, message, "IndexError")
+    build.check(inside, as_index(given), size, message, "IndexError")
 
 
 def _resolve_size(op: ir.Operation) -> int:
@@ -126,7 +126,7 @@ def _size(value: ir.Value, axis: int) -> ir.Value:
     static = value.type.shape[axis]
     op = value.owner.operation
     if static >= 0:
-        return as_value(static)
+        return as_index(static)
     if op.name == "tensor.cast":
         return _size(op.operands[0], axis)
     order = order_of(op)
@@ -156,7 +156,7 @@ def _closer(op: ir.Operation) -> ir.Operation | None:
 
 def _slice_of_slice(op: ir.Operation, source: ir.Operation) -> tuple[ir.Operation, ir.Value]:
     bounds = [
-        (add(o, multiply(s, offset)), size, multiply(s, stride))
+        (o + s * offset, size, s * stride)
         for (o, _, s), (offset, size, stride) in zip(bounds_of(source), bounds_of(op), strict=True)
     ]
     new = _make_slice(source.operands[0], bounds, op.results[0].type)
@@ -179,5 +179,5 @@ def _slice_of_moved_axes(op: ir.Operation, source: Any) -> tuple[Any, Any] | Non
 
 def _make_slice(x: ir.Value, bounds: Bounds, type_: ir.Type) -> ir.Operation:
     """A `graphc.slice` at the current insertion point; bounds are index values or ints."""
-    values = [(as_value(o), as_value(size), as_value(s)) for o, size, s in bounds]
+    values = [(as_index(o), as_index(size), as_index(s)) for o, size, s in bounds]
     return ir.OpResult(part_of(x, values, type_)).owner

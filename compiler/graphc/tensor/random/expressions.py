@@ -107,7 +107,7 @@ class Traced:
         """The sum along the last dimension without its last element."""
         e, rank = self.e, len(self.shape)
         sizes = [e.dim(self.name, self.type, axis) for axis in range(rank)]
-        sizes[-1] = e.arith("subi", sizes[-1], e.const_index(1))
+        sizes[-1] = e.subtract(sizes[-1], e.const_index(1))
         bounds = [*[e.const_index(0)] * rank, *sizes, *[e.const_index(1)] * rank]
         known = None if self.shape[-1] is None else self.shape[-1] - 1
         result = Traced(e, "", self.dtype, (*self.shape[:-1], known))

@@ -5,13 +5,12 @@
 // CHECK: (S) {{ *}}2 loops
 // CHECK-LABEL: func.func @decay
 // CHECK-SAME: %[[Y:.*]]: memref<?xf64>, %[[N:.*]]: index, %[[START:.*]]: f64
-// CHECK: %[[STRIDE:.*]] = arith.muli %c1, %c8
 // CHECK: %[[BLOCKS:.*]]:3 = scf.while (%[[I:.*]] = %c0, %[[MOVES:.*]] = %true, %[[G:.*]] = %[[START]])
 // CHECK: arith.cmpi slt, %[[I]], %[[N]]
 // CHECK: arith.andi %{{.*}}, %[[MOVES]]
 // CHECK: scf.condition
 // CHECK: ^bb0(%[[FROM:.*]]: index, %{{.*}}: i1, %[[STATE:.*]]: f64)
-// CHECK: %[[TO:.*]] = arith.addi %[[FROM]], %[[STRIDE]]
+// CHECK: %[[TO:.*]] = arith.addi %[[FROM]], %c8
 // CHECK: %[[END:.*]] = arith.minsi %[[TO]], %[[N]]
 // CHECK: %[[STEPS:.*]]:2 = scf.for %{{.*}} = %[[FROM]] to %[[END]] step %c1 iter_args(%[[NOW:.*]] = %[[STATE]], %{{.*}} = %[[STATE]])
 // CHECK: %[[NEXT:.*]] = arith.mulf %[[NOW]]

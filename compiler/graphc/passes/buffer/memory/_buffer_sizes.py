@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _TOTAL = frozenset(
     f"arith.{name}"
     for name in (
-        *("constant", "addi", "subi", "muli", "maxsi", "minsi", "maxui", "minui", "select", "cmpi"),
-        *("index_cast", "index_castui", "extsi", "extui", "trunci", "andi", "ori", "xori"),
-    )
+        "constant addi subi muli maxsi minsi maxui minui select cmpi index_cast index_castui extsi extui "
+        "trunci andi ori xori"
+    ).split()
 )
 _DIVISIONS = (
     "arith.divui",

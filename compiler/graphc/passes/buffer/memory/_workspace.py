@@ -13,6 +13,7 @@ from typing import Any
 
 from graphc.ir.build import declare
 from graphc.ir.helpers import declare_helper
+from graphc.ir.value import larger
 from graphc.library import helpers as library
 from graphc.library.memory.places import ALIGNMENT, Interval, aligned, pack
 from graphc.lowering.pointers import address
@@ -159,14 +160,13 @@ class Code:
             scale = self._constant(1)
         else:
             # The common factor, rounded up to a multiple of the alignment.
-            above = self._arith("addi", count.value, self._constant(ALIGNMENT - 1))
-            scale = self._arith("andi", above, self._constant(-ALIGNMENT))
-            total = self._checked(self._times(scale, workspace.peak), count, workspace.peak)
+            scale = (count.value + (ALIGNMENT - 1)) & -ALIGNMENT
+            total = self._checked((scale * workspace.peak), count, workspace.peak)
         memory = self._take(library.Workspace(workspace.number, planned=False), total)
         places = []
         for buffer in workspace.buffers:
-            size = self._times(count.value, min(buffer.size.units, 2 * MOST_BYTES))
-            offset = self._times(scale, min(buffer.offset, 2 * MOST_BYTES))
+            size = count.value * min(buffer.size.units, 2 * MOST_BYTES)
+            offset = scale * min(buffer.offset, 2 * MOST_BYTES)
             places.append(Place("graphc_buffer", (memory, offset, size)))
         return places
 
@@ -183,7 +183,7 @@ class Code:
         places = []
         for number, buffer in enumerate(workspace.buffers):
             count = counts[workspace.key(buffer)]
-            size = self._times(count.value, min(buffer.size.units, 2 * MOST_BYTES))
+            size = count.value * min(buffer.size.units, 2 * MOST_BYTES)
             places.append(
                 Place("graphc_planned_buffer", (memory, self._constant(len(counts) + number), size))
             )
@@ -193,11 +193,11 @@ class Code:
         """The product of sizes; one that is negative, because its check comes later, counts as 0."""
         value, real = self._constant(1), None
         for factor in factors:
-            size = self._arith("maxsi", factor, self._constant(0))
+            size = larger(factor, 0)
             word = self._create("arith.index_cast", [self._i64], [size])
             number = self._create("arith.sitofp", [self._f64], [word])
-            value = size if real is None else self._arith("muli", value, size)
-            real = number if real is None else self._arith("mulf", real, number)
+            value = size if real is None else value * size
+            real = number if real is None else real * number
         return _Count(value, real)
 
     def _checked(self, value: Any, count: _Count, factor: int) -> Any:
@@ -219,12 +219,6 @@ class Code:
 
     def _constant(self, value: int) -> Any:
         return self._create("arith.constant", [self._index], [], value=ir.IntegerAttr.get(self._index, value))
-
-    def _arith(self, name: str, a: Any, b: Any) -> Any:
-        return self._create(f"arith.{name}", [a.type], [a, b])
-
-    def _times(self, value: ir.Value, factor: int) -> ir.Value:
-        return value if factor == 1 else self._arith("muli", value, self._constant(factor))
 
     def _take(self, workspace: library.Workspace, operand: Any) -> Any:
         declare_helper(self._module, workspace, [operand.type], [self._index])

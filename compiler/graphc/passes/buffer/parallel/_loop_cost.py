@@ -69,15 +69,15 @@ class Cost:
     def times(self, count: ir.Value | int) -> Cost:
         """The cost of `count` (a number or an index value) repetitions."""
         if isinstance(count, int):
-            varying = [build.index_op("muli", v, build.const_index(min(count, _MOST))) for v in self.varying]
+            varying = [v * min(count, _MOST) for v in self.varying]
             return Cost(self.fixed * count, varying)
-        return Cost(0, [build.index_op("muli", self.value(), count)])
+        return Cost(0, [self.value() * count])
 
     def value(self) -> Any:
         """The sum as an index value."""
         total = build.const_index(min(self.fixed, _MOST))
         for part in self.varying:
-            total = build.index_op("addi", total, part)
+            total = total + part
         return total
 
 
@@ -149,7 +149,7 @@ class _Estimate:
             return Cost(fixed + known)
         total = build.const_index(known)
         for size in unknown:
-            total = build.index_op("muli", total, size)
+            total = total * size
         return Cost(fixed, [total])
 
     def _extent(self, loop: ir.Operation) -> ir.Value | int:
@@ -159,7 +159,7 @@ class _Estimate:
             return max(high - low, 0)
         if not (self._is_outside(lower) and self._is_outside(upper)):
             return self._width(lower, upper)
-        return upper if low == 0 else build.index_op("subi", upper, lower)
+        return upper if low == 0 else upper - lower
 
     def _width(self, lower: ir.Value, upper: ir.Value) -> ir.Value | int:
         """The extent of a loop from `lower` to the minimum of `lower + width` and an end."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from operator import add
 from typing import Any
 
 from graphc.ir.kinds import SUMS, reduce, reduced_axes
@@ -91,7 +92,7 @@ class JoinRules:
                 return None
             size = bounds[axis].size
             position = plus(start, sizes.of(size))
-            total = size if total is None else rw.index_op("addi", total, size)
+            total = size if total is None else rw.build(add, total, size)
         offset = sizes.without_empty(first[axis].offset, first[axis].size)
         return self._slice(rw, source, _replaced(first, axis, offset, total), op.results[0].type)
 

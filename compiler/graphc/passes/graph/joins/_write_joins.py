@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from operator import add
 from typing import Any
 
 from graphc.ir.checks import size_of
@@ -168,10 +169,7 @@ def _create(name: str, results: list[str], operands: list[ir.Value], **attribute
 
 
 def _sum(rw: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
-    known = rw.constant(a), rw.constant(b)
-    if None in known:
-        return rw.index_op("addi", a, b)
-    return rw.index(sum(known))
+    return rw.build(add, a, b)
 
 
 def _known_type(value: ir.Value) -> ir.Type:

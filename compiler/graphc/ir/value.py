@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators of MLIR's values: `start + 2 * length` makes operations of `arith` at the insertion point.
+
+The bindings' class of values has no operators; it gets those of `graphc.native.value.Val` when this module is
+imported. (Upstream would have one register a class for each type, which costs a call of Python whenever an
+operand is read.) Arithmetic on sizes is folded where operands are literals, with the numbers of 64 bits that
+the operations would have given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import overload
+
+from graphc.native.value import OPERATORS
+from graphc_dialects._base import const_index, constant_value
+from graphc_dialects._mlir import ir
+from graphc_runtime.index_arithmetic import addi, muli, subi
+
+# By the names of `Val`: the operation on integers, and on floating-point numbers.
+OPERATIONS = {
+    "add": ("arith.addi", "arith.addf"),
+    "sub": ("arith.subi", "arith.subf"),
+    "mul": ("arith.muli", "arith.mulf"),
+    "truediv": ("", "arith.divf"),
+    "neg": ("", "arith.negf"),
+    "abs": ("math.absi", "math.absf"),
+    "shl": ("arith.shli", ""),
+    "shr": ("arith.shrui", ""),
+    "and_": ("arith.andi", ""),
+    "or_": ("arith.ori", ""),
+    "minimum": ("arith.minsi", "arith.minimumf"),
+    "maximum": ("arith.maxsi", "arith.maximumf"),
+}
+# Predicates of `arith.cmpi` (signed) and `arith.cmpf` (ordered).
+_PREDICATES = {"eq": (0, 1), "lt": (2, 4), "le": (3, 5), "gt": (4, 2), "ge": (5, 3)}
+_FOLDED: dict[str, Callable[[int, int], int]] = {
+    "add": addi,
+    "sub": subi,
+    "mul": muli,
+    "minimum": min,
+    "maximum": max,
+}
+# The operand on either side that changes nothing.
+_NEUTRAL_LEFT = {"add": 0, "mul": 1}
+_NEUTRAL_RIGHT = {"add": 0, "sub": 0, "mul": 1}
+
+
+def literal(value: float, kind: ir.Type) -> ir.Value:
+    """`arith.constant` of an index, integer or floating-point type."""
+    if isinstance(kind, ir.IndexType):
+        return const_index(int(value))
+    if isinstance(kind, ir.IntegerType):
+        half = 1 << (kind.width - 1)
+        attribute: ir.Attribute = ir.IntegerAttr.get(kind, (int(value) + half) % (2 * half) - half)
+    else:
+        attribute = ir.FloatAttr.get(kind, value)
+    return ir.Operation.create("arith.constant", [kind], [], {"value": attribute}).result
+
+
+def as_index(value: ir.Value | int) -> ir.Value:
+    """An index value; a Python number becomes a constant."""
+    return const_index(value) if isinstance(value, int) else value
+
+
+def number(value: ir.Value | float) -> int | None:
+    """The number that a size is, if that is known."""
+    return value if isinstance(value, int) else None if isinstance(value, float) else constant_value(value)
+
+
+@overload
+def smaller(a: ir.Value, b: ir.Value | int) -> ir.Value: ...
+@overload
+def smaller(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int: ...
+def smaller(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
+    """`min(a, b)` of sizes."""
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else _on_sizes("minimum", a, b)
+
+
+@overload
+def larger(a: ir.Value, b: ir.Value | int) -> ir.Value: ...
+@overload
+def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int: ...
+def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
+    """`max(a, b)` of sizes."""
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else _on_sizes("maximum", a, b)
+
+
+def _apply(self: ir.Value, name: str, *operands: ir.Value | float) -> ir.Value:
+    kind = self.type
+    if name in _PREDICATES:
+        return _compared(kind, name, *operands)
+    if isinstance(kind, ir.IndexType) and name in _FOLDED:
+        return _on_sizes(name, *operands)
+    is_integer = isinstance(kind, (ir.IndexType, ir.IntegerType))
+    if is_integer and name in ("neg", "invert"):
+        return 0 - self if name == "neg" else _made("arith.xori", kind, self, -1)
+    made = OPERATIONS[name][not is_integer]
+    if not made:
+        raise TypeError(f"there is no {name} of values of type {kind}")
+    return _made(made, kind, *operands)
+
+
+def _on_sizes(name: str, a: ir.Value | float, b: ir.Value | float) -> ir.Value:
+    x, y = number(a), number(b)
+    if x is not None and y is not None:
+        return const_index(_FOLDED[name](x, y))
+    if y is not None and y == _NEUTRAL_RIGHT.get(name):
+        assert isinstance(a, ir.Value), "two numbers are a number"
+        return a
+    if name == "mul" and 0 in (x, y):
+        return const_index(0)
+    if x is not None and x == _NEUTRAL_LEFT.get(name):
+        assert isinstance(b, ir.Value), "two numbers are a number"
+        return b
+    return _made(OPERATIONS[name][0], ir.IndexType.get(), a, b)
+
+
+def _made(name: str, kind: ir.Type, *operands: ir.Value | float) -> ir.Value:
+    values = [x if isinstance(x, ir.Value) else literal(x, kind) for x in operands]
+    return ir.Operation.create(name, [kind], values).result
+
+
+def _compared(kind: ir.Type, name: str, a: ir.Value | float, b: ir.Value | float) -> ir.Value:
+    is_integer = isinstance(kind, (ir.IndexType, ir.IntegerType))
+    a, b = (x if isinstance(x, ir.Value) else literal(x, kind) for x in (a, b))
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _PREDICATES[name][not is_integer])
+    made = "arith.cmpi" if is_integer else "arith.cmpf"
+    return ir.Operation.create(
+        made, [ir.IntegerType.get_signless(1)], [a, b], {"predicate": predicate}
+    ).result
+
+
+for _name, _operator in {**OPERATORS, "_apply": _apply}.items():
+    setattr(ir.Value, _name, _operator)

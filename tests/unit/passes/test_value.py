@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values with operators: what they build, what they fold, and who may not build arithmetic otherwise."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from graphc.ir.value import as_index, larger, literal, number, smaller
+from graphc_dialects._mlir import ir
+from graphc_runtime.index_arithmetic import BINARY, wrapped
+
+ROOT = Path(__file__).resolve().parents[3]
+# Numbers that only fall: index arithmetic by string, where step 5 of the house replaces it.
+ON_DEVICES = 302
+
+
+@pytest.fixture
+def block():
+    """The block of a function of two sizes and numbers, in which operations are made."""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse("func.func @f(%a: index, %b: index, %x: f64, %i: i8, %p: i1) { return }")
+        (function,) = module.body.operations
+        inside = function.operation.regions[0].blocks[0]
+        with ir.InsertionPoint.at_block_begin(inside):
+            yield inside
+
+
+class TestOperators:
+    def test_formulas_are_in_the_order_in_which_they_are_written(self, block):
+        a, b, *_ = block.arguments
+        (a - b) * 3 + a
+        names = [op.operation.name for op in block.operations]
+        assert names == ["arith.subi", "arith.constant", "arith.muli", "arith.addi", "func.return"]
+
+    def test_numbers_on_the_left(self, block):
+        a, *_ = block.arguments
+        assert written_name(7 - a) == "arith.subi"
+        assert number((7 - a).owner.operands[0]) == 7
+
+    @pytest.mark.parametrize(
+        "neutral", [lambda a: a + 0, lambda a: 0 + a, lambda a: a - 0, lambda a: a * 1, lambda a: 1 * a]
+    )
+    def test_what_changes_nothing_makes_nothing(self, block, neutral):
+        a, *_ = block.arguments
+        assert neutral(a) == a
+        assert len(list(block.operations)) == 1
+
+    @pytest.mark.parametrize("x", [0, 1, -5, 2**62, -(2**63)])
+    @pytest.mark.parametrize("y", [0, 1, -1, 3, 2**62])
+    def test_literals_are_folded_as_64_bits_would(self, block, x, y):
+        a = as_index(x)
+        for name, found in (("addi", a + y), ("subi", a - y), ("muli", a * y)):
+            assert number(found) == BINARY[name](x, y)
+        assert number(smaller(a, y)) == min(x, y)
+        assert number(larger(y, a)) == max(x, y)
+
+    def test_numbers_alone_stay_numbers(self, block):
+        assert smaller(3, 4) == 3
+        assert larger(3, 4) == 4
+
+    def test_floats_are_not_folded(self, block):
+        x = block.arguments[2]
+        assert written_name(x + 0.0) == "arith.addf"
+        assert written_name(1.0 / x) == "arith.divf"
+        assert written_name(-x) == "arith.negf"
+
+    def test_comparisons_are_flags(self, block):
+        a, b, x, *_ = block.arguments
+        for flag in (a < b, a >= 3, x <= 1.0, x > x, a.equals(b), x.equals(0.0)):
+            assert str(flag.type) == "i1"
+        # Equality stays that of Python: values are keys.
+        assert (a == b) is False
+        assert {a: 1}[block.arguments[0]] == 1
+
+    def test_integers_wrap_at_their_width(self, block):
+        i = block.arguments[3]
+        assert number(literal(255, i.type)) == -1
+        assert written_name(i >> 1) == "arith.shrui"
+
+    def test_flags(self, block):
+        p = block.arguments[4]
+        assert written_name(p & p) == "arith.andi"
+        assert written_name(~p) == "arith.xori"
+
+    def test_what_there_is_not_is_named(self, block):
+        with pytest.raises(TypeError, match="no truediv of values of type index"):
+            block.arguments[0] / 2
+
+
+def written_name(value):
+    return value.owner.name
+
+
+@pytest.mark.parametrize("name", [name for name in BINARY if "sh" not in name])
+@pytest.mark.parametrize("a", [-(2**63), -7, 0, 5, 2**63 - 1])
+@pytest.mark.parametrize("b", [-3, 1, 4])
+def test_arithmetic_is_that_of_64_bits(name, a, b):
+    found = BINARY[name](a, b)
+    assert found == wrapped(found)
+    text = f"func.func @f() -> index {{ %0 = arith.constant {a} : index %1 = arith.constant {b} : index "
+    with ir.Context():
+        module = ir.Module.parse(f"{text} %2 = arith.{name} %0, %1 : index return %2 : index }}")
+        from graphc_dialects._mlir import passmanager
+
+        passmanager.PassManager.parse("builtin.module(canonicalize)").run(module.operation)
+        folded = re.search(r"arith\.constant (-?\d+) : index", str(module))
+        # What MLIR leaves alone overflows, or is of a size whose width it does not know.
+        if folded is not None and f"arith.{name}" not in str(module):
+            assert int(folded[1]) == found
+
+
+def sources():
+    for root in ("compiler", "dialects", "runtime", "tools"):
+        for path in (ROOT / root).rglob("*.py"):
+            yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+
+
+def test_index_arithmetic_is_written_with_operators():
+    found = {path: len(re.findall(r'"(?:addi|subi|muli)"', text)) for path, text in sources()}
+    devices = {path for path in found if "passes/gpu/" in path or "lowering/device_" in path}
+    assert not {path for path, count in found.items() if count and path not in devices}
+    on_devices = sum(found[path] for path in devices)
+    assert on_devices <= ON_DEVICES
+
+
+def test_operators_of_values_are_in_one_class():
+    """Graphs have their own, and patterns, which are graphs of rules; so have sums of times."""
+    allowed = {
+        *("graphc/graph/basic.py", "graphc/graph/tensor/variable.py", "graphc/sparse/like.py"),
+        *("graphc/sparse/type.py", "graphc/ir/patterns.py", "graphc/native/value.py"),
+        *("graphc/lowering/real.py", "graphc/lowering/real_numbers.py", "graphc/lowering/math/builder.py"),
+        "graphc/tensor/random/expressions.py",
+    }
+    found = set()
+    for path, text in sources():
+        if "__mul__" in text:
+            names = {x.name for x in ast.walk(ast.parse(text)) if isinstance(x, ast.FunctionDef)}
+            names |= {x.id for x in ast.walk(ast.parse(text)) if isinstance(x, ast.Name)}
+            if "__mul__" in names:
+                found.add(path.removeprefix("compiler/"))
+    assert found <= allowed
