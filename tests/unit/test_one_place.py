@@ -26,7 +26,7 @@ NEW = 4
 KNOWN = {
     "broadcast_to": 5,
     "check": 10,
-    "constant": 7,
+    "constant": 6,
     "join": 6,
     "matmul": 6,
     "reduce_sum": 5,
