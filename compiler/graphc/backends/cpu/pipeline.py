@@ -126,7 +126,11 @@ _PARTS: list[Entry] = [("graphc-outline-loops", "LLVM takes time n squared for n
 # Before them where the time of operations is measured.
 _PROFILE: Entry = ("graphc-profile-operations", "loops as they will run; before they become parts")
 
-# Left out where a module has no scan.
+_FAST_MATH: Entry = (
+    "graphc-fast-math",
+    "the liberties that config.fastmath gives; none to the expansions after it",
+)
+# Left out where a module has no scan. Whether sums may be reordered has to be known.
 _SETTLED: Entry = ("graphc-settle-recurrences", "what does not change any more is not computed again")
 
 # Left out where a module has no complex numbers.
@@ -135,7 +139,6 @@ _COMPLEX_NUMBERS: Entry = ("convert-complex-to-llvm", "complex numbers as pairs"
 
 # Also where nothing is vectorised: upstream lowers log1p(x) to log(1 + x) and expm1(x) to exp(x) - 1.
 _MATH: list[Entry] = [
-    ("graphc-fast-math", "the liberties that config.fastmath gives; none to the expansions after it"),
     _COMPLEX_FUNCTIONS,
     ("graphc-expand-math", "inline math that vectorises and is accurate near 0"),
 ]
@@ -177,6 +180,7 @@ FAST_RUN: list[Entry] = [
     *_BUFFER,
     ("graphc-parallel-loops", "large loops are shared by several cores"),
     *_PARTS,
+    _FAST_MATH,
     _SETTLED,
     *_MATH,
     *_LLVM,
@@ -196,6 +200,7 @@ FAST_COMPILE: list[Entry] = [
     *_TENSOR,
     *_BUFFER,
     *_PARTS,
+    _FAST_MATH,
     *_MATH,
     *_LLVM,
     _DIVIDE,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Recurrences that do not change any more are not computed further."""
+"""What is known of recurrences: how long they change, and that nothing but one step after the other helps."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 _PURE = ("arith.", "math.")
+# Copies of a step only make more code of a recurrence, each step of which waits for the one before it.
+_SERIAL = "#llvm.loop_annotation<vectorize = <disable = true>, unroll = <disable = true>>"
+_ORDERED = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "math.fma")
+# What stores the same in each step waits for nothing: a second vector at a time does not help.
+_FILL = "#llvm.loop_annotation<interleave = <count = 1 : i32>>"
 
 
 @record()
@@ -29,6 +34,10 @@ class SettleRecurrences(Pass):
 
     Many processors take a hundred cycles for a product that is denormal. A state that decays by a tenth a
     step is denormal for 350 steps, and then the same denormal number for ever.
+
+    Any loop with a floating-point state that follows from the state before it, by operations whose order
+    counts, is marked: LLVM neither tries to vectorise it nor unrolls it, which made eight copies of a step,
+    each of which waits for the one before it.
 
     Loops that contain other loops or calls, that read memory they may write, or another place in each step,
     and those whose states or stored values depend on the number of the step are left alone, and so are those
@@ -47,9 +56,36 @@ class SettleRecurrences(Pass):
     def run(self, module: ir.Module) -> None:
         for loop in walk_for(module.operation, ("scf.for",)):
             steps = static_steps(loop)
-            if (steps is None or steps > 4 * self.block) and _is_autonomous(loop):
+            if steps is not None and steps <= 4 * self.block:
+                continue
+            if _is_serial(loop):
+                loop.attributes["loop_annotation"] = ir.Attribute.parse(_SERIAL)
+                self.count("serial loops")
+            if _is_autonomous(loop):
                 _settle(loop, self.block)
                 self.count("loops")
+
+
+def _is_serial(loop: ir.Operation) -> bool:
+    """Whether a step waits for the one before it: a floating-point state follows from states, and not by a
+    sum or product that may be computed in any order. Loops around others are not asked.
+    """
+    block = loop.regions[0].blocks[0]
+    _, *states = block.arguments
+    if not any(isinstance(state.type, ir.FloatType) for state in states):
+        return False
+    moving: set[ir.Value] = set(states)
+    ordered: set[ir.Value] = set()
+    for op in (op.operation for op in block.operations):
+        if op.name == "scf.yield":
+            return any(value in ordered for value in op.operands)
+        if len(op.regions):
+            return False
+        if op.name.startswith(_PURE) and not moving.isdisjoint(op.operands):
+            moving.update(op.results)
+            if op.name in _ORDERED and "reassoc" not in str(op.attributes["fastmath"]):
+                ordered.update(op.results)
+    return False
 
 
 def _is_autonomous(loop: ir.Operation) -> bool:
@@ -103,7 +139,8 @@ def _settle(loop: ir.Operation, size: int) -> None:
             last, previous = _steps(loop, start, end, step, states)
             build.create("scf.yield", [], [end, _differ(last, previous), *last])
         position, _, *results = blocks.results
-        _, rest = count(high, [], start=position, step=step)
+        fill, rest = count(high, [], start=position, step=step)
+        fill.attributes["loop_annotation"] = ir.Attribute.parse(_FILL)
         with ir.InsertionPoint(rest):
             _copy_body(loop, [rest.arguments[0], *results])
             build.create("scf.yield", [], [])
@@ -117,6 +154,8 @@ def _steps(
 ) -> tuple[list[ir.Value], list[ir.Value]]:
     """Some steps; returns the states after the last one and before it."""
     made, block = count(end, [*states, *states], start=start, step=step)
+    if "loop_annotation" in loop.attributes:
+        made.attributes["loop_annotation"] = loop.attributes["loop_annotation"]
     position, *arguments = block.arguments
     current = arguments[: len(states)]
     with ir.InsertionPoint(block):

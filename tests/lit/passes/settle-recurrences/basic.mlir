@@ -137,3 +137,51 @@ func.func @few(%s: f64) -> f64 {
   }
   return %r : f64
 }
+
+// -----
+
+// Each step waits for the one before it: LLVM makes no copies of it.
+// CHECK-LABEL: func.func @driven
+// CHECK: memref.store
+// CHECK: } {loop_annotation = #{{.*}}}
+func.func @driven(%x: memref<?xf64>, %y: memref<?xf64>, %n: index, %start: f64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %factor = arith.constant 0.9 : f64
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%g = %start) -> (f64) {
+    %kept = arith.mulf %g, %factor : f64
+    %new = memref.load %x[%i] : memref<?xf64>
+    %next = arith.addf %kept, %new : f64
+    memref.store %next, %y[%i] : memref<?xf64>
+    scf.yield %next : f64
+  }
+  return
+}
+
+// -----
+
+// Sums that may be computed in any order, states that only pass a value on, and few steps are LLVM's.
+// CHECK-LABEL: func.func @free
+// CHECK-NOT: loop_annotation
+// CHECK: return
+func.func @free(%x: memref<?xf64>, %y: memref<?xf64>, %n: index, %start: f64) -> (f64, f64, f64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %start) -> (f64) {
+    %new = memref.load %x[%i] : memref<?xf64>
+    %next = arith.addf %s, %new fastmath<reassoc> : f64
+    scf.yield %next : f64
+  }
+  %delayed = scf.for %i = %c0 to %n step %c1 iter_args(%before = %start) -> (f64) {
+    %new = memref.load %x[%i] : memref<?xf64>
+    %difference = arith.subf %new, %before : f64
+    memref.store %difference, %y[%i] : memref<?xf64>
+    scf.yield %new : f64
+  }
+  %few = scf.for %i = %c0 to %c4 step %c1 iter_args(%g = %start) -> (f64) {
+    %next = arith.mulf %g, %g : f64
+    scf.yield %next : f64
+  }
+  return %sum, %delayed, %few : f64, f64, f64
+}
