@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -85,6 +86,47 @@ def test_gradients_of_a_joined_value_and_of_what_reads_it(mode: str) -> None:
             cost += pt.sin(value).sum()
     gradient = graphc.grad(cost, x)
     _check([x], [gradient, pt.concatenate([pt.sort(gradient, axis=1), gradient], axis=1)], [MATRIX], mode)
+
+
+# What may be computed where a joined value that is made from it is wanted, and updates of that.
+PLACED: dict[str, Callable[[TensorVariable], TensorVariable]] = {
+    "running": lambda x: pt.cumsum(pt.cos(x), axis=0),
+    "product": lambda x: x @ x,
+    "sums": lambda x: (x[:, :, None] * x[:, None, :]).sum(axis=2),
+    "updated product": lambda x: pt.inc_subtensor((x @ x)[1], x[0]),
+    "updated sums": lambda x: pt.set_subtensor((x[:, :, None] * x[:, None, :]).sum(axis=2)[:, 0], x[0]),
+    "updated twice": lambda x: pt.inc_subtensor(pt.inc_subtensor((x @ x)[1], x[0])[0], x[2]),
+}
+
+
+def _joined_pairs(x: TensorVariable) -> Values:
+    """Joins of values that are made from two or three others, each of which could be in their place."""
+    found: Values = []
+    for number, (one, other) in enumerate(permutations(PLACED.values(), 2)):
+        a, b = one(x + 0.01 * number), other(x - 0.01 * number)
+        value = (a + b) * x if number % 2 else pt.set_subtensor((a * x)[1], pt.sin(b[0])) + b
+        found.append(pt.concatenate([pt.tanh(value), value], axis=number % 2))
+    return found
+
+
+@pytest.mark.parametrize(("dtype", "known"), [("float64", False), ("float32", True)])
+def test_one_operand_is_computed_in_the_place_of_a_joined_value(dtype: str, known: bool) -> None:
+    x = pt.tensor("x", dtype=dtype, shape=(3, 3) if known else (None, None))
+    outputs = _joined_pairs(x)
+    compiled, expected = (
+        graphc.function([x], outputs, mode=m)(MATRIX.astype(dtype)) for m in ("fast_run", "reference")
+    )
+    for got, want in zip(compiled, expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12 if dtype == "float64" else 1e-4)
+
+
+def test_one_operand_is_computed_in_the_place_of_a_joined_value_of_loops_and_gradients() -> None:
+    x, xs = pt.dmatrix("x"), pt.dtensor3("xs")
+    rows = graphc.scan(lambda row: _joined_pairs(row)[1::10], xs, return_updates=False)
+    cost = sum(pt.sin(joined).sum() for joined in _joined_pairs(x)[2::8])
+    gradient = graphc.grad(cost, x)
+    outputs = [*rows, pt.concatenate([pt.tanh(gradient), gradient], axis=1)]
+    _check([x, xs], outputs, [0.1 * MATRIX, np.stack([MATRIX, 0.5 * MATRIX])], "fast_run")
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["unknown sizes", "known sizes"])

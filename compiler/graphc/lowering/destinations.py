@@ -11,13 +11,14 @@ not writable, so bufferisation never updates a destination in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import CHEAP, PRODUCTS, static_shape
 from graphc.ir.views import GATHERS, RESHAPES, SAME_ARRAY, inverse_order, order_of
 from graphc.lowering.destination import Destination, Size
-from graphc.lowering.inheritance import computed_with, last, successor
+from graphc.lowering.inheritance import computed_with, heirs
 from graphc.lowering.rules import STARTS_ANYWHERE
 from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import read, writable, write, write_apart
@@ -129,15 +130,20 @@ class Destinations:
     def lend(self, value: ir.Value) -> tuple[Destination, ir.Value] | None:
         """Where what takes over a value's memory is wanted, or None; the value is to be computed there, and
         then overwritten.
+
+        Each value on the way there takes over the memory of one other: two would be there at the same time.
         """
-        following = successor(value)
-        wanted = None if following is None else self._next_write(last(following))
-        if following is None or wanted is None:
+        path = heirs(value)
+        wanted = self._next_write(path[-1]) if path else None
+        if wanted is None:
             return None
         known = self._memref(wanted)
-        if self._lenders.get(following, (value, known)) != (value, known) or not self._fits(value, known[0]):
+        lenders = {heir: (lender, known) for lender, heir in pairwise([value, *path])}
+        if not self._fits(value, known[0]):
             return None
-        self._lenders[following] = value, known
+        if any(self._lenders.get(heir, lender) != lender for heir, lender in lenders.items()):
+            return None
+        self._lenders.update(lenders)
         return known
 
     def inherited(self, value: ir.Value) -> ir.Value | None:

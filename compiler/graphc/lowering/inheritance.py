@@ -2,7 +2,8 @@
 """Which value may take over the memory of another one.
 
 A destination is passed on to what its value is made from: of `s / n`, written to a buffer, also the sum `s`
-is computed there.
+is computed there. It is passed on along one path: of `s + t` one operand alone is there, and what that one is
+made from. `Destinations.lend` holds it, whoever asks first.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from graphc_dialects._mlir import ir
 from graphc_dialects.write import is_write, reads_buffer, root_of
 
 
-def last(value: ir.Value) -> ir.Value:
-    """The value, or the last one of those that take over its memory, one from the other."""
+def heirs(value: ir.Value) -> list[ir.Value]:
+    """The values that take over a value's memory, one from the other, the last one at the end."""
+    found = []
     following = successor(value)
     while following is not None:
-        value, following = following, successor(following)
-    return value
+        found.append(following)
+        following = successor(following)
+    return found
 
 
 def successor(value: ir.Value) -> ir.Value | None:
