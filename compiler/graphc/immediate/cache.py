@@ -41,13 +41,24 @@ class ExecutableCache:
     """
 
     def __init__(self, maxsize: int) -> None:
-        if not isinstance(maxsize, int) or maxsize < 1:
-            raise ValueError(f"cache_size must be an integer of at least 1, got {maxsize!r}")
-        self.maxsize = maxsize
         self.lock = threading.RLock()
         renew_in_children(self)
         self._entries: OrderedDict[object, Executable] = OrderedDict()
+        self.resize(maxsize)
         self._past_hits = self._misses = self._evictions = 0
+
+    def resize(self, maxsize: int) -> None:
+        """Keep another number of executables from now on.
+
+        Raises:
+            ValueError: it is no integer of at least 1.
+        """
+        if not isinstance(maxsize, int) or maxsize < 1:
+            raise ValueError(f"cache_size must be an integer of at least 1, got {maxsize!r}")
+        with self.lock:
+            self.maxsize = maxsize
+            while len(self._entries) > maxsize:
+                self._evict(next(reversed(self._entries)))
 
     def find(self, key: object) -> Executable | None:
         """The executable of a key, which counts as a use."""

@@ -7,7 +7,7 @@ import functools
 import gc
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,8 +63,14 @@ class Environment(Indexing):
         seed: of the draws of ``env.random`` that are given no generator.
         name: a name for messages.
 
+    ``lazy``, ``full_tracing``, ``cache_size``, ``queue_size``, ``mode`` and ``name`` can be set later
+    and hold from then on. Other names cannot be set.
+
     Examples:
         >>> env = graphc.immediate.Environment()
+        >>> float(env.exp(env.as_tensor([0.0, 0.0])).sum())
+        2.0
+        >>> env.lazy = True
         >>> float(env.exp(env.as_tensor([0.0, 0.0])).sum())
         2.0
     """
@@ -86,10 +92,8 @@ class Environment(Indexing):
         if target not in PLACES:
             raise ValueError(f"there is no target {target!r}; the targets are {', '.join(PLACES)}")
         self._place = PLACES[target](mode)
-        self.target = target
-        self.lazy = lazy
-        self.mode = self._place.mode
-        self.name = name or f"env{next(_numbers)}"
+        given = {"target": target, "lazy": lazy, "mode": self._place.mode}
+        self.__dict__.update(given, name=name or f"env{next(_numbers)}")
         self._cache = ExecutableCache(cache_size)
         self._factory = OpFactory(self)
         self._kinds: dict[tuple[str, int], Kind] = {}
@@ -101,6 +105,46 @@ class Environment(Indexing):
         if record:
             self._recorders.start_for_all(Recording(self))
 
+    # Options -----------------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+            return
+        change = _CHANGES.get(name)
+        if change is None:
+            raise AttributeError(
+                f"{name!r} of {self!r} cannot be set; the options that can be changed are "
+                f"{', '.join(_CHANGES)}, the others are given when an environment is made"
+            )
+        with self._cache.lock:
+            # What is queued was called under the options that hold now; calls that go straight to their
+            # executables do not ask for any.
+            self._queue.flush()
+            self._cache.disconnect()
+            change(self, value)
+
+    @property
+    def full_tracing(self) -> bool:
+        """Whether a list of what runs is kept; see `trace`."""
+        return self._log is not None
+
+    @property
+    def cache_size(self) -> int:
+        """The most executables that are kept."""
+        return self._cache.maxsize
+
+    @property
+    def queue_size(self) -> int:
+        """The most operations that are queued."""
+        return self._queue.limit
+
+    def _compile_in(self, mode: str | None) -> None:
+        place = PLACES[self.target](mode)
+        self._cache.clear()
+        self._place = place
+        self.__dict__["mode"] = place.mode
+
     # Names -------------------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
@@ -109,6 +153,53 @@ class Environment(Indexing):
         value = mirrored(self, graphc.tensor, name)
         self.__dict__[name] = value
         return value
+
+    def random_uniform(
+        self,
+        shape: Sequence[int],
+        minval: Given = 0.0,
+        maxval: Given = 1.0,
+        dtype: DTypeLike | None = None,
+        seed: int | Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Tensor:
+        """Draws from [minval, maxval): ``env.random.uniform`` by TensorFlow's name, and with a seed.
+
+        Args:
+            shape: of the result.
+            minval, maxval: the interval.
+            dtype: of the result; ``config.floatX`` by default.
+            seed: of a generator for this call; by default the environment's draws go on.
+            name: of the result.
+        """
+        return self._drawn("uniform", (minval, maxval), shape, dtype, seed, name)
+
+    def random_normal(
+        self,
+        shape: Sequence[int],
+        mean: Given = 0.0,
+        stddev: Given = 1.0,
+        dtype: DTypeLike | None = None,
+        seed: int | Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Tensor:
+        """Normal draws by TensorFlow's name; see `random_uniform`."""
+        return self._drawn("normal", (mean, stddev), shape, dtype, seed, name)
+
+    def _drawn(
+        self,
+        distribution: str,
+        parameters: tuple[Given, Given],
+        shape: Sequence[int],
+        dtype: DTypeLike | None,
+        seed: int | Sequence[int] | None,
+        name: str | None,
+    ) -> Tensor:
+        rng = None if seed is None else self.random.default_rng(seed)
+        options = {} if dtype is None else {"dtype": np.dtype(dtype).name}
+        result: Tensor = getattr(self.random, distribution)(*parameters, size=shape, rng=rng, **options)
+        result.name = name
+        return result
 
     @functools.cached_property
     def array_api(self) -> ArrayApi:
@@ -401,5 +492,14 @@ class Environment(Indexing):
         return f"<graphc.immediate.Environment {self.name} ({self.target}{', lazy' if self.lazy else ''})>"
 
 
+# What setting an option does.
+_CHANGES: dict[str, Callable[[Environment, Any], object]] = {
+    "lazy": lambda env, value: env.__dict__.update(lazy=bool(value)),
+    "full_tracing": lambda env, value: setattr(env, "_log", (env._log or EventLog()) if value else None),
+    "cache_size": lambda env, value: env._cache.resize(value),
+    "queue_size": lambda env, value: env._queue.resize(value),
+    "mode": lambda env, value: env._compile_in(value),
+    "name": lambda env, value: env.__dict__.update(name=str(value)),
+}
 _METHOD_CODE = vars(TensorOperators)["exp"].__code__
 shared_by(lambda: Environment(name="default"))

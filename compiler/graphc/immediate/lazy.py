@@ -84,11 +84,19 @@ class Queue:
     """
 
     def __init__(self, env: Environment, limit: int) -> None:
+        self.env = env
+        self.resize(limit)
+        self._reset()
+
+    def resize(self, limit: int) -> None:
+        """Let another number of operations wait from now on.
+
+        Raises:
+            ValueError: it is below 1.
+        """
         if limit < 1:
             raise ValueError(f"queue_size must be at least 1, got {limit!r}")
-        self.env = env
         self.limit = limit
-        self._reset()
 
     @property
     def lock(self) -> threading.RLock:

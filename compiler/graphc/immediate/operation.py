@@ -41,14 +41,32 @@ class OpFactory:
     and its attributes. Sizes do not matter, but where a dimension of size 1 broadcasts: calls for which that
     turns out to be so have keys with the places of 1s from then on.
 
+    The class called with the name of a function runs it in the environment of the first tensor among its
+    inputs: ``OpFactory("matmul", a, b)`` is ``env.op_factory("matmul", a, b)``.
+
     Args:
         env: the environment.
 
+    Raises:
+        TypeError: a name is given, and none of its inputs is a tensor of an environment.
+
     Examples:
         >>> env = graphc.immediate.Environment()
-        >>> float(env.operation("sum", axis=0)(env.as_tensor([1.0, 3.0])))
-        4.0
+        >>> x = env.as_tensor([1.0, 3.0])
+        >>> float(env.operation("sum", axis=0)(x)), float(graphc.immediate.OpFactory("sum", x))
+        (4.0, 4.0)
     """
+
+    def __new__(cls, env: Environment | str, *inputs: object, **attributes: object) -> Any:
+        if not isinstance(env, str):
+            return super().__new__(cls)
+        tensor = next((x for x in inputs if isinstance(x, Tensor)), None)
+        if tensor is None:
+            raise TypeError(
+                f"OpFactory({env!r}, ...) runs in the environment of its inputs, but none of them is a "
+                f"tensor of one; write env.op_factory({env!r}, ...), or make a tensor with env.as_tensor(...)"
+            )
+        return tensor._kind.env.op_factory(env, *inputs, **attributes)
 
     def __init__(self, env: Environment) -> None:
         self.env = env

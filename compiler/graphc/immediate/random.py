@@ -130,11 +130,12 @@ class Draw(OpWrapper):
                 )
             return self.function(*args, rng=rng, return_next_rng=return_next_rng, **kwargs)
         self.env._check_owner(rng.state)
-        bound = self._signature.bind(*args, **kwargs)
+        bound = self._signature.bind(*args, **kwargs).arguments
+        options = bound.pop("options", {})
         arguments = {
             # Floats are data, so that other parameters do not need other code.
             name: np.asarray(x) if type(x) is float and name != "size" else x
-            for name, x in {**bound.arguments, **bound.arguments.pop("options", {})}.items()
+            for name, x in {**bound, **options}.items()
         }
         wrapper = self._of_length(int(rng.state.shape[0]))
         following, draws = wrapper(rng.state, **arguments)

@@ -293,3 +293,76 @@ def test_functions_by_name_and_equal_attributes():
     turned = [env.transpose(a, axes) for axes in ((1, 0), [1, 0])]
     assert {float(total) for total in totals} == {15} and turned[0].shape == turned[1].shape
     assert env.cache_info().size == 2
+
+
+def test_the_class_of_the_factory_runs_functions_by_name(env):
+    """`OpFactory(name, ...)` is a call in the environment of its tensors, whichever input is one."""
+    a = env.as_tensor(np.arange(6.0).reshape(2, 3))
+    factory = graphc.immediate.OpFactory
+    np.testing.assert_array_equal(factory("matmul", np.ones((1, 2)), a), [[3, 5, 7]])
+    assert factory("sum", a, axis=0)._kind.env is env and isinstance(env.op_factory, factory)
+    with pytest.raises(TypeError, match="none of them is a"):
+        factory("exp", np.ones(3))
+    with pytest.raises(AttributeError, match="no function 'nothing'"):
+        factory("nothing", a)
+
+
+@pytest.mark.parametrize("dtype", [None, "float32"])
+def test_draws_and_convolutions_by_the_names_of_tensorflow(env, dtype):
+    first = env.random_uniform((2, 3), -1, 3, dtype=dtype, seed=4, name="draws")
+    assert first.shape == (2, 3) and first.name == "draws" and first.dtype == (dtype or "float64")
+    assert np.array_equal(first, env.random_uniform([2, 3], -1, 3, dtype=dtype, seed=4))
+    wanted = env.random.uniform(-1, 3, size=(2, 3), rng=env.random.default_rng(4), dtype=dtype or "float64")
+    assert np.array_equal(first, wanted)
+    assert not np.array_equal(env.random_normal((5,)), env.random_normal((5,)))
+    images, filters = env.ones((1, 1, 4, 4)), env.ones((1, 1, 2, 2))
+    assert env.nn.conv2d(images, filters, name="features").shape == (1, 1, 3, 3)
+    assert pt.nn.conv2d(pt.ones((1, 1, 4, 4)), pt.ones((1, 1, 2, 2)), name="features").name == "features"
+
+
+def test_options_that_are_set_later_hold_from_then_on():
+    """Also for calls that went straight to their executables; what was queued runs under the old ones."""
+    env = graphc.immediate.Environment()
+    x = env.as_tensor([1.0, 2.0])
+
+    def call():
+        return env.exp(x) + x
+
+    for _ in range(3):
+        call()  # connected
+    env.lazy = True
+    assert len(env._queue) == 0
+    waiting = call()
+    assert len(env._queue) == 2
+    env.lazy = False
+    assert len(env._queue) == 0
+    env.full_tracing = True
+    call()
+    assert [event.name for event in env.trace()] == ["exp", "add"] and env.full_tracing
+    env.full_tracing = False
+    with pytest.raises(ValueError, match="does not trace"):
+        env.trace()
+    env.mode = "reference"
+    again = call()
+    assert env.mode == "reference" and env.cache_info().size == 2
+    np.testing.assert_allclose(again, np.exp(x.numpy()) + x.numpy())
+    np.testing.assert_allclose(waiting, again)
+    env.cache_size = 1
+    assert env.cache_info().size == 1 and env.cache_size == 1
+    call()
+    env.lazy, env.queue_size = True, 3
+    for _ in range(4):
+        waiting = call()
+    assert len(env._queue) <= 3 and env.queue_size == 3
+    np.testing.assert_allclose(waiting, again)
+
+
+@pytest.mark.parametrize("name", ["target", "record", "lazzy", "exp", "seed"])
+def test_what_is_no_option_cannot_be_set(name):
+    env = graphc.immediate.Environment()
+    with pytest.raises(AttributeError, match="can be changed are lazy, full_tracing"):
+        setattr(env, name, 1)
+    for option, value in (("cache_size", 0), ("queue_size", 0), ("mode", "quick")):
+        with pytest.raises(ValueError, match=option if option != "mode" else "quick"):
+            setattr(env, option, value)
+            env.exp(env.ones(2))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import graphc
+import graphc.tensor as pt
 from graphc.immediate import Environment
 
 
@@ -52,3 +53,20 @@ def test_mistakes_are_explained(env):
         env.random.normal(rng=Environment().random.default_rng(1))
     with pytest.raises(ValueError, match="leave rng out"):
         env.random.RandomStream(1).normal(rng=env.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "dtype"),
+    [
+        ("uniform", (0.0, 9.0), "float32"),
+        ("normal", (1.0, 2.0), "float32"),
+        ("poisson", (3.0,), "int32"),
+        ("bernoulli", (0.4,), "int8"),
+    ],
+)
+def test_draws_have_the_dtype_that_is_asked_for(env, name, parameters, dtype):
+    rng = env.random.default_rng(3)
+    drawn = getattr(env.random, name)(*parameters, size=4, rng=rng, dtype=dtype)
+    generator = graphc.shared(np.random.default_rng(3))
+    wanted = getattr(pt.random, name)(*parameters, size=4, rng=generator, dtype=dtype).eval()
+    assert drawn.dtype == dtype and np.array_equal(drawn, wanted)

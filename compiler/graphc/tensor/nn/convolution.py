@@ -32,6 +32,7 @@ def conv2d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     flip: bool = False,
+    name: str | None = None,
 ) -> TensorVariable:
     """Cross-correlation of images with filters, or their convolution.
 
@@ -46,6 +47,7 @@ def conv2d(
         dilation: distances of the elements of the filters along both axes.
         groups: channels of input and output are divided into so many groups, which do not mix.
         flip: turn the filters around, so that this is the convolution of mathematics.
+        name: of the result.
 
     Returns:
         (n, o, r, s), in the dtype that the operands have in common; integers become float64.
@@ -65,7 +67,9 @@ def conv2d(
         window(x, axis, size_of(f, axis), strides[axis - 2], rule, dilations[axis - 2])
         for axis, rule in zip((2, 3), parse_padding(padding, 2, "conv2d"), strict=True)
     ]
-    return correlated(x, f, windows, dilations, groups)
+    result = correlated(x, f, windows, dilations, groups)
+    result.name = name
+    return result
 
 
 def correlated(
