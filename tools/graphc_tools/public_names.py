@@ -23,6 +23,7 @@ NAMESPACES = {
     "graphc.tensor.fourier": "PyTensor's Fourier transforms",
     "graphc.tensor.signal": "Signals",
     "graphc.tensor.optimize": "Minima and roots",
+    "graphc.optimizers": "Optimisers",
     "graphc.scan": "Loops",
     "graphc.gradient": "Derivatives",
     "graphc.graph": "Graphs",

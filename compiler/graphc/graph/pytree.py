@@ -128,7 +128,7 @@ class Structure:
         return f"{self.kind.__name__}({named})"
 
 
-_LEAF = Structure(None)
+LEAF = Structure(None)
 
 
 def is_tree(value: object) -> bool:
@@ -165,4 +165,4 @@ def _flatten(tree: object, leaves: list[object]) -> Structure:
         names = tuple(field.name for field in dataclasses.fields(tree))
         return Structure(type(tree), names, tuple(_flatten(getattr(tree, n), leaves) for n in names), tree)
     leaves.append(tree)
-    return _LEAF
+    return LEAF
