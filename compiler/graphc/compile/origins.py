@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.infix import pprint
+from graphc.ops.checks import CheckAndRaise
 from graphc.ops.elementwise import Elementwise
-from graphc.raise_op import CheckAndRaise
 from graphc_runtime.errors import Origin
 
 _LONGEST = 40  # characters of a formula

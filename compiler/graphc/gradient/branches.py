@@ -20,7 +20,7 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import Demand, Demands, Literal, is_conditional
 from graphc.ops.derivatives import match_dtype, total, zeros_like
 from graphc.ops.ifelse import select
-from graphc.public import pt
+from graphc.ops.shaping import specify_shape
 
 Term = tuple[Variable, Demand]
 
@@ -98,7 +98,7 @@ def _as(v: Variable, term: Variable) -> Variable:
         return term
     if all(m is None or m == n for m, n in zip(shape, given, strict=True)):
         return term
-    return pt.specify_shape(term, shape)
+    return specify_shape(term, shape)
 
 
 def _chain(v: Variable, term: Variable, paths: Sequence[Sequence[Literal]]) -> Variable:

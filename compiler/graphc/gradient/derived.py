@@ -18,8 +18,11 @@ from graphc.gradient.reverse import as_written, grad, pullback
 from graphc.graph.basic import Variable
 from graphc.graph.undefined import kind_of
 from graphc.ops.batch import batch_graph
+from graphc.ops.create import arange, eye
 from graphc.ops.derivatives import gradient_dtype, total
-from graphc.public import pt, scan
+from graphc.ops.join import stack
+from graphc.ops.shaping import reshape
+from graphc.public import scan
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -48,7 +51,7 @@ def _rows_batched(flat: Variable, wrt: list[Variable], options: GradOptions) -> 
     row = flat.type.clone(dtype=gradient_dtype(flat))()
     pulled = pullback(flat, wrt, row, **options)
     rows = flat.shape[0] if flat.type.shape[0] is None else flat.type.shape[0]
-    return batch_graph(pulled, {row: pt.eye(rows, dtype=row.type.dtype)}, rows)
+    return batch_graph(pulled, {row: eye(rows, dtype=row.type.dtype)}, rows)
 
 
 def _rows_unrolled(flat: Variable, wrt: list[Variable], rows: int, options: GradOptions) -> list[Variable]:
@@ -57,7 +60,7 @@ def _rows_unrolled(flat: Variable, wrt: list[Variable], rows: int, options: Grad
     gradients = [grad(flat[0], wrt, **options)]
     options = GradOptions({**options, "disconnected_inputs": "ignore"})
     gradients += [grad(flat[i], wrt, **options) for i in range(1, rows)]
-    return [pt.stack(list(column)) for column in zip(*gradients, strict=True)]
+    return [stack(list(column)) for column in zip(*gradients, strict=True)]
 
 
 def _rows_looped(flat: Variable, wrt: list[Variable], options: GradOptions) -> list[Variable]:
@@ -66,7 +69,7 @@ def _rows_looped(flat: Variable, wrt: list[Variable], options: GradOptions) -> l
     def row(i: Variable) -> list[Variable]:
         return grad(flat[i], wrt, **options)
 
-    return scan(row, sequences=pt.arange(flat.shape[0]), return_updates=False, return_list=True)
+    return scan(row, sequences=arange(flat.shape[0]), return_updates=False, return_list=True)
 
 
 def jacobian(
@@ -115,11 +118,11 @@ def jacobian(
     if expression.type.ndim == 0:
         found = grad(expression, wrt_list, **options)
     else:
-        flat = expression if expression.type.ndim == 1 else pt.reshape(expression, (-1,), ndim=1)
+        flat = expression if expression.type.ndim == 1 else reshape(expression, (-1,), ndim=1)
         found = _jacobian_rows(flat, wrt_list, _static_size(expression), vectorize, options)
         if expression.type.ndim > 1:
             shape = _sizes(expression)
-            found = [pt.reshape(m, (*shape, *_sizes(w))) for m, w in zip(found, wrt_list, strict=True)]
+            found = [reshape(m, (*shape, *_sizes(w))) for m, w in zip(found, wrt_list, strict=True)]
     found = [as_written(m, expression, w) for m, w in zip(found, wrt_list, strict=True)]
     if isinstance(wrt, tuple):
         return tuple(found)

@@ -23,6 +23,8 @@ from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.math import exp, log, log_ndtr, neg
 from graphc.ops.reduce import Reduce
+from graphc.ops.reduce import max as max_
+from graphc.ops.shaping import dimshuffle
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.stable import INVERSES
 from graphc.ops.stable import Stable as Rules
@@ -198,7 +200,7 @@ class _Graph:
     def reduced(self, v: Variable, kind: str, x: Variable) -> Variable:
         axes = _reduction(v).axes
         if kind == "max" and not all(x.type.shape[axis] for axis in axes):  # there may be no elements
-            largest: Variable = pt.max(x, axis=axes, initial=-np.inf)
+            largest: Variable = max_(x, axis=axes, initial=-np.inf)
             return largest
         made: Variable = Reduce(kind, axes)(x)
         return made
@@ -239,7 +241,7 @@ def _reduction(v: Variable) -> Reduce:
 def _put_back(total: Variable, axes: Sequence[int], ndim: int) -> Variable:
     """What a reduction left, with the axes that it removed."""
     kept = iter(range(ndim))
-    return pt.dimshuffle(total, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
+    return dimshuffle(total, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
 
 
 _FLOATS = frozenset(("float16", "float32", "float64"))

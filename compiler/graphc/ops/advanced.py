@@ -15,10 +15,12 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import unbroadcast
+from graphc.ops.create import arange, zeros, zeros_like
 from graphc.ops.elementwise import cast_to, expand_left, is_discrete
 from graphc.ops.math import eq, switch
+from graphc.ops.shaping import dimshuffle
+from graphc.ops.shaping import size as size_
 from graphc.ops.subtensor import fitting
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -82,7 +84,7 @@ class Take(Op):
         (g,), (x, indices) = cotangents, inputs
         if g is None or is_discrete(x):
             return [None, None]
-        return [Put(self.axis)(pt.zeros_like(x), g, indices), None]
+        return [Put(self.axis)(zeros_like(x), g, indices), None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None if tangents[0] is None else self(tangents[0], inputs[1])]
@@ -157,21 +159,21 @@ class Put(Op):
     def _last_writes(self, x: Variable, g_y: Variable, indices: Variable) -> TensorVariable:
         """``g_y`` with zeros where a later duplicate position overwrote the value."""
         # Writing 0, 1, 2, ... to the positions and reading them back tells which write came last.
-        count = pt.size(indices)
-        order = pt.arange(count, dtype="int64").reshape(indices.shape, ndim=indices.type.ndim)
+        count = size_(indices)
+        order = arange(count, dtype="int64").reshape(indices.shape, ndim=indices.type.ndim)
         length = x.shape[self.axis]
-        written = Put(0, True)(pt.zeros((length,), dtype="int64"), order, indices)
+        written = Put(0, True)(zeros((length,), dtype="int64"), order, indices)
         last = eq(Take(0)(written, indices), order)
         after = x.type.ndim - self.axis - 1
-        last = pt.dimshuffle(last, (*range(indices.type.ndim), *("x",) * after))
+        last = dimshuffle(last, (*range(indices.type.ndim), *("x",) * after))
         return switch(last, g_y, 0)
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (t_x, t_y), (x, y, indices) = tangents[:2], inputs
         if t_x is None and t_y is None:
             return [None]
-        t_x = pt.zeros_like(x) if t_x is None else t_x
-        return [self(t_x, pt.zeros_like(y) if t_y is None else t_y, indices)]
+        t_x = zeros_like(x) if t_x is None else t_x
+        return [self(t_x, zeros_like(y) if t_y is None else t_y, indices)]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         (x, y, indices), out = node.inputs, node.outputs[0]

@@ -16,7 +16,7 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.traversal import toposort
 from graphc.ops.batching import rule_of
 from graphc.ops.bounds import FULL
-from graphc.ops.sizes import repeat
+from graphc.ops.shaping import repeat
 from graphc.ops.subtensor import Subtensor
 from graphc.public import loops
 

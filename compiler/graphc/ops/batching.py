@@ -31,10 +31,10 @@ from graphc.ops.linalg import Matmul
 from graphc.ops.reduce import ArgReduce, Reduce
 from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.shape import MakeVector, Shape, Shape_i
-from graphc.ops.sizes import repeat, size_of, sizes_of
+from graphc.ops.shaping import dimshuffle, repeat, reshape
+from graphc.ops.sizes import size_of, sizes_of
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.subtensor import IncSubtensor, Subtensor
-from graphc.public import pt
 
 Rule = Callable[[Any, Apply, Sequence[Variable], Sequence[bool], "Variable | int"], list[Variable]]
 
@@ -111,7 +111,7 @@ def _(
     _only_first(op, batched)
     x, *sizes = inputs
     missing = len(sizes) - (x.type.ndim - 1)
-    return [op(pt.dimshuffle(x, (0, *("x",) * missing, *range(1, x.type.ndim))), size, *sizes)]
+    return [op(dimshuffle(x, (0, *("x",) * missing, *range(1, x.type.ndim))), size, *sizes)]
 
 
 @_rule.register
@@ -139,7 +139,7 @@ def _(
 def _(
     op: MakeVector, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
 ) -> list[Variable]:
-    columns = [pt.dimshuffle(x, (0, "x")) for x in all_batched(inputs, batched, size)]
+    columns = [dimshuffle(x, (0, "x")) for x in all_batched(inputs, batched, size)]
     return [Join(1)(*columns)]
 
 
@@ -150,9 +150,7 @@ def _(
     if batched[2]:
         raise VectorizeError(f"{op} cannot take a batch of lengths")
     start, step, length = inputs
-    columns = [
-        pt.dimshuffle(x, (0, "x")) if b else x for x, b in zip((start, step), batched[:2], strict=True)
-    ]
+    columns = [dimshuffle(x, (0, "x")) if b else x for x, b in zip((start, step), batched[:2], strict=True)]
     return [columns[0] + columns[1] * op(0, 1, length)]
 
 
@@ -205,8 +203,8 @@ def _(
     # One product of a tall (or wide) matrix instead of a batch of products.
     if batched[0]:
         n, m, k = sizes_of(a)
-        rows = op(pt.reshape(a, (n * m, k)), b)
-        return [pt.reshape(rows, (n, m, size_of(b, 1)))]
+        rows = op(reshape(a, (n * m, k)), b)
+        return [reshape(rows, (n, m, size_of(b, 1)))]
     n, k, p = sizes_of(b)
-    columns = op(a, pt.reshape(pt.dimshuffle(b, (1, 0, 2)), (k, n * p)))
-    return [pt.dimshuffle(pt.reshape(columns, (size_of(a, 0), n, p)), (1, 0, 2))]
+    columns = op(a, reshape(dimshuffle(b, (1, 0, 2)), (k, n * p)))
+    return [dimshuffle(reshape(columns, (size_of(a, 0), n, p)), (1, 0, 2))]

@@ -15,9 +15,9 @@ from graphc.graph.basic import Variable
 from graphc.ops.advanced import Put, Take
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.create import Iota
-from graphc.ops.sizes import product_of, repeat, size_of, sizes_of
+from graphc.ops.shaping import dimshuffle, repeat, reshape
+from graphc.ops.sizes import product_of, size_of, sizes_of
 from graphc.ops.subtensor import IncSubtensor, Subtensor
-from graphc.public import pt
 
 if TYPE_CHECKING:
     pass
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def with_axis(x: Variable, is_batched: bool) -> Variable:
     """An operand that broadcasts: with a leading axis of size 1 where it lacks the batch axis."""
-    return x if is_batched else pt.dimshuffle(x, ("x", *range(x.type.ndim)))
+    return x if is_batched else dimshuffle(x, ("x", *range(x.type.ndim)))
 
 
 # Integer arrays ---------------------------------------------------------------------------------------------
@@ -38,10 +38,10 @@ def batch_take(axis: int, x: Variable, indices: Variable, x_batched: bool, indic
     if not x_batched:
         taken = Take(axis)(x, indices)
         others = [a for a in range(taken.type.ndim) if a != axis]
-        return pt.dimshuffle(taken, (axis, *others))
+        return dimshuffle(taken, (axis, *others))
     taken = Take(0)(_joined(x, axis), _positions(x, axis, indices))
     # From (batch, indices, before, after) to (batch, before, indices, after).
-    return pt.dimshuffle(taken, _between(indices.type.ndim - 1, axis, taken.type.ndim))
+    return dimshuffle(taken, _between(indices.type.ndim - 1, axis, taken.type.ndim))
 
 
 def batch_put(op: Put, x: Variable, y: Variable, indices: Variable, indices_batched: bool) -> Variable:
@@ -51,21 +51,21 @@ def batch_put(op: Put, x: Variable, y: Variable, indices: Variable, indices_batc
         return put(x, y, indices)
     rank = indices.type.ndim - 1
     order = _between(rank, op.axis, y.type.ndim)
-    y = pt.dimshuffle(y, [order.index(a) for a in range(y.type.ndim)])
+    y = dimshuffle(y, [order.index(a) for a in range(y.type.ndim)])
     joined = _joined(x, op.axis)
     changed = type(op)(0, op.set_instead_of_inc)(joined, y, _positions(x, op.axis, indices))
     moved = [0, op.axis + 1, *(a for a in range(1, x.type.ndim) if a != op.axis + 1)]
     sizes = sizes_of(x)
-    parted = pt.reshape(changed, [sizes[a] for a in moved])
-    return pt.dimshuffle(parted, [moved.index(a) for a in range(x.type.ndim)])
+    parted = reshape(changed, [sizes[a] for a in moved])
+    return dimshuffle(parted, [moved.index(a) for a in range(x.type.ndim)])
 
 
 def _joined(x: Variable, axis: int) -> Variable:
     """A batch of arrays with the batch axis and the indexed one as a single leading axis."""
     rest = [a for a in range(1, x.type.ndim) if a != axis + 1]
     sizes = sizes_of(x)
-    moved = pt.dimshuffle(x, (0, axis + 1, *rest))
-    return pt.reshape(moved, [product_of([sizes[0], sizes[axis + 1]]), *(sizes[a] for a in rest)])
+    moved = dimshuffle(x, (0, axis + 1, *rest))
+    return reshape(moved, [product_of([sizes[0], sizes[axis + 1]]), *(sizes[a] for a in rest)])
 
 
 def _positions(x: Variable, axis: int, indices: Variable) -> Variable:
@@ -74,7 +74,7 @@ def _positions(x: Variable, axis: int, indices: Variable) -> Variable:
     # Reading the positions from a list of all of them checks bounds and resolves negative ones.
     valid = Take(0)(Iota("int64")(0, 1, length), indices)
     first = Iota("int64")(0, 1, count) * length
-    return valid + pt.dimshuffle(first, (0, *("x",) * (indices.type.ndim - 1)))
+    return valid + dimshuffle(first, (0, *("x",) * (indices.type.ndim - 1)))
 
 
 def _between(rank: int, axis: int, ndim: int) -> list[int]:
@@ -122,7 +122,7 @@ def batch_subtensor(op: Subtensor, inputs: Sequence[Variable], batched: Sequence
         return x
     for axis, index in single.items():
         # The result keeps the axis, with size 1.
-        taken = batch_take(axis, x, pt.dimshuffle(index, (0, "x")), is_batched, True)
+        taken = batch_take(axis, x, dimshuffle(index, (0, "x")), is_batched, True)
         x, is_batched = taken, True
     return x
 
@@ -140,4 +140,4 @@ def batch_inc_subtensor(
         raise VectorizeError(f"{op} has no rule for a batch of indices of several axes")
     ((axis, index),) = single.items()
     put = Put(axis, op.set_instead_of_inc)
-    return batch_put(put, x, y, pt.dimshuffle(index, (0, "x")), True)
+    return batch_put(put, x, y, dimshuffle(index, (0, "x")), True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
-from graphc.public import pt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,4 +74,4 @@ def unbroadcast(g: Variable, x: Variable) -> Variable:
         for axis, (mine, theirs) in enumerate(zip(x.type.shape, g.type.shape, strict=True))
         if mine == 1 and theirs != 1
     )
-    return pt.sum(g, axis=axes, keepdims=True) if axes else g
+    return g.sum(axis=axes, keepdims=True) if axes else g

@@ -10,9 +10,12 @@ import numpy as np
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.ops.create import zeros_like
 from graphc.ops.factors import _qr_pullback, _require_square_part
+from graphc.ops.join import concatenate
 from graphc.ops.matrices import _MatrixOp, complex_dtype, conj, mm, transposed
 from graphc.ops.python_matrices import _PythonMatrices
+from graphc.ops.shaping import expand_dims, shape
 from graphc.ops.solvers import Sylvester
 from graphc.public import pt
 
@@ -46,7 +49,7 @@ class QRPivoted(_MatrixOp):
         _require_square_part(self, a, self.complete)
         if g_q is None and g_r is None:
             return [None, None]
-        order = pt.expand_dims(order, -2)  # each matrix of a batch has its own
+        order = expand_dims(order, -2)  # each matrix of a batch has its own
         moved = pt.permute_row_elements(a, order)
         g: Variable = conj(_qr_pullback(moved, k, q, r, g_q, g_r))
         return [pt.permute_row_elements(g, order, inverse=True), None]
@@ -110,10 +113,10 @@ class Logm(_Principal):
 
     def _derivative(self, a: Variable, direction: Variable) -> TensorVariable:
         """A block of the logarithm of [[a, direction], [0, a]]."""
-        top = pt.concatenate([a, direction], axis=-1)
-        bottom = pt.concatenate([pt.zeros_like(direction), a], axis=-1)
-        whole: TensorVariable = self(pt.concatenate([top, bottom], axis=-2))
-        n = pt.shape(a)[-1]
+        top = concatenate([a, direction], axis=-1)
+        bottom = concatenate([zeros_like(direction), a], axis=-1)
+        whole: TensorVariable = self(concatenate([top, bottom], axis=-2))
+        n = shape(a)[-1]
         return whole[..., :n, n:]
 
 

@@ -1,26 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``Iota``: equally spaced numbers."""
+"""``Iota``, equally spaced numbers, and builders of arrays that are created from sizes and numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.config import config
+from graphc.errors import ArgumentError
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, remember
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType, parse_dtype
+from graphc.ops.checks import as_count, required
 from graphc.ops.elementwise import cast_to, is_discrete
-from graphc.ops.sizes import as_size, known_size
-from graphc.public import pt
+from graphc.ops.math import ceil, eq, ge, gt, le, lt, maximum, minimum, ne, switch
+from graphc.ops.reshape import BroadcastTo
+from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shape import Shape_i
+from graphc.ops.shaping import as_sizes, dimshuffle
+from graphc.ops.sizes import as_size, known_as, known_size, known_value, sizes_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
+
+__all__ = [
+    "alloc",
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "identity",
+    "identity_like",
+    "ones",
+    "ones_like",
+    "tri",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
 
 
 class Iota(Op):
@@ -60,7 +89,7 @@ class Iota(Op):
         (g,) = cotangents
         if g is None or is_discrete(outputs[0]):
             return [None, None, None]
-        return [pt.sum(g), pt.sum(g * self(0, 1, inputs[2])), None]
+        return [g.sum(), (g * self(0, 1, inputs[2])).sum(), None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         start, step = (0 if t is None else t for t in tangents[:2])
@@ -73,3 +102,288 @@ class Iota(Op):
         types = [e.type_of(start), e.type_of(step), "index"]
         values = [operands[0], operands[1], e.index(length, operands[2])]
         return [e.op("graphc.iota", values, types, e.type_of(node.outputs[0]))]
+
+
+def alloc(value: TensorLike, *shape: SizeLike) -> TensorVariable:
+    """``value`` broadcast to a shape, whose sizes are given one by one.
+
+    Examples:
+        >>> pt.alloc(7.0, 2, 3).eval()
+        array([[7., 7., 7.],
+               [7., 7., 7.]])
+    """
+    value = as_tensor_variable(value)
+    return BroadcastTo()(value, *as_sizes(list(shape), "alloc")) if shape else value
+
+
+def full(shape: SizeLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
+    """An array of a shape filled with a value.
+
+    Args:
+        shape: one size, a sequence of sizes, or an integer vector of known length.
+        fill_value: array-like that broadcasts to the shape.
+        dtype: dtype of the result; that of the value by default.
+
+    Examples:
+        >>> pt.full((2,), 7).eval()
+        array([7, 7])
+    """
+    value = as_tensor_variable(fill_value)
+    value = value if dtype is None else cast_to(value, parse_dtype(dtype))
+    sizes = as_sizes(shape, "full")
+    return BroadcastTo()(value, *sizes) if sizes else value
+
+
+def zeros(shape: SizeLike, dtype: DTypeLike | None = None) -> TensorVariable:
+    """Zeros of a shape; ``dtype`` is ``config.floatX`` by default.
+
+    Examples:
+        >>> pt.zeros((2, 2)).eval()
+        array([[0., 0.],
+               [0., 0.]])
+    """
+    return full(shape, np.zeros((), config.floatX if dtype is None else parse_dtype(dtype)))
+
+
+def ones(shape: SizeLike, dtype: DTypeLike | None = None) -> TensorVariable:
+    """Ones of a shape; ``dtype`` is ``config.floatX`` by default.
+
+    Examples:
+        >>> pt.ones((2, 2), dtype="int64").eval()
+        array([[1, 1],
+               [1, 1]])
+    """
+    return full(shape, np.ones((), config.floatX if dtype is None else parse_dtype(dtype)))
+
+
+def empty(shape: SizeLike, dtype: DTypeLike | None = None) -> TensorVariable:
+    """An array whose elements do not matter; they are zeros.
+
+    Examples:
+        >>> pt.empty((2, 3)).shape.eval()
+        array([2, 3])
+    """
+    return zeros(shape, dtype)
+
+
+def full_like(a: TensorLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
+    """An array of the shape of ``a``, and by default of its dtype, filled with a value.
+
+    Examples:
+        >>> pt.full_like([1.0, 2.0], 7).eval()
+        array([7., 7.])
+    """
+    a = as_tensor_variable(a)
+    filled = full(sizes_of(a), fill_value, a.type.dtype if dtype is None else dtype)
+    return filled if a.type.ndim else remember(filled, a)
+
+
+def zeros_like(model: TensorLike, dtype: DTypeLike | None = None, opt: bool = False) -> TensorVariable:
+    """Zeros of the shape, and by default the dtype, of ``model``.
+
+    Examples:
+        >>> pt.zeros_like([1.5, 2.5]).eval()
+        array([0., 0.])
+    """
+    return full_like(model, False, dtype)
+
+
+def ones_like(model: TensorLike, dtype: DTypeLike | None = None, opt: bool = False) -> TensorVariable:
+    """Ones of the shape, and by default the dtype, of ``model``.
+
+    Examples:
+        >>> pt.ones_like([1.5, 2.5]).eval()
+        array([1., 1.])
+    """
+    return full_like(model, True, dtype)
+
+
+def empty_like(model: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
+    """An array like ``model`` whose elements do not matter; they are zeros.
+
+    Examples:
+        >>> pt.empty_like([1, 2]).shape.eval()
+        array([2])
+    """
+    return zeros_like(model, dtype)
+
+
+def _arange_dtype(ends: list[TensorVariable]) -> str:
+    if any(x.type.ndim for x in ends):
+        raise TypeError(f"arange takes 0-d operands, got {', '.join(str(x.type) for x in ends)}")
+    dtype = promote(*(x.type.numpy_dtype for x in ends))
+    if dtype.kind == "c":
+        raise TypeError("arange takes real numbers")
+    return "int64" if dtype.kind == "b" or (dtype.kind == "i" and dtype.itemsize < 8) else dtype.name
+
+
+def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
+    values: list[Any] = [known_value(x) for x in (start, stop, step)]
+    step = required(
+        step, lambda v: (abs(v) > 0) & np.isfinite(v), "the step of arange must be finite and not 0"
+    )
+    if all(value is not None for value in values):
+        return known_as(len(np.arange(*values)), start, stop, step)
+    if values[0] is not None and values[2] is not None and values[0] == 0 and values[2] == 1:
+        count = stop
+        if count.owner is not None and isinstance(count.owner.op, Shape_i):
+            return count
+    else:
+        count = stop - start
+        exact = all(x.type.numpy_dtype.kind in "iu" for x in (start, stop, step))
+        # A distance that is no number of 64 bits: more elements than any memory holds, or none.
+        beyond = ne(lt(start, stop), gt(count, 0)) if exact and values[0] != 0 else None
+        if values[2] is None or values[2] != 1:
+            # The ceiling of count / step.
+            count = -((start - stop) // step) if exact else _steps(start, stop, step)
+        if beyond is not None:
+            count = switch(beyond, switch(eq(lt(start, stop), gt(step, 0)), 1 << 62, 0), count)
+    if count.type.numpy_dtype.kind == "f":
+        message = "the number of elements of arange must be finite, and below 2**62"
+        count = ceil(required(count, lambda n: (n > -np.inf) & (n < 2.0**62), message))
+    return as_size(maximum(cast_to(count, "int64"), 0), "arange")
+
+
+def _steps(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
+    """How many steps fit between numbers; a quotient that underflows is part of one."""
+    count = (stop - start) / step
+    under = eq(count, 0) & ne(start, stop) & eq(lt(start, stop), gt(step, 0))
+    return switch(under, 1.0, count)
+
+
+def arange(
+    start: TensorLike, stop: TensorLike | None = None, step: TensorLike = 1, dtype: DTypeLike | None = None
+) -> TensorVariable:
+    """``start``, ``start + step``, ... up to, but not including, ``stop``.
+
+    Args:
+        start: first number; with one argument it is ``stop``, and the first number is 0.
+        stop: bound.
+        step: distance.
+        dtype: dtype of the result; by default int64 for integers, else what the arguments are promoted to.
+
+    Raises:
+        ValueError: the step is 0 or not finite, or there is no such number of elements; here or when run.
+
+    Examples:
+        >>> pt.arange(1, 10, 3).eval()
+        array([1, 4, 7])
+    """
+    if stop is None:
+        start, stop = 0, start
+    ends = [as_tensor_variable(x) for x in (start, stop, step)]
+    resolved = _arange_dtype(ends)
+    dtype = resolved if dtype is None else parse_dtype(dtype)
+    wide = [cast_to(x, resolved if np.dtype(resolved).kind == "f" else "int64") for x in ends]
+    return Iota(dtype)(ends[0], ends[2], _length(*wide))
+
+
+# No diagonal is further away: sums of it and a position do not overflow.
+_FAR = 1 << 62
+
+
+def bounded(k: TensorLike) -> TensorVariable:
+    """The number of a diagonal, int64, within what positions can be added to."""
+    number = as_tensor_variable(k)
+    if number.type.ndim or number.type.numpy_dtype.kind not in "iu":
+        raise ArgumentError(f"a diagonal has a 0-d integer as its number, got {number} of type {number.type}")
+    if number.type.numpy_dtype.itemsize < 8:
+        return cast_to(number, "int64")
+    number = minimum(number, _FAR)
+    return maximum(cast_to(number, "int64"), -_FAR)
+
+
+def _band(
+    rows: TensorLike,
+    columns: TensorLike,
+    k: TensorLike,
+    compare: Callable[[TensorLike, TensorLike], TensorVariable],
+    dtype: DTypeLike | None,
+) -> TensorVariable:
+    row = dimshuffle(arange(rows, dtype="int64"), (0, "x"))
+    column = dimshuffle(arange(columns, dtype="int64"), ("x", 0))
+    offset = row if isinstance(k, int) and k == 0 else row + bounded(k)
+    return cast_to(compare(column, offset), config.floatX if dtype is None else parse_dtype(dtype))
+
+
+def eye(
+    n: TensorLike, m: TensorLike | None = None, k: TensorLike = 0, dtype: DTypeLike | None = None
+) -> TensorVariable:
+    """A matrix with ones on a diagonal.
+
+    Args:
+        n: number of rows.
+        m: number of columns; ``n`` by default.
+        k: which diagonal; positive ones lie above the main diagonal.
+        dtype: ``config.floatX`` by default.
+
+    Examples:
+        >>> pt.eye(2).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
+    rows = as_count(n, "eye")
+    return _band(rows, rows if m is None else as_count(m, "eye"), k, eq, dtype)
+
+
+def identity(n: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
+    """The identity matrix.
+
+    Examples:
+        >>> pt.identity(2).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
+    return eye(n, dtype=dtype)
+
+
+def identity_like(x: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
+    """A matrix of the shape of x with ones on the main diagonal.
+
+    Examples:
+        >>> pt.identity_like(np.zeros((2, 2))).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
+    x = as_tensor_variable(x)
+    rows, columns = sizes_of(x)
+    return eye(rows, columns, dtype=x.type.dtype if dtype is None else dtype)
+
+
+def tri(
+    N: TensorLike, M: TensorLike | None = None, k: TensorLike = 0, dtype: DTypeLike | None = None
+) -> TensorVariable:
+    """A matrix with ones on and below a diagonal.
+
+    Examples:
+        >>> pt.tri(2).eval()
+        array([[1., 0.],
+               [1., 1.]])
+    """
+    return _band(N, N if M is None else M, k, le, dtype)
+
+
+def tril(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
+    """``m`` with zeros above diagonal ``k`` of its last two axes.
+
+    Examples:
+        >>> pt.tril([[1, 2], [3, 4]]).eval()
+        array([[1, 0],
+               [3, 4]])
+    """
+    m = as_tensor_variable(m)
+    rows, columns = sizes_of(m)[-2:]
+    return switch(_band(rows, columns, k, le, "bool"), m, np.zeros((), m.type.dtype))
+
+
+def triu(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
+    """``m`` with zeros below diagonal ``k`` of its last two axes.
+
+    Examples:
+        >>> pt.triu([[1, 2], [3, 4]]).eval()
+        array([[1, 2],
+               [0, 4]])
+    """
+    m = as_tensor_variable(m)
+    rows, columns = sizes_of(m)[-2:]
+    return switch(_band(rows, columns, k, ge, "bool"), m, np.zeros((), m.type.dtype))

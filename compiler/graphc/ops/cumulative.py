@@ -14,11 +14,13 @@ from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.batching import all_batched
+from graphc.ops.create import arange, ones_like, zeros_like
 from graphc.ops.elementwise import is_discrete
+from graphc.ops.join import concatenate
 from graphc.ops.kernel import KernelOp
 from graphc.ops.math import bitwise_or, eq, isnan, switch
 from graphc.ops.scattering import Gather, Scatter
-from graphc.public import pt
+from graphc.ops.shaping import dimshuffle, moveaxis, swapaxes
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -84,8 +86,8 @@ class _Running(Op):
     def _moved(self, row: Variable, x: Variable) -> TensorVariable:
         """Rows moved by one step, with zeros (or what ``x`` says) where the first step reads."""
         if self.reverse:
-            return pt.concatenate([row[1:], x], axis=0)
-        return pt.concatenate([x, row[:-1]], axis=0)
+            return concatenate([row[1:], x], axis=0)
+        return concatenate([x, row[:-1]], axis=0)
 
 
 class Cumulative(_Running):
@@ -132,7 +134,7 @@ class Cumulative(_Running):
             return [Cumulative("add", not self.reverse)(g)]
         if self.kind == "mul":
             # With s[i] = g[i] + x[i + 1] s[i + 1] the derivative is s[i] out[i - 1]: nothing is divided.
-            one, zero = pt.ones_like(x[:1]), pt.zeros_like(x[:1])
+            one, zero = ones_like(x[:1]), zeros_like(x[:1])
             following = LinearRecurrence(not self.reverse)
             s = following(following._moved(x, zero), g)
             return [s * self._moved(out, one)]
@@ -141,8 +143,8 @@ class Cumulative(_Running):
 
     def _positions(self, x: Variable, out: Variable) -> TensorVariable:
         """For each row the position of the last element so far that equals the extreme."""
-        rows = pt.arange(x.shape[0])
-        rows = pt.dimshuffle(rows, (0, *["x"] * (x.type.ndim - 1)))
+        rows = arange(x.shape[0])
+        rows = dimshuffle(rows, (0, *["x"] * (x.type.ndim - 1)))
         first = x.shape[0] - 1 if self.reverse else constant(np.int64(0))
         # A NaN stays the extreme, and is not equal to itself.
         found = eq(x, out) if is_discrete(x) else bitwise_or(eq(x, out), isnan(x))
@@ -156,10 +158,10 @@ class Cumulative(_Running):
             return [self(t)]
         if self.kind == "mul":
             # out[i] = x[i] out[i - 1], so t_out[i] = x[i] t_out[i - 1] + t[i] out[i - 1].
-            before = self._moved(out, pt.ones_like(x[:1]))
+            before = self._moved(out, ones_like(x[:1]))
             return [LinearRecurrence(self.reverse)(x, t * before)]
-        last = Gather()(pt.moveaxis(t, 0, -1), pt.moveaxis(self._positions(x, out), 0, -1))
-        return [pt.moveaxis(last, -1, 0)]
+        last = Gather()(moveaxis(t, 0, -1), moveaxis(self._positions(x, out), 0, -1))
+        return [moveaxis(last, -1, 0)]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         neutral = _neutral(self.kind, node.inputs[0].type.numpy_dtype)
@@ -169,7 +171,7 @@ class Cumulative(_Running):
         self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
     ) -> list[Variable]:
         """The new axis goes after the first."""
-        return [pt.swapaxes(self(pt.swapaxes(inputs[0], 0, 1)), 0, 1)]
+        return [swapaxes(self(swapaxes(inputs[0], 0, 1)), 0, 1)]
 
 
 class Running(KernelOp):
@@ -205,8 +207,9 @@ class Running(KernelOp):
             return [None]
         if self.kind == 0:
             return [Running("add", not self.reverse)(g)]
-        x, out, g = (pt.moveaxis(v, -1, 0) for v in (x, out, g))
-        return [pt.moveaxis(self.first_axis.pullback([x], [out], [g])[0], 0, -1)]
+        x, out, g = (moveaxis(v, -1, 0) for v in (x, out, g))
+        (found,) = self.first_axis.pullback([x], [out], [g])
+        return [None if found is None else moveaxis(found, 0, -1)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (x,), (out,), (t,) = inputs, outputs, tangents
@@ -214,14 +217,15 @@ class Running(KernelOp):
             return [None]
         if self.kind == 0:
             return [self(t)]
-        x, out, t = (pt.moveaxis(v, -1, 0) for v in (x, out, t))
-        return [pt.moveaxis(self.first_axis.pushforward([x], [out], [t])[0], 0, -1)]
+        x, out, t = (moveaxis(v, -1, 0) for v in (x, out, t))
+        (found,) = self.first_axis.pushforward([x], [out], [t])
+        return [None if found is None else moveaxis(found, 0, -1)]
 
 
 def _put_rows(g: Variable, positions: Variable) -> TensorVariable:
     """Adds the elements of g, along the first axis, at positions of an array of zeros."""
-    last = pt.moveaxis(g, 0, -1)
-    return pt.moveaxis(Scatter("add")(pt.zeros_like(last), last, pt.moveaxis(positions, 0, -1)), -1, 0)
+    last = moveaxis(g, 0, -1)
+    return moveaxis(Scatter("add")(zeros_like(last), last, moveaxis(positions, 0, -1)), -1, 0)
 
 
 class LinearRecurrence(_Running):
@@ -258,7 +262,7 @@ class LinearRecurrence(_Running):
         (a, _), (out,), (g,) = inputs, outputs, cotangents
         if g is None or is_discrete(out):
             return [None, None]
-        zero = pt.zeros_like(a[:1])
+        zero = zeros_like(a[:1])
         back = LinearRecurrence(not self.reverse)
         s = back(back._moved(a, zero), g)
         return [s * self._moved(out, zero), s]
@@ -269,7 +273,7 @@ class LinearRecurrence(_Running):
             return [None]
         terms: list[Variable] = [] if t_b is None else [t_b]
         if t_a is not None:
-            terms.append(t_a * self._moved(out, pt.zeros_like(a[:1])))
+            terms.append(t_a * self._moved(out, zeros_like(a[:1])))
         return [self(a, terms[0] if len(terms) == 1 else terms[0] + terms[1])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
@@ -279,5 +283,5 @@ class LinearRecurrence(_Running):
         self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
     ) -> list[Variable]:
         """The new axis goes after the first."""
-        a, b = (pt.swapaxes(x, 0, 1) for x in all_batched(inputs, batched, size))
-        return [pt.swapaxes(self(a, b), 0, 1)]
+        a, b = (swapaxes(x, 0, 1) for x in all_batched(inputs, batched, size))
+        return [swapaxes(self(a, b), 0, 1)]

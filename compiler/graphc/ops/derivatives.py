@@ -14,9 +14,10 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import kind_of
+from graphc.ops.create import zeros_like as zeros_like_
 from graphc.ops.math import cast, conj, real
-from graphc.ops.sizes import repeat, shape_source
-from graphc.public import pt
+from graphc.ops.shaping import repeat
+from graphc.ops.sizes import shape_source
 
 if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
@@ -36,7 +37,7 @@ def zeros_like(x: Variable) -> Variable:
             f"cannot make a zero gradient for {x} of type {x.type}: its variables have no zeros_like(); "
             "pass return_disconnected='none'"
         )
-    return pt.zeros_like(shape_source(x), dtype=gradient_dtype(x))
+    return zeros_like_(shape_source(x), dtype=gradient_dtype(x))
 
 
 def one_like(cost: Variable) -> Variable:

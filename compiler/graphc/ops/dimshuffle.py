@@ -14,7 +14,6 @@ from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import attribute
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -86,7 +85,7 @@ class DimShuffle(Op):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,) = cotangents
-        return [None if g is None else pt.dimshuffle(g, self.inverse(inputs[0].type.ndim))]
+        return [None if g is None else g.dimshuffle(self.inverse(inputs[0].type.ndim))]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (t,) = tangents

@@ -21,7 +21,7 @@ from graphc.graph.tensor.convert import as_tensor_variable, constant, is_weak_sc
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.broadcast import broadcast_static, check_broadcast, unbroadcast
-from graphc.public import gradient, pt
+from graphc.public import gradient
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ class Cast(Elementwise):
             # The derivative with respect to an integer is that of the function continued to the reals.
             return [g]
         if g.type.numpy_dtype.kind == "c" and x.type.numpy_dtype.kind != "c":
-            g = pt.real(g)
+            g = OPS["real"](g)
         return [cast_to(g, x.type.dtype)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
@@ -388,4 +388,4 @@ def expand_left(x: Variable, rank: int) -> TensorVariable:
     missing = rank - x.type.ndim
     if isinstance(x, Constant) and x.data.size <= 16:
         return remember(constant(x.data.reshape((1,) * missing + x.data.shape)), *reads_of(x))
-    return pt.dimshuffle(x, ("x",) * missing + tuple(range(x.type.ndim)))
+    return x.dimshuffle(("x",) * missing + tuple(range(x.type.ndim)))

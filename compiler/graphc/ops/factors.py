@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.ops.create import eye, tril, triu
+from graphc.ops.join import concatenate
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.matrices import (
     _MatrixOp,
@@ -21,8 +23,8 @@ from graphc.ops.matrices import (
     real,
     transposed,
 )
+from graphc.ops.shaping import shape
 from graphc.ops.solvers import SolveTriangular
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -51,7 +53,7 @@ class Cholesky(_MatrixOp):
         g = conj(g)
         if not self.lower:
             factor, g = adjoint(factor), adjoint(g)
-        lower = pt.tril(mm(adjoint(factor), g))
+        lower = tril(mm(adjoint(factor), g))
         middle = lower - on_diagonal(diagonal(lower) / 2)
         # L^-H middle L^-1
         left = SolveTriangular(True, 2)(factor, middle)
@@ -82,18 +84,18 @@ class LUFactor(_MatrixOp):
             raise UndefinedGradientError(
                 f"the gradient of LU factors is known for square matrices, got {a.type}"
             )
-        lower, upper = pt.tril(lu, -1) + _eye(lu), pt.triu(lu)
-        inner = pt.tril(mm(transposed(lower), pt.tril(g, -1)), -1)
-        inner = inner + pt.triu(mm(pt.triu(g), transposed(upper)))
+        lower, upper = tril(lu, -1) + _eye(lu), triu(lu)
+        inner = tril(mm(transposed(lower), tril(g, -1)), -1)
+        inner = inner + triu(mm(triu(g), transposed(upper)))
         # L^-T inner U^-T, with the rows put back.
         left = SolveTriangular(True, 1, True)(lower, inner)
         whole = transposed(SolveTriangular(False, 0)(upper, transposed(left)))
-        order = PivotToPermutation()(pivots, pt.shape(a)[-2])
+        order = PivotToPermutation()(pivots, shape(a)[-2])
         return [PermuteRows(True)(whole, order), None]
 
 
 def _eye(x: Variable) -> TensorVariable:
-    return pt.eye(pt.shape(x)[-1], dtype=x.type.dtype)
+    return eye(shape(x)[-1], dtype=x.type.dtype)
 
 
 class PivotToPermutation(DiscreteOp):
@@ -201,14 +203,14 @@ def _qr_pullback(
         g_q = add([g_q, mm(a[..., k:], adjoint(g_rest))])
     first = _tall_pullback(q, upper, g_q, g_upper)
     rest = a[..., k:] * 0 if g_rest is None else mm(q, g_rest)
-    return pt.concatenate([first, rest], axis=-1)
+    return concatenate([first, rest], axis=-1)
 
 
 def _tall_pullback(q: Variable, r: Variable, g_q: Variable | None, g_r: Variable | None) -> Variable:
     left = None if g_r is None else mm(g_r, adjoint(r))
     right = None if g_q is None else -mm(adjoint(q), g_q)
     inner = add([left, right])
-    over = pt.triu(inner, 1)
+    over = triu(inner, 1)
     middle = over + adjoint(over) + on_diagonal(real(diagonal(inner)))
     whole = add([g_q, mm(q, middle)])
     # whole R^-H

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.tensor.convert import constant
+from graphc.ops.create import arange, zeros
+from graphc.ops.join import stack
 from graphc.ops.kernel import KernelOp
 from graphc.ops.math import bitwise_or, cast, conj, eq, switch
+from graphc.ops.reduce import prod
+from graphc.ops.shaping import reshape
 from graphc.ops.sizes import known_size, size_of, sizes_of
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -44,7 +47,7 @@ def table(n: TensorVariable, dtype: str, real: bool) -> TensorVariable:
     known = known_size(n)
     if known is None:
         # Of the few kinds of algorithms, Bluestein's has the largest table.
-        return FftTable(real)(pt.zeros((), dtype=dtype), n, n * 40 + 1024)
+        return FftTable(real)(zeros((), dtype=dtype), n, n * 40 + 1024)
     _, tables = _library()
     return constant(tables.table_of(known, real, dtype).astype(dtype))
 
@@ -120,8 +123,8 @@ class _Transform(KernelOp):
         if any(batched[1:]):
             return super().batch(node, inputs, batched, size)
         *lead, n = sizes_of(inputs[0])
-        out: Variable = self(pt.reshape(inputs[0], [pt.prod(pt.stack(lead)), n]), *inputs[1:])
-        return [pt.reshape(out, [*lead, size_of(out, 1)])]
+        out: Variable = self(reshape(inputs[0], [prod(stack(lead)), n]), *inputs[1:])
+        return [reshape(out, [*lead, size_of(out, 1)])]
 
 
 class Fft(_Transform):
@@ -179,8 +182,8 @@ class FftColumns(_Transform):
         if batched[1]:
             return KernelOp.batch(self, node, inputs, batched, size)
         *lead, n, c = sizes_of(inputs[0])
-        out: Variable = self(pt.reshape(inputs[0], [pt.prod(pt.stack(lead)), n, c]), inputs[1])
-        return [pt.reshape(out, [*lead, n, c])]
+        out: Variable = self(reshape(inputs[0], [prod(stack(lead)), n, c]), inputs[1])
+        return [reshape(out, [*lead, n, c])]
 
 
 class Rfft(_Transform):
@@ -242,6 +245,6 @@ class IrfftAny(Irfft):
 
 def _weights(x: Variable, n: Variable, inside: float) -> Variable:
     """1 for the frequency 0 and that in the middle of an even size, another number for the others."""
-    at = pt.arange(size_of(x, x.type.ndim - 1))
+    at = arange(size_of(x, x.type.ndim - 1))
     ends = bitwise_or(eq(at, 0), eq(2 * at, n))
     return cast(switch(ends, 1.0, inside), REAL[x.type.dtype])

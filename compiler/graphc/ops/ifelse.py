@@ -20,8 +20,7 @@ from graphc.graph.undefined import is_discrete as has_no_derivative
 from graphc.ops.derivatives import match_dtype, zeros_like
 from graphc.ops.elementwise import _resolve, to_dtype, weak_operands
 from graphc.ops.math import ne, switch
-from graphc.ops.sizes import repeat
-from graphc.public import pt
+from graphc.ops.shaping import dimshuffle, repeat
 from graphc_runtime.conditional import ConditionalThunk
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ class IfElse(Op):
                     f"{self} cannot take a batch of conditions, as its sides have the shapes {a.shape} and "
                     f"{b.shape}"
                 )
-            condition = pt.dimshuffle(inputs[0], (0, *("x",) * a.ndim))
+            condition = dimshuffle(inputs[0], (0, *("x",) * a.ndim))
             result.append(switch(condition, inputs[1 + k], inputs[1 + self.n + k]))
         return result
 

@@ -17,8 +17,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.library.registry import find
 from graphc.ops.elementwise import cast_to
-from graphc.ops.sizes import repeat
-from graphc.public import pt
+from graphc.ops.shaping import broadcast_to, repeat, shape_padleft
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -91,9 +90,7 @@ class KernelOp(Op):
         rank = max(ranks)
         if rank == 0 or len(tensors) == 1:
             return tensors
-        tensors = [
-            pt.shape_padleft(x, rank - r) if r < rank else x for x, r in zip(tensors, ranks, strict=True)
-        ]
+        tensors = [shape_padleft(x, rank - r) if r < rank else x for x, r in zip(tensors, ranks, strict=True)]
         wide = [[x for x in tensors if x.type.shape[axis] != 1] for axis in range(rank)]
         if all(len(w) in (0, len(tensors)) for w in wide):
             return tensors
@@ -104,7 +101,7 @@ class KernelOp(Op):
                 result.append(x)
                 continue
             core = [x.shape[axis] for axis in range(rank, x.type.ndim)]
-            result.append(pt.broadcast_to(x, [*sizes, *core]))
+            result.append(broadcast_to(x, [*sizes, *core]))
         return result
 
     def _batch_shape(self, tensors: list[TensorVariable]) -> list[int | None]:

@@ -15,7 +15,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.elementwise import cast_to, is_discrete
 from graphc.ops.rows_arithmetic import promote
-from graphc.public import pt
+from graphc.ops.shaping import specify_shape, swapaxes
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _transposed(x: Variable) -> TensorVariable:
-    return pt.swapaxes(x, -1, -2)
+    return swapaxes(x, -1, -2)
 
 
 def _with_size(x: Variable, axis: int, size: int | None) -> Variable:
@@ -34,7 +34,7 @@ def _with_size(x: Variable, axis: int, size: int | None) -> Variable:
         return x
     sizes: list[int | None] = [None] * x.type.ndim
     sizes[axis] = size
-    return pt.specify_shape(x, sizes)
+    return specify_shape(x, sizes)
 
 
 class Matmul(Op):

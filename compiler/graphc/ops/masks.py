@@ -14,9 +14,9 @@ from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.ops.advanced import Put, Take
+from graphc.ops.create import zeros_like
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -84,7 +84,7 @@ class Compress(_Selecting):
         (g,), (x, mask, count) = cotangents, inputs
         if g is None or is_discrete(x):
             return [None, None, None]
-        return [Put(0, True)(pt.zeros_like(x), g, FlatNonzero()(mask, count)), None, None]
+        return [Put(0, True)(zeros_like(x), g, FlatNonzero()(mask, count)), None, None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if tangents[0] is None or is_discrete(inputs[0]):

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.ops.create import eye as eye_
+from graphc.ops.create import tril, triu
 from graphc.ops.kernel import KernelOp
 from graphc.ops.linalg import Matmul
 from graphc.ops.math import conj as conj_
 from graphc.ops.math import real as real_
+from graphc.ops.shaping import expand_dims, shape_padright, swapaxes
 from graphc.ops.sizes import size_of
 from graphc.public import gradient, pt
 
@@ -67,7 +70,7 @@ def mm(a: Variable, b: Variable) -> TensorVariable:
 
 def transposed(x: Variable) -> TensorVariable:
     """x with its last two axes exchanged."""
-    return pt.swapaxes(x, -1, -2)
+    return swapaxes(x, -1, -2)
 
 
 def conj(x: Any) -> TensorVariable:
@@ -92,12 +95,12 @@ def real(x: TensorVariable) -> TensorVariable:
 
 def eye_like(x: Variable, axis: int = -1, dtype: str | None = None) -> TensorVariable:
     """An identity matrix of the size of an axis of x."""
-    return pt.eye(size_of(x, x.type.ndim + axis if axis < 0 else axis), dtype=dtype or x.type.dtype)
+    return eye_(size_of(x, x.type.ndim + axis if axis < 0 else axis), dtype=dtype or x.type.dtype)
 
 
 def on_diagonal(v: Variable) -> TensorVariable:
     """Matrices with the given diagonals, (..., n) to (..., n, n)."""
-    return pt.shape_padright(v) * eye_like(v)
+    return shape_padright(v) * eye_like(v)
 
 
 def diagonal(x: Variable) -> TensorVariable:
@@ -114,7 +117,7 @@ def in_triangle(m: Variable, lower: bool, hermitian: bool = True) -> Variable:
         hermitian: whether the other triangle is the conjugate.
     """
     other = adjoint(m) if hermitian else transposed(m)
-    half = pt.tril(m + other, -1) if lower else pt.triu(m + other, 1)
+    half = tril(m + other, -1) if lower else triu(m + other, 1)
     on = diagonal(m)
     return half + on_diagonal(real(on) if hermitian else on)
 
@@ -132,5 +135,5 @@ def add(terms: Sequence[Variable | None]) -> Variable:
 def differences(x: Variable) -> Variable:
     """1 / (x_j - x_i), and 0 on the diagonal."""
     eye = eye_like(x)
-    spread = pt.expand_dims(x, -2) - pt.expand_dims(x, -1)
+    spread = expand_dims(x, -2) - expand_dims(x, -1)
     return (1 - eye) / (spread + eye)

@@ -10,6 +10,9 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
+from graphc.ops.create import zeros_like
+from graphc.ops.ifelse import ifelse
+from graphc.ops.join import concatenate
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_or, cast, eq, imag, isfinite, le, sqr, switch
 from graphc.ops.matrices import (
@@ -25,10 +28,13 @@ from graphc.ops.matrices import (
     real_dtype,
     transposed,
 )
-from graphc.ops.sizes import repeat, size_of
+from graphc.ops.reduce import any as any_
+from graphc.ops.reduce import prod
+from graphc.ops.reduce import sum as sum_
+from graphc.ops.shaping import expand_dims, repeat, shape, shape_padright
+from graphc.ops.sizes import size_of
 from graphc.ops.solvers import Solve
 from graphc.ops.spectral import SVD
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -37,7 +43,7 @@ if TYPE_CHECKING:
 
 def _spread(x: Variable) -> TensorVariable:
     """Numbers, one for each matrix, with two more axes."""
-    return pt.shape_padright(x, 2)
+    return shape_padright(x, 2)
 
 
 class Det(_MatrixOp):
@@ -84,8 +90,8 @@ class Cofactors(Op):
     def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
         a, det = inputs
         u, s, vh, sign = _turned(a)
-        others = pt.prod(switch(eq(eye_like(a), 1), 1, pt.expand_dims(s, -2)), axis=-1)
-        turned = mm(_spread(sign) * u * pt.expand_dims(others, -2), vh)
+        others = prod(switch(eq(eye_like(a), 1), 1, expand_dims(s, -2)), axis=-1)
+        turned = mm(_spread(sign) * u * expand_dims(others, -2), vh)
         return [_unless_singular(a, det, lambda inverse: _spread(det) * transposed(inverse), turned)]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -98,17 +104,17 @@ class Cofactors(Op):
 
         def regular(inverse: Variable) -> Variable:
             y = transposed(inverse)
-            inner = pt.sum(g * y, axis=(-2, -1), keepdims=True)
+            inner = sum_(g * y, axis=(-2, -1), keepdims=True)
             return _spread(det) * (inner * y - mm(mm(y, transposed(g)), y))
 
         u, s, vh, sign = _turned(a)
         one = eq(eye_like(a), 1)
         # All but two: the third axis is multiplied over.
-        left = bitwise_or(pt.expand_dims(one, -2), pt.expand_dims(one, -3))
-        others = pt.prod(switch(left, 1, pt.expand_dims(s, (-2, -3))), axis=-1)
+        left = bitwise_or(expand_dims(one, -2), expand_dims(one, -3))
+        others = prod(switch(left, 1, expand_dims(s, (-2, -3))), axis=-1)
         others = switch(one, 0, others)
         inner = mm(mm(transposed(u), g), transposed(vh))
-        along = on_diagonal(pt.sum(others * pt.expand_dims(diagonal(inner), -2), axis=-1))
+        along = on_diagonal(sum_(others * expand_dims(diagonal(inner), -2), axis=-1))
         turned = mm(mm(_spread(sign) * u, along - others * transposed(inner)), vh)
         return [_unless_singular(a, det, regular, turned), None]
 
@@ -140,10 +146,10 @@ def _unless_singular(
     """
     # That of a matrix without one is NaN here.
     inverse = Solve(check=False)(a, eye_like(a))
-    squares = [pt.sum(sqr(abs_(x)), axis=(-2, -1)) for x in (a, inverse)]
+    squares = [sum_(sqr(abs_(x)), axis=(-2, -1)) for x in (a, inverse)]
     digits = float(1 / np.finfo(a.type.dtype).eps)
     poor = eq(det, 0) | isfinite(det) & ~le(squares[0] * squares[1], digits)
-    chosen: Variable = pt.ifelse(pt.any(poor), singular, regular(inverse))
+    chosen: Variable = ifelse(any_(poor), singular, regular(inverse))
     return chosen
 
 
@@ -225,8 +231,8 @@ class Expm(_MatrixOp):
 
 def derivative_of_expm(a: Variable, direction: Variable) -> TensorVariable:
     """Of the exponential at a: a block of the exponential of [[a, direction], [0, a]]."""
-    zero = pt.zeros_like(direction)
-    top = pt.concatenate([a, direction], axis=-1)
-    whole: TensorVariable = Expm()(pt.concatenate([top, pt.concatenate([zero, a], axis=-1)], axis=-2))
-    n = pt.shape(a)[-1]
+    zero = zeros_like(direction)
+    top = concatenate([a, direction], axis=-1)
+    whole: TensorVariable = Expm()(concatenate([top, concatenate([zero, a], axis=-1)], axis=-2))
+    n = shape(a)[-1]
     return whole[..., :n, n:]

@@ -22,6 +22,7 @@ from graphc.graph.replace import clone_replace, clone_with_inputs
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors
 from graphc.graph.undefined import DisconnectedType
+from graphc.ops.create import zeros_like
 from graphc.ops.math import cast, neg
 from graphc.ops.sizes import sizes_of
 from graphc.public import function, pt
@@ -225,7 +226,7 @@ class Solver(Op):
         result: list[Variable | None] = [None] * len(gradients)
         for k, gradient in zip(at, found, strict=True):
             result[k] = gradient
-        return [pt.zeros_like(x), *result]
+        return [zeros_like(x), *result]
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_function": None, "_equations": None}

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.ops.create import zeros as zeros_
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.scattering import Gather, Scatter
+from graphc.ops.shaping import reshape
 from graphc.ops.sizes import sizes_of
-from graphc.public import pt
 
 
 class _Windows(KernelOp):
@@ -59,21 +60,21 @@ class MaxPool(_Windows):
         if g is None or is_discrete(x):
             return [None] * len(inputs)
         *batch, h, w = sizes_of(x)
-        zeros = pt.zeros([*batch, h * w], dtype=x.type.dtype)
+        zeros = zeros_([*batch, h * w], dtype=x.type.dtype)
         spread = Scatter("add")(zeros, _flat(g), _flat(outputs[1]))
-        return [pt.reshape(spread, [*batch, h, w]), *[None] * len(sizes)]
+        return [reshape(spread, [*batch, h, w]), *[None] * len(sizes)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if tangents[0] is None or is_discrete(inputs[0]):
             return [None, None]
         picked = Gather()(_flat(tangents[0]), _flat(outputs[1]))
-        return [pt.reshape(picked, sizes_of(outputs[1])), None]
+        return [reshape(picked, sizes_of(outputs[1])), None]
 
 
 def _flat(x: Variable) -> Variable:
     """With the last two axes as one."""
     *batch, h, w = sizes_of(x)
-    return pt.reshape(x, [*batch, h * w])
+    return reshape(x, [*batch, h * w])
 
 
 class _LinearWindows(_Windows):

@@ -15,8 +15,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.elementwise import cast_to
 from graphc.ops.matrices import float_dtype
-from graphc.ops.sizes import repeat
-from graphc.public import pt
+from graphc.ops.shaping import repeat, shape_padleft
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -70,7 +69,7 @@ class _PythonMatrices(Op):
                 )
             x = cast_to(x, dtype)
             short = rank + len(core) - x.type.ndim
-            aligned.append(pt.shape_padleft(x, short) if short else x)
+            aligned.append(shape_padleft(x, short) if short else x)
             for dim, size in zip([*range(rank), *core], aligned[-1].type.shape, strict=True):
                 have = known.get(dim)
                 if size is None or (isinstance(dim, int) and size == 1):

@@ -1,30 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions. The public functions with ``axis`` and ``keepdims`` are in ``graphc.tensor.reductions``."""
+"""Reductions: the operations, and their builders. ``axis`` is None, an integer or several; ``keepdims`` keeps
+reduced axes as size 1.
+"""
 
 from __future__ import annotations
 
+import builtins
+import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
-from graphc.graph.location import describe
+from graphc.graph.location import describe, frames_inside
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.axes import attribute, normalize_axes, normalize_axis
+from graphc.ops.create import alloc, ones_like, zeros
 from graphc.ops.derivatives import WithDerivativesOf
-from graphc.ops.elementwise import is_discrete
-from graphc.ops.math import cast, eq, second, switch
+from graphc.ops.elementwise import cast_to, is_discrete
+from graphc.ops.join import concatenate
+from graphc.ops.math import cast, eq, real, second, switch
+from graphc.ops.shaping import dimshuffle, reshape
 from graphc.ops.sizes import shape_source, size_of, sizes_of
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
+
+Axis: TypeAlias = "AxisLike | Variable"
+
+__all__ = ["all", "any", "argmax", "argmin", "max", "min", "prod", "sum"]
 
 # What narrow floats are accumulated in.
 _WIDE = {"float16": "float32", "float32": "float64", "complex64": "complex128"}
@@ -36,12 +46,6 @@ _REFERENCES: dict[str, Callable[..., Any]] = {
     "and": np.bitwise_and.reduce,
     "or": np.bitwise_or.reduce,
 }
-
-
-def _expand(y: Variable, axes: Sequence[int], ndim: int) -> TensorVariable:
-    """``y`` with the reduced axes put back, of size 1."""
-    kept = iter(range(ndim))
-    return pt.dimshuffle(y, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
 
 
 class Reduce(Op):
@@ -68,7 +72,7 @@ class Reduce(Op):
         x = as_tensor_variable(x)
         normalize_axes(self.axes, x.type.ndim, self.kind)
         kept = [size for axis, size in enumerate(x.type.shape) if axis not in self.axes]
-        if self.kind in ("max", "min") and any(x.type.shape[axis] == 0 for axis in self.axes):
+        if self.kind in ("max", "min") and builtins.any(x.type.shape[axis] == 0 for axis in self.axes):
             raise ValueError(
                 f"{self.kind} over an empty axis has no value; the operand has shape {x.type.shape}"
             )
@@ -76,7 +80,7 @@ class Reduce(Op):
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         (x,) = inputs
-        if self.kind in ("max", "min") and any(x.shape[axis] == 0 for axis in self.axes):
+        if self.kind in ("max", "min") and builtins.any(x.shape[axis] == 0 for axis in self.axes):
             raise ValueError(
                 f"{self.kind} over an empty axis has no value{describe(node.location)}: shape {x.shape}"
             )
@@ -90,13 +94,13 @@ class Reduce(Op):
         ndim = x.type.ndim
         if self.kind == "sum":
             return None
-        out = _expand(out, self.axes, ndim)
+        out = with_axes(out, self.axes, ndim)
         if self.kind in ("max", "min"):
             return cast(eq(x, out), x.type.dtype)
         # With one zero along the axes only its own derivative is not 0; with more, all are.
         zero = eq(x, 0)
-        zeros = pt.sum(zero, axis=self.axes, keepdims=True)
-        others = pt.prod(switch(zero, 1, x), axis=self.axes, keepdims=True)
+        zeros = sum(zero, axis=self.axes, keepdims=True)
+        others = prod(switch(zero, 1, x), axis=self.axes, keepdims=True)
         at_zero = switch(eq(zeros, 1), others, 0)
         fast = switch(zero, at_zero, switch(eq(zeros, 0), out / x, 0))
         return WithDerivativesOf()(fast, self._others(x))
@@ -105,19 +109,19 @@ class Reduce(Op):
         """The product of the elements before each times that of those after it: zeros do no harm."""
         kept = [axis for axis in range(x.type.ndim) if axis not in self.axes]
         order = (*self.axes, *kept)
-        moved = pt.dimshuffle(x, order)
-        rows = pt.reshape(moved, [-1, *(size_of(x, axis) for axis in kept)])
-        one = pt.ones_like(rows[:1])
-        before = pt.concatenate([one, pt.cumprod(rows[:-1], axis=0)])
-        after = pt.concatenate([pt.cumprod(rows[:0:-1], axis=0)[::-1], one])
-        whole = pt.reshape(before * after, sizes_of(moved))
-        return pt.dimshuffle(whole, tuple(order.index(axis) for axis in range(x.type.ndim)))
+        moved = dimshuffle(x, order)
+        rows = reshape(moved, [-1, *(size_of(x, axis) for axis in kept)])
+        one = ones_like(rows[:1])
+        before = concatenate([one, rows[:-1].cumprod(axis=0)])
+        after = concatenate([rows[:0:-1].cumprod(axis=0)[::-1], one])
+        whole = reshape(before * after, sizes_of(moved))
+        return dimshuffle(whole, tuple(order.index(axis) for axis in range(x.type.ndim)))
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (x,), (g,) = inputs, cotangents
         if g is None or is_discrete(x):
             return [None]
-        g = _expand(g, self.axes, x.type.ndim)
+        g = with_axes(g, self.axes, x.type.ndim)
         weight = self._weight(x, outputs[0])
         return [second(shape_source(x), g) if weight is None else g * weight]
 
@@ -181,3 +185,259 @@ class ArgReduce(Op):
         types = [e.type_of(node.inputs[0])]
         attrs = f"axis = {self.axis} : i64"
         return [e.op(f"graphc.{self.kind}", operands, types, e.type_of(node.outputs[0]), attrs)]
+
+
+def reduced_axes(axis: Axis, ndim: int, what: str) -> tuple[int, ...]:
+    """Axes counted from 0. As in NumPy, a scalar has an axis 0, too."""
+    scalar = ndim == 0 and axis in (0, -1, (0,), (-1,), [0], [-1])
+    return () if scalar else normalize_axes(axis, ndim, what)
+
+
+def reduced(kind: str, x: TensorVariable, axis: Axis, keepdims: bool) -> TensorVariable:
+    axes = reduced_axes(axis, x.type.ndim, kind)
+    if not axes and kind not in ("max", "min"):
+        return x
+    result = Reduce(kind, axes)(x) if axes else x
+    return with_axes(result, axes, x.type.ndim) if keepdims else result
+
+
+def with_axes(x: Variable, axes: tuple[int, ...], ndim: int) -> TensorVariable:
+    kept = iter(range(ndim))
+    return dimshuffle(x, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
+
+
+def accumulated(
+    kind: str,
+    x: TensorLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    acc_dtype: DTypeLike | None,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
+) -> TensorVariable:
+    x = as_tensor_variable(x)
+    given = x.type.numpy_dtype
+    if dtype is None:
+        dtype = {"b": "int64", "i": "int64", "u": "uint64"}.get(given.kind, given.name)
+    dtype = parse_dtype(dtype)
+    if acc_dtype is not None:
+        acc_dtype = parse_dtype(acc_dtype)
+    elif given.kind == "c" and np.dtype(dtype).kind in "iuf":
+        acc_dtype = given.name
+    else:
+        # float16 holds too few digits to add up in.
+        acc_dtype = "float32" if dtype == "float16" else dtype
+    total = reduced(kind, masked(cast_to(x, acc_dtype), where, kind == "prod"), axis, keepdims)
+    if initial is not None:
+        start = cast_to(as_tensor_variable(initial), total.type.dtype)
+        total = total + start if kind == "sum" else total * start
+    return as_dtype(total, dtype, kind)
+
+
+def masked(x: TensorVariable, where: TensorLike | None, neutral: TensorLike) -> TensorVariable:
+    """x with a neutral value in the place of what a reduction leaves out."""
+    if where is None:
+        return x
+    return switch(where, x, cast_to(as_tensor_variable(neutral), x.type.dtype))
+
+
+def _extreme(
+    kind: str,
+    x: TensorVariable,
+    axis: Axis,
+    keepdims: bool,
+    initial: TensorLike | None,
+    where: TensorLike | None,
+) -> TensorVariable:
+    """``max`` or ``min``. An initial value is one more element, so that there may be no others.
+
+    Raises:
+        ValueError: a mask without an initial value.
+    """
+    if initial is None:
+        if where is not None:
+            raise ValueError(f"{kind} with where= needs initial=, the result where no element is selected")
+        return reduced(kind, x, axis, keepdims)
+    start = cast_to(as_tensor_variable(initial), x.type.dtype)
+    axes = reduced_axes(axis, x.type.ndim, kind)
+    x = masked(x, where, start)
+    kept = [a for a in range(x.type.ndim) if a not in axes]
+    sizes = [size_of(x, a) for a in kept]
+    rows = reshape(dimshuffle(x, (*kept, *axes)), [*sizes, -1 if axes else 1], ndim=len(kept) + 1)
+    if sizes:
+        start = alloc(start, *sizes, 1)
+    rows = concatenate([rows, start if sizes else reshape(start, (1,))], axis=len(kept))
+    found = reduced(kind, rows, len(kept), False)
+    return with_axes(found, axes, x.type.ndim) if keepdims else found
+
+
+def as_dtype(x: TensorVariable, dtype: str, what: str) -> TensorVariable:
+    """A result in the dtype that was asked for: of complex numbers the real part, with NumPy's warning."""
+    if x.type.numpy_dtype.kind == "c" and np.dtype(dtype).kind in "iuf":
+        warnings.warn(
+            f"{what} of {x.type.dtype} with dtype={dtype!r} discards the imaginary part; take real(x) first",
+            np.exceptions.ComplexWarning,
+            stacklevel=frames_inside() + 1,
+        )
+        x = real(x)
+    return cast_to(x, dtype)
+
+
+def sum(
+    input: TensorLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    acc_dtype: DTypeLike | None = None,
+    *,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
+) -> TensorVariable:
+    """Sum over axes.
+
+    Args:
+        input: array-like.
+        axis: axes to add over; None for all.
+        dtype: dtype of the result; by default int64 or uint64 for integers, else that of the input. A real
+            one of complex numbers gives the real part, with a ``ComplexWarning``.
+        keepdims: keep reduced axes with size 1.
+        acc_dtype: dtype to add in; by default ``dtype``, but float32 for float16.
+        initial: what to start from.
+        where: which elements to add; broadcasts.
+
+    Examples:
+        >>> pt.sum([[1, 2], [3, 4]], axis=1).eval()
+        array([3, 7])
+    """
+    return accumulated("sum", input, axis, dtype, keepdims, acc_dtype, initial, where)
+
+
+def prod(
+    input: TensorLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    acc_dtype: DTypeLike | None = None,
+    no_zeros_in_input: bool = False,
+    *,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
+) -> TensorVariable:
+    """Product over axes; arguments as `sum`. ``no_zeros_in_input`` is accepted and needed for nothing.
+
+    Examples:
+        >>> pt.prod([[1, 2], [3, 4]], axis=1).eval()
+        array([ 2, 12])
+    """
+    return accumulated("prod", input, axis, dtype, keepdims, acc_dtype, initial, where)
+
+
+def max(
+    x: TensorLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
+) -> TensorVariable:
+    """Largest element over axes; NaN wins. All equal largest elements get the whole gradient.
+
+    Args:
+        x: array-like.
+        axis: axes; None for all.
+        keepdims: keep reduced axes with size 1.
+        initial: one more element.
+        where: which elements count; needs ``initial``.
+
+    Examples:
+        >>> pt.max([[1, 5], [7, 0]], axis=1).eval()
+        array([5, 7])
+    """
+    return _extreme("max", as_tensor_variable(x), axis, keepdims, initial, where)
+
+
+def min(
+    x: TensorLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
+) -> TensorVariable:
+    """Smallest element over axes; NaN wins. All equal smallest elements get the whole gradient.
+
+    Args:
+        x: array-like.
+        axis: axes; None for all.
+        keepdims: keep reduced axes with size 1.
+        initial: one more element.
+        where: which elements count; needs ``initial``.
+
+    Examples:
+        >>> pt.min([[1, 5], [7, 0]], axis=1).eval()
+        array([1, 0])
+    """
+    return _extreme("min", as_tensor_variable(x), axis, keepdims, initial, where)
+
+
+def any(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, *, where: TensorLike | None = None
+) -> TensorVariable:
+    """Whether some element is nonzero; ``where`` says which elements count.
+
+    Examples:
+        >>> pt.any([[True, False], [False, False]], axis=1).eval()
+        array([ True, False])
+    """
+    return reduced("or", masked(cast_to(as_tensor_variable(x), "bool"), where, False), axis, keepdims)
+
+
+def all(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, *, where: TensorLike | None = None
+) -> TensorVariable:
+    """Whether every element is nonzero; ``where`` says which elements count.
+
+    Examples:
+        >>> pt.all([[True, False], [True, True]], axis=1).eval()
+        array([False,  True])
+    """
+    return reduced("and", masked(cast_to(as_tensor_variable(x), "bool"), where, True), axis, keepdims)
+
+
+def _arg(kind: str, x: TensorLike, axis: Axis, keepdims: bool) -> TensorVariable:
+    x = as_tensor_variable(x)
+    ndim = x.type.ndim
+    axes = reduced_axes(axis, ndim, kind)
+    if not axes:
+        return zeros(x.shape, dtype="int64")
+    if len(axes) == 1:
+        result = ArgReduce(kind, axes[0])(x)
+    else:
+        # The position counts in row-major order over the reduced axes.
+        kept = [a for a in range(ndim) if a not in axes]
+        moved = dimshuffle(x, (*kept, *axes))
+        result = ArgReduce(kind, len(kept))(reshape(moved, [*(size_of(x, a) for a in kept), -1]))
+    return with_axes(result, axes, ndim) if keepdims else result
+
+
+def argmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
+    """Position (int64) of the first largest element; the first NaN counts as largest.
+
+    Over several axes, or None for all, positions count in row-major order.
+
+    Examples:
+        >>> pt.argmax([[1, 5, 2], [7, 0, 3]], axis=1).eval()
+        array([1, 0])
+    """
+    return _arg("argmax", x, axis, keepdims)
+
+
+def argmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
+    """Position (int64) of the first smallest element; the first NaN counts as smallest. Axes as `argmax`.
+
+    Examples:
+        >>> pt.argmin([[1, 5, 2], [7, 0, 3]], axis=1).eval()
+        array([0, 1])
+    """
+    return _arg("argmin", x, axis, keepdims)

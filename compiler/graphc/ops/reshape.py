@@ -16,7 +16,6 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.sizes import as_size, known_size, sizes_of
-from graphc.public import pt
 from graphc_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -182,13 +181,13 @@ class BroadcastTo(Sized):
 
     def _back(self, x: Variable, g: Variable) -> Variable:
         missing = g.type.ndim - x.type.ndim
-        g = pt.sum(g, axis=tuple(range(missing))) if missing else g
+        g = g.sum(axis=tuple(range(missing))) if missing else g
         ones = tuple(
             axis
             for axis, (mine, theirs) in enumerate(zip(x.type.shape, g.type.shape, strict=True))
             if mine == 1 and theirs != 1
         )
-        return pt.sum(g, axis=ones, keepdims=True) if ones else g
+        return g.sum(axis=ones, keepdims=True) if ones else g
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return self._emit_as("graphc.broadcast_to", node, operands, e)

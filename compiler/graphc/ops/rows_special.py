@@ -15,7 +15,6 @@ from graphc.ops.elementwise import register
 from graphc.ops.external import real_floats, register_scipy, scipy_function
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, erf, erfcx, exp, gt, maximum, minimum, sqr, switch
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -36,7 +35,7 @@ def _far_terms(x: TensorVariable, sign: int) -> tuple[TensorVariable, TensorVari
     """
     far = gt(abs_(x), 8)
     t = 0.5 * sign / sqr(switch(far, x, 8))
-    total = pt.zeros_like(t)
+    total = t.zeros_like()
     for factor in range(35, 0, -2):
         total = factor * t * (1 + total)
     return far, total

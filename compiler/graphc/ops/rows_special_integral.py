@@ -122,7 +122,7 @@ def _with_series(
 ) -> TensorVariable:
     """A power series near 0, where a quotient cancels or is 0 / 0: its derivatives, too, are right there."""
     small = lt(abs_(t), 0.1)
-    near, total = switch(small, t, 0), pt.zeros_like(t)
+    near, total = switch(small, t, 0), t.zeros_like()
     for term in reversed(terms):
         total = total * near + term
     return switch(small, total, far(switch(small, 0.5, t)))

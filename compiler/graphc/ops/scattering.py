@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.ops.create import arange, ones_like, zeros_like
+from graphc.ops.create import zeros as zeros_
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.math import cast, eq, switch
-from graphc.public import gradient, pt
+from graphc.ops.shaping import broadcast_to
+from graphc.public import gradient
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -38,7 +41,7 @@ class Gather(KernelOp):
         (g,), (x, indices) = cotangents, inputs
         if g is None or is_discrete(x):
             return [None, None]
-        return [Scatter("add")(pt.zeros_like(x), g, indices), None]
+        return [Scatter("add")(zeros_like(x), g, indices), None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if tangents[0] is None or is_discrete(inputs[0]):
@@ -85,26 +88,26 @@ class Scatter(KernelOp):
             return [g, g_y, None]
         if KINDS[self.kind] == "set":
             return [
-                Scatter("set")(g, pt.zeros_like(y), indices),
+                Scatter("set")(g, zeros_like(y), indices),
                 switch(self._is_last(x, indices), g_y, 0),
                 None,
             ]
         if KINDS[self.kind] == "mul":
-            factor = Scatter("mul")(pt.ones_like(x), y, indices)
+            factor = Scatter("mul")(ones_like(x), y, indices)
             return [g * factor, g_y * self._others(x, y, indices), None]
         return [switch(eq(x, out), g, 0), switch(eq(y, Gather()(out, indices)), g_y, 0), None]
 
     def _is_last(self, x: Variable, indices: Variable) -> TensorVariable:
         """Which of the writes to one position is the last."""
-        order = pt.broadcast_to(pt.arange(indices.shape[-1]), indices.shape)
-        start = pt.zeros(x.shape, dtype="int64")
+        order = broadcast_to(arange(indices.shape[-1]), indices.shape)
+        start = zeros_(x.shape, dtype="int64")
         return eq(Gather()(Scatter("set")(start, order, indices), indices), order)
 
     def _others(self, x: Variable, y: Variable, indices: Variable) -> TensorVariable:
         """For each element of y the product of everything else that its position is multiplied by."""
         zero = eq(y, 0)
         rest = Gather()(Scatter("mul")(x, switch(zero, 1, y), indices), indices)
-        start = pt.zeros(x.shape, dtype="int64")
+        start = zeros_(x.shape, dtype="int64")
         zeros = Gather()(Scatter("add")(start, cast(zero, "int64"), indices), indices)
         divided = rest / switch(zero, 1, y)
         return switch(zero, switch(eq(zeros, 1), rest, 0), switch(eq(zeros, 0), divided, 0))
@@ -115,5 +118,5 @@ class Scatter(KernelOp):
             return [None]
         if self.kind > 1:
             return gradient.pushforward_through_pullback(self, inputs, outputs, tangents)
-        t_x = pt.zeros_like(x) if t_x is None else t_x
-        return [self(t_x, pt.zeros_like(y) if t_y is None else t_y, indices)]
+        t_x = zeros_like(x) if t_x is None else t_x
+        return [self(t_x, zeros_like(y) if t_y is None else t_y, indices)]

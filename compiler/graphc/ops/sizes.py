@@ -14,7 +14,6 @@ from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.traversal import ancestors
 from graphc.ops.elementwise import Elementwise, cast_to
 from graphc.ops.shape import MakeVector, Shape, Shape_i
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -124,44 +123,6 @@ def vector_entries(x: Variable) -> list[Variable] | None:
             None if any(part is None for part in parts) else [entry for part in parts for entry in part or ()]
         )
     return [x[i] for i in range(length)]
-
-
-def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[TensorVariable]:
-    """A shape argument as 0-d int64 variables.
-
-    Args:
-        shape: one size, a sequence of sizes, or an integer vector; each may be symbolic.
-        what: name of the function, for messages.
-        ndim: number of sizes, needed for a vector whose length is not static.
-
-    Raises:
-        TypeError: not integers.
-        ValueError: a vector of unknown length, without ``ndim``.
-    """
-    if isinstance(shape, Variable | np.ndarray):
-        shape = as_tensor_variable(shape)
-        if shape.type.ndim == 0:
-            return [as_size(shape, what)]
-        if shape.type.ndim != 1:
-            raise TypeError(f"the shape of {what} must be a vector, got {shape} of {shape.type}")
-        entries = vector_entries(shape)
-        if entries is None and ndim is not None:
-            shape = pt.specify_shape(shape, [ndim])
-            entries = [shape[i] for i in range(ndim)]
-        if entries is None:
-            raise ValueError(
-                f"the shape of {what} is the vector {shape}, whose length is not known; the number "
-                "of dimensions of a result must be: give ndim=, or the sizes as a list"
-            )
-        return [as_size(entry, what) for entry in entries]
-    if isinstance(shape, list | tuple):
-        return [as_size(entry, what) for entry in shape]
-    return [as_size(shape, what)]
-
-
-def repeat(x: Variable, size: TensorLike) -> Variable:
-    """``x`` repeated along a new leading axis."""
-    return pt.broadcast_to(x, (size, *sizes_of(x)))
 
 
 def product_of(sizes: Sequence[TensorVariable]) -> TensorVariable:

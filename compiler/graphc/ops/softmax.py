@@ -14,7 +14,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import attribute, normalize_axes
 from graphc.ops.elementwise import cast_to
 from graphc.ops.math import exp
-from graphc.public import pt
+from graphc.ops.reduce import sum as sum_
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -61,7 +61,7 @@ class _Normalized(Op):
         return [None if cotangents[0] is None else self._back(outputs[0], cotangents[0])]
 
     def _sum(self, x: Variable) -> Variable:
-        return pt.sum(x, axis=self.axes, keepdims=True)
+        return sum_(x, axis=self.axes, keepdims=True)
 
     def _forward(self, out: Variable, t: Variable) -> Variable:
         raise NotImplementedError

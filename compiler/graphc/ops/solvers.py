@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.ops.create import tril, triu
+from graphc.ops.join import concatenate, stack
 from graphc.ops.math import minimum
 from graphc.ops.matrices import (
     _MatrixOp,
@@ -19,8 +21,8 @@ from graphc.ops.matrices import (
     on_diagonal,
     transposed,
 )
-from graphc.ops.sizes import repeat, sizes_of
-from graphc.public import pt
+from graphc.ops.shaping import dimshuffle, repeat, reshape
+from graphc.ops.sizes import sizes_of
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -50,10 +52,10 @@ def columns_solved(
     """``op(a, b)`` for one matrix and a batch of right-hand sides, with a single factorization."""
     *batch, n, k = sizes_of(b)
     rank = b.type.ndim
-    rows = pt.dimshuffle(b, (rank - 2, *range(rank - 2), rank - 1))
-    flat = pt.reshape(rows, (n, -1)) if _is_filled(b) else pt.reshape(rows, (n, _count([*batch, k])))
-    found = pt.reshape(op(a, flat), (n, *batch, k))
-    return pt.dimshuffle(found, (*range(1, rank - 1), 0, rank - 1))
+    rows = dimshuffle(b, (rank - 2, *range(rank - 2), rank - 1))
+    flat = reshape(rows, (n, -1)) if _is_filled(b) else reshape(rows, (n, _count([*batch, k])))
+    found = reshape(op(a, flat), (n, *batch, k))
+    return dimshuffle(found, (*range(1, rank - 1), 0, rank - 1))
 
 
 def _is_filled(b: Variable) -> bool:
@@ -97,14 +99,14 @@ class SolveTriangular(_Solver):
         if self.trans == 2:
             g_a = conj(g_a)
         offset = int(self.unit_diagonal)
-        return [pt.tril(g_a, -offset) if self.lower else pt.triu(g_a, offset), g_b]
+        return [tril(g_a, -offset) if self.lower else triu(g_a, offset), g_b]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (a, _), (x,), (t_a, t_b) = inputs, outputs, tangents
         term = None
         if t_a is not None:
             offset = int(self.unit_diagonal)
-            t_a = pt.tril(t_a, -offset) if self.lower else pt.triu(t_a, offset)
+            t_a = tril(t_a, -offset) if self.lower else triu(t_a, offset)
             term = -mm((t_a, transposed(t_a), adjoint(t_a))[self.trans], x)
         total = add([t_b, term])
         return [None if total is None else self(a, total)]
@@ -150,7 +152,7 @@ class Solve(_Solver):
         term = None
         if t_a is not None:
             if self.assume:
-                half = pt.tril(t_a, -1) if self.lower else pt.triu(t_a, 1)
+                half = tril(t_a, -1) if self.lower else triu(t_a, 1)
                 mirrored = adjoint(half) if self.assume > 1 else transposed(half)
                 t_a = half + mirrored + on_diagonal(diagonal(t_a))
             term = -mm(transposed(t_a) if self.transposed else t_a, x)
@@ -180,7 +182,7 @@ class SolveBanded(_Solver):
         g_b = type(self)(self.lower, self.upper, not self.transposed)(ab, g)
         rows, columns = (x, g_b) if self.transposed else (g_b, x)
         bands = [self._band(rows, columns, row - self.upper) for row in range(self.lower + self.upper + 1)]
-        return [pt.stack(bands, axis=-2), g_b]
+        return [stack(bands, axis=-2), g_b]
 
     def _band(self, rows: Variable, columns: Variable, offset: int) -> TensorVariable:
         """-sum_c rows[j + offset, c] columns[j, c] for each column j of the matrix, 0 outside of it."""
@@ -191,7 +193,7 @@ class SolveBanded(_Solver):
         else:
             values = -(rows[..., : n - shift, :] * columns[..., shift:, :]).sum(-1)
         nothing = (columns[..., :shift, :] * 0).sum(-1)
-        return pt.concatenate([values, nothing] if offset >= 0 else [nothing, values], axis=-1)
+        return concatenate([values, nothing] if offset >= 0 else [nothing, values], axis=-1)
 
 
 class Sylvester(_MatrixOp):

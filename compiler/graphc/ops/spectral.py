@@ -27,8 +27,8 @@ from graphc.ops.matrices import (
     on_diagonal,
     real_dtype,
 )
+from graphc.ops.shaping import expand_dims
 from graphc.ops.solvers import Solve
-from graphc.public import pt
 
 
 class Eigh(_MatrixOp):
@@ -73,7 +73,7 @@ class Eigvalsh(_MatrixOp):
         if g is None:
             return [None]
         v: Variable = Eigh(self.lower)(inputs[0])[1]
-        whole = mm(v * pt.expand_dims(g, -2), adjoint(v))
+        whole = mm(v * expand_dims(g, -2), adjoint(v))
         return [conj(in_triangle(whole, self.lower))]
 
 
@@ -97,7 +97,7 @@ class Eig(_MatrixOp):
         if g_v is not None:
             raw = mm(adjoint(v), conj(g_v))
             # Vectors have length 1: what would change it is taken away.
-            raw = raw - mm(adjoint(v), v * pt.expand_dims(real(diagonal(raw)), -2))
+            raw = raw - mm(adjoint(v), v * expand_dims(real(diagonal(raw)), -2))
             vectors = raw * conj(differences(w))
         inner = add([values, vectors])
         whole = Solve()(adjoint(v), mm(inner, adjoint(v)))
@@ -139,11 +139,11 @@ class SVDFull(_SingularValues):
             return [conj(_svd_pullback(u, s, vh, g_u, g_s, g_vh)), None]
         first, first_h, rest = u[..., :, :k], vh[..., :k, :], []
         if g_u is not None:
-            turned = mm(adjoint(conj(g_u[..., :, k:])), first) / pt.expand_dims(s, -2)
+            turned = mm(adjoint(conj(g_u[..., :, k:])), first) / expand_dims(s, -2)
             rest.append(mm(mm(u[..., :, k:], turned), first_h))
             g_u = g_u[..., :, :k]
         if g_vh is not None:
-            turned = mm(first_h, adjoint(conj(g_vh[..., k:, :]))) / pt.expand_dims(s, -1)
+            turned = mm(first_h, adjoint(conj(g_vh[..., k:, :]))) / expand_dims(s, -1)
             rest.append(mm(mm(first, turned), vh[..., k:, :]))
             g_vh = g_vh[..., :k, :]
         whole = _svd_pullback(first, s, first_h, g_u, g_s, g_vh)
@@ -163,7 +163,7 @@ class SingularValues(_SingularValues):
         if g is None:
             return [None, None]
         u, _, vh = SVD()(*inputs)
-        return [conj(mm(u * pt.expand_dims(g, -2), vh)), None]
+        return [conj(mm(u * expand_dims(g, -2), vh)), None]
 
 
 def _svd_pullback(
@@ -172,7 +172,7 @@ def _svd_pullback(
     """Source: J. Townsend, "Differentiating the singular value decomposition", 2016."""
     g_u = None if g_u is None else conj(g_u)
     g_v = None if g_vh is None else adjoint(conj(g_vh))
-    v, row, column = adjoint(vh), pt.expand_dims(s, -2), pt.expand_dims(s, -1)
+    v, row, column = adjoint(vh), expand_dims(s, -2), expand_dims(s, -1)
     # 1 / (s_j^2 - s_i^2), times one of the two: no square is formed, which may not be a number of the dtype.
     spread, both = differences(s), row + column + eye_like(s)
     inner, outer = [None if g_s is None else on_diagonal(g_s)], []

@@ -18,9 +18,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.bounds import FULL, SYMBOLIC, Bound, Entry, describe_entries, emit_entry, static_size
 from graphc.ops.broadcast import unbroadcast
+from graphc.ops.create import zeros_like
 from graphc.ops.elementwise import cast_to, expand_left, is_discrete
 from graphc.ops.sizes import as_size
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -141,7 +141,7 @@ class Subtensor(_Basic):
         none: list[Variable | None] = [None] * len(bounds)
         if g is None or is_discrete(x):
             return [None, *none]
-        return [IncSubtensor(self.idx_list)(pt.zeros_like(x), g, *bounds), *none]
+        return [IncSubtensor(self.idx_list)(zeros_like(x), g, *bounds), *none]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None if tangents[0] is None else self(tangents[0], *inputs[1:])]
@@ -227,8 +227,8 @@ class IncSubtensor(_Basic):
         (t_x, t_y), (x, y, *bounds) = tangents[:2], inputs
         if t_x is None and t_y is None:
             return [None]
-        t_x = pt.zeros_like(x) if t_x is None else t_x
-        return [self(t_x, pt.zeros_like(y) if t_y is None else t_y, *bounds)]
+        t_x = zeros_like(x) if t_x is None else t_x
+        return [self(t_x, zeros_like(y) if t_y is None else t_y, *bounds)]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         x, y, out = node.inputs[0], node.inputs[1], node.outputs[0]

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.pytree import Structure, flatten
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.create import zeros as zeros_
+from graphc.ops.join import concatenate, stack
+from graphc.ops.shaping import moveaxis, reshape
 from graphc.ops.sizes import size_of
-from graphc.public import pt
 from graphc.scan.loops import loop
 
 if TYPE_CHECKING:
@@ -54,14 +56,14 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
             f"the tensors of associative_scan have different lengths along axis {axis}: {lengths}"
         )
     combine = _Combine(fn, structure, axes)
-    rows = [pt.moveaxis(x, a, 0) for x, a in zip(xs, axes, strict=True)]
+    rows = [moveaxis(x, a, 0) for x, a in zip(xs, axes, strict=True)]
     if reverse:
         rows = [x[::-1] for x in rows]
     n = next(iter(lengths)) if len(lengths) == 1 else None
     results = _loop_scan(combine, rows) if n is None else _tree_scan(combine, rows, n)
     if reverse:
         results = [x[::-1] for x in results]
-    return structure.build([pt.moveaxis(x, 0, a) for x, a in zip(results, axes, strict=True)])
+    return structure.build([moveaxis(x, 0, a) for x, a in zip(results, axes, strict=True)])
 
 
 class _Combine:
@@ -72,7 +74,7 @@ class _Combine:
 
     def __call__(self, a: Leaves, b: Leaves) -> Leaves:
         trees = [
-            self._structure.build([pt.moveaxis(x, 0, axis) for x, axis in zip(side, self._axes, strict=True)])
+            self._structure.build([moveaxis(x, 0, axis) for x, axis in zip(side, self._axes, strict=True)])
             for side in (a, b)
         ]
         leaves, structure = flatten(self._fn(*trees))
@@ -81,9 +83,7 @@ class _Combine:
                 f"the function of associative_scan must return the structure of elems, {self._structure}, "
                 f"got {structure}"
             )
-        return [
-            pt.moveaxis(as_tensor_variable(x), axis, 0) for x, axis in zip(leaves, self._axes, strict=True)
-        ]
+        return [moveaxis(as_tensor_variable(x), axis, 0) for x, axis in zip(leaves, self._axes, strict=True)]
 
 
 def _tree_scan(combine: _Combine, xs: Leaves, n: int) -> Leaves:
@@ -102,14 +102,14 @@ def _tree_scan(combine: _Combine, xs: Leaves, n: int) -> Leaves:
 
 
 def _join(*parts: TensorVariable) -> TensorVariable:
-    return pt.concatenate(list(parts))
+    return concatenate(list(parts))
 
 
 def _interleave(even: TensorVariable, odd: TensorVariable, n: int) -> TensorVariable:
     """Rows of the two by turns, n in all."""
     rows = n // 2
-    pairs = pt.stack([even[:rows], odd], axis=1)
-    mixed = pt.reshape(pairs, [2 * rows, *(size_of(odd, axis) for axis in range(1, odd.type.ndim))])
+    pairs = stack([even[:rows], odd], axis=1)
+    mixed = reshape(pairs, [2 * rows, *(size_of(odd, axis) for axis in range(1, odd.type.ndim))])
     return _join(mixed, even[rows:]) if n % 2 else mixed
 
 
@@ -117,7 +117,7 @@ def _loop_scan(combine: _Combine, xs: Leaves) -> Leaves:
     """Row after row; a row of zeros after each tensor gives a first value where there are no rows."""
     first = []
     for x in xs:
-        zeros = pt.zeros([1, *(size_of(x, a) for a in range(1, x.type.ndim))], dtype=x.type.dtype)
+        zeros = zeros_([1, *(size_of(x, a) for a in range(1, x.type.ndim))], dtype=x.type.dtype)
         first.append(_join(x[:1], zeros)[0])
 
     def step(carry: Leaves, row: Leaves) -> tuple[Leaves, Leaves]:

@@ -12,7 +12,8 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
 from graphc.ops.batch import batch_graph
 from graphc.ops.math import cast
-from graphc.ops.sizes import known_size, repeat
+from graphc.ops.shaping import repeat, swapaxes
+from graphc.ops.sizes import known_size
 from graphc.public import pt
 from graphc.scan.gradient.builder import ScanBuilder
 
@@ -112,7 +113,7 @@ class _Batch:
         for name in self.spec.outer_output_names():
             value = found[names.get(name, name)]
             if name in self.computed and name in traced:
-                value = pt.swapaxes(value, 0, 1)
+                value = swapaxes(value, 0, 1)
             result.append(value)
         return result
 
@@ -141,7 +142,7 @@ class _Batch:
         """Rows of a sequence or initial rows, the batch axis second."""
         value = self.inputs[name]
         if name in self.given:
-            return pt.swapaxes(value, 0, 1)
+            return swapaxes(value, 0, 1)
         if name in self.batched:
-            return pt.swapaxes(repeat(value, self.size), 0, 1)
+            return swapaxes(repeat(value, self.size), 0, 1)
         return value

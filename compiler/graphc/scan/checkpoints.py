@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from graphc.ops.create import arange
 from graphc.ops.math import floor_div, minimum
 from graphc.ops.sizes import size_of
-from graphc.public import pt
 from graphc.scan.frontend import build_loop
 
 if TYPE_CHECKING:
@@ -53,5 +53,5 @@ def scan_checkpoints(
 
 def _last_of_blocks(rows: Variable, size: int) -> Variable:
     count = size_of(rows, 0)
-    ends = (pt.arange(floor_div(count + (size - 1), size)) + 1) * size
+    ends = (arange(floor_div(count + (size - 1), size)) + 1) * size
     return rows[minimum(ends, count) - 1]

@@ -10,8 +10,8 @@ from graphc.graph.basic import Variable
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
+from graphc.ops.shaping import specify_shape
 from graphc.ops.sizes import known_size
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.op import Op
@@ -76,7 +76,7 @@ def _rows(op: Any, role: Any, value: Variable, row: TensorType) -> Variable:
             f"{v} of type "
             f"{v.type}{describe(v.location)}"
         )
-    return pt.specify_shape(v, (None, *row.shape))
+    return specify_shape(v, (None, *row.shape))
 
 
 def _check_length(op: Op, sequence: Any, x: Variable, n_steps: Variable) -> None:

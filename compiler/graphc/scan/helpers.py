@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.create import arange, zeros
+from graphc.ops.join import concatenate
 from graphc.ops.math import ne, switch
 from graphc.ops.sizes import size_of
-from graphc.public import pt
 from graphc.scan.arguments import as_sequences
 from graphc.scan.callee import Callee
 from graphc.scan.frontend import build_loop
@@ -175,10 +176,10 @@ def cumulative(
         )
     x = given[0].variable[::-1] if go_backwards else given[0].variable
     # One row of zeros after x, so that there is a row to start from where x has none.
-    row = pt.zeros([1, *(size_of(x, axis) for axis in range(1, x.type.ndim))], dtype=x.type.dtype)
-    first = pt.concatenate([x[:1], row])[0]
+    row = zeros([1, *(size_of(x, axis) for axis in range(1, x.type.ndim))], dtype=x.type.dtype)
+    first = concatenate([x[:1], row])[0]
     loop = build_loop(fn, x[1:], first, non_sequences, name=name, what="cumulative")
-    all_rows = pt.concatenate([first[None], loop.outputs[0]])[: size_of(x, 0)]
+    all_rows = concatenate([first[None], loop.outputs[0]])[: size_of(x, 0)]
     return loop.result([all_rows, *loop.outputs[1:]], return_updates=return_updates)
 
 
@@ -228,6 +229,6 @@ def filter(
     places, count = loop.outputs[1], loop.lasts[0]
     length = size_of(places, 0)
     # Rows that are not selected write to the last element, which is cut off.
-    chosen = pt.zeros([length + 1], dtype="int64")[places].set(pt.arange(length))[:count]
+    chosen = zeros([length + 1], dtype="int64")[places].set(arange(length))[:count]
     results = [x[chosen] for x in variables]
     return results if len(results) > 1 or isinstance(sequences, list | tuple) else results[0]

@@ -13,7 +13,7 @@ from graphc.graph.location import describe
 from graphc.graph.replace import rebuild
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType
-from graphc.public import pt
+from graphc.ops.shaping import specify_shape
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class StatePart:
         """Give the rows another type; returns what replaces the inner variables."""
         if row.dtype != self.row.dtype:
             self.initial = constant(self.initial.data.astype(row.dtype), self.initial.name)
-        self.initial = pt.specify_shape(self.initial, (None, *row.shape))
+        self.initial = specify_shape(self.initial, (None, *row.shape))
         old = self.inner
         self.inner = {tap: row.make_variable(v.name) for tap, v in old.items()}
         return {old[tap]: new for tap, new in self.inner.items()}
@@ -87,7 +87,7 @@ class UntracedPart:
         """Give the value another type; returns what replaces the inner variable."""
         if row.dtype != self.row.dtype:
             self.initial = constant(self.initial.data.astype(row.dtype), self.initial.name)
-        self.initial = pt.specify_shape(self.initial, row.shape)
+        self.initial = specify_shape(self.initial, row.shape)
         old, self.inner = self.inner, row.make_variable(self.inner.name)
         return {old: self.inner}
 
@@ -179,7 +179,7 @@ def fit(states: Sequence[StatePart | UntracedPart], others: list[Variable], call
             state.next = new
         others = results[len(states) :]
     for state in states:
-        state.next = pt.specify_shape(state.next, state.row.shape)
+        state.next = specify_shape(state.next, state.row.shape)
     return others
 
 

@@ -17,11 +17,13 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
+from graphc.ops.join import stack
 from graphc.ops.math import cast as cast_
 from graphc.ops.math import real
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shaping import dimshuffle, reshape, specify_shape
+from graphc.ops.shaping import transpose as transpose_
 from graphc.ops.sparse import CsrProduct, CsrSampledProduct
-from graphc.public import pt
 from graphc.sparse.basic import (
     CSM,
     Regular,
@@ -65,7 +67,7 @@ def transpose(x: SparseLike) -> SparseVariable:
     data, indices, indptr, sizes = csm_properties(x)
     other = "csc" if x.type.format == "csr" else "csr"
     known = x.type.shape[::-1]
-    swapped = pt.stack([size_along(x, 1), size_along(x, 0)]) if None not in known else sizes[::-1]
+    swapped = stack([size_along(x, 1), size_along(x, 0)]) if None not in known else sizes[::-1]
     return Regular(_transposed)(CSM(other)(data, indices, indptr, swapped), x)
 
 
@@ -108,20 +110,18 @@ def structured_dot(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
         raise ValueError(
             f"product of {x} of type {x.type} and {y} of type {y.type}: sizes {m} and {n} differ"
         )
-    dense = (
-        pt.specify_shape(y, (size_along(x, 1), *[None] * (y.type.ndim - 1))) if m is None or n is None else y
-    )
-    dense = pt.dimshuffle(dense, (0, "x")) if y.type.ndim == 1 else dense
+    dense = specify_shape(y, (size_along(x, 1), *[None] * (y.type.ndim - 1))) if m is None or n is None else y
+    dense = dimshuffle(dense, (0, "x")) if y.type.ndim == 1 else dense
     data, indices, indptr, _ = csm_properties(x)
     out: TensorVariable = CsrProduct(x.type.format == "csc")(data, indices, indptr, dense, size_along(x, 0))
-    return pt.dimshuffle(out, (0,)) if y.type.ndim == 1 else out
+    return dimshuffle(out, (0,)) if y.type.ndim == 1 else out
 
 
 def _dense_times_sparse(x: Variable, y: Variable) -> TensorVariable:
     if x.type.ndim not in (1, 2):
         raise TypeError(f"a sparse matrix is multiplied by matrices and vectors, got {x} of type {x.type}")
-    out = structured_dot(transpose(y), pt.transpose(x))
-    return pt.transpose(out)
+    out = structured_dot(transpose(y), transpose_(x))
+    return transpose_(out)
 
 
 def dot(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
@@ -320,16 +320,16 @@ def _factors(g: Variable, sources: Variables, parameter: object) -> list[Variabl
 def along_axes(y: TensorVariable, x: Variable) -> TensorVariable:
     """The elements of a tensor at the places of the values of a sparse matrix."""
     if all(y.type.broadcastable):
-        return pt.dimshuffle(y, ())
+        return dimshuffle(y, ())
     rows, columns = positions(x)
     if y.type.ndim == 1:
         return y[columns]
     if y.type.broadcastable[0]:
-        return pt.dimshuffle(y, (1,))[columns]
+        return dimshuffle(y, (1,))[columns]
     if y.type.broadcastable[1]:
-        return pt.dimshuffle(y, (0,))[rows]
-    dense = pt.specify_shape(y, (size_along(x, 0), size_along(x, 1)))
-    return pt.reshape(dense, (-1,))[rows * size_along(x, 1) + columns]
+        return dimshuffle(y, (0,))[rows]
+    dense = specify_shape(y, (size_along(x, 0), size_along(x, 1)))
+    return reshape(dense, (-1,))[rows * size_along(x, 1) + columns]
 
 
 class SparseSparse(Op):

@@ -18,7 +18,9 @@ from graphc.graph.location import capture
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
+from graphc.ops.create import arange, zeros
 from graphc.ops.math import cast
+from graphc.ops.shaping import reshape
 from graphc.ops.sizes import known_size, vector_entries
 from graphc.public import pt
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
@@ -348,7 +350,7 @@ def size_along(x: Variable, axis: int) -> TensorVariable:
 def majors(x: Variable) -> TensorVariable:
     """For each value of a CSR matrix its row, of a CSC matrix its column: a vector of int64."""
     data, _, indptr, _ = csm_properties(x)
-    at = pt.arange(data.shape[0], dtype="int64")
+    at = arange(data.shape[0], dtype="int64")
     return pt.searchsorted(cast(indptr, "int64"), at, side="right") - 1
 
 
@@ -366,7 +368,7 @@ def values_at(x: Variable, pattern: Variable) -> TensorVariable:
             return csm_data(x)
         x = as_dense(x)
     rows, columns = positions(pattern)
-    flat = pt.reshape(x, (-1,))
+    flat = reshape(x, (-1,))
     return flat[rows * size_along(pattern, 1) + columns]
 
 
@@ -381,9 +383,9 @@ def as_dense(x: SparseLike) -> TensorVariable:
     x = as_sparse_variable(x)
     rows, columns = positions(x)
     sizes = [size_along(x, 0), size_along(x, 1)]
-    flat = pt.zeros(sizes[0] * sizes[1], dtype=x.type.dtype)
+    flat = zeros(sizes[0] * sizes[1], dtype=x.type.dtype)
     filled = pt.inc_subtensor(flat[rows * sizes[1] + columns], csm_data(x))
-    return pt.reshape(filled, sizes)
+    return reshape(filled, sizes)
 
 
 def same_places(g: Variable, sources: Variables, parameter: object) -> list[Variable | None]:

@@ -12,7 +12,9 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
-from graphc.public import pt
+from graphc.ops.create import arange
+from graphc.ops.join import stack
+from graphc.ops.shaping import shape_padleft
 from graphc.sparse.basic import (
     CSM,
     Regular,
@@ -55,7 +57,7 @@ class SparseFromDense(Op):
         x = as_tensor_variable(x)
         if x.type.ndim > 2:
             raise TypeError(f"a sparse matrix has at most 2 dimensions, got {x} of type {x.type}")
-        x = pt.shape_padleft(x, 2 - x.type.ndim) if x.type.ndim < 2 else x
+        x = shape_padleft(x, 2 - x.type.ndim) if x.type.ndim < 2 else x
         return Apply(self, [x], [SparseTensorType(self.format, x.type.dtype, x.type.shape).make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
@@ -160,4 +162,4 @@ def square_diagonal(diagonal: TensorLike) -> SparseVariable:
     if d.type.ndim != 1:
         raise TypeError(f"a diagonal must be a vector, got {d} of type {d.type}")
     n = d.shape[0]
-    return CSM("csc")(d, pt.arange(n), pt.arange(n + 1), pt.stack([n, n]))
+    return CSM("csc")(d, arange(n), arange(n + 1), stack([n, n]))

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.public import pt
+from graphc.ops.create import ones_like, zeros, zeros_like
+from graphc.ops.shaping import dimshuffle
 from graphc.sparse.arithmetic import along_axes, mul, structured, with_data
 from graphc.sparse.basic import (
     CSM,
@@ -30,7 +31,7 @@ def sp_ones_like(x: SparseLike) -> SparseVariable:
         array([[0., 1.],
                [1., 0.]])
     """
-    return structured(pt.ones_like, x)
+    return structured(ones_like, x)
 
 
 def sp_zeros_like(x: SparseLike) -> SparseVariable:
@@ -43,7 +44,7 @@ def sp_zeros_like(x: SparseLike) -> SparseVariable:
     """
     x = as_sparse_variable(x)
     _, indices, indptr, sizes = csm_properties(x)
-    return CSM(x.type.format)(pt.zeros(0, dtype=x.type.dtype), indices[:0], pt.zeros_like(indptr), sizes)
+    return CSM(x.type.format)(zeros(0, dtype=x.type.dtype), indices[:0], zeros_like(indptr), sizes)
 
 
 def col_scale(x: SparseLike, s: MatrixLike) -> SparseVariable:
@@ -67,7 +68,7 @@ def row_scale(x: SparseLike, s: TensorLike) -> SparseVariable:
         array([[ 0., 20.],
                [ 3.,  0.]])
     """
-    return mul(x, pt.dimshuffle(s, (0, "x")))
+    return mul(x, dimshuffle(s, (0, "x")))
 
 
 def add_s_s_data(x: SparseLike, y: SparseLike) -> SparseVariable:

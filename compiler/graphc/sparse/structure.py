@@ -16,8 +16,11 @@ from graphc.graph.basic import Apply
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
+from graphc.ops.create import arange, ones_like, zeros
+from graphc.ops.create import ones as ones_
+from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, eq, lt, switch
-from graphc.public import pt
+from graphc.ops.shaping import flatten
 from graphc.sparse.arithmetic import true_dot
 from graphc.sparse.basic import (
     CSM,
@@ -141,9 +144,9 @@ def gathered(
     formats = tuple(m.type.format for m in matrices)
     places, indices, indptr, sizes = Places(kind, formats, format, parameter)(*arrays, *index)
     values = [parts[0] for parts in properties]
-    data = (values[0] if len(values) == 1 else pt.concatenate(values))[places]
+    data = (values[0] if len(values) == 1 else concatenate(values))[places]
     entries = [sizes[axis] if n is None else constant(np.int64(n)) for axis, n in enumerate(known)]
-    return CSM(format)(data, indices, indptr, pt.stack(entries))
+    return CSM(format)(data, indices, indptr, stack(entries))
 
 
 # -- indexing ------------------------------------------------------------------------------------------------
@@ -178,22 +181,22 @@ def _selection(format: str, values: Variable, at: Variable, size: Variable) -> S
         size: of the other axis.
     """
     count = values.shape[0]
-    at = pt.zeros(count, dtype="int64") + switch(lt(at, 0), at + size, at)
-    sizes = pt.stack([count, size] if format == "csr" else [size, count])
-    return CSM(format)(values, at, pt.arange(count + 1), sizes)
+    at = zeros(count, dtype="int64") + switch(lt(at, 0), at + size, at)
+    sizes = stack([count, size] if format == "csr" else [size, count])
+    return CSM(format)(values, at, arange(count + 1), sizes)
 
 
 def _rows_added(g: Variable, sources: Variables, parameter: object) -> Maybe:
     x, rows = sources
-    ones = pt.ones(rows.shape, dtype=g.type.dtype)
+    ones = ones_(rows.shape, dtype=g.type.dtype)
     return [in_format(true_dot(_selection("csc", ones, rows, size_along(x, 0)), g), x.type.format), None]
 
 
 def _elements_added(g: Variable, sources: Variables, parameter: object) -> Maybe:
     x, *at = sources
-    values = pt.flatten(g)
+    values = flatten(g)
     rows = _selection("csc", values, at[0], size_along(x, 0))
-    columns = _selection("csr", pt.ones_like(values), at[1], size_along(x, 1))
+    columns = _selection("csr", ones_like(values), at[1], size_along(x, 1))
     return [in_format(true_dot(rows, columns), x.type.format), None, None]
 
 
@@ -280,8 +283,8 @@ def get_item_2lists(x: SparseLike, ind1: TensorLike, ind2: TensorLike) -> Tensor
         if i.type.ndim > 1:
             raise IndexError(f"an index of a sparse matrix has at most one axis, got {i} of type {i.type}")
     places = Positions(x.type.format)(*csm_properties(x)[1:], *at)
-    nothing = pt.zeros(1, dtype=x.type.dtype)
-    return Regular(_elements_added)(pt.concatenate([nothing, csm_data(x)])[places], x, *at)
+    nothing = zeros(1, dtype=x.type.dtype)
+    return Regular(_elements_added)(concatenate([nothing, csm_data(x)])[places], x, *at)
 
 
 def get_item_scalar(x: SparseLike, index: tuple[TensorLike, TensorLike]) -> TensorVariable:

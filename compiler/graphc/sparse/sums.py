@@ -6,7 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ops.axes import normalize_axis
+from graphc.ops.create import alloc, arange
+from graphc.ops.create import zeros as zeros_
+from graphc.ops.join import stack
 from graphc.ops.math import eq, maximum, minimum, switch
+from graphc.ops.reduce import sum as sum_
+from graphc.ops.shaping import dimshuffle
 from graphc.public import pt
 from graphc.sparse.basic import CSM, Regular, as_sparse_variable, csm_data, positions, size_along
 from graphc.sparse.conversion import SparseFromDense
@@ -33,10 +38,10 @@ def sp_sum(x: SparseLike, axis: int | None = None, sparse_grad: bool = True) -> 
     """
     x = as_sparse_variable(x)
     if axis is None:
-        total, kept = pt.sum(csm_data(x)), None
+        total, kept = sum_(csm_data(x)), None
     else:
         kept = 1 - normalize_axis(axis, 2, "sp_sum")
-        zeros = pt.zeros(size_along(x, kept), dtype=x.type.dtype)
+        zeros = zeros_(size_along(x, kept), dtype=x.type.dtype)
         total = pt.inc_subtensor(zeros[positions(x)[kept]], csm_data(x))
     return total if sparse_grad else Regular(_of_all, kept)(total, x)
 
@@ -44,8 +49,8 @@ def sp_sum(x: SparseLike, axis: int | None = None, sparse_grad: bool = True) -> 
 def _of_all(g: Variable, sources: Variables, kept: int | None) -> Maybe:
     """Every element has the cotangent of the sum that it is part of; ``kept`` is the axis of the sums."""
     (x,) = sources
-    along = g if kept is None else pt.dimshuffle(g, (0, "x") if kept == 0 else ("x", 0))
-    return [SparseFromDense(x.type.format)(pt.alloc(along, size_along(x, 0), size_along(x, 1)))]
+    along = g if kept is None else dimshuffle(g, (0, "x") if kept == 0 else ("x", 0))
+    return [SparseFromDense(x.type.format)(alloc(along, size_along(x, 0), size_along(x, 1)))]
 
 
 def diag(x: SparseLike) -> TensorVariable:
@@ -61,12 +66,12 @@ def diag(x: SparseLike) -> TensorVariable:
     size = minimum(size_along(x, 0), size_along(x, 1))
     values = switch(eq(rows, columns), csm_data(x), 0)
     inside = minimum(rows, maximum(size - 1, 0))
-    found = pt.inc_subtensor(pt.zeros(size, dtype=x.type.dtype)[inside], values)
+    found = pt.inc_subtensor(zeros_(size, dtype=x.type.dtype)[inside], values)
     return Regular(_on_diagonal)(found, x)
 
 
 def _on_diagonal(g: Variable, sources: Variables, parameter: object) -> Maybe:
     (x,) = sources
     sizes = [size_along(x, 0), size_along(x, 1)]
-    starts = minimum(pt.arange(sizes[x.type.format == "csc"] + 1), g.shape[0])
-    return [CSM(x.type.format)(g, pt.arange(g.shape[0]), starts, pt.stack(sizes))]
+    starts = minimum(arange(sizes[x.type.format == "csc"] + 1), g.shape[0])
+    return [CSM(x.type.format)(g, arange(g.shape[0]), starts, stack(sizes))]

@@ -16,14 +16,19 @@ from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
 
 if TYPE_CHECKING:
+    from graphc.gradient import grad as grad
+    from graphc.gradient import hessian as hessian
+    from graphc.gradient import jacobian as jacobian
+    from graphc.ops.create import *  # noqa: F403
     from graphc.ops.ifelse import ifelse as ifelse
+    from graphc.ops.join import *  # noqa: F403
+    from graphc.ops.reduce import *  # noqa: F403
+    from graphc.ops.shaping import *  # noqa: F403
     from graphc.tensor.accumulating import *  # noqa: F403
     from graphc.tensor.arithmetic import *  # noqa: F403
     from graphc.tensor.at import *  # noqa: F403
     from graphc.tensor.bits import *  # noqa: F403
-    from graphc.tensor.broadcasting import *  # noqa: F403
     from graphc.tensor.covariance import *  # noqa: F403
-    from graphc.tensor.creation import *  # noqa: F403
     from graphc.tensor.differences import *  # noqa: F403
     from graphc.tensor.dims import *  # noqa: F403
     from graphc.tensor.einsums import *  # noqa: F403
@@ -32,9 +37,15 @@ if TYPE_CHECKING:
     from graphc.tensor.index_arrays import *  # noqa: F403
     from graphc.tensor.indexing import *  # noqa: F403
     from graphc.tensor.interpolation import *  # noqa: F403
-    from graphc.tensor.joining import *  # noqa: F403
+    from graphc.tensor.linalg.products import cross as cross
+    from graphc.tensor.linalg.products import kron as kron
+    from graphc.tensor.linalg.products import matvec as matvec
+    from graphc.tensor.linalg.products import vdot as vdot
+    from graphc.tensor.linalg.products import vecdot as vecdot
+    from graphc.tensor.linalg.products import vecmat as vecmat
     from graphc.tensor.logic import *  # noqa: F403
     from graphc.tensor.masks import *  # noqa: F403
+    from graphc.tensor.nn.losses import to_one_hot as to_one_hot
     from graphc.tensor.padding import *  # noqa: F403
     from graphc.tensor.permutations import *  # noqa: F403
     from graphc.tensor.polynomials import *  # noqa: F403
@@ -44,7 +55,6 @@ if TYPE_CHECKING:
     from graphc.tensor.reductions import *  # noqa: F403
     from graphc.tensor.rounding import *  # noqa: F403
     from graphc.tensor.sets import *  # noqa: F403
-    from graphc.tensor.shaping import *  # noqa: F403
     from graphc.tensor.sorting import *  # noqa: F403
     from graphc.tensor.special import *  # noqa: F403
     from graphc.tensor.splitting import *  # noqa: F403
@@ -69,28 +79,32 @@ _NAMESPACES = (
 )
 # Where other names are looked for, in this order: what most graphs need is before what few do.
 _MODULES = (
-    *("reductions", "shaping", "indexing", "creation", "joining", "products", "dims", "broadcasting"),
-    *("arithmetic", "ranges", "logic", "special", "accumulating", "sorting", "rearranging", "splitting"),
-    *("statistics", "masks", "rounding", "index_arrays", "einsums", "vectorizing", "functional", "bits"),
-    *("padding", "differences", "sets", "at", "covariance", "histograms", "interpolation"),
-    *("permutations", "polynomials", "tapers"),
+    *("ops.reduce", "tensor.reductions", "ops.shaping", "tensor.indexing", "ops.create", "ops.join"),
+    *("tensor.products", "tensor.dims", "tensor.arithmetic", "tensor.ranges", "tensor.logic"),
+    *("tensor.special", "tensor.accumulating", "tensor.sorting", "tensor.rearranging"),
+    *("tensor.splitting", "tensor.statistics", "tensor.masks", "tensor.rounding"),
+    *("tensor.index_arrays", "tensor.einsums", "tensor.vectorizing", "tensor.functional"),
+    *("tensor.bits", "tensor.padding", "tensor.differences", "tensor.sets", "tensor.at"),
+    *("tensor.covariance", "tensor.histograms", "tensor.interpolation", "tensor.permutations"),
+    *("tensor.polynomials", "tensor.tapers"),
 )
 _ELSEWHERE = {
     **dict.fromkeys(("cross", "kron", "matvec", "vdot", "vecdot", "vecmat"), "graphc.tensor.linalg.products"),
     **dict.fromkeys(("grad", "jacobian", "hessian"), "graphc.gradient"),
     "ifelse": "graphc.ops.ifelse",
+    "to_one_hot": "graphc.tensor.nn.losses",
 }
 
 
 def _found(name: str) -> object:
     if name == "nnet":  # as Theano called it
         name = "nn"
-    if name in _NAMESPACES or name in _MODULES:
+    if name in _NAMESPACES or f"tensor.{name}" in _MODULES:
         return _import_module(f"graphc.tensor.{name}")
     if name in _ELSEWHERE:
         return getattr(_import_module(_ELSEWHERE[name]), name)
     for each in () if name.startswith("_") else _MODULES:
-        module = _import_module(f"graphc.tensor.{each}")
+        module = _import_module(f"graphc.{each}")
         if name in module.__all__:
             return getattr(module, name)
     from difflib import get_close_matches
@@ -107,7 +121,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    modules = [_import_module(f"graphc.tensor.{each}") for each in _MODULES]
+    modules = [_import_module(f"graphc.{each}") for each in _MODULES]
     return sorted(
         {*globals(), *_NAMESPACES, *_ELSEWHERE, *(name for module in modules for name in module.__all__)}
     )

@@ -15,8 +15,11 @@ from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
+from graphc.ops.checks import required
+from graphc.ops.create import full as full_
 from graphc.ops.cumulative import Cumulative, Running
 from graphc.ops.elementwise import cast_to
+from graphc.ops.join import concatenate
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
     cast,
@@ -34,10 +37,11 @@ from graphc.ops.math import (
     ne,
     switch,
 )
+from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shaping import dimshuffle, moveaxis, ravel, specify_shape
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
-from graphc.raise_op import required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
@@ -62,13 +66,13 @@ __all__ = [
 
 def _running(kind: str, x: TensorVariable, axis: AxisLike) -> TensorVariable:
     if axis is None or x.type.ndim == 0:
-        x, axis = pt.ravel(x), 0
+        x, axis = ravel(x), 0
     axis = normalize_axis(axis, x.type.ndim, f"cumulative {kind}")
     if axis == 0:
         return Cumulative(kind)(x)
     if axis == x.type.ndim - 1:
         return Running(kind)(x)
-    return pt.moveaxis(Cumulative(kind)(pt.moveaxis(x, axis, 0)), 0, axis)
+    return moveaxis(Cumulative(kind)(moveaxis(x, axis, 0)), 0, axis)
 
 
 def _accumulated(kind: str, x: TensorLike, axis: AxisLike, dtype: DTypeLike | None) -> TensorVariable:
@@ -177,7 +181,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if prepend is not None or append is not None:
         parts = [_border(p, x, axis) for p in (prepend,) if p is not None] + [x]
         parts += [_border(p, x, axis) for p in (append,) if p is not None]
-        x = pt.concatenate(parts, axis=axis)
+        x = concatenate(parts, axis=axis)
     for _ in range(n):
         later, earlier = x[_part(axis, 1, None)], x[_part(axis, None, -1)]
         x = ne(later, earlier) if x.type.dtype == "bool" else later - earlier
@@ -189,7 +193,7 @@ def _border(value: TensorVariable, x: TensorVariable, axis: int) -> TensorVariab
     if value.type.ndim:
         return value
     sizes = [size_of(x, a) if a != axis else 1 for a in range(x.type.ndim)]
-    return pt.full(sizes, cast_to(value, promote(value.type.numpy_dtype, x.type.numpy_dtype).name))
+    return full_(sizes, cast_to(value, promote(value.type.numpy_dtype, x.type.numpy_dtype).name))
 
 
 def ediff1d(
@@ -201,12 +205,12 @@ def ediff1d(
         >>> pt.ediff1d([1, 4, 9], to_end=[0]).eval()
         array([3, 5, 0])
     """
-    parts = [diff(pt.ravel(as_tensor_variable(ary)))]
+    parts = [diff(ravel(as_tensor_variable(ary)))]
     if to_begin is not None:
-        parts.insert(0, cast(pt.ravel(as_tensor_variable(to_begin)), parts[-1].type.dtype))
+        parts.insert(0, cast(ravel(as_tensor_variable(to_begin)), parts[-1].type.dtype))
     if to_end is not None:
-        parts.append(cast(pt.ravel(as_tensor_variable(to_end)), parts[-1].type.dtype))
-    return parts[0] if len(parts) == 1 else pt.concatenate(parts)
+        parts.append(cast(ravel(as_tensor_variable(to_end)), parts[-1].type.dtype))
+    return parts[0] if len(parts) == 1 else concatenate(parts)
 
 
 def trapezoid(
@@ -231,9 +235,9 @@ def trapezoid(
         x = as_tensor_variable(x)
         width = diff(x, axis=0 if x.type.ndim == 1 else axis)
         if x.type.ndim == 1:
-            width = pt.dimshuffle(width, tuple(0 if a == axis else "x" for a in range(y.type.ndim)))
+            width = dimshuffle(width, tuple(0 if a == axis else "x" for a in range(y.type.ndim)))
     heights = y[_part(axis, 1, None)] + y[_part(axis, None, -1)]
-    return pt.sum(width * heights / 2.0, axis=axis)
+    return sum_(width * heights / 2.0, axis=axis)
 
 
 def interp(
@@ -261,7 +265,7 @@ def interp(
     x, xp = cast_to(x, floats), cast_to(xp, floats)
     fp = cast_to(fp, promote(fp.type.numpy_dtype, np.dtype(floats)).name)
     xp = _filled(xp, "interp")
-    fp = pt.specify_shape(fp, [size_of(xp, 0)])
+    fp = specify_shape(fp, [size_of(xp, 0)])
     if period is not None:
         period = required(
             as_tensor_variable(period), lambda p: abs(p) > 0, "the period of interp must not be 0"
@@ -272,8 +276,8 @@ def interp(
         x, xp = mod(x, period), mod(xp, period)
         order = pt.argsort(xp)
         xp, fp = xp[order], fp[order]
-        xp = pt.concatenate([xp[-1:] - period, xp, xp[:1] + period])
-        fp = pt.concatenate([fp[-1:], fp, fp[:1]])
+        xp = concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = concatenate([fp[-1:], fp, fp[:1]])
     last = size_of(xp, 0) - 1
     after = clip(pt.searchsorted(xp, x, side="right"), 1, maximum(last, 1))
     after = minimum(after, last)
@@ -315,7 +319,7 @@ def unwrap(
     change = wrapped - steps
     change = switch(lt(abs_(steps), half if discont is None else discont), 0, change)
     first, rest = p[_part(axis, None, 1)], p[_part(axis, 1, None)]
-    return pt.concatenate([first, rest + cumsum(change, axis)], axis=axis)
+    return concatenate([first, rest + cumsum(change, axis)], axis=axis)
 
 
 def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> TensorVariable:

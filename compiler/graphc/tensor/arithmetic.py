@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.elementwise import cast_to, ufunc_rule
+from graphc.ops.join import stack
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
     cast,
@@ -31,8 +32,9 @@ from graphc.ops.math import (
 )
 from graphc.ops.math import complex as complex_
 from graphc.ops.math import pow as pow_
+from graphc.ops.reduce import max as max_
+from graphc.ops.reduce import min as min_
 from graphc.ops.rows_arithmetic import promote
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -249,7 +251,7 @@ def largest(*args: TensorLike) -> TensorVariable:
         >>> pt.largest([1, 5], [3, 2]).eval()
         array([3, 5])
     """
-    return pt.max(pt.stack(args), axis=0) if len(args) != 2 else maximum(*args)
+    return max_(stack(args), axis=0) if len(args) != 2 else maximum(*args)
 
 
 def smallest(*args: TensorLike) -> TensorVariable:
@@ -259,4 +261,4 @@ def smallest(*args: TensorLike) -> TensorVariable:
         >>> pt.smallest([1, 5], [3, 2]).eval()
         array([1, 2])
     """
-    return pt.min(pt.stack(args), axis=0) if len(args) != 2 else minimum(*args)
+    return min_(stack(args), axis=0) if len(args) != 2 else minimum(*args)

@@ -9,9 +9,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import expand_left
 from graphc.ops.math import maximum, minimum, mul
 from graphc.ops.scattering import Scatter
+from graphc.ops.shaping import broadcast_to, dimshuffle, moveaxis, ravel, reshape
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import fitting
-from graphc.public import pt
 from graphc.tensor.indexing import TakeLens, inc_subtensor, lenses_below, set_subtensor
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def _scattered(
     """x with rows at positions combined with y, which broadcasts to the target."""
     rank, last = lens.indices.type.ndim, x.type.ndim - 1
     if None in y.type.shape or y.type.shape != target.type.shape:
-        y = pt.broadcast_to(y, sizes_of(target))
+        y = broadcast_to(y, sizes_of(target))
     chosen = range(lens.axis, lens.axis + rank)
     kept = [a for a in range(y.type.ndim) if a not in chosen]
-    y = pt.dimshuffle(y, (*kept, *chosen))
-    y = pt.reshape(y, [*(sizes_of(y)[: len(kept)]), -1])
-    changed = Scatter(kind)(pt.moveaxis(x, lens.axis, last), y, pt.ravel(lens.indices))
-    return pt.moveaxis(changed, last, lens.axis)
+    y = dimshuffle(y, (*kept, *chosen))
+    y = reshape(y, [*(sizes_of(y)[: len(kept)]), -1])
+    changed = Scatter(kind)(moveaxis(x, lens.axis, last), y, ravel(lens.indices))
+    return moveaxis(changed, last, lens.axis)
 
 
 def mul_subtensor(x: TensorLike, y: TensorLike) -> TensorVariable:

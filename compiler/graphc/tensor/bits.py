@@ -10,9 +10,12 @@ import numpy as np
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
+from graphc.ops.create import zeros
+from graphc.ops.join import concatenate
 from graphc.ops.math import bitwise_and, cast, ne
+from graphc.ops.reduce import sum as sum_
+from graphc.ops.shaping import expand_dims, moveaxis, ravel, reshape
 from graphc.ops.sizes import sizes_of
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -37,12 +40,12 @@ def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> T
         array([129], dtype=uint8)
     """
     x, axis = _on_axis(a, axis, "packbits")
-    values = pt.moveaxis(cast(ne(x, 0), "uint8"), axis, -1)
+    values = moveaxis(cast(ne(x, 0), "uint8"), axis, -1)
     *batch, n = sizes_of(values)
     groups = (n + 7) // 8
-    padded = pt.concatenate([values, pt.zeros((*batch, groups * 8 - n), dtype="uint8")], axis=-1)
-    bits = pt.reshape(padded, (*batch, groups, 8)) * constant(_weights(bitorder))
-    return pt.moveaxis(pt.sum(bits, axis=-1, dtype="uint8"), -1, axis)
+    padded = concatenate([values, zeros((*batch, groups * 8 - n), dtype="uint8")], axis=-1)
+    bits = reshape(padded, (*batch, groups, 8)) * constant(_weights(bitorder))
+    return moveaxis(sum_(bits, axis=-1, dtype="uint8"), -1, axis)
 
 
 def unpackbits(
@@ -59,23 +62,23 @@ def unpackbits(
     x, axis = _on_axis(a, axis, "unpackbits")
     if x.type.dtype != "uint8":
         raise TypeError(f"unpackbits takes uint8, got {x} of type {x.type}")
-    values = pt.expand_dims(pt.moveaxis(x, axis, -1), -1)
+    values = expand_dims(moveaxis(x, axis, -1), -1)
     *batch, n, _ = sizes_of(values)
     bits = cast(ne(bitwise_and(values, constant(_weights(bitorder))), 0), "uint8")
-    flat = pt.reshape(bits, (*batch, n * 8))
+    flat = reshape(bits, (*batch, n * 8))
     if count is not None:
         number = count if isinstance(count, Variable) else int(count)
         if isinstance(number, Variable) or number < 0:
             flat = flat[..., :number]
         else:
-            flat = pt.concatenate([flat, pt.zeros((*batch, number), dtype="uint8")], axis=-1)[..., :number]
-    return pt.moveaxis(flat, -1, axis)
+            flat = concatenate([flat, zeros((*batch, number), dtype="uint8")], axis=-1)[..., :number]
+    return moveaxis(flat, -1, axis)
 
 
 def _on_axis(a: TensorLike, axis: int | None, what: str) -> tuple[TensorVariable, int]:
     x = as_tensor_variable(a)
     if axis is None:
-        return pt.ravel(x), 0
+        return ravel(x), 0
     return x, normalize_axis(axis, x.type.ndim, what)
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
+from graphc.ops.join import concatenate
 from graphc.ops.math import cast, clip, conj, imag, maximum, real, sqrt
 from graphc.ops.math import complex as complex_
+from graphc.ops.shaping import expand_dims, reshape
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
 
@@ -42,7 +44,7 @@ def cov(
     """
     rows = _variables(m, rowvar)
     if y is not None:
-        rows = pt.concatenate([rows, _variables(y, rowvar)], axis=0)
+        rows = concatenate([rows, _variables(y, rowvar)], axis=0)
     deviation = rows - pt.mean(rows, axis=1, keepdims=True)
     less = (0 if bias else 1) if ddof is None else ddof
     count = cast(maximum(size_of(rows, 1) - less, 0), "float64")
@@ -57,7 +59,7 @@ def _variables(m: TensorLike, rowvar: bool) -> TensorVariable:
         raise ValueError(f"cov takes a vector or a matrix, got {x} of type {x.type}")
     x = cast_to(x, "complex128" if x.type.numpy_dtype.kind == "c" else "float64")
     if x.type.ndim < 2:
-        return pt.reshape(x, [1, -1])
+        return reshape(x, [1, -1])
     return x if rowvar else x.T
 
 
@@ -73,7 +75,7 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
     if c.type.ndim == 0:
         return c / c
     deviation = sqrt(pt.diagonal(real(c)))
-    c = c / pt.expand_dims(deviation, 1) / pt.expand_dims(deviation, 0)
+    c = c / expand_dims(deviation, 1) / expand_dims(deviation, 0)
     if c.type.numpy_dtype.kind == "c":
         return complex_(clip(real(c), -1, 1), clip(imag(c), -1, 1))
     return clip(c, -1, 1)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
+from graphc.ops.join import concatenate
 from graphc.ops.math import cast
+from graphc.ops.shaping import expand_dims, moveaxis
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -60,8 +62,8 @@ def gradient(
                 f"gradient needs at least {edge_order + 1} samples along axis {each}, got {size}"
             )
         rule = _uneven if isinstance(h, Variable) and h.type.ndim else _even
-        found = rule(pt.moveaxis(f, each, -1), h, edge_order)
-        results.append(pt.moveaxis(found, -1, each))
+        found = rule(moveaxis(f, each, -1), h, edge_order)
+        results.append(moveaxis(found, -1, each))
     return results[0] if len(axes) == 1 else tuple(results)
 
 
@@ -103,4 +105,4 @@ def _uneven(f: TensorVariable, x: TensorVariable, edge_order: int) -> TensorVari
 
 
 def _with_ends(first: TensorVariable, inner: TensorVariable, last: TensorVariable) -> TensorVariable:
-    return pt.concatenate([pt.expand_dims(first, -1), inner, pt.expand_dims(last, -1)], axis=-1)
+    return concatenate([expand_dims(first, -1), inner, expand_dims(last, -1)], axis=-1)

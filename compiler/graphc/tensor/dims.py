@@ -18,10 +18,11 @@ from graphc.graph.tensor.convert import (
 )
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.checks import Assert
+from graphc.ops.join import concatenate, stack
 from graphc.ops.math import bitwise_or, eq, switch
+from graphc.ops.shaping import reshape, shape_padleft, shape_padright
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of, vector_entries
-from graphc.public import pt
-from graphc.raise_op import Assert
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -51,7 +52,7 @@ def atleast_Nd(arry: TensorLike, *, n: int = 1, left: bool = True) -> TensorVari
     """
     x = as_tensor_variable(arry)
     more = max(n - x.type.ndim, 0)
-    return (pt.shape_padleft if left else pt.shape_padright)(x, more) if more else x
+    return (shape_padleft if left else shape_padright)(x, more) if more else x
 
 
 def join_dims(x: TensorLike, start_axis: int = 0, n_axes: int | None = None) -> TensorVariable:
@@ -75,7 +76,7 @@ def join_dims(x: TensorLike, start_axis: int = 0, n_axes: int | None = None) -> 
     if count == 1:
         return x
     sizes = sizes_of(x)
-    return pt.reshape(x, [*sizes[:start], product_of(sizes[start : start + count]), *sizes[start + count :]])
+    return reshape(x, [*sizes[:start], product_of(sizes[start : start + count]), *sizes[start + count :]])
 
 
 def split_dims(x: TensorLike, shape: Any, axis: int = 0) -> TensorVariable:
@@ -105,7 +106,7 @@ def split_dims(x: TensorLike, shape: Any, axis: int = 0) -> TensorVariable:
     if unknown:
         others = product_of([part for i, part in enumerate(given) if i != unknown[0]])
         given[unknown[0]] = as_size(sizes[axis] // others, "split_dims")
-    return pt.reshape(x, [*sizes[:axis], *given, *sizes[axis + 1 :]])
+    return reshape(x, [*sizes[:axis], *given, *sizes[axis + 1 :]])
 
 
 def _kept(keep_axes: int | list[int] | None, ndim: int) -> tuple[int, int]:
@@ -147,9 +148,9 @@ def pack(*tensors: TensorLike, keep_axes: Any = None) -> tuple[TensorVariable, l
         sizes = sizes_of(x)
         stop = x.type.ndim - back
         middle = sizes[front:stop]
-        flat.append(pt.reshape(x, [*sizes[:front], product_of(middle), *sizes[stop:]]))
-        shapes.append(pt.stack(middle) if middle else constant(np.zeros(0, np.int64)))
-    return pt.concatenate(flat, axis=front), shapes
+        flat.append(reshape(x, [*sizes[:front], product_of(middle), *sizes[stop:]]))
+        shapes.append(stack(middle) if middle else constant(np.zeros(0, np.int64)))
+    return concatenate(flat, axis=front), shapes
 
 
 def unpack(
@@ -182,7 +183,7 @@ def unpack(
         stop = start + product_of(sizes)
         part = x[(slice(None),) * front + (slice(start, stop),)]
         outer = sizes_of(x)
-        result.append(pt.reshape(part, [*outer[:front], *sizes, *outer[front + 1 :]]))
+        result.append(reshape(part, [*outer[:front], *sizes, *outer[front + 1 :]]))
         start = stop
     return result
 

@@ -13,6 +13,7 @@ from graphc.ops.linalg import Matmul
 from graphc.ops.reduce import Reduce
 from graphc.ops.reshape import Reshape
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shaping import dimshuffle, specify_shape
 from graphc.ops.sizes import product_of, size_of
 from graphc.public import pt
 from graphc.tensor.contraction_order import find_path
@@ -167,7 +168,7 @@ def _diagonals(x: TensorVariable, labels: list[str], subscripts: str) -> _Term:
             if m is None or n is None:
                 # A diagonal alone would not find out that the sizes differ.
                 size = size_of(x, i if n is None else j)
-                x = pt.specify_shape(x, [size if k in (i, j) else None for k in range(x.type.ndim)])
+                x = specify_shape(x, [size if k in (i, j) else None for k in range(x.type.ndim)])
             x = pt.diagonal(x, axis1=i, axis2=j)
             labels = [*(y for k, y in enumerate(labels) if k not in (i, j)), label]
     return _Term(x, labels)
@@ -203,7 +204,7 @@ def _without_ones(terms: list[_Term]) -> list[_Term]:
         drop = [i for i, label in enumerate(term.labels) if shape[i] == 1 and label in wide]
         if drop:
             keep = [i for i in range(len(shape)) if i not in drop]
-            term = _Term(pt.dimshuffle(term.value, tuple(keep)), [term.labels[i] for i in keep])
+            term = _Term(dimshuffle(term.value, tuple(keep)), [term.labels[i] for i in keep])
         wide.update(term.labels)
         result.append(term)
     return result
@@ -223,7 +224,7 @@ def _arrange(term: _Term, labels: Sequence[str]) -> _Term:
     if list(labels) == term.labels:
         return term
     order = [term.labels.index(x) if x in term.labels else "x" for x in labels]
-    return _Term(pt.dimshuffle(term.value, tuple(order)), list(labels))
+    return _Term(dimshuffle(term.value, tuple(order)), list(labels))
 
 
 # -- two operands --------------------------------------------------------------------------------------------
@@ -277,7 +278,7 @@ def _with_sizes_of(a: _Term, b: _Term, summed: list[str]) -> _Term:
             expected[j] = size_of(a.value, i)
     if all(size is None for size in expected):
         return b
-    return _Term(pt.specify_shape(b.value, expected), b.labels)
+    return _Term(specify_shape(b.value, expected), b.labels)
 
 
 def _grouped(term: _Term, batch: int, split: int) -> TensorVariable:

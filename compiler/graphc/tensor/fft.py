@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
+from graphc.ops.checks import required
 from graphc.ops.fourier import (
     COMPLEX,
     REAL,
@@ -28,9 +29,9 @@ from graphc.ops.fourier import (
     table,
 )
 from graphc.ops.math import cast, conj
+from graphc.ops.shaping import moveaxis, reshape, specify_shape
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
-from graphc.raise_op import required
 from graphc.tensor.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> TensorVariable:
         widths[axis] = (0, n - size_of(x, axis))
         x = pt.pad(x, widths)
     if want is not None and x.type.shape[axis] != want:
-        x = pt.specify_shape(x, [want if i == axis else None for i in range(x.type.ndim)])
+        x = specify_shape(x, [want if i == axis else None for i in range(x.type.ndim)])
     return x
 
 
@@ -115,12 +116,12 @@ def _on_rows(
     x: TensorVariable, axis: int, transform: Callable[[TensorVariable], TensorVariable]
 ) -> TensorVariable:
     """Applies a function of matrices to an axis."""
-    last = pt.moveaxis(x, axis, -1)
+    last = moveaxis(x, axis, -1)
     *lead, n = sizes_of(last)
-    rows = last if len(lead) == 1 else pt.reshape(last, [product_of(lead), n])
+    rows = last if len(lead) == 1 else reshape(last, [product_of(lead), n])
     out = transform(rows)
-    out = out if len(lead) == 1 else pt.reshape(out, [*lead, size_of(out, 1)])
-    return pt.moveaxis(out, -1, axis)
+    out = out if len(lead) == 1 else reshape(out, [*lead, size_of(out, 1)])
+    return moveaxis(out, -1, axis)
 
 
 def _on_columns(x: TensorVariable, axis: int, inverse: bool) -> TensorVariable | None:
@@ -130,9 +131,9 @@ def _on_columns(x: TensorVariable, axis: int, inverse: bool) -> TensorVariable |
     if roots is None:
         return None
     sizes = sizes_of(x)
-    matrices = pt.reshape(x, [product_of(sizes[:axis]), n, product_of(sizes[axis + 1 :])])
+    matrices = reshape(x, [product_of(sizes[:axis]), n, product_of(sizes[axis + 1 :])])
     out: TensorVariable = FftColumns(inverse, algorithm(n, n, dtype, False)[2])(matrices, roots)
-    return pt.reshape(out, sizes)
+    return reshape(out, sizes)
 
 
 def _transform(rows: TensorVariable, inverse: bool) -> TensorVariable:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.join import stack
 from graphc.ops.math import complex as complex_
 from graphc.ops.math import imag, real
-from graphc.public import pt
 from graphc.tensor import fft as numpys
 from graphc.tensor.sorting import along_axis
 
@@ -70,7 +70,7 @@ def rfft(inp: TensorLike, norm: str | None = None) -> TensorVariable:
     _check_norm(norm, "rfft")
     x = _operand(inp, "rfft", 2)
     found = numpys.rfftn(x, axes=range(1, x.type.ndim), norm="ortho" if norm == "ortho" else "backward")
-    return pt.stack([real(found), imag(found)], axis=-1)
+    return stack([real(found), imag(found)], axis=-1)
 
 
 def irfft(inp: TensorLike, norm: str | None = None, is_odd: bool = False) -> TensorVariable:

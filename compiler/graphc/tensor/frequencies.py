@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.checks import required
+from graphc.ops.create import arange
 from graphc.ops.math import lt, switch
 from graphc.ops.sizes import as_size, known_size, size_of
 from graphc.public import pt
-from graphc.raise_op import required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -32,7 +33,7 @@ def fftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
         array([ 0. ,  0.5, -1. , -0.5])
     """
     size = _positive(n, "fftfreq")
-    at = pt.arange(size)
+    at = arange(size)
     return switch(lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
 
 
@@ -44,7 +45,7 @@ def rfftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
         array([0. , 0.5, 1. ])
     """
     size = _positive(n, "rfftfreq")
-    return pt.arange(size // 2 + 1) / (size * as_tensor_variable(d))
+    return arange(size // 2 + 1) / (size * as_tensor_variable(d))
 
 
 def _shifted(x: TensorLike, axes: int | Sequence[int] | None, what: str, sign: int) -> TensorVariable:

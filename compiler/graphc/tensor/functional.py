@@ -11,6 +11,7 @@ import numpy as np
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.math import cast, second, switch
+from graphc.ops.shaping import expand_dims, moveaxis
 from graphc.public import pt
 
 if TYPE_CHECKING:
@@ -39,12 +40,12 @@ def apply_along_axis(
     def function(v: TensorLike) -> TensorVariable:
         return func1d(v, *args, **kwargs)
 
-    lead = pt.moveaxis(x, axis, -1)
+    lead = moveaxis(x, axis, -1)
     for _ in range(x.type.ndim - 1):
         function = pt.vmap(function)
     found = as_tensor_variable(function(lead))
     more = found.type.ndim - (x.type.ndim - 1)
-    return pt.moveaxis(found, list(range(-more, 0)), list(range(axis, axis + more))) if more else found
+    return moveaxis(found, list(range(-more, 0)), list(range(axis, axis + more))) if more else found
 
 
 def apply_over_axes(
@@ -61,7 +62,7 @@ def apply_over_axes(
     for given in [axes] if isinstance(axes, int | np.integer) else axes:
         axis = normalize_axis(given, ndim, "apply_over_axes")
         found = as_tensor_variable(func(x, axis))
-        x = pt.expand_dims(found, axis) if found.type.ndim == ndim - 1 else found
+        x = expand_dims(found, axis) if found.type.ndim == ndim - 1 else found
         if x.type.ndim != ndim:
             raise ValueError(f"the function must reduce an axis; it gave {found.type} for {ndim} dimensions")
     return x

@@ -10,6 +10,8 @@ import numpy as np
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import cast, ge, le, minimum, switch
 from graphc.ops.matrices import float_dtype
+from graphc.ops.reduce import sum as sum_
+from graphc.ops.shaping import expand_dims, reshape
 from graphc.ops.sizes import product_of, size_of
 from graphc.public import pt
 from graphc.tensor.sets import _edges
@@ -71,12 +73,12 @@ def histogramdd(
     total = product_of(sizes)
     assert inside is not None and flat is not None  # there is a column
     counted = pt.bincount(switch(inside, flat, total), weights, minlength=total + 1)[:total]
-    result: TensorVariable = cast(pt.reshape(counted, sizes), "float64")
+    result: TensorVariable = cast(reshape(counted, sizes), "float64")
     if density:
         for i, e in enumerate(edges):
             widths = cast(pt.diff(e), "float64")
-            result = result / pt.expand_dims(widths, tuple(j for j, _ in enumerate(edges) if j != i))
-        result = result / pt.sum(counted)
+            result = result / expand_dims(widths, tuple(j for j, _ in enumerate(edges) if j != i))
+        result = result / sum_(counted)
     return result, edges
 
 

@@ -8,11 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.checks import CheckAndRaise, required
+from graphc.ops.create import arange, bounded
+from graphc.ops.join import stack
 from graphc.ops.math import bitwise_and, cast, clip, floor_div, ge, le, lt
-from graphc.ops.sizes import as_sizes, known_size, product_of, size_of, sizes_of
+from graphc.ops.reduce import all as all_
+from graphc.ops.reduce import prod
+from graphc.ops.shaping import as_sizes, expand_dims
+from graphc.ops.sizes import known_size, product_of, size_of, sizes_of
 from graphc.public import pt
-from graphc.raise_op import CheckAndRaise, required
-from graphc.tensor.creation import bounded
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import SizeLike, TensorLike
@@ -40,7 +44,7 @@ def unravel_index(indices: TensorLike, shape: SizeLike, order: str = "C") -> lis
     """
     sizes = _ordered(shape, order)
     rest = cast(_integers(indices, "unravel_index"), "int64")
-    inside = pt.all(bitwise_and(ge(rest, 0), lt(rest, product_of(sizes))))
+    inside = all_(bitwise_and(ge(rest, 0), lt(rest, product_of(sizes))))
     message = "unravel_index: a position is out of bounds for the shape"
     rest = CheckAndRaise(ValueError, message)(rest, inside, *_countable(sizes))
     found: list[TensorVariable] = []
@@ -92,7 +96,7 @@ def ravel_multi_index(
     total: Any = None
     for x, size, how in axes if order == "C" else axes[::-1]:
         if how == "raise":
-            conditions.append(pt.all(bitwise_and(ge(x, 0), lt(x, size))))
+            conditions.append(all_(bitwise_and(ge(x, 0), lt(x, size))))
         x = x % size if how == "wrap" else clip(x, 0, size - 1) if how == "clip" else x
         total = x if total is None else total * size + x
     message = "ravel_multi_index: an index is out of bounds for the shape"
@@ -106,7 +110,7 @@ def _countable(sizes: Sequence[TensorVariable]) -> list[TensorVariable]:
         if math.prod(size for size in known if size is not None) >= 1 << 63:
             raise ValueError(f"there is no array of shape {tuple(known)}: it is too large")
         return []
-    return [lt(pt.prod(pt.stack([cast(size, "float64") for size in sizes])), 2.0**63)]
+    return [lt(prod(stack([cast(size, "float64") for size in sizes])), 2.0**63)]
 
 
 def _ordered(shape: SizeLike, order: str, ndim: int | None = None) -> list[TensorVariable]:
@@ -149,8 +153,8 @@ def _triangle_of(
     a = as_tensor_variable(a)
     if a.type.ndim != 2:
         raise ValueError(f"the triangle of a matrix is meant, got {a} of type {a.type}")
-    rows, columns = (pt.arange(size) for size in sizes_of(a))
-    first, second = pt.nonzero(compare(pt.expand_dims(columns - bounded(k), 0), pt.expand_dims(rows, 1)))
+    rows, columns = (arange(size) for size in sizes_of(a))
+    first, second = pt.nonzero(compare(expand_dims(columns - bounded(k), 0), expand_dims(rows, 1)))
     return first, second
 
 
@@ -180,5 +184,5 @@ def ix_(*args: TensorLike) -> tuple[TensorVariable, ...]:
         if v.type.ndim != 1:
             raise ValueError(f"ix_ takes vectors, got {v} of type {v.type}")
         v = pt.flatnonzero(v) if v.type.numpy_dtype.kind == "b" else v
-        result.append(pt.expand_dims(v, tuple(j for j in range(len(args)) if j != i)))
+        result.append(expand_dims(v, tuple(j for j in range(len(args)) if j != i)))
     return tuple(result)

@@ -23,9 +23,9 @@ from graphc.ops.elementwise import expand_left
 from graphc.ops.math import bitwise_and, cast, clip, ge, lt, mod, second, switch
 from graphc.ops.reshape import FitIndex, Reshape
 from graphc.ops.shape import MakeVector, Shape
+from graphc.ops.shaping import dimshuffle, ravel, specify_shape
 from graphc.ops.sizes import known_size, product_of, size_of, sizes_of, vector_entries
 from graphc.ops.subtensor import IncSubtensor, Subtensor, fitting
-from graphc.public import pt
 from graphc.tensor.masks import masked, true_positions
 from graphc.tensor.parse_index import ParsedIndex, mask_of, parse_index, with_mask_axes
 from graphc_runtime.record import record
@@ -79,10 +79,10 @@ class ShuffleLens:
     selects: ClassVar[bool] = False
 
     def get(self, x: TensorLike) -> TensorVariable:
-        return pt.dimshuffle(x, self.order)
+        return dimshuffle(x, self.order)
 
     def put(self, x: Variable, y: Variable, accumulate: bool) -> TensorVariable:
-        return pt.dimshuffle(y, DimShuffle(self.order).inverse(x.type.ndim))
+        return dimshuffle(y, DimShuffle(self.order).inverse(x.type.ndim))
 
 
 @record(frozen=True)
@@ -130,7 +130,7 @@ class MaskLens:
     def put(self, x: Variable, y: Variable, accumulate: bool) -> TensorVariable:
         if y.type.shape[0] == 1:
             # One value for all rows needs no positions.
-            mask = pt.dimshuffle(self.mask, (0, *["x"] * (x.type.ndim - 1)))
+            mask = dimshuffle(self.mask, (0, *["x"] * (x.type.ndim - 1)))
             return switch(mask, x + y if accumulate else y, x)
         return Put(0, not accumulate)(x, y, true_positions(self.mask))
 
@@ -171,7 +171,7 @@ def _mask_lenses(x: TensorVariable, mask: TensorVariable) -> list[Lens]:
         else _fitting(mask, sizes)
     )
     flat: list[Lens] = [FlattenLens(0, rank)] if rank > 1 else []
-    return [*flat, MaskLens(pt.ravel(mask))]
+    return [*flat, MaskLens(ravel(mask))]
 
 
 def _fitting(x: TensorLike, sizes: Sequence[TensorLike | None]) -> TensorVariable:
@@ -305,7 +305,7 @@ def _replace(target: Any, y: TensorLike, accumulate: bool) -> TensorVariable:
         for have, want in zip(result.type.shape, target.type.shape, strict=True)
     ]
     if any(ones):  # as in PyTensor a wrong size is then an error of the shape
-        result = pt.specify_shape(result, ones)
+        result = specify_shape(result, ones)
     if not any(lens.selects for lens in lenses):
         result = target + result if accumulate else second(target, result)
     for lens, value in zip(reversed(lenses), reversed(values[:-1]), strict=True):
@@ -374,7 +374,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> 
     """
     a, indices = as_tensor_variable(a), as_tensor_variable(indices)
     if axis is None:
-        a, axis = pt.ravel(a), 0
+        a, axis = ravel(a), 0
     axis = normalize_axis(axis, a.type.ndim, "take")
     size = sizes_of(a)[axis]
     mode = "raise" if mode is None else mode

@@ -6,7 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.ifelse import ifelse
+from graphc.ops.join import stack
 from graphc.ops.math import eq, gt, imag, isinf, isnan, lt, ne
+from graphc.ops.reduce import all as all_
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 
@@ -43,7 +46,7 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
     if a.type.ndim == 0:
         return same
     equal = [eq(m, n) for m, n in zip(sizes_of(a), sizes_of(b), strict=True)]
-    return pt.ifelse(pt.all(pt.stack(equal)), pt.all(same), as_tensor_variable(False))
+    return ifelse(all_(stack(equal)), all_(same), as_tensor_variable(False))
 
 
 def array_equiv(a1: TensorLike, a2: TensorLike) -> TensorVariable:
@@ -58,7 +61,7 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> TensorVariable:
     pairs = zip(pt.atleast_Nd(a, n=rank).type.shape, pt.atleast_Nd(b, n=rank).type.shape, strict=True)
     if any(m is not None and n is not None and m != n and 1 not in (m, n) for m, n in pairs):
         return as_tensor_variable(False)
-    return pt.all(eq(a, b))
+    return all_(eq(a, b))
 
 
 def real_operand(x: TensorLike, name: str) -> TensorVariable:

@@ -9,7 +9,7 @@ computed twice: once for the size, once for the elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -18,10 +18,14 @@ from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import CountTrue
+from graphc.ops.create import arange, zeros, zeros_like
 from graphc.ops.elementwise import cast_to
+from graphc.ops.join import stack
 from graphc.ops.masks import Compress, FlatNonzero, RepeatLength, RepeatPositions
 from graphc.ops.math import cast, clip, eq, floor_div, lt, mod, ne, second, switch
+from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shaping import broadcast_to, expand_dims, ravel, reshape, specify_shape
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
 from graphc.public import pt
 
@@ -45,7 +49,7 @@ __all__ = [
 
 def _count(mask: TensorVariable) -> TensorVariable:
     """Number of true elements: of what is computed, a sum that is fused with it."""
-    return pt.sum(mask, dtype="int64") if mask.owner is not None else CountTrue()(mask)
+    return sum_(mask, dtype="int64") if mask.owner is not None else CountTrue()(mask)
 
 
 def true_positions(mask: TensorVariable) -> TensorVariable:
@@ -71,9 +75,13 @@ def flatnonzero(a: TensorLike) -> TensorVariable:
         >>> pt.flatnonzero([0, 3, 4]).eval()
         array([1, 2])
     """
-    return true_positions(pt.ravel(_mask(a)))
+    return true_positions(ravel(_mask(a)))
 
 
+@overload
+def nonzero(a: TensorLike, return_matrix: Literal[False] = False) -> tuple[TensorVariable, ...]: ...
+@overload
+def nonzero(a: TensorLike, return_matrix: Literal[True]) -> TensorVariable: ...
 def nonzero(a: TensorLike, return_matrix: bool = False) -> TensorVariable | tuple[TensorVariable, ...]:
     """Positions (int64) of the nonzero elements, as a tuple with a vector for each axis, in row-major order.
 
@@ -88,8 +96,8 @@ def nonzero(a: TensorLike, return_matrix: bool = False) -> TensorVariable | tupl
     mask = _mask(a)
     if mask.type.ndim == 0:
         raise ValueError("nonzero needs at least one dimension, got a scalar; use atleast_1d")
-    positions = tuple(unravel(true_positions(pt.ravel(mask)), sizes_of(mask)))
-    return pt.stack(positions, axis=0) if return_matrix else positions
+    positions = tuple(unravel(true_positions(ravel(mask)), sizes_of(mask)))
+    return stack(positions, axis=0) if return_matrix else positions
 
 
 def unravel(flat: TensorLike, sizes: Sequence[TensorLike]) -> list[TensorVariable]:
@@ -112,8 +120,8 @@ def argwhere(a: TensorLike) -> TensorVariable:
     mask = _mask(a)
     if mask.type.ndim == 0:
         count = cast(mask, "int64")
-        return pt.zeros((count, 0), dtype="int64")
-    return pt.stack(nonzero(mask), axis=1)
+        return zeros((count, 0), dtype="int64")
+    return stack(nonzero(mask), axis=1)
 
 
 def nonzero_values(a: TensorLike) -> TensorVariable:
@@ -123,7 +131,7 @@ def nonzero_values(a: TensorLike) -> TensorVariable:
         >>> pt.nonzero_values([0, 3, 4]).eval()
         array([3, 4])
     """
-    x = pt.ravel(as_tensor_variable(a))
+    x = ravel(as_tensor_variable(a))
     return masked(x, ne(x, 0))
 
 
@@ -134,7 +142,7 @@ def count_nonzero(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) 
         >>> pt.count_nonzero([0, 3, 4]).eval()
         array(2)
     """
-    return pt.sum(_mask(a), axis=axis, dtype="int64", keepdims=keepdims)
+    return sum_(_mask(a), axis=axis, dtype="int64", keepdims=keepdims)
 
 
 def extract(condition: TensorLike, arr: TensorLike) -> TensorVariable:
@@ -144,7 +152,7 @@ def extract(condition: TensorLike, arr: TensorLike) -> TensorVariable:
         >>> pt.extract([True, False, True], [1, 2, 3]).eval()
         array([1, 3])
     """
-    return masked(pt.ravel(as_tensor_variable(arr)), pt.ravel(_mask(condition)))
+    return masked(ravel(as_tensor_variable(arr)), ravel(_mask(condition)))
 
 
 def compress(condition: TensorLike, a: TensorLike, axis: AxisLike = None) -> TensorVariable:
@@ -163,7 +171,7 @@ def compress(condition: TensorLike, a: TensorLike, axis: AxisLike = None) -> Ten
     if mask.type.ndim != 1:
         raise ValueError(f"compress takes a vector of conditions, got {mask} of type {mask.type}")
     if axis is None:
-        x, axis = pt.ravel(x), 0
+        x, axis = ravel(x), 0
     return pt.take(x, true_positions(mask), axis=normalize_axis(axis, x.type.ndim, "compress"))
 
 
@@ -193,7 +201,7 @@ def repeat(a: TensorLike, repeats: TensorLike, axis: AxisLike = None) -> TensorV
     if isinstance(counts, Constant) and (counts.data < 0).any():
         raise ValueError(f"repetitions must be at least 0, got {counts.data}")
     if axis is None:
-        x, axis = pt.ravel(x), 0
+        x, axis = ravel(x), 0
     axis = normalize_axis(axis, x.type.ndim, "repeat")
     counts = cast_to(counts, "int64")
     if counts.type.shape == (1,):
@@ -213,18 +221,18 @@ def _one_for_each(counts: TensorVariable, size: TensorVariable) -> TensorVariabl
     if have is not None and have == want:
         return counts
     if have is not None:
-        return pt.specify_shape(counts, [size])
+        return specify_shape(counts, [size])
     single = eq(size_of(counts, 0), 1)
-    counts = pt.specify_shape(counts, [switch(single, 1, size)])
-    return pt.take(counts, switch(single, 0, pt.arange(size)))
+    counts = specify_shape(counts, [switch(single, 1, size)])
+    return pt.take(counts, switch(single, 0, arange(size)))
 
 
 def _repeat_equally(x: TensorVariable, count: TensorVariable, axis: int) -> TensorVariable:
     sizes = sizes_of(x)
     count = as_size(count, "repeat")
-    apart = pt.expand_dims(x, axis + 1)
-    wide = pt.broadcast_to(apart, [*sizes[: axis + 1], count, *sizes[axis + 1 :]])
-    return pt.reshape(wide, [*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :]])
+    apart = expand_dims(x, axis + 1)
+    wide = broadcast_to(apart, [*sizes[: axis + 1], count, *sizes[axis + 1 :]])
+    return reshape(wide, [*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :]])
 
 
 def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -> TensorVariable:
@@ -265,7 +273,7 @@ def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -
     result = options[-1]
     for i in reversed(range(len(options) - 1)):
         result = switch(eq(index, i), options[i], result)
-    return result if len(options) > 1 else second(index + pt.zeros_like(result), result)
+    return result if len(options) > 1 else second(index + zeros_like(result), result)
 
 
 def _choose_row(index: TensorVariable, stacked: TensorVariable, mode: str) -> TensorVariable:
@@ -282,10 +290,10 @@ def _choose_row(index: TensorVariable, stacked: TensorVariable, mode: str) -> Te
     rank = max(index.type.ndim, stacked.type.ndim - 1)
     index = pt.atleast_Nd(index, n=rank)
     sizes = sizes_of(stacked)
-    options = pt.reshape(stacked, [count, *[1] * (rank + 1 - stacked.type.ndim), *sizes[1:]])
+    options = reshape(stacked, [count, *[1] * (rank + 1 - stacked.type.ndim), *sizes[1:]])
     shape = pt.broadcast_shape(sizes_of(index), sizes_of(options)[1:], arrays_are_shapes=True)
-    options, index = pt.broadcast_to(options, [count, *shape]), pt.broadcast_to(index, shape)
-    return pt.take_along_axis(options, pt.expand_dims(index, 0), axis=0)[0]
+    options, index = broadcast_to(options, [count, *shape]), broadcast_to(index, shape)
+    return pt.take_along_axis(options, expand_dims(index, 0), axis=0)[0]
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> TensorVariable:

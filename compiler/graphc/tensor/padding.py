@@ -10,11 +10,14 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.checks import as_count, required
+from graphc.ops.create import arange
+from graphc.ops.join import concatenate
 from graphc.ops.math import cast, clip, eq, floor, floor_div, maximum, minimum
 from graphc.ops.math import round as round_
+from graphc.ops.shaping import broadcast_to, expand_dims, reshape
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
-from graphc.raise_op import as_count, required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -81,7 +84,7 @@ def pad(array: TensorLike, pad_width: object, mode: str = "constant", **options:
 def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
     """One pair for each axis, from any of NumPy's forms."""
     if isinstance(given, Variable) and given.type.ndim:
-        pairs_variable = pt.broadcast_to(given, (ndim, 2))
+        pairs_variable = broadcast_to(given, (ndim, 2))
         return [(pairs_variable[i, 0], pairs_variable[i, 1]) for i in range(ndim)]
     if isinstance(given, np.ndarray):
         given = given.tolist()
@@ -118,7 +121,7 @@ def _block(x: TensorVariable, axis: int, count: TensorVariable, value: TensorVar
     """``count`` rows along an axis, filled with a value that broadcasts."""
     sizes = sizes_of(x)
     sizes[axis] = count
-    return pt.broadcast_to(value, sizes)
+    return broadcast_to(value, sizes)
 
 
 def _constant(
@@ -130,7 +133,7 @@ def _constant(
     mode: str,
 ) -> TensorVariable:
     ends = [cast(as_tensor_variable(v), x.type.dtype) for v in value]
-    return pt.concatenate([_block(x, axis, before, ends[0]), x, _block(x, axis, after, ends[1])], axis=axis)
+    return concatenate([_block(x, axis, before, ends[0]), x, _block(x, axis, after, ends[1])], axis=axis)
 
 
 def _rows(x: TensorVariable, axis: int, index: int | slice) -> TensorVariable:
@@ -139,7 +142,7 @@ def _rows(x: TensorVariable, axis: int, index: int | slice) -> TensorVariable:
 
 def _edges(x: TensorVariable, axis: int) -> tuple[TensorVariable, TensorVariable]:
     """The first and the last row along an axis, which has size 1 then."""
-    first, last = (pt.expand_dims(_rows(x, axis, index), axis) for index in (0, -1))
+    first, last = (expand_dims(_rows(x, axis, index), axis) for index in (0, -1))
     return first, last
 
 
@@ -151,13 +154,13 @@ def _ramp(x: Any, axis: int, before: Any, after: Any, value: Any, mode: str) -> 
         stop = cast(as_tensor_variable(end), "float64")
         shape = [1] * x.type.ndim
         shape[axis] = count
-        steps = pt.reshape(cast(pt.arange(count), "float64"), shape)
+        steps = reshape(cast(arange(count), "float64"), shape)
         parts.append(stop + steps * ((start - stop) / cast(maximum(count, 1), "float64")))
     parts[1] = _rows(parts[1], axis, slice(None, None, -1))
     if x.type.numpy_dtype.kind in "iu":
         parts = [floor(part) for part in parts]
     first, last = (cast(part, x.type.dtype) for part in parts)
-    return pt.concatenate([first, x, last], axis=axis)
+    return concatenate([first, x, last], axis=axis)
 
 
 def _statistic(
@@ -180,7 +183,7 @@ def _statistic(
         if x.type.numpy_dtype.kind in "iu" and mode in ("mean", "median"):
             number = round_(number)
         parts.append(_block(x, axis, count, cast(number, x.type.dtype)))
-    return pt.concatenate([parts[0], x, parts[1]], axis=axis)
+    return concatenate([parts[0], x, parts[1]], axis=axis)
 
 
 def _mapped(
@@ -197,7 +200,7 @@ def _mapped(
     if mode in ("reflect", "symmetric") and value[0] != "even":
         raise ValueError(f"reflect_type must be 'even' or 'odd', got {value[0]!r}")
     n = size_of(x, axis)
-    at = pt.arange(n + before + after) - before
+    at = arange(n + before + after) - before
     return pt.take(x, _source(at, n, mode), axis=axis)
 
 
@@ -217,14 +220,14 @@ def _odd(
 ) -> TensorVariable:
     """Reflected at the edges in value, too: each further period adds twice the difference of the edges."""
     n = size_of(x, axis)
-    at = pt.arange(n + before + after) - before
+    at = arange(n + before + after) - before
     first, last = _edges(x, axis)
     length = n if mode == "symmetric" else maximum(n - 1, 1)
     turn = floor_div(at, length)
     shape = [1] * x.type.ndim
     shape[axis] = -1
     # On an odd turn the array is seen in a mirror: twice the edge less the element.
-    turn = pt.reshape(turn, shape)
+    turn = reshape(turn, shape)
     mirrored = turn % 2
     even = cast(floor_div(turn + mirrored, 2), x.type.dtype)
     plain = pt.take(x, _source(at, n, mode), axis=axis)

@@ -13,6 +13,7 @@ from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable, has_variable
 from graphc.ops.bounds import FULL, SYMBOLIC, Bound, Entry
 from graphc.ops.elementwise import cast_to
+from graphc.ops.shaping import expand_dims
 from graphc.ops.sizes import as_size, known_size, reads_sizes, size_of
 from graphc.public import pt
 
@@ -72,7 +73,7 @@ def with_mask_axes(x: Variable, index: IndexLike) -> tuple[tuple[int | str, ...]
     for i, (item, width) in enumerate(zip(given, widths, strict=True)):
         if _is_truth_value(item):
             order.append("x")
-            given[i] = pt.expand_dims(item, 0)
+            given[i] = expand_dims(item, 0)
             continue
         # The ellipsis stands for what the other items leave.
         taken = max(x.type.ndim - sum(widths), 0) if item is Ellipsis else width

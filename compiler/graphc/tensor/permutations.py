@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import cast
+from graphc.ops.shaping import broadcast_to
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.public import pt
 
@@ -44,5 +45,5 @@ def permute_row_elements(x: TensorLike, y: TensorLike, inverse: bool = False) ->
     rank = max(x.type.ndim, y.type.ndim)
     x, y = pt.atleast_Nd(x, n=rank), pt.atleast_Nd(y, n=rank)
     shape = pt.broadcast_shape([*sizes_of(x)[:-1]], [*sizes_of(y)[:-1]], arrays_are_shapes=True)
-    x, y = (pt.broadcast_to(v, [*shape, size_of(v, rank - 1)]) for v in (x, y))
+    x, y = (broadcast_to(v, [*shape, size_of(v, rank - 1)]) for v in (x, y))
     return pt.take_along_axis(x, y, axis=-1)

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.checks import as_count
+from graphc.ops.create import arange, ones, zeros_like
+from graphc.ops.create import zeros as zeros_
 from graphc.ops.elementwise import cast_to
+from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, maximum, sqrt
 from graphc.ops.math import pow as pow_
 from graphc.ops.matrices import float_dtype
+from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shaping import atleast_1d, expand_dims
 from graphc.ops.sizes import size_of
 from graphc.public import pt
-from graphc.raise_op import as_count
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -39,7 +44,7 @@ __all__ = [
 
 
 def _coefficients(p: Any, what: str) -> TensorVariable:
-    p = pt.atleast_1d(as_tensor_variable(p))
+    p = atleast_1d(as_tensor_variable(p))
     if p.type.ndim != 1:
         raise ValueError(f"{what} takes a vector of coefficients, got {p} of type {p.type}")
     return p
@@ -64,8 +69,8 @@ def vander(x: TensorLike, N: TensorLike | None = None, increasing: bool = False)
         raise ValueError(f"vander takes a vector, got {x} of type {x.type}")
     x = cast_to(x, promote(x.type.numpy_dtype, np.dtype("int64")).name)
     count = size_of(x, 0) if N is None else as_count(N, "vander")
-    exponents = cast(pt.arange(count), x.type.dtype)
-    return pow_(pt.expand_dims(x, 1), exponents if increasing else exponents[::-1])
+    exponents = cast(arange(count), x.type.dtype)
+    return pow_(expand_dims(x, 1), exponents if increasing else exponents[::-1])
 
 
 def polyval(p: TensorLike, x: TensorLike) -> TensorVariable:
@@ -78,10 +83,10 @@ def polyval(p: TensorLike, x: TensorLike) -> TensorVariable:
     p, x = _coefficients(p, "polyval"), as_tensor_variable(x)
     degree = p.type.shape[0]
     if degree is None:
-        lifted = pt.expand_dims(x, -1)
-        exponents = cast(pt.arange(size_of(p, 0))[::-1], x.type.dtype)
-        return pt.sum(p * pow_(lifted, exponents), axis=-1)
-    result: TensorVariable = pt.zeros_like(x)
+        lifted = expand_dims(x, -1)
+        exponents = cast(arange(size_of(p, 0))[::-1], x.type.dtype)
+        return sum_(p * pow_(lifted, exponents), axis=-1)
+    result: TensorVariable = zeros_like(x)
     for i in range(degree):
         result = result * x + p[i]
     return result
@@ -91,7 +96,7 @@ def _sum(a: TensorVariable, b: TensorVariable, what: str, sign: int) -> TensorVa
     a, b = _coefficients(a, what), _coefficients(b, what)
     b = b if sign > 0 else -b
     size = maximum(size_of(a, 0), size_of(b, 0))
-    a, b = (pt.concatenate([pt.zeros((size - size_of(v, 0),), dtype=v.type.dtype), v]) for v in (a, b))
+    a, b = (concatenate([zeros_((size - size_of(v, 0),), dtype=v.type.dtype), v]) for v in (a, b))
     return a + b
 
 
@@ -137,7 +142,7 @@ def polyder(p: Any, m: int = 1) -> TensorVariable:
         raise ValueError(f"the order of a derivative must be at least 0, got {m}")
     for _ in range(m):
         n = size_of(p, 0)
-        p = p[:-1] * cast(pt.arange(n - 1, 0, -1), p.type.dtype)
+        p = p[:-1] * cast(arange(n - 1, 0, -1), p.type.dtype)
     return p
 
 
@@ -155,8 +160,8 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> TensorVariable:
     if len(constants) != m:
         raise ValueError(f"polyint needs {m} constants of integration, got {len(constants)}")
     for each in constants:
-        p = p / pt.arange(size_of(p, 0), 0, -1)
-        p = pt.concatenate([p, pt.stack([cast(as_tensor_variable(each), p.type.dtype)])])
+        p = p / arange(size_of(p, 0), 0, -1)
+        p = concatenate([p, stack([cast(as_tensor_variable(each), p.type.dtype)])])
     return p
 
 
@@ -170,17 +175,17 @@ def poly(seq_of_zeros: TensorLike) -> TensorVariable:
         >>> pt.poly([1.0, 2.0]).eval()
         array([ 1., -3.,  2.])
     """
-    zeros = pt.atleast_1d(as_tensor_variable(seq_of_zeros))
+    zeros = atleast_1d(as_tensor_variable(seq_of_zeros))
     if zeros.type.ndim == 2:
         zeros = pt.linalg.eigvals(zeros)
     if zeros.type.ndim != 1 or zeros.type.shape[0] is None:
         raise ValueError(f"poly takes zeros of a known number, got {zeros} of type {zeros.type}")
     dtype = float_dtype(zeros.type.dtype)
-    result: TensorVariable = pt.ones((1,), dtype=dtype)
+    result: TensorVariable = ones((1,), dtype=dtype)
     for i in range(zeros.type.shape[0]):
-        nothing = pt.zeros((1,), dtype=dtype)
-        scaled = pt.concatenate([nothing, result * cast(zeros[i], dtype)])
-        result = pt.concatenate([result, nothing]) - scaled
+        nothing = zeros_((1,), dtype=dtype)
+        scaled = concatenate([nothing, result * cast(zeros[i], dtype)])
+        result = concatenate([result, nothing]) - scaled
     return result
 
 
@@ -221,11 +226,11 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Tenso
     left: Any = vander(x, int(deg) + 1)
     if w is not None:
         weights = cast(as_tensor_variable(w), dtype)
-        left = left * pt.expand_dims(weights, 1)
-        y = y * (pt.expand_dims(weights, 1) if y.type.ndim == 2 else weights)
+        left = left * expand_dims(weights, 1)
+        y = y * (expand_dims(weights, 1) if y.type.ndim == 2 else weights)
     if rcond is None:
         rcond = cast(size_of(x, 0), dtype) * float(np.finfo(dtype).eps)
     # Columns of equal length make the system better conditioned.
-    scale = sqrt(pt.sum(left * left, axis=0))
+    scale = sqrt(sum_(left * left, axis=0))
     found = pt.linalg.lstsq(left / scale, y, rcond)[0]
-    return found / (pt.expand_dims(scale, 1) if y.type.ndim == 2 else scale)
+    return found / (expand_dims(scale, 1) if y.type.ndim == 2 else scale)

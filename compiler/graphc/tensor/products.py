@@ -15,6 +15,16 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.linalg import Matmul
 from graphc.ops.math import cast
 from graphc.ops.reshape import BroadcastTo, Reshape
+from graphc.ops.shaping import (
+    dimshuffle,
+    expand_dims,
+    ravel,
+    reshape,
+    shape_padleft,
+    shape_padright,
+    specify_shape,
+    squeeze,
+)
 from graphc.ops.sizes import product_of, size_of, sizes_of
 from graphc.public import pt
 
@@ -43,8 +53,8 @@ def _vector_product(a: TensorVariable, b: TensorVariable) -> TensorVariable:
             f"dot product of vectors of sizes {a.type.shape[0]} and {b.type.shape[0]}: {a} and {b}"
         )
     # As a matrix product, so that a vector of size 1 does not broadcast.
-    product = Matmul()(pt.dimshuffle(a, ("x", 0)), pt.dimshuffle(b, (0, "x")))
-    return pt.dimshuffle(product, ())
+    product = Matmul()(dimshuffle(a, ("x", 0)), dimshuffle(b, (0, "x")))
+    return dimshuffle(product, ())
 
 
 def dot(a: TensorLike, b: TensorLike) -> TensorVariable:
@@ -100,19 +110,19 @@ def matmul(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> Te
     if a.type.ndim == 1 and b.type.ndim == 1:
         return _vector_product(a, b)
     row, column = a.type.ndim == 1, b.type.ndim == 1
-    a = pt.dimshuffle(a, ("x", 0)) if row else a
-    b = pt.dimshuffle(b, (0, "x")) if column else b
+    a = dimshuffle(a, ("x", 0)) if row else a
+    b = dimshuffle(b, (0, "x")) if column else b
     product = Matmul()(*_batched(a, b))
     ndim = product.type.ndim
     if row:
-        return pt.squeeze(product, ndim - 2)
-    return pt.squeeze(product, ndim - 1) if column else product
+        return squeeze(product, ndim - 2)
+    return squeeze(product, ndim - 1) if column else product
 
 
 def _batched(a: TensorVariable, b: TensorVariable) -> tuple[TensorVariable, TensorVariable]:
     """Operands with equal leading sizes."""
     ndim = max(a.type.ndim, b.type.ndim)
-    a, b = (pt.shape_padleft(x, ndim - x.type.ndim) if x.type.ndim < ndim else x for x in (a, b))
+    a, b = (shape_padleft(x, ndim - x.type.ndim) if x.type.ndim < ndim else x for x in (a, b))
     ones = [(m == 1, n == 1) for m, n in zip(a.type.shape[:-2], b.type.shape[:-2], strict=True)]
     if all(m == n for m, n in ones):
         return a, b
@@ -133,8 +143,8 @@ def outer(x: TensorLike, y: TensorLike) -> TensorVariable:
         array([[3, 4],
                [6, 8]])
     """
-    x, y = pt.ravel(x), pt.ravel(y)
-    return pt.dimshuffle(x, (0, "x")) * pt.dimshuffle(y, ("x", 0))
+    x, y = ravel(x), ravel(y)
+    return dimshuffle(x, (0, "x")) * dimshuffle(y, ("x", 0))
 
 
 def inner(a: TensorLike, b: TensorLike) -> TensorVariable:
@@ -194,8 +204,8 @@ def tensordot(a: TensorLike, b: TensorLike, axes: PairedAxes = 2) -> TensorVaria
         return dot(a if of_a[0] == a.type.ndim - 1 else a.T, b if of_b[0] == 0 else b.T)
     if len(of_a) > 1:
         b = _with_sizes_of(a, b, of_a, of_b)
-    left = _as_matrix(pt.dimshuffle(a, (*free_a, *of_a)), len(free_a))
-    right = _as_matrix(pt.dimshuffle(b, (*of_b, *free_b)), len(of_b))
+    left = _as_matrix(dimshuffle(a, (*free_a, *of_a)), len(free_a))
+    right = _as_matrix(dimshuffle(b, (*of_b, *free_b)), len(of_b))
     product = Matmul()(left, right)
     if len(free_a) == 1 and len(free_b) == 1:
         return product
@@ -211,7 +221,7 @@ def _with_sizes_of(a: TensorVariable, b: TensorVariable, of_a: list[int], of_b: 
     for i, j in zip(of_a, of_b, strict=True):
         if None in (a.type.shape[i], b.type.shape[j]):
             expected[j] = size_of(a, i)
-    return b if all(size is None for size in expected) else pt.specify_shape(b, expected)
+    return b if all(size is None for size in expected) else specify_shape(b, expected)
 
 
 def _as_matrix(x: TensorVariable, split: int) -> TensorVariable:
@@ -235,14 +245,14 @@ def batched_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
         raise TypeError("batched_dot takes arrays with a first axis for the batch")
     if a.type.ndim == 1 or b.type.ndim == 1:
         thin, other = (a, b) if a.type.ndim == 1 else (b, a)
-        return pt.shape_padright(thin, other.type.ndim - 1) * other if other.type.ndim > 1 else thin * other
+        return shape_padright(thin, other.type.ndim - 1) * other if other.type.ndim > 1 else thin * other
     if a.type.ndim > 3 or b.type.ndim > 3:
         return batched_tensordot(a, b, [[a.type.ndim - 1], [max(b.type.ndim - 2, 1)]])
-    left = pt.expand_dims(a, 1) if a.type.ndim == 2 else a
-    right = pt.expand_dims(b, 2) if b.type.ndim == 2 else b
+    left = expand_dims(a, 1) if a.type.ndim == 2 else a
+    right = expand_dims(b, 2) if b.type.ndim == 2 else b
     product = pt.matmul(left, right)
     drop = tuple(axis for axis, x in ((1, a), (2, b)) if x.type.ndim == 2)
-    return pt.squeeze(product, drop) if drop else product
+    return squeeze(product, drop) if drop else product
 
 
 def batched_tensordot(
@@ -272,13 +282,9 @@ def batched_tensordot(
     free_y = [i for i in range(1, y.type.ndim) if i not in right]
     nx, ny = sizes_of(x), sizes_of(y)
     summed = product_of([nx[i] for i in left])
-    a = pt.reshape(
-        pt.dimshuffle(x, (0, *free_x, *left)), (nx[0], product_of([nx[i] for i in free_x]), summed)
-    )
-    b = pt.reshape(
-        pt.dimshuffle(y, (0, *right, *free_y)), (ny[0], summed, product_of([ny[i] for i in free_y]))
-    )
-    return pt.reshape(pt.matmul(a, b), [nx[0], *(nx[i] for i in free_x), *(ny[i] for i in free_y)])
+    a = reshape(dimshuffle(x, (0, *free_x, *left)), (nx[0], product_of([nx[i] for i in free_x]), summed))
+    b = reshape(dimshuffle(y, (0, *right, *free_y)), (ny[0], summed, product_of([ny[i] for i in free_y])))
+    return reshape(pt.matmul(a, b), [nx[0], *(nx[i] for i in free_x), *(ny[i] for i in free_y)])
 
 
 def dense_dot(a: TensorLike, b: TensorLike) -> TensorVariable:

@@ -12,12 +12,15 @@ from graphc.config import config
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
+from graphc.ops.checks import as_count, required
+from graphc.ops.create import arange
+from graphc.ops.join import stack
 from graphc.ops.math import cast, eq, floor, log10, maximum
 from graphc.ops.math import sign as sign_
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import as_sizes, sizes_of
+from graphc.ops.shaping import as_sizes, broadcast_to, dimshuffle, moveaxis, ravel, reshape, shape_padleft
+from graphc.ops.sizes import sizes_of
 from graphc.public import pt
-from graphc.raise_op import as_count, required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike
@@ -67,8 +70,8 @@ def linspace(
     divisor = cast(maximum(gaps, 1), kind)
     difference = last - first
     step = difference / divisor
-    position = cast(pt.arange(count), kind)
-    position = pt.reshape(position, [count, *[1] * step.type.ndim])
+    position = cast(arange(count), kind)
+    position = reshape(position, [count, *[1] * step.type.ndim])
     numbers = position * step + first
     if endpoint:
         # Rounding must not move the last number.
@@ -77,7 +80,7 @@ def linspace(
         name = parse_dtype(dtype)
         numbers = cast(floor(numbers) if np.dtype(name).kind in "iu" else numbers, name)
     if axis:
-        numbers = pt.moveaxis(numbers, 0, normalize_axis(axis, numbers.type.ndim, "linspace"))
+        numbers = moveaxis(numbers, 0, normalize_axis(axis, numbers.type.ndim, "linspace"))
     return (numbers, step) if retstep else numbers
 
 
@@ -100,9 +103,7 @@ def logspace(
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
     # The new axis is before all those of the operands, also of the base's.
     first = (
-        pt.shape_padleft(first, base.type.ndim - first.type.ndim)
-        if base.type.ndim > first.type.ndim
-        else first
+        shape_padleft(first, base.type.ndim - first.type.ndim) if base.type.ndim > first.type.ndim else first
     )
     powers = base ** pt.linspace(
         first, last, as_count(num, "logspace", "num, how many numbers to make,"), endpoint=endpoint
@@ -114,7 +115,7 @@ def _finished(numbers: TensorVariable, dtype: DTypeLike | None, axis: int, name:
     """Numbers along the first axis in another dtype and along another axis."""
     if dtype is not None:
         numbers = cast(numbers, parse_dtype(dtype))
-    return pt.moveaxis(numbers, 0, normalize_axis(axis, numbers.type.ndim, name)) if axis else numbers
+    return moveaxis(numbers, 0, normalize_axis(axis, numbers.type.ndim, name)) if axis else numbers
 
 
 def geomspace(
@@ -143,7 +144,7 @@ def geomspace(
     logs = pt.linspace(log10(first / sign), log10(last / sign), count, endpoint=endpoint)
     numbers = sign * 10.0**logs
     # Rounding must not move the ends.
-    position = pt.reshape(pt.arange(count), [count, *[1] * (numbers.type.ndim - 1)])
+    position = reshape(arange(count), [count, *[1] * (numbers.type.ndim - 1)])
     if endpoint:
         numbers = pt.where(eq(position, count - 1), last, numbers)
     numbers = pt.where(eq(position, 0), first, numbers)
@@ -167,7 +168,7 @@ def meshgrid(
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing must be 'xy' or 'ij', got {indexing!r}")
-    xs = [pt.ravel(as_tensor_variable(x)) for x in xi]
+    xs = [ravel(as_tensor_variable(x)) for x in xi]
     places = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         places[:2] = [1, 0]
@@ -175,9 +176,9 @@ def meshgrid(
     for x, place in zip(xs, places, strict=True):
         sizes[place] = sizes_of(x)[0]
     open_grid = [
-        pt.dimshuffle(x, ["x"] * p + [0] + ["x"] * (len(xs) - p - 1)) for x, p in zip(xs, places, strict=True)
+        dimshuffle(x, ["x"] * p + [0] + ["x"] * (len(xs) - p - 1)) for x, p in zip(xs, places, strict=True)
     ]
-    return open_grid if sparse else [pt.broadcast_to(x, sizes) for x in open_grid]
+    return open_grid if sparse else [broadcast_to(x, sizes) for x in open_grid]
 
 
 class _Grid:
@@ -193,7 +194,7 @@ class _Grid:
             return axes[0]
         dtype = promote(*(x.type.numpy_dtype for x in axes)).name
         grid = meshgrid(*(cast(x, dtype) for x in axes), sparse=self._sparse, indexing="ij")
-        return grid if self._sparse else pt.stack(grid)
+        return grid if self._sparse else stack(grid)
 
     def _axis(self, s: slice) -> Any:
         if not isinstance(s, slice):
@@ -201,7 +202,7 @@ class _Grid:
         start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
         if isinstance(step, complex):
             return linspace(start, s.stop, int(abs(step)))
-        return pt.arange(start, s.stop, step)
+        return arange(start, s.stop, step)
 
 
 mgrid, ogrid = _Grid(False), _Grid(True)
@@ -215,5 +216,5 @@ def indices(dimensions: Sequence[TensorLike], dtype: DTypeLike = "int64", sparse
         [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
     sizes = [as_count(n, "indices") for n in as_sizes(dimensions, "indices")]
-    grid = meshgrid(*(cast(pt.arange(n), parse_dtype(dtype)) for n in sizes), sparse=sparse, indexing="ij")
-    return tuple(grid) if sparse else pt.stack(grid)
+    grid = meshgrid(*(cast(arange(n), parse_dtype(dtype)) for n in sizes), sparse=sparse, indexing="ij")
+    return tuple(grid) if sparse else stack(grid)

@@ -11,10 +11,22 @@ import numpy as np
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
+from graphc.ops.create import arange, bounded
+from graphc.ops.create import zeros as zeros_
+from graphc.ops.join import concatenate
 from graphc.ops.math import cast, eq, ge, le, maximum, minimum, switch
+from graphc.ops.shaping import (
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    ravel,
+    reshape,
+    shape_padleft,
+    specify_shape,
+    swapaxes,
+)
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
-from graphc.tensor.creation import bounded
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -110,7 +122,7 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> TensorVari
         return x
     if turns == 2:
         return flip(x, (a, b))
-    return pt.swapaxes(flip(x, b), a, b) if turns == 1 else flip(pt.swapaxes(x, a, b), b)
+    return swapaxes(flip(x, b), a, b) if turns == 1 else flip(swapaxes(x, a, b), b)
 
 
 def roll(a: TensorLike, shift: TensorLike, axis: AxisLike = None) -> TensorVariable:
@@ -127,7 +139,7 @@ def roll(a: TensorLike, shift: TensorLike, axis: AxisLike = None) -> TensorVaria
     """
     x = as_tensor_variable(a)
     if axis is None:
-        return pt.reshape(roll(pt.ravel(x), shift, 0), sizes_of(x))
+        return reshape(roll(ravel(x), shift, 0), sizes_of(x))
     axes = axis if isinstance(axis, list | tuple) else [axis]
     shifts = shift if isinstance(shift, list | tuple) else [shift] * len(axes)
     if len(shifts) == 1:
@@ -147,8 +159,8 @@ def _roll(x: TensorVariable, shift: TensorVariable | int, axis: int) -> TensorVa
     cut = size - cast(s, "int64") % maximum(size, 1)
     known = known_size(cut)
     at = cut if known is None else known
-    rolled = pt.concatenate([x[_along(axis, slice(at, None))], x[_along(axis, slice(None, at))]], axis=axis)
-    return pt.specify_shape(rolled, x.type.shape) if rolled.type.shape != x.type.shape else rolled
+    rolled = concatenate([x[_along(axis, slice(at, None))], x[_along(axis, slice(None, at))]], axis=axis)
+    return specify_shape(rolled, x.type.shape) if rolled.type.shape != x.type.shape else rolled
 
 
 def tile(A: TensorLike, reps: TensorLike) -> TensorVariable:
@@ -163,7 +175,7 @@ def tile(A: TensorLike, reps: TensorLike) -> TensorVariable:
         array([1, 2, 1, 2])
     """
     x = as_tensor_variable(A)
-    counts = list(reps) if isinstance(reps, list | tuple) else [reps]
+    counts: list[Any] = list(reps) if isinstance(reps, list | tuple) else [reps]
     if isinstance(reps, Variable) and reps.type.ndim:
         length = reps.type.shape[0]
         if length is None:
@@ -176,13 +188,11 @@ def tile(A: TensorLike, reps: TensorLike) -> TensorVariable:
     rank = max(len(counts), x.type.ndim)
     counts = [1] * (rank - len(counts)) + counts
     if x.type.ndim < rank:
-        x = pt.shape_padleft(x, rank - x.type.ndim)
+        x = shape_padleft(x, rank - x.type.ndim)
     sizes = sizes_of(x)
-    apart = pt.reshape(x, [n for size in sizes for n in (1, size)])
-    wide = pt.broadcast_to(
-        apart, [n for count, size in zip(counts, sizes, strict=True) for n in (count, size)]
-    )
-    return pt.reshape(wide, [as_tensor_variable(c) * n for c, n in zip(counts, sizes, strict=True)])
+    apart = reshape(x, [n for size in sizes for n in (1, size)])
+    wide = broadcast_to(apart, [n for count, size in zip(counts, sizes, strict=True) for n in (count, size)])
+    return reshape(wide, [as_tensor_variable(c) * n for c, n in zip(counts, sizes, strict=True)])
 
 
 # -- diagonals -----------------------------------------------------------------------------------------------
@@ -202,7 +212,7 @@ def _with_matrix_last(a: TensorLike, axis1: int, axis2: int, what: str) -> Tenso
     first, second = (normalize_axis(axis, x.type.ndim, what) for axis in (axis1, axis2))
     if first == second:
         raise ValueError(f"{what} takes two different axes, got {axis1} and {axis2}")
-    return pt.moveaxis(x, (first, second), (-2, -1))
+    return moveaxis(x, (first, second), (-2, -1))
 
 
 def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
@@ -214,7 +224,7 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     """
     x = _with_matrix_last(a, axis1, axis2, "diagonal")
     *batch, rows, columns = sizes_of(x)
-    flat = pt.reshape(x, [*batch, rows * columns])
+    flat = reshape(x, [*batch, rows * columns])
     return flat[(..., _flat_diagonal(rows, columns, int(offset)))]
 
 
@@ -241,8 +251,8 @@ def diag(v: TensorLike, k: int = 0) -> TensorVariable:
     if x.type.ndim != 1:
         raise ValueError(f"diag takes a vector or a matrix, got {x} of type {x.type}")
     n = size_of(x, 0) + abs(int(k))
-    flat = pt.zeros(n * n, dtype=x.type.dtype)
-    return pt.reshape(pt.set_subtensor(flat[_flat_diagonal(n, n, int(k))], x), [n, n])
+    flat = zeros_(n * n, dtype=x.type.dtype)
+    return reshape(pt.set_subtensor(flat[_flat_diagonal(n, n, int(k))], x), [n, n])
 
 
 def fill_diagonal(a: TensorLike, val: TensorLike, wrap: bool = False) -> TensorVariable:
@@ -262,13 +272,13 @@ def fill_diagonal(a: TensorLike, val: TensorLike, wrap: bool = False) -> TensorV
     value = cast(as_tensor_variable(val), x.type.dtype)
     if x.type.ndim > 2:
         size = size_of(x, 0)
-        flat = pt.ravel(pt.specify_shape(x, [size] * x.type.ndim))
+        flat = ravel(specify_shape(x, [size] * x.type.ndim))
         step = sum((size**i for i in range(1, x.type.ndim)), as_tensor_variable(1))
-        return pt.reshape(pt.set_subtensor(flat[::step], value), sizes_of(x))
+        return reshape(pt.set_subtensor(flat[::step], value), sizes_of(x))
     rows, columns = sizes_of(x)
-    flat = pt.reshape(x, [rows * columns])
+    flat = reshape(x, [rows * columns])
     places = slice(None, None, columns + 1) if wrap else _flat_diagonal(rows, columns, 0)
-    return pt.reshape(pt.set_subtensor(flat[places], value), [rows, columns])
+    return reshape(pt.set_subtensor(flat[places], value), [rows, columns])
 
 
 def diag_indices(n: TensorLike, ndim: int = 2) -> tuple[TensorVariable, ...]:
@@ -278,7 +288,7 @@ def diag_indices(n: TensorLike, ndim: int = 2) -> tuple[TensorVariable, ...]:
         >>> [v.eval().tolist() for v in pt.diag_indices(2)]
         [[0, 1], [0, 1]]
     """
-    return (pt.arange(n),) * ndim
+    return (arange(n),) * ndim
 
 
 def tril_indices(
@@ -313,8 +323,8 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[TensorVariable, Tensor
         for value in (n, m)
     ]
     if isinstance(k, Variable) or numbers[0] is None or (m is not None and numbers[1] is None):
-        rows, columns = pt.arange(n), pt.arange(n if m is None else m)
-        edge = pt.expand_dims(rows, 1) + bounded(k)
+        rows, columns = arange(n), arange(n if m is None else m)
+        edge = expand_dims(rows, 1) + bounded(k)
         inside = le(columns, edge) if name == "tril_indices" else ge(columns, edge)
         return pt.nonzero(inside)
     rows, columns = getattr(np, name)(numbers[0], int(k), numbers[1])
@@ -329,7 +339,7 @@ def diagflat(v: TensorLike, k: int = 0) -> TensorVariable:
         array([[1, 0],
                [0, 2]])
     """
-    return pt.diag(pt.ravel(as_tensor_variable(v)), k)
+    return pt.diag(ravel(as_tensor_variable(v)), k)
 
 
 def extract_diag(x: TensorLike) -> TensorVariable:
@@ -354,10 +364,10 @@ def alloc_diag(diag: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1
     rank = v.type.ndim + 1
     first, second = sorted(normalize_axes((axis1, axis2), rank, "alloc_diag"))
     n = size_of(v, v.type.ndim - 1) + abs(int(offset))
-    rows = pt.arange(size_of(v, v.type.ndim - 1)) + max(-int(offset), 0)
-    zeros = pt.zeros((*sizes_of(v)[:-1], n, n), dtype=v.type.dtype)
+    rows = arange(size_of(v, v.type.ndim - 1)) + max(-int(offset), 0)
+    zeros = zeros_((*sizes_of(v)[:-1], n, n), dtype=v.type.dtype)
     placed = pt.set_subtensor(zeros[..., rows, rows + int(offset)], v)
-    return pt.moveaxis(placed, (-2, -1), (first, second))
+    return moveaxis(placed, (-2, -1), (first, second))
 
 
 def fill_diagonal_offset(a: TensorLike, val: TensorLike, offset: int) -> TensorVariable:
@@ -371,6 +381,6 @@ def fill_diagonal_offset(a: TensorLike, val: TensorLike, offset: int) -> TensorV
     a = as_tensor_variable(a)
     if a.type.ndim != 2:
         raise ValueError(f"fill_diagonal_offset takes a matrix, got {a} of type {a.type}")
-    rows, columns = (pt.arange(size) for size in sizes_of(a))
-    on = eq(pt.expand_dims(rows + bounded(offset), 1), pt.expand_dims(columns, 0))
+    rows, columns = (arange(size) for size in sizes_of(a))
+    on = eq(expand_dims(rows + bounded(offset), 1), expand_dims(columns, 0))
     return switch(on, cast(as_tensor_variable(val), a.type.dtype), a)

@@ -12,13 +12,21 @@ from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.advanced import Put
 from graphc.ops.axes import normalize_axis
+from graphc.ops.checks import Assert, as_count, required
 from graphc.ops.counting import BinLength, Contained, CountBins, Histogram, SumBins, WeightedHistogram
+from graphc.ops.create import arange, ones, zeros_like
 from graphc.ops.elementwise import cast_to
+from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, eq, ge, gt, isnan, maximum, minimum, ne, switch
+from graphc.ops.reduce import all as all_
+from graphc.ops.reduce import any as any_
+from graphc.ops.reduce import max as max_
+from graphc.ops.reduce import min as min_
+from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shaping import moveaxis, ravel, reshape, size
 from graphc.ops.sizes import as_size, size_of, sizes_of
 from graphc.public import pt, scan
-from graphc.raise_op import Assert, as_count, required
 from graphc.tensor.masks import masked, true_positions
 
 if TYPE_CHECKING:
@@ -46,8 +54,8 @@ def _begins(ordered: TensorVariable) -> TensorVariable:
     if ordered.type.numpy_dtype.kind in "fc":
         differ = differ & ~(isnan(later) & isnan(earlier))
     # The first element, if there is one.
-    first = pt.ones((minimum(size_of(ordered, 0), 1),), dtype="bool")
-    return pt.concatenate([first, differ])
+    first = ones((minimum(size_of(ordered, 0), 1),), dtype="bool")
+    return concatenate([first, differ])
 
 
 def unique(
@@ -77,7 +85,7 @@ def unique(
     if axis is not None:
         return _unique_slices(x, normalize_axis(axis, x.type.ndim, "unique"), return_index, return_inverse,
                               return_counts)  # fmt: skip
-    flat = pt.ravel(x)
+    flat = ravel(x)
     if not (return_index or return_inverse):
         ordered = pt.sort(flat)
         begins = _begins(ordered)
@@ -89,20 +97,20 @@ def unique(
     results = [flat[first]]
     results += [first] if return_index else []
     if return_inverse:
-        results.append(pt.reshape(_inverse(order, begins), sizes_of(x)))
+        results.append(reshape(_inverse(order, begins), sizes_of(x)))
     return [*results, _counts(begins)] if return_counts else results
 
 
 def _inverse(order: TensorVariable, begins: TensorVariable) -> TensorVariable:
     group = pt.cumsum(begins) - 1
-    return Put(0, True)(pt.zeros_like(order), group, order)
+    return Put(0, True)(zeros_like(order), group, order)
 
 
 def _counts(begins: TensorVariable) -> TensorVariable:
     starts = true_positions(begins)
-    end = pt.stack([size_of(begins, 0)])
+    end = stack([size_of(begins, 0)])
     # Without elements there is no group, and no end of one.
-    ends = pt.concatenate([starts[1:], end[: minimum(size_of(begins, 0), 1)]])
+    ends = concatenate([starts[1:], end[: minimum(size_of(begins, 0), 1)]])
     return ends - starts
 
 
@@ -112,23 +120,23 @@ def _reorder(column: TensorVariable, order: TensorVariable, rows: TensorVariable
 
 def _unique_slices(
     x: TensorVariable, axis: int, index: bool, inverse: bool, counts: bool
-) -> list[TensorVariable]:
+) -> list[TensorVariable] | TensorVariable:
     """Slices in lexicographic order: sorted by the last of their elements first, each time stably."""
-    moved = pt.moveaxis(x, axis, 0)
+    moved = moveaxis(x, axis, 0)
     sizes = sizes_of(moved)
-    rows = pt.reshape(moved, [sizes[0], -1])
+    rows = reshape(moved, [sizes[0], -1])
     width = rows.type.shape[1]
-    order = pt.arange(sizes[0])
+    order = arange(sizes[0])
     if width is None:
-        columns = pt.arange(size_of(rows, 1))[::-1]
+        columns = arange(size_of(rows, 1))[::-1]
         order = scan.foldl(_reorder, columns, order, rows, return_updates=False)
     for column in reversed(range(width or 0)):
         order = order[pt.argsort(rows[order, column])]
     ordered = rows[order]
-    differ = pt.any(ne(ordered[1:], ordered[:-1]), axis=1)
-    begins = pt.concatenate([pt.ones((minimum(sizes[0], 1),), dtype="bool"), differ])
+    differ = any_(ne(ordered[1:], ordered[:-1]), axis=1)
+    begins = concatenate([ones((minimum(sizes[0], 1),), dtype="bool"), differ])
     first = masked(order, begins)
-    results = [pt.moveaxis(moved[first], 0, axis)]
+    results = [moveaxis(moved[first], 0, axis)]
     results += [first] if index else []
     results += [_inverse(order, begins)] if inverse else []
     results += [_counts(begins)] if counts else []
@@ -150,15 +158,15 @@ def isin(
         >>> pt.isin([1, 2, 3], [2]).eval()
         array([False,  True, False])
     """
-    x, others = as_tensor_variable(element), pt.ravel(as_tensor_variable(test_elements))
+    x, others = as_tensor_variable(element), ravel(as_tensor_variable(test_elements))
     dtype = promote(x.type.numpy_dtype, others.type.numpy_dtype).name
     x, others = cast_to(x, dtype), cast_to(others, dtype)
     if others.type.shape[0] is not None and others.type.shape[0] <= 8:
-        found: TensorVariable = pt.zeros_like(x, dtype="bool")
+        found: TensorVariable = zeros_like(x, dtype="bool")
         for i in range(others.type.shape[0]):
             found = found | eq(x, others[i])
     else:
-        found = pt.reshape(Contained()(pt.ravel(x), pt.sort(others)), sizes_of(x))
+        found = reshape(Contained()(ravel(x), pt.sort(others)), sizes_of(x))
     return ~found if invert else found
 
 
@@ -171,7 +179,7 @@ def in1d(
         >>> pt.in1d([1, 2, 3], [2, 3]).eval()
         array([False,  True,  True])
     """
-    return isin(pt.ravel(as_tensor_variable(ar1)), ar2, invert=invert)
+    return isin(ravel(as_tensor_variable(ar1)), ar2, invert=invert)
 
 
 def union1d(ar1: TensorLike, ar2: TensorLike) -> TensorVariable:
@@ -181,7 +189,7 @@ def union1d(ar1: TensorLike, ar2: TensorLike) -> TensorVariable:
         >>> pt.union1d([1, 2], [2, 3]).eval()
         array([1, 2, 3])
     """
-    return unique(pt.concatenate([pt.ravel(as_tensor_variable(x)) for x in (ar1, ar2)]))
+    return unique(concatenate([ravel(as_tensor_variable(x)) for x in (ar1, ar2)]))
 
 
 def intersect1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> TensorVariable:
@@ -206,7 +214,7 @@ def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> 
         array([1, 3])
     """
     x = as_tensor_variable(ar1)
-    values = pt.ravel(x) if assume_unique else unique(x)
+    values = ravel(x) if assume_unique else unique(x)
     return masked(values, isin(values, ar2, invert=True))
 
 
@@ -217,9 +225,9 @@ def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> T
         >>> pt.setxor1d([1, 2], [2, 3]).eval()
         array([1, 3])
     """
-    ordered = pt.sort(pt.concatenate([unique(ar1), unique(ar2)]))
+    ordered = pt.sort(concatenate([unique(ar1), unique(ar2)]))
     begins = _begins(ordered)
-    ends = pt.concatenate([begins[1:], pt.ones((minimum(size_of(ordered, 0), 1),), dtype="bool")])
+    ends = concatenate([begins[1:], ones((minimum(size_of(ordered, 0), 1),), dtype="bool")])
     return masked(ordered, begins & ends)
 
 
@@ -249,7 +257,7 @@ def bincount(
         )
     numbers = cast_to(numbers, "int64")
     if assert_nonneg:
-        numbers = Assert("bincount: a number is negative")(numbers, pt.all(ge(numbers, 0)))
+        numbers = Assert("bincount: a number is negative")(numbers, all_(ge(numbers, 0)))
     length = maximum(BinLength()(numbers), as_count(minlength, "bincount"))
     if weights is None:
         return CountBins()(numbers, length)
@@ -282,10 +290,10 @@ def _edges(
         )
         low = required(low, lambda v: v <= high, "the range of a histogram must ascend")
     else:
-        values = cast_to(pt.ravel(a), "float64")
-        some = gt(pt.size(values), 0)
-        low = switch(some, pt.min(pt.concatenate([values, values[:1], _none(values)])), 0.0)
-        high = switch(some, pt.max(pt.concatenate([values, values[:1], _none(values, -1)])), 1.0)
+        values = cast_to(ravel(a), "float64")
+        some = gt(size(values), 0)
+        low = switch(some, min_(concatenate([values, values[:1], _none(values)])), 0.0)
+        high = switch(some, max_(concatenate([values, values[:1], _none(values, -1)])), 1.0)
         low, high = (
             required(v, np.isfinite, "the elements of a histogram without a range must be finite")
             for v in (low, high)
@@ -340,17 +348,15 @@ def histogram(
     """
     x = as_tensor_variable(a)
     edges, uniform = _edges(x, bins, range)
-    flat = pt.ravel(x)
+    flat = ravel(x)
     dtype = promote(flat.type.numpy_dtype, edges.type.numpy_dtype).name
     flat, inner = cast_to(flat, dtype), cast_to(edges, dtype)
     uniform = uniform and np.dtype(dtype).kind == "f"
     if weights is None:
         counts = Histogram(uniform)(flat, inner[:-1], inner[-1])
     else:
-        counts = WeightedHistogram(uniform)(
-            flat, pt.ravel(as_tensor_variable(weights)), inner[:-1], inner[-1]
-        )
+        counts = WeightedHistogram(uniform)(flat, ravel(as_tensor_variable(weights)), inner[:-1], inner[-1])
     if density:
         counts = cast(counts, "float64")
-        counts = counts / cast(pt.diff(edges), "float64") / pt.sum(counts)
+        counts = counts / cast(pt.diff(edges), "float64") / sum_(counts)
     return counts, edges

@@ -11,6 +11,7 @@ from graphc.ops.elementwise import cast_to
 from graphc.ops.math import maximum
 from graphc.ops.math import round as round_
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shaping import dimshuffle, expand_dims, reshape, squeeze
 from graphc.ops.sizes import product_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.nn.convolution import correlated
@@ -69,10 +70,10 @@ def _padded(x: TensorVariable, windows: list[Window], boundary: str, fillvalue: 
 
 def _direct(x: TensorVariable, f: TensorVariable, windows: list[Window], dtype: str) -> TensorVariable:
     *lead, h, w = sizes_of(x)
-    images = pt.reshape(x, [product_of(lead), 1, h, w])
-    filters = pt.dimshuffle(pt.flip(f, (0, 1)), ("x", "x", 0, 1))
+    images = reshape(x, [product_of(lead), 1, h, w])
+    filters = dimshuffle(pt.flip(f, (0, 1)), ("x", "x", 0, 1))
     out = correlated(images, filters, windows)
-    out = pt.reshape(out, [*lead, *sizes_of(out)[2:]])
+    out = reshape(out, [*lead, *sizes_of(out)[2:]])
     # Integers are computed as floats.
     return cast_to(out if dtype.startswith(("float", "complex")) else round_(out), dtype)
 
@@ -194,5 +195,5 @@ def convolve1d(in1: TensorLike, in2: TensorLike, mode: str = "full") -> TensorVa
     """
     _one_of("convolve1d", "mode", mode, _MODES)
     x, f, _ = _operands("convolve1d", in1, in2, 1)
-    out = convolve2d(pt.expand_dims(x, -2), pt.expand_dims(f, -2), mode, method="direct")
-    return pt.squeeze(out, -2)
+    out = convolve2d(expand_dims(x, -2), expand_dims(f, -2), mode, method="direct")
+    return squeeze(out, -2)

@@ -14,15 +14,26 @@ from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
+from graphc.ops.checks import required
 from graphc.ops.counting import TopK
 from graphc.ops.elementwise import cast_to
+from graphc.ops.ifelse import ifelse
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, eq, switch
+from graphc.ops.reduce import any as any_
 from graphc.ops.scattering import Gather, Scatter
+from graphc.ops.shaping import (
+    atleast_1d,
+    broadcast_to,
+    moveaxis,
+    ravel,
+    reshape,
+    shape_padleft,
+    specify_shape,
+)
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import ArgPartition, ArgSort, Partition, SearchSorted, Sort
 from graphc.public import pt
-from graphc.raise_op import required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -35,14 +46,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def along_last(
-    function: Callable[..., TensorVariable], axis: AxisLike, *arrays: TensorVariable
-) -> TensorVariable:
+def along_last(function: Callable[..., TensorVariable], axis: int, *arrays: TensorVariable) -> TensorVariable:
     """A function of arrays' last axes, used along another axis of all."""
     rank = arrays[0].type.ndim
     if axis == rank - 1:
         return function(*arrays)
-    return pt.moveaxis(function(*(pt.moveaxis(x, axis, -1) for x in arrays)), -1, axis)
+    return moveaxis(function(*(moveaxis(x, axis, -1) for x in arrays)), -1, axis)
 
 
 def along_axis(
@@ -61,14 +70,14 @@ def along_axis(
     results = [along_last(function, each, x) for each in range(rank)]
     chosen = results[-1]
     for each in reversed(range(rank - 1)):
-        chosen = pt.ifelse(eq(place, each), results[each], chosen)
+        chosen = ifelse(eq(place, each), results[each], chosen)
     return chosen
 
 
 def _with_axis(x: Any, axis: AxisLike, what: str) -> tuple[Any, int]:
     x = as_tensor_variable(x)
     if axis is None:
-        x, axis = pt.ravel(x), 0
+        x, axis = ravel(x), 0
     if x.type.ndim == 0:
         raise ValueError(f"{what} needs an axis, got the scalar {x}")
     return x, normalize_axis(axis, x.type.ndim, what)
@@ -148,7 +157,7 @@ def _ranks(kth: Any, what: str) -> TensorVariable:
     ranks = as_tensor_variable(kth)
     if ranks.type.numpy_dtype.kind not in "iu" or ranks.type.ndim > 1:
         raise TypeError(f"{what} takes an integer or a vector of integers as kth, got {kth}")
-    return pt.atleast_1d(cast_to(ranks, "int64"))
+    return atleast_1d(cast_to(ranks, "int64"))
 
 
 def partition(a: TensorLike, kth: TensorLike, axis: AxisLike = -1) -> TensorVariable:
@@ -208,9 +217,9 @@ def searchsorted(
         order = as_tensor_variable(sorter)
         if order.type.ndim != 1:
             raise ValueError(f"the sorter of searchsorted is a vector, got {order} of type {order.type}")
-        x = x[pt.specify_shape(order, [size_of(x, 0)])]
-    found = SearchSorted(side == "right")(x, pt.ravel(values))
-    return found if values.type.ndim == 1 else pt.reshape(found, sizes_of(values))
+        x = x[specify_shape(order, [size_of(x, 0)])]
+    found = SearchSorted(side == "right")(x, ravel(values))
+    return found if values.type.ndim == 1 else reshape(found, sizes_of(values))
 
 
 def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> TensorVariable:
@@ -239,7 +248,7 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> TensorVari
         descends = bool((np.diff(edges.data) < 0).any())
         found = searchsorted(edges[::-1] if descends else edges, x, side=side)
         return size_of(edges, 0) - found if descends else found
-    falling = pt.any(edges[1:] < edges[:-1])
+    falling = any_(edges[1:] < edges[:-1])
     found = searchsorted(switch(falling, edges[::-1], edges), x, side=side)
     return switch(falling, size_of(edges, 0) - found, found)
 
@@ -263,7 +272,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: AxisLike = -1) -
     """
     x, positions = as_tensor_variable(arr), as_tensor_variable(indices)
     if axis is None:
-        x, positions, axis = pt.ravel(x), pt.ravel(positions), 0
+        x, positions, axis = ravel(x), ravel(positions), 0
     _check_positions(x, positions, "take_along_axis")
     return along_last(Gather(), normalize_axis(axis, x.type.ndim, "take_along_axis"), x, positions)
 
@@ -296,17 +305,17 @@ def put_along_axis(
     values = as_tensor_variable(values)
     sizes = sizes_of(x)
     if axis is None:
-        flat = put_along_axis(pt.ravel(x), pt.ravel(positions), values, 0, mode)
-        return pt.reshape(flat, sizes)
+        flat = put_along_axis(ravel(x), ravel(positions), values, 0, mode)
+        return reshape(flat, sizes)
     _check_positions(x, positions, "put_along_axis")
     axis = normalize_axis(axis, x.type.ndim, "put_along_axis")
     if values.type.ndim < positions.type.ndim:
-        values = pt.shape_padleft(values, positions.type.ndim - values.type.ndim)
+        values = shape_padleft(values, positions.type.ndim - values.type.ndim)
     shape = [
         size_of(positions, a) if a == axis or x.type.shape[a] == 1 else sizes[a] for a in range(x.type.ndim)
     ]
     positions, values = (
-        v if v.type.shape == x.type.shape and None not in v.type.shape else pt.broadcast_to(v, shape)
+        v if v.type.shape == x.type.shape and None not in v.type.shape else broadcast_to(v, shape)
         for v in (positions, values)
     )
     return along_last(Scatter(mode), axis, x, cast_to(values, x.type.dtype), positions)
@@ -321,7 +330,7 @@ def _top(x: Any, kth: Any, axis: AxisLike, what: str) -> list[TensorVariable]:
     smallest = isinstance(count, Constant) and bool(count.data < 0)
     message = f"{what} takes a kth other than 0, and a positive one where it is not known here"
     count = required(abs_(count) if smallest else count, lambda n: n > 0, message)
-    return TopK(smallest)(pt.moveaxis(x, axis, -1), count)
+    return TopK(smallest)(moveaxis(x, axis, -1), count)
 
 
 def topk(
@@ -369,7 +378,7 @@ def topk_and_argtopk(
     place = 0 if axis is None else normalize_axis(axis, as_tensor_variable(x).type.ndim, "topk")
     values, positions = _top(x, kth, axis, "topk")
     positions = cast(positions, np.dtype(idx_dtype).name)
-    return [pt.moveaxis(values, -1, place), pt.moveaxis(positions, -1, place)]
+    return [moveaxis(values, -1, place), moveaxis(positions, -1, place)]
 
 
 def lexsort(keys: TensorLike, axis: int = -1) -> TensorVariable:
@@ -389,7 +398,7 @@ def lexsort(keys: TensorLike, axis: int = -1) -> TensorVariable:
     else:
         parts = list(pt.unstack(keys))
     shape = sizes_of(parts[0])
-    parts = [parts[0], *(pt.specify_shape(key, shape) for key in parts[1:])]
+    parts = [parts[0], *(specify_shape(key, shape) for key in parts[1:])]
     order = pt.argsort(parts[0], axis=axis)
     for key in parts[1:]:
         following = pt.argsort(pt.take_along_axis(key, order, axis=axis), axis=axis)

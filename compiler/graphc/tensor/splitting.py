@@ -12,10 +12,13 @@ import numpy as np
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import broadcast_static
+from graphc.ops.checks import CheckAndRaise, as_count, required
+from graphc.ops.create import arange, ones, zeros, zeros_like
+from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, eq, gt, logical_not, lt, maximum, minimum, ne, switch
+from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, ravel, reshape, specify_shape
 from graphc.ops.sizes import known_size, product_of, size_of
 from graphc.public import pt
-from graphc.raise_op import CheckAndRaise, as_count, required
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import IndexLike, SizeLike, TensorLike
@@ -149,8 +152,8 @@ def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tens
     """
     parts = [as_tensor_variable(v) for v in (arr, values)]
     if axis is None:
-        return pt.concatenate([pt.ravel(v) for v in parts], axis=0)
-    return pt.concatenate(parts, axis=axis)
+        return concatenate([ravel(v) for v in parts], axis=0)
+    return concatenate(parts, axis=axis)
 
 
 def _position(place: TensorVariable, size: TensorVariable, end: int, what: str) -> TensorVariable:
@@ -168,7 +171,7 @@ def _position(place: TensorVariable, size: TensorVariable, end: int, what: str) 
 def _flattened(arr: TensorLike, axis: int | None, what: str) -> tuple[TensorVariable, int]:
     x = as_tensor_variable(arr)
     if axis is None:
-        return pt.ravel(x), 0
+        return ravel(x), 0
     return x, normalize_axis(axis, x.type.ndim, what)
 
 
@@ -195,11 +198,11 @@ def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVa
         if place.type.ndim == 0 and place.type.numpy_dtype.kind != "b":
             place = _position(place, size, 0, "delete")
             first, rest = x[_along(axis, slice(None, place))], x[_along(axis, slice(place + 1, None))]
-            return pt.concatenate([first, rest], axis=axis)
+            return concatenate([first, rest], axis=axis)
         obj = place
         if place.type.numpy_dtype.kind == "b":
-            return pt.compress(logical_not(pt.specify_shape(place, [size])), x, axis)
-    keep = pt.set_subtensor(pt.ones((size,), dtype="bool")[obj], False)
+            return pt.compress(logical_not(specify_shape(place, [size])), x, axis)
+    keep = pt.set_subtensor(ones((size,), dtype="bool")[obj], False)
     return pt.compress(keep, x, axis)
 
 
@@ -230,21 +233,21 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
     if place.type.ndim == 0:
         # One position: values have the rank of a part, or a leading axis of parts to insert there.
         if new.type.ndim == x.type.ndim:
-            new = new if axis == 0 else pt.moveaxis(new, 0, axis)
+            new = new if axis == 0 else moveaxis(new, 0, axis)
         else:
-            new = pt.expand_dims(pt.broadcast_to(new, rest), axis)
-        return pt.concatenate(
+            new = expand_dims(broadcast_to(new, rest), axis)
+        return concatenate(
             [x[_along(axis, slice(None, place))], new, x[_along(axis, slice(place, None))]], axis=axis
         )
     count = size_of(place, 0)
     order = pt.argsort(place)
-    target = pt.set_subtensor(pt.zeros_like(order)[order], place[order] + pt.arange(count))
-    lead = pt.moveaxis(x, axis, 0)
+    target = pt.set_subtensor(zeros_like(order)[order], place[order] + arange(count))
+    lead = moveaxis(x, axis, 0)
     if new.type.ndim == x.type.ndim and axis != 0:
-        new = pt.moveaxis(new, axis, 0)
-    old = pt.flatnonzero(pt.set_subtensor(pt.ones((size + count,), dtype="bool")[target], False))
-    whole = pt.set_subtensor(pt.zeros((size + count, *rest), dtype=x.type.dtype)[old], lead)
-    return pt.moveaxis(pt.set_subtensor(whole[target], pt.broadcast_to(new, (count, *rest))), 0, axis)
+        new = moveaxis(new, axis, 0)
+    old = pt.flatnonzero(pt.set_subtensor(ones((size + count,), dtype="bool")[target], False))
+    whole = pt.set_subtensor(zeros((size + count, *rest), dtype=x.type.dtype)[old], lead)
+    return moveaxis(pt.set_subtensor(whole[target], broadcast_to(new, (count, *rest))), 0, axis)
 
 
 def resize(a: TensorLike, new_shape: SizeLike) -> TensorVariable:
@@ -254,11 +257,11 @@ def resize(a: TensorLike, new_shape: SizeLike) -> TensorVariable:
         >>> pt.resize([1, 2], (3,)).eval()
         array([1, 2, 1])
     """
-    flat = pt.ravel(as_tensor_variable(a))
+    flat = ravel(as_tensor_variable(a))
     given = list(new_shape) if isinstance(new_shape, Sequence) else [new_shape]
     sizes = [as_count(size, "resize") for size in given]
     total = product_of(sizes)
-    return pt.reshape(flat[pt.arange(total) % size_of(flat, 0)], sizes)
+    return reshape(flat[arange(total) % size_of(flat, 0)], sizes)
 
 
 def rollaxis(a: TensorLike, axis: int, start: int = 0) -> TensorVariable:
@@ -274,7 +277,7 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> TensorVariable:
     start = start + ndim if start < 0 else start
     if not 0 <= start <= ndim:
         raise ValueError(f"start must be between {-ndim} and {ndim}, got {start}")
-    return pt.moveaxis(x, axis, start - 1 if axis < start else start)
+    return moveaxis(x, axis, start - 1 if axis < start else start)
 
 
 def trim_zeros(filt: TensorLike, trim: str = "fb") -> TensorVariable:
@@ -291,7 +294,7 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> TensorVariable:
     found = pt.flatnonzero(ne(x, 0))
     some = gt(size_of(found, 0), 0)
     # The ends of an empty vector do not exist: one more position stands for them.
-    padded = pt.concatenate([found, pt.stack([size - 1])])
+    padded = concatenate([found, stack([size - 1])])
     first = switch(some, padded[0], size)
     last = padded[maximum(size_of(found, 0) - 1, 0)]
     start = first if "f" in trim.lower() else 0
@@ -308,7 +311,7 @@ def stacklists(arg: TensorLike) -> TensorVariable:
                [3, 4]])
     """
     if isinstance(arg, list | tuple):
-        return pt.stack([stacklists(each) for each in arg])
+        return stack([stacklists(each) for each in arg])
     return as_tensor_variable(arg)
 
 
@@ -337,7 +340,7 @@ def _matrices(args: Sequence[TensorVariable], axis: int, what: str) -> TensorVar
     xs = [as_tensor_variable(x) for x in args]
     if len(xs) < 2 or any(x.type.ndim != 2 for x in xs):
         raise ValueError(f"{what} takes at least two matrices, got {', '.join(str(x.type) for x in xs)}")
-    return pt.concatenate(xs, axis=axis)
+    return concatenate(xs, axis=axis)
 
 
 def concat_with_broadcast(tensor_list: Sequence[TensorLike], axis: int = 0) -> TensorVariable:
@@ -368,5 +371,5 @@ def concat_with_broadcast(tensor_list: Sequence[TensorLike], axis: int = 0) -> T
             i == axis or (size == 1) == (known_size(want) == 1)
             for i, (size, want) in enumerate(zip(x.type.shape, map(as_tensor_variable, mine), strict=True))
         )
-        spread.append(x if same else pt.broadcast_to(x, mine))
-    return pt.concatenate(spread, axis=axis)
+        spread.append(x if same else broadcast_to(x, mine))
+    return concatenate(spread, axis=axis)

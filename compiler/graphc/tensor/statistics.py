@@ -9,15 +9,23 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
+from graphc.ops.checks import required
+from graphc.ops.create import alloc
 from graphc.ops.elementwise import cast_to
+from graphc.ops.join import concatenate, stack
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, ceil, eq, floor, floor_div, ge, gt, isinf, isnan, maximum, sqr, sqrt, switch
 from graphc.ops.math import round as round_
+from graphc.ops.reduce import any as any_
+from graphc.ops.reduce import argmax, argmin, prod
+from graphc.ops.reduce import max as max_
+from graphc.ops.reduce import min as min_
+from graphc.ops.reduce import sum as sum_
 from graphc.ops.scattering import Gather
+from graphc.ops.shaping import atleast_1d, dimshuffle, moveaxis, reshape
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import Partition, Sort
 from graphc.public import pt
-from graphc.raise_op import required
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -44,23 +52,21 @@ def _joined_last(x: TensorVariable, axis: AxisLike, what: str) -> tuple[TensorVa
     """The axes joined into one, after the others; also the axes."""
     axes = normalize_axes(axis, x.type.ndim, what)
     if len(axes) == 1:
-        return pt.moveaxis(x, axes[0], -1), axes
+        return moveaxis(x, axes[0], -1), axes
     kept = [a for a in range(x.type.ndim) if a not in axes]
-    moved = pt.dimshuffle(x, (*kept, *axes)) if (*kept, *axes) != tuple(range(x.type.ndim)) else x
-    return pt.reshape(moved, [*(size_of(x, a) for a in kept), -1]), axes
+    moved = dimshuffle(x, (*kept, *axes)) if (*kept, *axes) != tuple(range(x.type.ndim)) else x
+    return reshape(moved, [*(size_of(x, a) for a in kept), -1]), axes
 
 
 def _kept(result: TensorVariable, axes: tuple[int, ...], ndim: int, lead: int = 0) -> TensorVariable:
     """The reduced axes put back, of size 1, after ``lead`` other axes."""
     rest = iter(range(lead, lead + ndim))
-    return pt.dimshuffle(
-        result, (*range(lead), *("x" if axis in axes else next(rest) for axis in range(ndim)))
-    )
+    return dimshuffle(result, (*range(lead), *("x" if axis in axes else next(rest) for axis in range(ndim))))
 
 
 def _with_nan(result: TensorVariable, rows: TensorVariable) -> TensorVariable:
     """NaN where a row has one."""
-    return switch(pt.any(isnan(rows), axis=-1), np.array(np.nan, result.type.dtype), result)
+    return switch(any_(isnan(rows), axis=-1), np.array(np.nan, result.type.dtype), result)
 
 
 def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
@@ -79,13 +85,13 @@ def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tens
     rows, axes = _joined_last(x, axis, "median")
     count = size_of(rows, rows.type.ndim - 1)
     lower, upper = maximum(floor_div(count - 1, 2), 0), floor_div(count, 2)
-    ranks = pt.stack([lower, upper])
+    ranks = stack([lower, upper])
     ranks = ranks if known_size(count) else ranks[: switch(eq(count, 0), 0, 2)]
     middle = Partition()(rows, ranks)[..., lower : upper + 1]
     if not known_size(count):
         # In place of elements that are not there.
         sizes = [*sizes_of(middle)[:-1], switch(eq(count, 0), 1, 0)]
-        middle = pt.concatenate([middle, pt.alloc(np.asarray(np.nan, x.type.dtype), *sizes)], axis=-1)
+        middle = concatenate([middle, alloc(np.asarray(np.nan, x.type.dtype), *sizes)], axis=-1)
     low, high = middle[..., 0], middle[..., -1]
     # Half of the derivative belongs to each of two equal elements, too; infinities have no difference.
     same = switch(isinf(low), low, low + (high - low) / 2)
@@ -117,7 +123,7 @@ def _between(ordered: TensorVariable, place: TensorVariable, method: str) -> Ten
         weight = switch(eq(below, above), 0.0, weight)
     weight = cast_to(cast(weight, low.type.dtype), low.type.dtype)
     if weight.type.ndim == 1 and low.type.ndim > 1:
-        weight = pt.dimshuffle(weight, (0, *["x"] * (low.type.ndim - 1)))
+        weight = dimshuffle(weight, (0, *["x"] * (low.type.ndim - 1)))
     difference = high - low
     near = low + difference * weight
     far = high - difference * (1 - weight)
@@ -130,13 +136,13 @@ def _between(ordered: TensorVariable, place: TensorVariable, method: str) -> Ten
 def _at(ordered: TensorVariable, positions: TensorVariable) -> TensorVariable:
     """Elements at positions of the last axis, which comes first then."""
     if positions.type.ndim == 1:
-        return pt.moveaxis(ordered[..., positions], -1, 0)
-    return pt.moveaxis(Gather()(ordered, pt.moveaxis(positions, 0, -1)), -1, 0)
+        return moveaxis(ordered[..., positions], -1, 0)
+    return moveaxis(Gather()(ordered, moveaxis(positions, 0, -1)), -1, 0)
 
 
 def _ranks(place: TensorVariable) -> TensorVariable:
     """The ranks of the elements around places, ascending."""
-    return cast(Sort()(pt.concatenate([floor(place), ceil(place)])), "int64")
+    return cast(Sort()(concatenate([floor(place), ceil(place)])), "int64")
 
 
 def quantile(
@@ -173,12 +179,12 @@ def _quantile(
     if q.type.ndim > 1:
         raise ValueError(f"quantile takes a number or a vector of fractions, got {q} of type {q.type}")
     q = required(q, lambda q: (q >= 0) & (q <= 1), "quantiles must be in the range from 0 to 1")
-    fractions = pt.atleast_1d(cast_to(q, "float64" if x.type.dtype != "float32" else "float32"))
+    fractions = atleast_1d(cast_to(q, "float64" if x.type.dtype != "float32" else "float32"))
     rows, axes = _joined_last(x, axis, "quantile")
     count = size_of(rows, rows.type.ndim - 1)
     if skip:
-        count = pt.sum(~isnan(rows), axis=-1)
-        fractions = pt.dimshuffle(fractions, (0, *["x"] * count.type.ndim))
+        count = sum_(~isnan(rows), axis=-1)
+        fractions = dimshuffle(fractions, (0, *["x"] * count.type.ndim))
         count = maximum(count, 1)
     place = fractions * cast(count - 1, fractions.type.dtype)
     few = not skip and fractions.type.shape[0] is not None and fractions.type.shape[0] <= FEW
@@ -233,7 +239,7 @@ def nansum(
         >>> pt.nansum([np.nan, 1.0, 3.0]).eval()
         array(4.)
     """
-    return pt.sum(_replaced(x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
+    return sum_(_replaced(x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def nanprod(
@@ -245,19 +251,19 @@ def nanprod(
         >>> pt.nanprod([np.nan, 2.0, 3.0]).eval()
         array(6.)
     """
-    return pt.prod(_replaced(x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
+    return prod(_replaced(x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def _extreme(x: TensorLike, axis: AxisLike, keepdims: bool, largest: bool) -> TensorVariable:
     x = as_tensor_variable(x)
-    reduce = pt.max if largest else pt.min
+    reduce = max_ if largest else min_
     kind, least = x.type.numpy_dtype.kind, -np.inf if largest else np.inf
     if kind not in "fc":
         return reduce(x, axis=axis, keepdims=keepdims)
     found = reduce(
         _replaced(x, complex(least, least) if kind == "c" else least), axis=axis, keepdims=keepdims
     )
-    some = pt.any(_present(x), axis=axis, keepdims=keepdims)
+    some = any_(_present(x), axis=axis, keepdims=keepdims)
     return switch(some, found, np.array(np.nan, x.type.dtype))
 
 
@@ -288,7 +294,7 @@ def nanargmax(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> T
         >>> pt.nanargmax([np.nan, 1.0, 2.0]).eval()
         array(2)
     """
-    return pt.argmax(_replaced(x, -np.inf), axis=axis, keepdims=keepdims)
+    return argmax(_replaced(x, -np.inf), axis=axis, keepdims=keepdims)
 
 
 def nanargmin(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
@@ -298,17 +304,17 @@ def nanargmin(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> T
         >>> pt.nanargmin([np.nan, 1.0, 2.0]).eval()
         array(1)
     """
-    return pt.argmin(_replaced(x, np.inf), axis=axis, keepdims=keepdims)
+    return argmin(_replaced(x, np.inf), axis=axis, keepdims=keepdims)
 
 
 def _mean_of_present(
     x: Variable, present: TensorVariable, axis: AxisLike, keepdims: bool, ddof: int = 0
 ) -> TensorVariable:
     """The sum of the elements that are present over their number less ``ddof``; a NaN among them counts."""
-    count = pt.sum(present, axis=axis, keepdims=keepdims) - ddof
+    count = sum_(present, axis=axis, keepdims=keepdims) - ddof
     real = {"complex64": "float32", "complex128": "float64"}.get(x.type.dtype, x.type.dtype)
     kept = switch(present, x, np.zeros((), x.type.dtype))
-    mean = pt.sum(kept, axis=axis, keepdims=keepdims) / cast(count, real)
+    mean = sum_(kept, axis=axis, keepdims=keepdims) / cast(count, real)
     return mean if ddof == 0 else switch(gt(count, 0), mean, np.array(np.nan, mean.type.dtype))
 
 
@@ -398,7 +404,7 @@ def average(
     weights = as_tensor_variable(weights)
     if weights.type.ndim == 1 and x.type.ndim != 1:
         (along,) = normalize_axes(axis, x.type.ndim, "average")
-        weights = pt.dimshuffle(weights, tuple(0 if a == along else "x" for a in range(x.type.ndim)))
+        weights = dimshuffle(weights, tuple(0 if a == along else "x" for a in range(x.type.ndim)))
     weights = weights if x.type.numpy_dtype.kind in "fc" else cast_to(weights, "float64")
-    total = pt.sum(weights, axis=axis, keepdims=keepdims)
-    return pt.sum(x * weights, axis=axis, keepdims=keepdims) / total
+    total = sum_(weights, axis=axis, keepdims=keepdims)
+    return sum_(x * weights, axis=axis, keepdims=keepdims) / total

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.create import arange
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, cos, i0, maximum, sqr, sqrt
 from graphc.ops.sizes import as_size
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -24,7 +24,7 @@ def _positions(M: TensorLike, what: str) -> TensorVariable:
     """M numbers from -1 to 1; 0 for M = 1."""
     size = as_size(M, what)
     steps = cast(maximum(size - 1, 1), "float64")
-    return cast(pt.arange(1 - size, size, 2), "float64") / steps
+    return cast(arange(1 - size, size, 2), "float64") / steps
 
 
 def bartlett(M: TensorLike) -> TensorVariable:

@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Variable
@@ -15,8 +15,8 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
 from graphc.ops.batch import batch_graph
+from graphc.ops.shaping import moveaxis
 from graphc.ops.sizes import size_of
-from graphc.public import pt
 from graphc.transforms.vectorize import vectorize_graph
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def vmap(func: Callable[..., Any], in_axes: TensorLike = 0, out_axes: TensorLike
         inner: list[Variable] = list(tensors)
         for i, (x, axis) in enumerate(zip(tensors, _entries(in_axes, len(args), "in_axes"), strict=True)):
             if axis is not None:
-                front = pt.moveaxis(x, normalize_axis(axis, x.type.ndim, "vmap"), 0)
+                front = moveaxis(x, normalize_axis(axis, x.type.ndim, "vmap"), 0)
                 inner[i] = TensorType(x.type.dtype, front.type.shape[1:]).make_variable(x.name)
                 replace[inner[i]] = front
         if not replace:
@@ -201,8 +201,8 @@ def vmap(func: Callable[..., Any], in_axes: TensorLike = 0, out_axes: TensorLike
         _check_results(found, None, label)
         listed = [found] if isinstance(found, Variable) else list(found)
         results = batch_graph(listed, replace, _size(replace.values(), label))
-        axes = _entries(out_axes, len(results), "out_axes")
-        results = [pt.moveaxis(y, 0, axis) for y, axis in zip(results, axes, strict=True)]
+        axes = cast("list[int]", _entries(out_axes, len(results), "out_axes"))
+        results = [moveaxis(y, 0, axis) for y, axis in zip(results, axes, strict=True)]
         return results[0] if isinstance(found, Variable) else type(found)(results)
 
     return mapped

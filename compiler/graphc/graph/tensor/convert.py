@@ -210,9 +210,9 @@ def get_underlying_scalar_constant_value(x: Any, only_process_constants: bool = 
 
 
 # Ops whose result has the elements of an input.
-_KEPT = {"BroadcastTo": 0, "DimShuffle": 0, "Assert": 0, "CheckAndRaise": 0}
+_KEPT = {"BroadcastTo": 0, "DimShuffle": 0, "Assert": 0, "CheckAndRaise": 0, "Required": 0}
 # Those that raise instead where a condition, one of their other inputs, does not hold.
-_CHECKED = ("Assert", "CheckAndRaise")
+_CHECKED = ("Assert", "CheckAndRaise", "Required")
 
 
 def _check_conditions(x: Variable) -> None:

@@ -8,6 +8,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     from graphc.graph.basic import Variable
@@ -17,7 +18,8 @@ TensorLike: TypeAlias = "Variable | npt.ArrayLike | Sequence[TensorLike]"
 AxisLike: TypeAlias = int | Sequence[int] | None
 DTypeLike: TypeAlias = "npt.DTypeLike"
 # Sizes, known or symbolic: of one dimension, of all in a sequence, or as a vector; None leaves them open.
-SizeLike: TypeAlias = "TensorLike | Sequence[int | Variable | None] | None"
+Size: TypeAlias = "int | np.integer | Variable | None"
+SizeLike: TypeAlias = "Size | npt.NDArray | Sequence[Size]"
 # What stands in ``x[...]``.
 IndexLike: TypeAlias = "TensorLike | slice | EllipsisType | tuple[IndexLike, ...] | None"
 # Sizes of some axes, known or symbolic; None keeps those of the array.

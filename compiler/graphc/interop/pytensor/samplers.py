@@ -18,7 +18,7 @@ from pytensor.graph.basic import Apply, Constant
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes
 from graphc.interop.pytensor.types import is_dense
-from graphc.raise_op import CheckAndRaise
+from graphc.ops.checks import CheckAndRaise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

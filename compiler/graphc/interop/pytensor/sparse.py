@@ -12,8 +12,8 @@ import graphc.sparse as sparse
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
 from graphc.interop.pytensor.types import is_tensor
+from graphc.ops.checks import CheckAndRaise
 from graphc.ops.sparse import CsrSampledProduct
-from graphc.raise_op import CheckAndRaise
 from graphc.sparse.basic import CSM, size_along, values_at
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from graphc.gradient.connectivity import Paths
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null, kind_of, null_type
+from graphc.ops.create import zeros, zeros_like
 from graphc.ops.derivatives import gradient_dtype
 from graphc.ops.sizes import sizes_of
-from graphc.public import pt
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.run import Key, Run
 from graphc.scan.gradient.sparse import Pieces
@@ -185,7 +185,7 @@ class Adjoint:
         if name in self.last:
             # The first iteration of the reverse loop reads this, all others read zeros.
             once = y.type.make_variable(f"d_{name}")
-            self.builder.state(f"last_{name}", self.last[name], {-1: once}, {0: pt.zeros_like(once)})
+            self.builder.state(f"last_{name}", self.last[name], {-1: once}, {0: zeros_like(once)})
             g = once if g is None else g + once
         return g
 
@@ -206,7 +206,7 @@ class Adjoint:
 
     def _zeros(self, state: State) -> Variable:
         """A window of zeros."""
-        return pt.zeros_like(self.run.inputs[state.name])
+        return zeros_like(self.run.inputs[state.name])
 
     # -- the body ------------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ class Adjoint:
                     continue
                 read.add(k)
                 term = rows[k] + term
-            writes[k - window] = pt.zeros_like(rows[0]) if term is None else term
+            writes[k - window] = zeros_like(rows[0]) if term is None else term
         taps = {k - window: rows[k] for k in sorted(read)}
         return self.builder.state(f"d_{state.name}", carried.start, taps, writes)
 
@@ -278,7 +278,7 @@ class Adjoint:
             x = self.inner[role.name, 0]
             dtype = term.type.dtype if is_discrete(x) else gradient_dtype(x)
             old = x.type.clone(dtype=dtype).make_variable(f"d_{role.name}")
-            start = pt.zeros((1, *sizes_of(self.run.inputs[role.name])), dtype=dtype)
+            start = zeros((1, *sizes_of(self.run.inputs[role.name])), dtype=dtype)
             new = accumulated([old, term])
             assert new is not None
             result[role.name] = self.builder.state(f"d_{role.name}", start, {-1: old}, {0: new})

@@ -27,7 +27,9 @@ from graphc.graph.replace import rebuild
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_disconnected, is_null
+from graphc.ops.create import zeros_like
 from graphc.ops.math import maximum
+from graphc.ops.shaping import reshape, shape_padleft
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 from graphc.scan.gradient.adjoint import Adjoint, Adjoints
@@ -133,7 +135,7 @@ class _Segments:
         for key, value in self.sequences.items():
             x: Any = value
             rows = x[self.rest :] if op.reverse else x[: self.count * self.size]
-            stacked = pt.reshape(rows, (self.count, self.size, *sizes_of(x)[1:]))
+            stacked = reshape(rows, (self.count, self.size, *sizes_of(x)[1:]))
             inner[key] = TensorType(x.type.dtype, stacked.type.shape[1:]).make_variable(x.name)
             builder.sequence(f"{key[0]}_{key[1]}" if key[1] else key[0], stacked, {0: inner[key]})
         for name, value in {**self.windows, **self.others}.items():
@@ -141,7 +143,7 @@ class _Segments:
         sequences = {key: inner[key] for key in self.sequences}
         body = self._body(constant(self.size, dtype="int64"), sequences, inner, inner)
         for state in self.spec.states:
-            start, new = pt.shape_padleft(self.windows[state.name]), body[f"window {state.name}"]
+            start, new = shape_padleft(self.windows[state.name]), body[f"window {state.name}"]
             builder.state(state.name, start, {-1: inner[state.name]}, {0: new})
         stacks = {
             role.name: builder.output(f"rows_{role.name}", body[role.name])
@@ -154,7 +156,7 @@ class _Segments:
         found: Any = builder.build(self.count, name=f"segments of {op.name or 'scan'}", reverse=op.reverse)
         result: dict[str, Any] = {role.name: found[role.name] for role in self.spec.untraced}
         for name, own in stacks.items():
-            result[name] = pt.reshape(found[own], (self.count * self.size, *sizes_of(found[own])[2:]))
+            result[name] = reshape(found[own], (self.count * self.size, *sizes_of(found[own])[2:]))
         for state in self.spec.states:
             result[f"window {state.name}"] = found[state.name][0 if op.reverse else -1]
         return result
@@ -189,7 +191,7 @@ class _Segments:
             if window is not None:
                 seeds[rest[f"window {name}"]] = window[::-1]
         for name, row in last.items():
-            zeros = pt.zeros_like(rest[name], dtype=row.type.dtype)
+            zeros = zeros_like(rest[name], dtype=row.type.dtype)
             index = slice(0, 1) if self.run.op.reverse else slice(-1, None)
             g = pt.inc_subtensor(zeros[index], row)
             seeds[rest[name]] = seeds[rest[name]] + g if rest[name] in seeds else g

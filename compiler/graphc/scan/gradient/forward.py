@@ -9,8 +9,8 @@ from typing import Any
 from graphc.gradient.forward import tangents_of
 from graphc.graph.basic import Variable
 from graphc.graph.undefined import is_discrete, kind_of
+from graphc.ops.create import zeros_like
 from graphc.ops.derivatives import gradient_dtype
-from graphc.public import pt
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.mappings import inner_sources
 
@@ -64,9 +64,9 @@ class _Tangents:
             if role.name in active:
                 old, new = self.inner[role.name, 0], found.get(self.rows[role.name, 0])
                 start = self.given.get(role.name)
-                start = pt.zeros_like(self.inputs[role.name]) if start is None else start
+                start = zeros_like(self.inputs[role.name]) if start is None else start
                 place = self.points[role.name, 0]
-                new = pt.zeros_like(old) if new is None else new
+                new = zeros_like(old) if new is None else new
                 self.names[role.name] = self.builder.untraced(f"t_{role.name}", start, place, new)
         for role in self.spec.outputs:
             t = found.get(self.rows[role.name, 0])
@@ -120,12 +120,12 @@ class _Tangents:
 
     def _add_state(self, state: Any, found: Mapping[Variable, Variable | None]) -> None:
         start = self.given.get(state.name)
-        start = pt.zeros_like(self.inputs[state.name]) if start is None else start
+        start = zeros_like(self.inputs[state.name]) if start is None else start
         taps = {tap: self.points[state.name, tap] for tap in state.taps}
         writes: dict[int, Variable] = {}
         for write in state.writes:
             t = found.get(self.rows[state.name, write])
-            writes[write] = pt.zeros_like(taps[state.taps[0]]) if t is None else t
+            writes[write] = zeros_like(taps[state.taps[0]]) if t is None else t
         self.names[state.name] = self.builder.state(f"t_{state.name}", start, taps, writes)
 
     def _results(self) -> list[Variable | None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.undefined import is_discrete, kind_of
 from graphc.ops.bounds import FULL, SYMBOLIC
+from graphc.ops.create import zeros_like
 from graphc.ops.derivatives import match_dtype, total
 from graphc.ops.shape import Shape_i
 from graphc.ops.sizes import known_size
@@ -135,7 +136,7 @@ def _sequence(run: Run, name: str, taps: Mapping[int, Variable | None]) -> Varia
     if list(rows) == [0] and run.reads_before is None and _has_rows(x, run.n_steps):
         return rows[0]
     dtype = next(iter(rows.values())).type.dtype
-    result: Any = pt.zeros_like(x, dtype=dtype)
+    result: Any = zeros_like(x, dtype=dtype)
     first: Any = 0 if run.reads_before is None else run.reads_before
     for tap, g in rows.items():
         start = first + tap

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphc.gradient.accumulate import is_zeros
 from graphc.graph.basic import Variable
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
+from graphc.ops.create import zeros as zeros_
+from graphc.ops.create import zeros_like
 from graphc.ops.derivatives import total
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.sizes import sizes_of
@@ -155,7 +157,7 @@ def _full_rows(node: Any, region: _Range | _Some) -> Variable | None:
         return y
     if isinstance(region, _Range):
         return None
-    zeros = pt.zeros((region.size, *sizes_of(x)[1:]), dtype=x.type.dtype)
+    zeros = zeros_((region.size, *sizes_of(x)[1:]), dtype=x.type.dtype)
     return IncSubtensor((FULL, *rest))(zeros, y, *bounds)
 
 
@@ -166,12 +168,12 @@ def _dense(g: Variable, terms: Sequence[Rows | Block]) -> Variable | None:
         if isinstance(term, Block):
             stop = term.first + term.count
             index = slice(term.first, stop if stop != 0 or term.first >= 0 else None)
-            found.append(pt.inc_subtensor(pt.zeros_like(g)[index], term.value))
+            found.append(pt.inc_subtensor(zeros_like(g)[index], term.value))
         elif term.start == term.stop == 0:
             found.append(term.value)
         else:
             index = slice(term.start, -term.stop if term.stop else None)
-            found.append(pt.inc_subtensor(pt.zeros_like(g)[index], term.value))
+            found.append(pt.inc_subtensor(zeros_like(g)[index], term.value))
     return total(found)
 
 
@@ -251,5 +253,5 @@ def _placed(blocks: Sequence[tuple[int, int, Any]], window: int, initial: Variab
         if count == window:
             found.append(value)
         else:
-            found.append(pt.inc_subtensor(pt.zeros_like(initial)[first : first + count], value))
+            found.append(pt.inc_subtensor(zeros_like(initial)[first : first + count], value))
     return total(found)

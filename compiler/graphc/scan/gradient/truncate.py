@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.create import zeros as zeros_
+from graphc.ops.join import concatenate
 from graphc.ops.math import minimum
 from graphc.ops.sizes import known_size, size_of
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -54,7 +55,7 @@ def initial_rows(window: Any, skipped: TensorLike) -> Variable:
     """
     rows = size_of(window, 0)
     before = minimum(skipped, rows)
-    zeros = pt.zeros(
+    zeros = zeros_(
         (before, *(size_of(window, axis) for axis in range(1, window.type.ndim))), window.type.dtype
     )
-    return pt.concatenate([zeros, window[: rows - before]])
+    return concatenate([zeros, window[: rows - before]])

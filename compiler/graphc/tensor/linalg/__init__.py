@@ -5,6 +5,7 @@ Names and arguments follow PyTensor's ``tensor.linalg`` and ``numpy.linalg``. In
 becomes float32.
 """
 
+from graphc.ops.shaping import matrix_transpose
 from graphc.tensor.linalg import (
     banded,
     canonical,
@@ -30,7 +31,6 @@ from graphc.tensor.linalg.solving import *  # noqa: F403
 from graphc.tensor.linalg.structured import *  # noqa: F403
 from graphc.tensor.linalg.subspaces import *  # noqa: F403
 from graphc.tensor.products import matmul, outer, tensordot
-from graphc.tensor.shaping import matrix_transpose
 
 __all__ = ["matmul", "matrix_transpose", "outer", "tensordot"]
 __all__ += banded.__all__

@@ -9,7 +9,8 @@ from graphc.ops.canonical import QZ, SORTS, Logm, Schur, Sqrtm
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, gt, imag, real, switch
 from graphc.ops.matrices import complex_dtype, float_dtype, is_complex
-from graphc.public import pt
+from graphc.ops.reduce import any as any_
+from graphc.ops.reduce import max as max_
 from graphc.tensor.linalg.checks import square
 from graphc.tensor.linalg.functions import expm
 from graphc.tensor.linalg.solving import solve
@@ -104,9 +105,9 @@ def _real_if_principal(y: TensorVariable, x: TensorVariable) -> TensorVariable:
     """The real part for a real matrix; NaN where it has no real function value."""
     if is_complex(x):
         return y
-    size = pt.max(abs_(y), axis=(-2, -1), keepdims=True) if 0 not in y.type.shape[-2:] else 1.0
+    size = max_(abs_(y), axis=(-2, -1), keepdims=True) if 0 not in y.type.shape[-2:] else 1.0
     limit = 1e3 * float(_eps(y.type.dtype))
-    wrong = pt.any(gt(abs_(imag(y)), limit * size), axis=(-2, -1), keepdims=True)
+    wrong = any_(gt(abs_(imag(y)), limit * size), axis=(-2, -1), keepdims=True)
     return switch(wrong, float("nan"), real(y))
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.canonical import QRPivoted
+from graphc.ops.create import arange, eye, tril, triu
 from graphc.ops.factors import QR, Cholesky, LUFactor, PermuteRows, PivotToPermutation, QRRaw, QRUpper
 from graphc.ops.math import cast, eq
 from graphc.ops.matrices import adjoint, diagonal, on_diagonal, real
+from graphc.ops.shaping import expand_dims, specify_shape, squeeze
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveTriangular
 from graphc.ops.spectral import SVD, Eig, Eigh, Eigvalsh, SingularValues, SVDFull
@@ -105,8 +107,8 @@ def pivot_to_permutation(p: TensorLike, inverse: bool = False) -> TensorVariable
 
 def _inverted(order: TensorVariable) -> TensorVariable:
     """The inverse of permutations."""
-    positions = pt.expand_dims(pt.arange(order.shape[-1]), -1)
-    return pt.squeeze(PermuteRows(True)(positions, order), -1)
+    positions = expand_dims(arange(order.shape[-1]), -1)
+    return squeeze(PermuteRows(True)(positions, order), -1)
 
 
 def lu(
@@ -140,15 +142,15 @@ def lu(
     known = m is not None and n is not None
     wide, tall = known and m <= n, known and m >= n
     left = packed if tall else packed[..., :, :k]
-    lower = pt.tril(left, -1) + pt.eye(rows, k, dtype=packed.type.dtype)
-    upper = pt.triu(packed if wide else packed[..., :k, :])
+    lower = tril(left, -1) + eye(rows, k, dtype=packed.type.dtype)
+    upper = triu(packed if wide else packed[..., :k, :])
     order = PivotToPermutation()(pivots, rows)
     if p_indices and not permute_l:
         return _inverted(order), lower, upper
     if permute_l:
         return PermuteRows(True)(lower, order), upper
-    whole = pt.expand_dims(_inverted(order), -1)
-    p = cast(eq(whole, pt.arange(rows)), packed.type.dtype)
+    whole = expand_dims(_inverted(order), -1)
+    p = cast(eq(whole, arange(rows)), packed.type.dtype)
     return p, lower, upper
 
 
@@ -209,7 +211,7 @@ def _standard(a: Variable, b: TensorLike, lower: bool) -> tuple[TensorVariable, 
     """L^-1 A L^-H for ``b = L L^H``, and L; all of a from one triangle."""
     factor = Cholesky(lower)(square(b, "eigh"))
     factor = factor if lower else adjoint(factor)
-    half = pt.tril(a, -1) if lower else pt.triu(a, 1)
+    half = tril(a, -1) if lower else triu(a, 1)
     whole = half + adjoint(half) + on_diagonal(real(diagonal(a)))
     left = SolveTriangular(True)(factor, whole)
     return adjoint(SolveTriangular(True)(factor, adjoint(left))), factor
@@ -287,7 +289,7 @@ def eigh_tridiagonal(
         if v.type.ndim == 0 or v.type.numpy_dtype.kind == "c":
             raise ValueError(f"eigh_tridiagonal takes real vectors, got {v} of type {v.type}")
     size = size_of(on, on.type.ndim - 1)
-    beside = pt.specify_shape(beside, [*[None] * (beside.type.ndim - 1), size - 1])
+    beside = specify_shape(beside, [*[None] * (beside.type.ndim - 1), size - 1])
     whole = pt.alloc_diag(on, axis1=-2, axis2=-1) + pt.alloc_diag(beside, -1, axis1=-2, axis2=-1)
     return eigvalsh(whole) if eigvals_only else eigh(whole)
 

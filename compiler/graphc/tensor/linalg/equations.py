@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ops.canonical import SolveContinuousARE, SolveDiscreteARE
+from graphc.ops.create import eye as eye_
 from graphc.ops.matrices import adjoint, conj
+from graphc.ops.shaping import reshape
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.ops.solvers import Sylvester
-from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.functions import inv
 from graphc.tensor.linalg.products import matrix_kron
@@ -79,7 +80,7 @@ def solve_discrete_lyapunov(A: TensorLike, Q: TensorLike, method: str = "bilinea
                [0., 4.]])
     """
     a, q = square(A, "solve_discrete_lyapunov"), square(Q, "solve_discrete_lyapunov")
-    eye = pt.eye(size_of(a, a.type.ndim - 1), dtype=a.type.dtype)
+    eye = eye_(size_of(a, a.type.ndim - 1), dtype=a.type.dtype)
     if method == "bilinear":
         away = inv(adjoint(a) + eye)
         b = matmul(adjoint(a) - eye, away)
@@ -89,9 +90,9 @@ def solve_discrete_lyapunov(A: TensorLike, Q: TensorLike, method: str = "bilinea
         raise ValueError(f'method must be "bilinear" or "direct", got {method!r}')
     product = matrix_kron(a, conj(a))
     *batch, n, _ = sizes_of(q)
-    system = pt.eye(size_of(product, product.type.ndim - 1), dtype=a.type.dtype) - product
-    flat = solve(system, pt.reshape(q, (*batch, n * n)), b_ndim=1)
-    return pt.reshape(flat, (*batch, n, n))
+    system = eye_(size_of(product, product.type.ndim - 1), dtype=a.type.dtype) - product
+    flat = solve(system, reshape(q, (*batch, n * n)), b_ndim=1)
+    return reshape(flat, (*batch, n, n))
 
 
 def solve_discrete_are(A: TensorLike, B: TensorLike, Q: TensorLike, R: TensorLike) -> TensorVariable:

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.ops.create import eye, zeros_like
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, cast, gt, maximum, sqr
 from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet, derivative_of_expm
+from graphc.ops.reduce import max as max_
+from graphc.ops.reduce import sum as sum_
+from graphc.ops.shaping import reshape
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
@@ -140,7 +144,7 @@ def matrix_power(M: TensorLike, n: int) -> TensorVariable:
     if not isinstance(n, int | np.integer):
         raise TypeError(f"the exponent of matrix_power must be an int, got {n!r}")
     if n == 0:
-        return pt.zeros_like(m) + pt.eye(size_of(m, m.type.ndim - 1), dtype=m.type.dtype)
+        return zeros_like(m) + eye(size_of(m, m.type.ndim - 1), dtype=m.type.dtype)
     if n < 0:
         m, n = inv(m), -n
     result = None
@@ -187,9 +191,9 @@ def lstsq(
         rcond = pt.where(inside, cast(rcond, real_dtype(dtype)), float(np.finfo(dtype).eps))
     x = matmul(pinv(a, rcond), b)
     rest = b - matmul(a, x)
-    residuals = pt.sum(sqr(abs_(rest)), axis=-1 if b.type.ndim == 1 else -2)
+    residuals = sum_(sqr(abs_(rest)), axis=-1 if b.type.ndim == 1 else -2)
     values: Any = svd(a, compute_uv=False)
-    rank = pt.sum(gt(values, rcond * pt.max(values, axis=-1, keepdims=True)), axis=-1)
+    rank = sum_(gt(values, rcond * max_(values, axis=-1, keepdims=True)), axis=-1)
     return x, residuals, cast(rank, "int32"), values
 
 
@@ -215,5 +219,5 @@ def tensorinv(a: Any, ind: int = 2) -> TensorVariable:
     if not 0 < ind <= a.type.ndim:
         raise ValueError(f"ind must be between 1 and the number of dimensions, {a.type.ndim}; got {ind}")
     sizes = sizes_of(a)
-    flat = pt.reshape(a, (_product(sizes[:ind]), _product(sizes[ind:])))
-    return pt.reshape(inv(flat), (*sizes[ind:], *sizes[:ind]))
+    flat = reshape(a, (_product(sizes[:ind]), _product(sizes[ind:])))
+    return reshape(inv(flat), (*sizes[ind:], *sizes[:ind]))

@@ -13,8 +13,11 @@ from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, gt, imag, maximum, ne, real, sqr, sqrt
 from graphc.ops.math import pow as pow_
 from graphc.ops.matrices import float_dtype, real_dtype
+from graphc.ops.reduce import max as max_
+from graphc.ops.reduce import min as min_
+from graphc.ops.reduce import sum as sum_
+from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, ravel, reshape, squeeze
 from graphc.ops.sizes import size_of
-from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.linalg.functions import inv
@@ -53,7 +56,7 @@ def norm(
             raise ValueError(f"norm with ord={ord!r} takes vectors or matrices, got {x} of type {x.type}")
         axes = tuple(range(x.type.ndim))[-2:]
         if ord is None:
-            return sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
+            return sqrt(sum_(_squares(x), axis=axes, keepdims=keepdims))
     else:
         given = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
         axes = tuple(normalize_axes([a], x.type.ndim, "norm")[0] for a in given)
@@ -77,19 +80,19 @@ def _squares(x: TensorVariable) -> TensorVariable:
 
 def _vector(x: TensorVariable, ord: float | str | None, axis: int, keepdims: bool) -> TensorVariable:
     if ord is None or ord == 2:
-        return sqrt(pt.sum(_squares(x), axis=axis, keepdims=keepdims))
+        return sqrt(sum_(_squares(x), axis=axis, keepdims=keepdims))
     if isinstance(ord, str):
         raise ValueError(f"vectors have no norm of order {ord!r}")
     size = abs_(x)
     if ord == np.inf:
-        return pt.max(size, axis=axis, keepdims=keepdims)
+        return max_(size, axis=axis, keepdims=keepdims)
     if ord == -np.inf:
-        return pt.min(size, axis=axis, keepdims=keepdims)
+        return min_(size, axis=axis, keepdims=keepdims)
     if ord == 0:
-        return cast(pt.sum(ne(x, 0), axis=axis, keepdims=keepdims), size.type.dtype)
+        return cast(sum_(ne(x, 0), axis=axis, keepdims=keepdims), size.type.dtype)
     if ord == 1:
-        return pt.sum(size, axis=axis, keepdims=keepdims)
-    return pow_(pt.sum(pow_(size, ord), axis=axis, keepdims=keepdims), 1.0 / ord)
+        return sum_(size, axis=axis, keepdims=keepdims)
+    return pow_(sum_(pow_(size, ord), axis=axis, keepdims=keepdims), 1.0 / ord)
 
 
 def _matrix(
@@ -97,23 +100,23 @@ def _matrix(
 ) -> TensorVariable:
     axes = (row, column)
     if ord is None or ord == "fro":
-        return sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
+        return sqrt(sum_(_squares(x), axis=axes, keepdims=keepdims))
     if ord in ("nuc", 2, -2):
-        values: Any = svd(pt.moveaxis(x, axes, (-2, -1)), compute_uv=False)
+        values: Any = svd(moveaxis(x, axes, (-2, -1)), compute_uv=False)
         found = (
-            pt.sum(values, axis=-1)
+            sum_(values, axis=-1)
             if ord == "nuc"
-            else pt.max(values, axis=-1)
+            else max_(values, axis=-1)
             if ord == 2
-            else pt.min(values, axis=-1)
+            else min_(values, axis=-1)
         )
-        return pt.expand_dims(found, axes) if keepdims else found
+        return expand_dims(found, axes) if keepdims else found
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"matrices have no norm of order {ord!r}")
     inner, outer = (row, column) if abs(ord) == 1 else (column, row)
-    sums = pt.sum(abs_(x), axis=inner, keepdims=True)
-    found = (pt.max if ord > 0 else pt.min)(sums, axis=outer, keepdims=True)
-    return found if keepdims else pt.squeeze(found, axes)
+    sums = sum_(abs_(x), axis=inner, keepdims=True)
+    found = (max_ if ord > 0 else min_)(sums, axis=outer, keepdims=True)
+    return found if keepdims else squeeze(found, axes)
 
 
 def vector_norm(
@@ -127,19 +130,19 @@ def vector_norm(
     """
     x = _floats(x)
     if axis is None:
-        found = _vector(pt.ravel(x), ord, 0, False)
-        return pt.expand_dims(found, tuple(range(x.type.ndim))) if keepdims and x.type.ndim else found
+        found = _vector(ravel(x), ord, 0, False)
+        return expand_dims(found, tuple(range(x.type.ndim))) if keepdims and x.type.ndim else found
     if isinstance(axis, int | np.integer):
         return norm(x, ord, int(axis), keepdims)
     axes = normalize_axes(axis, x.type.ndim, "vector_norm")
     others = [i for i in range(x.type.ndim) if i not in axes]
-    moved = pt.dimshuffle(x, (*others, *axes))
+    moved = dimshuffle(x, (*others, *axes))
     sizes = [size_of(x, i) for i in others]
     count: TensorVariable = constant(1, dtype="int64")
     for i in axes:
         count = count * size_of(x, i)
-    found = _vector(pt.reshape(moved, (*sizes, count)), ord, len(others), False)
-    return pt.expand_dims(found, tuple(axes)) if keepdims else found
+    found = _vector(reshape(moved, (*sizes, count)), ord, len(others), False)
+    return expand_dims(found, tuple(axes)) if keepdims else found
 
 
 def matrix_norm(x: TensorLike, *, keepdims: bool = False, ord: float | str | None = "fro") -> TensorVariable:
@@ -196,8 +199,8 @@ def matrix_rank(
             m, n = (size_of(a, a.type.ndim + axis) for axis in (-2, -1))
             rtol = cast(maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
         elif np.ndim(rtol):
-            rtol = pt.expand_dims(rtol, -1)
-        tol = pt.max(values, axis=-1, keepdims=True) * rtol
+            rtol = expand_dims(rtol, -1)
+        tol = max_(values, axis=-1, keepdims=True) * rtol
     else:
-        tol = pt.expand_dims(as_tensor_variable(tol), -1)
-    return cast(pt.sum(gt(values, tol), axis=-1), "int64")
+        tol = expand_dims(as_tensor_variable(tol), -1)
+    return cast(sum_(gt(values, tol), axis=-1), "int64")

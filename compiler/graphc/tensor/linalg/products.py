@@ -9,7 +9,19 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.create import zeros
+from graphc.ops.join import concatenate, stack
 from graphc.ops.matrices import conj
+from graphc.ops.shaping import (
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    ravel,
+    reshape,
+    shape_padleft,
+    specify_shape,
+    squeeze,
+)
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
@@ -53,16 +65,16 @@ def multi_dot(arrays: Sequence[TensorLike]) -> TensorVariable:
         raise ValueError(f"multi_dot takes at least two arrays, got {len(tensors)}")
     row, column = tensors[0].type.ndim == 1, tensors[-1].type.ndim == 1
     if row:
-        tensors[0] = pt.expand_dims(tensors[0], 0)
+        tensors[0] = expand_dims(tensors[0], 0)
     if column:
-        tensors[-1] = pt.expand_dims(tensors[-1], 1)
+        tensors[-1] = expand_dims(tensors[-1], 1)
     wrong = next((x for x in tensors if x.type.ndim != 2), None)
     if wrong is not None:
         raise ValueError(f"multi_dot takes matrices, got {wrong} of type {wrong.type}")
     result: TensorVariable = _chain(tensors)
     if column:
-        result = pt.squeeze(result, 1)
-    return pt.squeeze(result, 0) if row else result
+        result = squeeze(result, 1)
+    return squeeze(result, 0) if row else result
 
 
 def _chain(tensors: list[TensorVariable]) -> TensorVariable:
@@ -88,7 +100,7 @@ def matvec(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> Te
         >>> pt.linalg.matvec([[1, 2], [3, 4]], [1, 1]).eval()
         array([3, 7])
     """
-    return pt.squeeze(matmul(x1, pt.expand_dims(x2, -1), dtype), -1)
+    return squeeze(matmul(x1, expand_dims(x2, -1), dtype), -1)
 
 
 def vecmat(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
@@ -98,7 +110,7 @@ def vecmat(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> Te
         >>> pt.linalg.vecmat([1, 1], [[1, 2], [3, 4]]).eval()
         array([4, 6])
     """
-    return pt.squeeze(matmul(pt.expand_dims(conj(as_tensor_variable(x1)), -2), x2, dtype), -2)
+    return squeeze(matmul(expand_dims(conj(as_tensor_variable(x1)), -2), x2, dtype), -2)
 
 
 def vecdot(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None, axis: int = -1) -> TensorVariable:
@@ -108,9 +120,9 @@ def vecdot(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None, axis:
         >>> pt.linalg.vecdot([[1, 2], [3, 4]], [1, 1]).eval()
         array([3, 7])
     """
-    a, b = (pt.moveaxis(x, axis, -1) for x in (x1, x2))
-    product = matmul(pt.expand_dims(conj(a), -2), pt.expand_dims(b, -1), dtype)
-    return pt.squeeze(product, (-2, -1))
+    a, b = (moveaxis(x, axis, -1) for x in (x1, x2))
+    product = matmul(expand_dims(conj(a), -2), expand_dims(b, -1), dtype)
+    return squeeze(product, (-2, -1))
 
 
 def vdot(a: TensorLike, b: TensorLike) -> TensorVariable:
@@ -120,7 +132,7 @@ def vdot(a: TensorLike, b: TensorLike) -> TensorVariable:
         >>> pt.linalg.vdot([1, 2], [3, 4]).eval()
         array(11)
     """
-    return dot(pt.ravel(conj(as_tensor_variable(a))), pt.ravel(b))
+    return dot(ravel(conj(as_tensor_variable(a))), ravel(b))
 
 
 def kron(a: TensorLike, b: TensorLike) -> TensorVariable:
@@ -136,18 +148,18 @@ def kron(a: TensorLike, b: TensorLike) -> TensorVariable:
     """
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     rank = max(a.type.ndim, b.type.ndim)
-    a, b = (pt.shape_padleft(x, rank - x.type.ndim) if x.type.ndim < rank else x for x in (a, b))
-    wide = pt.expand_dims(a, [2 * i + 1 for i in range(rank)])
-    tall = pt.expand_dims(b, [2 * i for i in range(rank)])
-    return pt.reshape(wide * tall, tuple(m * n for m, n in zip(sizes_of(a), sizes_of(b), strict=True)))
+    a, b = (shape_padleft(x, rank - x.type.ndim) if x.type.ndim < rank else x for x in (a, b))
+    wide = expand_dims(a, [2 * i + 1 for i in range(rank)])
+    tall = expand_dims(b, [2 * i for i in range(rank)])
+    return reshape(wide * tall, tuple(m * n for m, n in zip(sizes_of(a), sizes_of(b), strict=True)))
 
 
 def matrix_kron(a: TensorLike, b: TensorLike) -> TensorVariable:
     """`kron` of the last two axes, for equal batches."""
     *batch, m, n = sizes_of(a)
     p, q = sizes_of(b)[-2:]
-    wide = pt.expand_dims(a, (-3, -1)) * pt.expand_dims(b, (-4, -2))
-    return pt.reshape(wide, (*batch, m * p, n * q))
+    wide = expand_dims(a, (-3, -1)) * expand_dims(b, (-4, -2))
+    return reshape(wide, (*batch, m * p, n * q))
 
 
 def block_diag(*matrices: TensorLike) -> TensorVariable:
@@ -165,21 +177,21 @@ def block_diag(*matrices: TensorLike) -> TensorVariable:
     if rank > 2:
         blocks = [pt.atleast_Nd(x, n=rank) for x in blocks]
         outer = pt.broadcast_shape(*(sizes_of(x)[:-2] for x in blocks), arrays_are_shapes=True)
-        blocks = [pt.broadcast_to(x, (*outer, *sizes_of(x)[-2:])) for x in blocks]
+        blocks = [broadcast_to(x, (*outer, *sizes_of(x)[-2:])) for x in blocks]
     columns = [size_of(x, x.type.ndim - 1) for x in blocks]
     rows = []
     for i, x in enumerate(blocks):
         outside = sizes_of(x)[:-1]
         left, right = (_zeros(x, outside, sizes) for sizes in (columns[:i], columns[i + 1 :]))
-        rows.append(pt.concatenate([*left, x, *right], axis=-1))
-    return pt.concatenate(rows, axis=-2)
+        rows.append(concatenate([*left, x, *right], axis=-1))
+    return concatenate(rows, axis=-2)
 
 
 def _zeros(
     x: TensorVariable, outside: list[TensorVariable], columns: list[TensorVariable]
 ) -> list[TensorVariable]:
     """Zeros beside a block, nothing where there are no columns."""
-    return [pt.zeros((*outside, reduce(add, columns)), dtype=x.type.dtype)] if columns else []
+    return [zeros((*outside, reduce(add, columns)), dtype=x.type.dtype)] if columns else []
 
 
 def cross(a: Any, b: Any, axis: int = -1) -> TensorVariable:
@@ -192,11 +204,11 @@ def cross(a: Any, b: Any, axis: int = -1) -> TensorVariable:
         >>> pt.linalg.cross([1, 0, 0], [0, 1, 0]).eval()
         array([0, 0, 1])
     """
-    a, b = (pt.moveaxis(as_tensor_variable(x), axis, -1) for x in (a, b))
+    a, b = (moveaxis(as_tensor_variable(x), axis, -1) for x in (a, b))
     for x in (a, b):
         if x.type.ndim == 0 or x.type.shape[-1] not in (None, 3):
             raise ValueError(f"cross takes vectors of 3 elements along axis {axis}, got {x} of type {x.type}")
-    a, b = (pt.specify_shape(v, [*[None] * (v.type.ndim - 1), 3]) for v in (a, b))
+    a, b = (specify_shape(v, [*[None] * (v.type.ndim - 1), 3]) for v in (a, b))
     x, y = ([v[..., i] for i in range(3)] for v in (a, b))
     parts = [x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3] for i in range(3)]
-    return pt.moveaxis(pt.stack(parts, axis=-1), -1, axis)
+    return moveaxis(stack(parts, axis=-1), -1, axis)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.factors import PermuteRows, PivotToPermutation
+from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast
 from graphc.ops.matrices import diagonal, float_dtype
+from graphc.ops.shaping import expand_dims, squeeze
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import ASSUMPTIONS, Solve, SolveBanded, SolveTriangular, columns_solved
 from graphc.public import pt
@@ -56,7 +58,7 @@ def _right_hand_side(
         raise ValueError(
             f"{what}: the matrix has {n} columns, but b, {b}{describe(b.location)}, has {rows} rows"
         )
-    return (pt.expand_dims(b, -1), True) if b_ndim == 1 else (b, False)
+    return (expand_dims(b, -1), True) if b_ndim == 1 else (b, False)
 
 
 def _with_columns(
@@ -69,10 +71,10 @@ def _with_columns(
     """
     b, dropped = _right_hand_side(a, b, b_ndim, what)
     if several and a.type.ndim <= b.type.ndim and all(n == 1 for n in a.type.shape[:-2]):
-        a = pt.squeeze(a, tuple(range(a.type.ndim - 2)))
+        a = squeeze(a, tuple(range(a.type.ndim - 2)))
     together = several and a.type.ndim == 2 and b.type.ndim > 2
     result = columns_solved(do, a, b) if together else do(a, b)
-    return pt.squeeze(result, result.type.ndim - 1) if dropped else result
+    return squeeze(result, result.type.ndim - 1) if dropped else result
 
 
 def solve(
@@ -136,15 +138,15 @@ def _raises(on_error: str) -> bool:
 
 def _diagonal(a: TensorVariable, b: TensorVariable) -> TensorVariable:
     dtype = float_dtype(a.type.dtype, b.type.dtype)
-    return cast(b, dtype) / pt.expand_dims(cast(diagonal(a), dtype), -1)
+    return cast(b, dtype) / expand_dims(cast(diagonal(a), dtype), -1)
 
 
 def _three_bands(a: TensorVariable) -> TensorVariable:
     over, under = (pt.diagonal(a, offset, -2, -1) for offset in (1, -1))
     main = diagonal(a)
     nothing = main[..., :1] * 0
-    rows = [pt.concatenate([nothing, over], -1), main, pt.concatenate([under, nothing], -1)]
-    return pt.stack(rows, axis=-2)
+    rows = [concatenate([nothing, over], -1), main, concatenate([under, nothing], -1)]
+    return stack(rows, axis=-2)
 
 
 def solve_triangular(

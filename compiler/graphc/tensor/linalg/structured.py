@@ -6,9 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.create import arange, eye, zeros_like
+from graphc.ops.join import concatenate
 from graphc.ops.math import cast
 from graphc.ops.matrices import conj
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shaping import expand_dims, reshape
 from graphc.ops.sizes import as_size, size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
@@ -50,8 +53,8 @@ def toeplitz(c: TensorLike, r: TensorLike | None = None) -> TensorVariable:
     c, r = _common(c, conj(c) if r is None else _vector(r, "toeplitz"))
     m, n = size_of(c, c.type.ndim - 1), size_of(r, r.type.ndim - 1)
     # From the lower left corner along the border to the upper right one.
-    border = pt.concatenate([c[..., ::-1], r[..., 1:]], axis=-1)
-    places = m - 1 - pt.expand_dims(pt.arange(m), 1) + pt.expand_dims(pt.arange(n), 0)
+    border = concatenate([c[..., ::-1], r[..., 1:]], axis=-1)
+    places = m - 1 - expand_dims(arange(m), 1) + expand_dims(arange(n), 0)
     return pt.take(border, places, axis=-1)
 
 
@@ -69,10 +72,10 @@ def hankel(c: TensorLike, r: TensorLike | None = None) -> TensorVariable:
                [3, 0, 0]])
     """
     c = _vector(c, "hankel")
-    c, r = _common(c, pt.zeros_like(c) if r is None else _vector(r, "hankel"))
+    c, r = _common(c, zeros_like(c) if r is None else _vector(r, "hankel"))
     m, n = size_of(c, c.type.ndim - 1), size_of(r, r.type.ndim - 1)
-    border = pt.concatenate([c, r[..., 1:]], axis=-1)
-    places = pt.expand_dims(pt.arange(m), 1) + pt.expand_dims(pt.arange(n), 0)
+    border = concatenate([c, r[..., 1:]], axis=-1)
+    places = expand_dims(arange(m), 1) + expand_dims(arange(n), 0)
     return pt.take(border, places, axis=-1)
 
 
@@ -87,7 +90,7 @@ def circulant(c: TensorLike) -> TensorVariable:
     """
     c = _vector(c, "circulant")
     n = size_of(c, c.type.ndim - 1)
-    places = (pt.expand_dims(pt.arange(n), 1) - pt.expand_dims(pt.arange(n), 0)) % n
+    places = (expand_dims(arange(n), 1) - expand_dims(arange(n), 0)) % n
     return pt.take(c, places, axis=-1)
 
 
@@ -107,8 +110,8 @@ def companion(a: TensorLike) -> TensorVariable:
         raise ValueError(f"companion takes at least two coefficients, got {a} of type {a.type}")
     n = size_of(a, 0) - 1
     first = -a[1:] / a[0]
-    shifted = pt.eye(n - 1, n, dtype=first.type.dtype)
-    return pt.concatenate([pt.expand_dims(first, 0), shifted], axis=0)
+    shifted = eye(n - 1, n, dtype=first.type.dtype)
+    return concatenate([expand_dims(first, 0), shifted], axis=0)
 
 
 def hilbert(n: TensorLike) -> TensorVariable:
@@ -119,8 +122,8 @@ def hilbert(n: TensorLike) -> TensorVariable:
         array([[1.        , 0.5       ],
                [0.5       , 0.33333333]])
     """
-    each = pt.arange(as_size(n, "hilbert"))
-    return 1.0 / (pt.expand_dims(each, 1) + pt.expand_dims(each, 0) + 1)
+    each = arange(as_size(n, "hilbert"))
+    return 1.0 / (expand_dims(each, 1) + expand_dims(each, 0) + 1)
 
 
 def khatri_rao(a: TensorLike, b: TensorLike) -> TensorVariable:
@@ -132,6 +135,6 @@ def khatri_rao(a: TensorLike, b: TensorLike) -> TensorVariable:
                [ 5, 12]])
     """
     a, b = matrix(a, "khatri_rao"), matrix(b, "khatri_rao")
-    product = pt.expand_dims(a, -2) * pt.expand_dims(b, -3)
+    product = expand_dims(a, -2) * expand_dims(b, -3)
     *batch, m, n, k = sizes_of(product)
-    return pt.reshape(product, (*batch, m * n, k))
+    return reshape(product, (*batch, m * n, k))

@@ -10,8 +10,13 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.create import zeros
+from graphc.ops.join import concatenate
 from graphc.ops.math import cast, gt, maximum
 from graphc.ops.matrices import adjoint, float_dtype, real_dtype
+from graphc.ops.reduce import max as max_
+from graphc.ops.reduce import sum as sum_
+from graphc.ops.shaping import expand_dims, ravel, reshape, transpose
 from graphc.ops.sizes import product_of, size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
@@ -38,8 +43,8 @@ def _with_rank(
         largest = cast(maximum(size_of(a, 0), size_of(a, 1)), real_dtype(dtype))
         rcond = largest * float(np.finfo(dtype).eps)
     # An empty matrix has no largest value.
-    top = pt.max(pt.concatenate([s, pt.zeros((1,), dtype=s.type.dtype)]))
-    return u, vh, pt.sum(gt(s, rcond * top))
+    top = max_(concatenate([s, zeros((1,), dtype=s.type.dtype)]))
+    return u, vh, sum_(gt(s, rcond * top))
 
 
 def orth(A: TensorLike, rcond: Any = None) -> TensorVariable:
@@ -83,7 +88,7 @@ def polar(a: TensorLike, side: str = "right") -> tuple[TensorVariable, TensorVar
     if side not in ("right", "left"):
         raise ValueError(f'side must be "right" or "left", got {side!r}')
     w, s, vh = svd(matrix(a, "polar"), full_matrices=False)
-    s = pt.expand_dims(s, -2)
+    s = expand_dims(s, -2)
     p = pt.matmul(adjoint(vh) * s, vh) if side == "right" else pt.matmul(w * s, adjoint(w))
     return pt.matmul(w, vh), p
 
@@ -116,9 +121,9 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> TensorVari
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     if axes is not None:
         last = [normalize_axis(axis, a.type.ndim, "tensorsolve") for axis in axes]
-        a = pt.transpose(a, [*(i for i in range(a.type.ndim) if i not in last), *last])
+        a = transpose(a, [*(i for i in range(a.type.ndim) if i not in last), *last])
     if b.type.ndim >= a.type.ndim:
         raise ValueError(f"tensorsolve: a must have more dimensions than b, got {a.type} and {b.type}")
     shape = sizes_of(a)[b.type.ndim :]
-    flat = pt.reshape(a, (product_of(sizes_of(b)), product_of(shape)))
-    return pt.reshape(solve(flat, pt.ravel(b), b_ndim=1), shape)
+    flat = reshape(a, (product_of(sizes_of(b)), product_of(shape)))
+    return reshape(solve(flat, ravel(b), b_ndim=1), shape)

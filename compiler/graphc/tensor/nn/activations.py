@@ -12,8 +12,8 @@ from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, clip, erfc, expm1, gt, minimum, switch, tanh
 from graphc.ops.math import sigmoid as sigmoid_
 from graphc.ops.math import softplus as softplus_
+from graphc.ops.shaping import dimshuffle
 from graphc.ops.sizes import known_size, size_of
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -97,7 +97,7 @@ def prelu(x: TensorLike, alpha: TensorLike, axis: int = 1) -> TensorVariable:
     x, alpha = as_tensor_variable(x), as_tensor_variable(alpha)
     if alpha.type.ndim == 1:
         channels = normalize_axis(axis, x.type.ndim, "prelu")
-        alpha = pt.dimshuffle(alpha, tuple(0 if i == channels else "x" for i in range(x.type.ndim)))
+        alpha = dimshuffle(alpha, tuple(0 if i == channels else "x" for i in range(x.type.ndim)))
     return relu(x, alpha)
 
 

@@ -11,6 +11,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.convolution import Conv2d, Conv2dInput
 from graphc.ops.elementwise import cast_to
 from graphc.ops.math import maximum
+from graphc.ops.shaping import dimshuffle, reshape, specify_shape
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.nn.windows import Window, folded, known, parse_padding, per_axis, sides, window
@@ -131,7 +132,7 @@ def _with_channels(what: str, x: TensorVariable, f: TensorVariable, groups: int)
     if filters is not None and filters % groups:
         raise ValueError(f"{what}: {filters} filters cannot be divided into {groups} groups")
     if of_x is None or of_f is None:
-        x = pt.specify_shape(x, (None, size_of(f, 1) * groups, None, None))
+        x = specify_shape(x, (None, size_of(f, 1) * groups, None, None))
     return x
 
 
@@ -206,7 +207,7 @@ def conv2d_transpose(
 
 def _image(x: Variable) -> TensorVariable:
     """A sequence (n, c, w) as images of height 1."""
-    return pt.dimshuffle(x, (0, 1, "x", 2))
+    return dimshuffle(x, (0, 1, "x", 2))
 
 
 def _pair(value: int, default: int, what: str, least: int = 1) -> tuple[int, int]:
@@ -246,12 +247,12 @@ def conv1d(
         x = pt.pad(x, [(0, 0), (0, 0), (w.low, 0)])
         w.size, w.low = w.size + w.low, 0
     op = Conv2d(strides, (0, low or 0), dilations, groups)
-    return _result(pt.dimshuffle(op(_image(x), _image(f), 1, w.count), (0, 1, 3)), x, f)
+    return _result(dimshuffle(op(_image(x), _image(f), 1, w.count), (0, 1, 3)), x, f)
 
 
 def _with_line_channels(x: TensorVariable, f: TensorVariable, groups: int) -> TensorVariable:
     image = _with_channels("conv1d", _image(x), _image(f), groups)
-    return pt.dimshuffle(image, (0, 1, 3))
+    return dimshuffle(image, (0, 1, 3))
 
 
 def conv1d_transpose(
@@ -293,4 +294,4 @@ def conv1d_transpose(
         _pair(output_padding, 0, f"{what}: output_padding", 0),
     )
     sizes = sizes_of(out)
-    return pt.reshape(out, [*sizes[:2], sizes[3]])
+    return reshape(out, [*sizes[:2], sizes[3]])

@@ -11,11 +11,13 @@ from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
+from graphc.ops.checks import as_count
+from graphc.ops.create import arange
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, cast, eq, ge, le, log, log1p, lt, minimum, softplus, switch
+from graphc.ops.reduce import sum as sum_
+from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, reshape
 from graphc.ops.sizes import size_of
-from graphc.public import pt
-from graphc.raise_op import as_count
 from graphc.tensor.special import log_softmax
 
 if TYPE_CHECKING:
@@ -55,9 +57,20 @@ def one_hot(
     if x.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"one_hot takes class numbers, which are integers, got {x} of dtype {x.type.dtype}")
     where = normalize_axis(axis, x.type.ndim + 1, "one_hot")
-    classes = pt.arange(as_count(num_classes, "one_hot"), dtype="int64")
-    classes = pt.dimshuffle(classes, tuple(0 if i == where else "x" for i in range(x.type.ndim + 1)))
-    return cast(eq(pt.expand_dims(cast(x, "int64"), where), classes), dtype or config.floatX)
+    classes = arange(as_count(num_classes, "one_hot"), dtype="int64")
+    classes = dimshuffle(classes, tuple(0 if i == where else "x" for i in range(x.type.ndim + 1)))
+    return cast(eq(expand_dims(cast(x, "int64"), where), classes), dtype or config.floatX)
+
+
+def to_one_hot(y: TensorLike, nb_class: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
+    """A matrix with a row for each class number: 1 in its column, 0 elsewhere (config.floatX by default).
+
+    Examples:
+        >>> pt.to_one_hot([0, 2], 3).eval()
+        array([[1., 0., 0.],
+               [0., 0., 1.]])
+    """
+    return one_hot(y, nb_class, dtype=dtype)
 
 
 def binary_crossentropy(output: TensorLike, target: TensorLike) -> TensorVariable:
@@ -85,10 +98,10 @@ def sigmoid_binary_crossentropy(output: TensorLike, target: TensorLike) -> Tenso
 def _chosen(scores: Variable, classes: Variable) -> TensorVariable:
     """The elements of the last axis at class numbers, which have one axis less."""
     count = size_of(scores, scores.type.ndim - 1)
-    rows = pt.reshape(scores, (-1, count))
-    numbers = pt.reshape(cast(classes, "int64"), (-1,))
-    picked = pt.reshape(rows, (-1,))[pt.arange(size_of(rows, 0)) * count + _checked(numbers, count)]
-    return pt.reshape(picked, [size_of(classes, i) for i in range(classes.type.ndim)])
+    rows = reshape(scores, (-1, count))
+    numbers = reshape(cast(classes, "int64"), (-1,))
+    picked = reshape(rows, (-1,))[arange(size_of(rows, 0)) * count + _checked(numbers, count)]
+    return reshape(picked, [size_of(classes, i) for i in range(classes.type.ndim)])
 
 
 def _checked(numbers: TensorVariable, count: TensorVariable) -> TensorVariable:
@@ -127,7 +140,7 @@ def categorical_crossentropy(coding_dist: TensorLike, true_dist: TensorLike) -> 
     coding, true = as_tensor_variable(coding_dist), as_tensor_variable(true_dist)
     if _is_classes(coding, true, "categorical_crossentropy"):
         return -log(_chosen(coding, true))
-    return -pt.sum(true * log(coding), axis=-1)
+    return -sum_(true * log(coding), axis=-1)
 
 
 def softmax_cross_entropy(logits: TensorLike, target: TensorLike, axis: int = -1) -> TensorVariable:
@@ -148,8 +161,8 @@ def softmax_cross_entropy(logits: TensorLike, target: TensorLike, axis: int = -1
     logits, target = as_tensor_variable(logits), as_tensor_variable(target)
     axis = normalize_axis(axis, logits.type.ndim, "softmax_cross_entropy")
     if not _is_classes(logits, target, "softmax_cross_entropy"):
-        return -pt.sum(target * log_softmax(logits, axis), axis=axis)
-    return -_chosen(log_softmax(pt.moveaxis(logits, axis, -1), -1), target)
+        return -sum_(target * log_softmax(logits, axis), axis=axis)
+    return -_chosen(log_softmax(moveaxis(logits, axis, -1), -1), target)
 
 
 def huber_loss(prediction: TensorLike, target: TensorLike, delta: TensorLike = 1.0) -> TensorVariable:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.math import cast, ge, sqrt, switch
+from graphc.ops.shaping import dimshuffle, reshape
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 
@@ -103,10 +104,10 @@ def group_norm(
     if known is not None and known % groups:
         raise ValueError(f"group_norm: {known} channels of {x} do not make {groups} groups")
     sizes = sizes_of(x)
-    parts = pt.reshape(x, [*sizes[:axis], groups, sizes[axis] // groups, *sizes[axis + 1 :]])
+    parts = reshape(x, [*sizes[:axis], groups, sizes[axis] // groups, *sizes[axis + 1 :]])
     normal = _standardized(parts, tuple(range(axis + 1, x.type.ndim + 1)), eps)[0]
     channel = [_along(v, axis, x.type.ndim) for v in (gamma, beta)]
-    return _scaled(pt.reshape(normal, sizes), *channel)
+    return _scaled(reshape(normal, sizes), *channel)
 
 
 def _along(v: TensorLike | None, axis: int, ndim: int) -> TensorVariable | None:
@@ -115,7 +116,7 @@ def _along(v: TensorLike | None, axis: int, ndim: int) -> TensorVariable | None:
         return None
     v = as_tensor_variable(v)
     if v.type.ndim == 1:
-        return pt.dimshuffle(v, tuple(0 if i == axis else "x" for i in range(ndim)))
+        return dimshuffle(v, tuple(0 if i == axis else "x" for i in range(ndim)))
     return v
 
 
@@ -147,8 +148,8 @@ def batch_norm(
     axes = tuple(i for i in range(x.type.ndim) if i != axis)
     normal, mean, variance = _standardized(x, axes, eps)
     channel = [_along(v, axis, x.type.ndim) for v in (gamma, beta)]
-    statistics = (pt.dimshuffle(v, (axis,)) for v in (mean, variance))
-    return _scaled(normal, *channel), *statistics
+    mean, variance = (dimshuffle(v, (axis,)) for v in (mean, variance))
+    return _scaled(normal, *channel), mean, variance
 
 
 def batch_normalization(

@@ -10,8 +10,10 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.ops.create import ones
 from graphc.ops.math import cast
 from graphc.ops.pooling import MaxPool, WindowSum
+from graphc.ops.shaping import expand_dims, squeeze
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 from graphc.tensor.nn.windows import Window, known, parse_padding, per_axis, window
@@ -112,7 +114,7 @@ def avg_pool2d(
     total: Any = op(_filled(x, windows, lows, 0), *counts)
     if count_include_pad or all(isinstance(w.low, int) and w.low == 0 == w.high for w in windows):
         return total / (sizes[0] * sizes[1])
-    inside = pt.ones(sizes_of(x)[-2:], dtype=x.type.dtype)
+    inside = ones(sizes_of(x)[-2:], dtype=x.type.dtype)
     return total / op(_filled(inside, windows, lows, 0), *counts)
 
 
@@ -128,7 +130,7 @@ def _line(
     if not isinstance(padding, str):
         pair = padding if isinstance(padding, list | tuple) else (padding, padding)
         padding = [(0, 0), tuple(pair[0] if len(pair) == 1 else pair)]
-    return pt.expand_dims(x, -2), (1, taps), (1, step), padding
+    return expand_dims(x, -2), (1, taps), (1, step), padding
 
 
 def max_pool1d(
@@ -140,7 +142,7 @@ def max_pool1d(
         >>> pt.nn.max_pool1d(np.arange(4.0).reshape(1, 1, 4), 2).eval()
         array([[[1., 3.]]])
     """
-    return pt.squeeze(max_pool2d(*_line(x, "max_pool1d", window, stride, padding)), -2)
+    return squeeze(max_pool2d(*_line(x, "max_pool1d", window, stride, padding)), -2)
 
 
 def avg_pool1d(
@@ -157,4 +159,4 @@ def avg_pool1d(
         array([[[0.5, 2.5]]])
     """
     images, taps, step, rule = _line(x, "avg_pool1d", window, stride, padding)
-    return pt.squeeze(avg_pool2d(images, taps, step, rule, count_include_pad), -2)
+    return squeeze(avg_pool2d(images, taps, step, rule, count_include_pad), -2)

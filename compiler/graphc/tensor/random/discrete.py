@@ -13,8 +13,8 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.math import cast
-from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
-from graphc.public import pt
+from graphc.ops.shaping import as_sizes, specify_shape
+from graphc.ops.sizes import as_size, known_size, size_of
 from graphc.tensor.random.drawing import draw
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal, Root
@@ -303,4 +303,4 @@ def _as_long_as(p: TensorVariable, count: TensorVariable) -> TensorVariable:
         if known != p.type.shape[0]:
             raise ValueError(f"a and p must have the same size, got {known} and {p.type.shape[0]}")
         return p
-    return pt.specify_shape(p, (count,))
+    return specify_shape(p, (count,))

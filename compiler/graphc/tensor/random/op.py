@@ -17,8 +17,8 @@ from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.broadcast import broadcast_static
 from graphc.ops.elementwise import cast_to
-from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
-from graphc.public import pt
+from graphc.ops.shaping import as_sizes, dimshuffle
+from graphc.ops.sizes import as_size, known_size, size_of
 from graphc.tensor.random import library
 from graphc.tensor.random.distributions import DISTRIBUTIONS, MOST_PARAMETERS, Distribution
 from graphc.tensor.random.expressions import Constraint, Traced
@@ -362,7 +362,7 @@ class RandomVariable(Op):
         if batched[0] or any(sized):
             raise VectorizeError(f"{self} cannot take a batch of generators or of sizes")
         wide = [
-            x if b else pt.dimshuffle(x, ("x", *range(x.type.ndim)))
+            x if b else dimshuffle(x, ("x", *range(x.type.ndim)))
             for x, b in zip(parameters, flags, strict=True)
         ]
         return list(self.make_node(rng, size, *sizes, *wide).outputs)
@@ -372,7 +372,7 @@ def _with_ndim(x: TensorVariable, missing: int) -> TensorVariable:
     """A parameter with leading axes of size 1."""
     if isinstance(x, Constant) and missing:
         return constant(x.data.reshape((1,) * missing + x.data.shape))
-    return pt.dimshuffle(x, (*("x",) * missing, *range(x.type.ndim))) if missing else x
+    return dimshuffle(x, (*("x",) * missing, *range(x.type.ndim))) if missing else x
 
 
 __all__ = ["RandomVariable"]

@@ -21,8 +21,8 @@ from graphc.graph.basic import Variable
 from graphc.graph.location import describe
 from graphc.graph.undefined import grad_undefined
 from graphc.ops.broadcast import unbroadcast
+from graphc.ops.create import ones_like
 from graphc.ops.math import log, log1p
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -32,7 +32,7 @@ Rule = Callable[..., "TensorVariable"]
 
 
 def _one(x: TensorVariable, *parameters: TensorVariable) -> TensorVariable:
-    return pt.ones_like(x)
+    return ones_like(x)
 
 
 def _deviation(x: TensorVariable, *parameters: TensorVariable) -> TensorVariable:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of ``graphc.tensor`` that read or change shapes."""
+"""Builders that read, check or change shapes: `reshape`, `dimshuffle`, `broadcast_to`, `specify_shape` and
+what is made of them. ``graphc.tensor`` has them as they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 import numpy as np
 
@@ -13,22 +14,23 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Cast, Elementwise
-from graphc.ops.math import eq, switch
-from graphc.ops.reshape import Reshape
+from graphc.ops.math import eq, second, switch
+from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.shape import Shape, Shape_i
-from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, product_of, sizes_of
-from graphc.tensor.broadcasting import specify_shape
+from graphc.ops.sizes import as_size, known_as, known_size, product_of, size_of, sizes_of, vector_entries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphc.graph.tensor.like import AxisLike, SizeLike, TensorLike
+    from graphc.graph.tensor.like import AxisLike, Size, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_to",
     "dimshuffle",
     "expand_dims",
     "flatten",
@@ -40,11 +42,48 @@ __all__ = [
     "shape_padaxis",
     "shape_padleft",
     "shape_padright",
+    "shape_tuple",
     "size",
+    "specify_broadcastable",
+    "specify_shape",
     "squeeze",
     "swapaxes",
     "transpose",
+    "unbroadcast",
 ]
+
+
+def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[TensorVariable]:
+    """A shape argument as 0-d int64 variables.
+
+    Args:
+        shape: one size, a sequence of sizes, or an integer vector; each may be symbolic.
+        what: name of the function, for messages.
+        ndim: number of sizes, needed for a vector whose length is not static.
+
+    Raises:
+        TypeError: not integers.
+        ValueError: a vector of unknown length, without ``ndim``.
+    """
+    if isinstance(shape, Variable | np.ndarray):
+        shape = as_tensor_variable(shape)
+        if shape.type.ndim == 0:
+            return [as_size(shape, what)]
+        if shape.type.ndim != 1:
+            raise TypeError(f"the shape of {what} must be a vector, got {shape} of {shape.type}")
+        entries = vector_entries(shape)
+        if entries is None and ndim is not None:
+            shape = specify_shape(shape, [ndim])
+            entries = [shape[i] for i in range(ndim)]
+        if entries is None:
+            raise ValueError(
+                f"the shape of {what} is the vector {shape}, whose length is not known; the number "
+                "of dimensions of a result must be: give ndim=, or the sizes as a list"
+            )
+        return [as_size(entry, what) for entry in entries]
+    if isinstance(shape, list | tuple):
+        return [as_size(entry, what) for entry in shape]
+    return [as_size(shape, what)]
 
 
 def shape(x: TensorLike) -> TensorVariable:
@@ -319,7 +358,16 @@ def shape_padright(t: TensorLike, n_ones: int = 1) -> TensorVariable:
 shape_padaxis = expand_dims
 
 
-def _atleast(n: int) -> Callable[..., TensorVariable | list[TensorVariable]]:
+class _AtLeast(Protocol):
+    @overload
+    def __call__(self, array: TensorLike, /) -> TensorVariable: ...
+    @overload
+    def __call__(
+        self, array: TensorLike, other: TensorLike, /, *more: TensorLike
+    ) -> list[TensorVariable]: ...
+
+
+def _atleast(n: int) -> _AtLeast:
     def function(*arrays: TensorLike) -> TensorVariable | list[TensorVariable]:
         results = [as_tensor_variable(x) for x in arrays]
         results = [shape_padleft(x, n - x.type.ndim) if x.type.ndim < n else x for x in results]
@@ -338,7 +386,118 @@ def _atleast(n: int) -> Callable[..., TensorVariable | list[TensorVariable]]:
         >>> pt.atleast_{n}d(7).eval()
         array({"[" * n}7{"]" * n})
     """
-    return function
+    return cast("_AtLeast", function)
 
 
 atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
+
+
+def specify_shape(x: TensorLike, shape: Any) -> TensorVariable:
+    """x with a shape that is checked at run time and known from here on.
+
+    Args:
+        x: array-like.
+        shape: one size for each dimension; None leaves a dimension as it is, and an ellipsis those that are
+            not named.
+
+    Raises:
+        ValueError: the shape contradicts the static one, or, at run time, the actual one; there it is an
+            AssertionError, too.
+
+    Examples:
+        >>> pt.specify_shape([1, 2], (2,)).eval()
+        array([1, 2])
+    """
+    x = as_tensor_variable(x)
+    if isinstance(shape, Variable):
+        shape = as_sizes(shape, "specify_shape", x.type.ndim)
+    shape = list(shape) if isinstance(shape, list | tuple) else [shape]
+    dots = [i for i, each in enumerate(shape) if each is Ellipsis]
+    if len(dots) > 1:
+        raise ValueError(f"the shape of specify_shape can hold only one ellipsis, got {shape}")
+    for place in dots:
+        shape[place : place + 1] = [None] * (x.type.ndim - len(shape) + 1)
+    if len(shape) != x.type.ndim:
+        raise ValueError(f"specify_shape needs {x.type.ndim} sizes for {x} of {x.type}, got {len(shape)}")
+    numbers = [None if each is None else known_size(as_size(each, "specify_shape")) for each in shape]
+    news = zip(shape, numbers, x.type.shape, strict=True)
+    if all(each is None or (number is not None and number == have) for each, number, have in news):
+        return x
+    sizes = [size_of(x, axis) if each is None else each for axis, each in enumerate(shape)]
+    return SpecifyShape()(x, *sizes)
+
+
+def specify_broadcastable(x: TensorLike, *axes: int) -> TensorVariable:
+    """x, whose given axes have size 1, checked at run time.
+
+    Examples:
+        >>> x = pt.matrix("x")
+        >>> pt.specify_broadcastable(x, 0).type
+        TensorType(float64, (1, ?))
+    """
+    x = as_tensor_variable(x)
+    ones = normalize_axes(axes, x.type.ndim, "specify_broadcastable")
+    return specify_shape(x, [1 if axis in ones else None for axis in range(x.type.ndim)])
+
+
+def unbroadcast(x: TensorLike, *axes: int) -> TensorVariable:
+    """x; sizes that are statically 1 broadcast in any case.
+
+    Examples:
+        >>> pt.unbroadcast([[1, 2]], 0).eval()
+        array([[1, 2]])
+    """
+    return as_tensor_variable(x)
+
+
+def broadcast_to(x: TensorLike, shape: SizeLike) -> TensorVariable:
+    """x repeated to a shape: missing leading dimensions, and those of static size 1.
+
+    Raises:
+        ValueError: a size that is not statically 1 differs, here or at run time.
+
+    Examples:
+        >>> pt.broadcast_to([1, 2], (2, 2)).eval()
+        array([[1, 2],
+               [1, 2]])
+    """
+    x = as_tensor_variable(x)
+    sizes = as_sizes(shape, "broadcast_to")
+    if None not in x.type.shape and tuple(map(known_size, sizes)) == x.type.shape:
+        return x
+    return BroadcastTo()(x, *sizes)
+
+
+def broadcast_arrays(*args: TensorLike) -> list[TensorVariable]:
+    """Operands repeated to their common shape.
+
+    Examples:
+        >>> a, b = pt.broadcast_arrays([1, 2], [[3], [4]])
+        >>> b.eval()
+        array([[3, 3],
+               [4, 4]])
+    """
+    xs = [as_tensor_variable(x) for x in args]
+    results: list[TensorVariable] = []
+    for i, x in enumerate(xs):
+        for other in (*xs[:i], *xs[i + 1 :]):
+            x = second(other, x)
+        results.append(x)
+    return results
+
+
+def shape_tuple(x: TensorLike) -> tuple[TensorVariable, ...]:
+    """The sizes of an array as 0-d variables, constants where they are known.
+
+    Examples:
+        >>> x = pt.tensor("x", dtype="float64", shape=(None, 3))
+        >>> rows, columns = pt.shape_tuple(x)
+        >>> int(columns.data), int(rows.eval({x: np.zeros((2, 3))}))
+        (3, 2)
+    """
+    return tuple(as_tensor_variable(size) for size in sizes_of(as_tensor_variable(x)))
+
+
+def repeat(x: Variable, size: Size) -> Variable:
+    """``x`` repeated along a new leading axis."""
+    return broadcast_to(x, (size, *sizes_of(x)))
