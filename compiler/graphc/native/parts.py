@@ -5,6 +5,10 @@ The entry of a form of call, the code of a factorization or a Fourier transform 
 are the same in all functions that need them, and take longer to compile than the function itself. A process
 keeps those that it has seen last, and the disk cache all of them. An object is joined from the function's own
 code and its parts (`graphc_runtime.elf.join`).
+
+The modules of a kernel are kept in the process, too. They have no names of users, so that functions share
+them whose graphs compute the same in the same layout: models that are built again, functions that differ in
+what surrounds the kernel, and modules of large kernels. Other processes find whole functions on the disk.
 """
 
 from __future__ import annotations
@@ -65,32 +69,41 @@ class Definitions:
         return "\n".join([*self._functions, *sorted(self._declarations), ""]) if self._functions else ""
 
 
-# Objects of parts that this process has made or read, by their keys; the one used longest ago comes first.
+# Objects that this process has made or read, by their keys; the one used longest ago comes first.
 _MADE: dict[str, bytes] = {}
 _MADE_BYTES = 4 << 20
+# Larger ones are not kept: a few would take the place of all others.
+_LARGEST = _MADE_BYTES // 16
 
 
 @record(frozen=True)
 class PartStore:
-    """Objects of parts: in this process, and in the disk cache if there is one.
+    """Objects of modules: in this process, and those of parts in the disk cache if there is one.
 
     Attributes:
         toolchain: identifies compiler and machine.
         cache: where they are kept for other processes.
-        renew: compile all parts anew, whatever is there.
+        renew: compile all anew, whatever is there.
     """
 
     toolchain: str
     cache: DiskCache | None = None
     renew: bool = False
 
-    def get(self, part: Part, opt_level: int) -> bytes | None:
-        """The object of a part for a level of optimisation, if it is there."""
+    def key(self, what: str) -> str:
+        """The key of an object.
+
+        Args:
+            what: all that it depends on beside the toolchain.
+        """
+        return hashlib.sha256(f"{self.toolchain};{what}".encode()).hexdigest()
+
+    def get(self, key: str, *, is_part: bool) -> bytes | None:
+        """The object of a key, if it is there; that of a part may be on the disk."""
         if self.renew:
             return None
-        key = self._key(part, opt_level)
         code = _MADE.get(key)
-        if code is None and self.cache is not None:
+        if code is None and self.cache is not None and is_part:
             code = self.cache.get(key)
             if code is not None and not code.startswith(b"\x7fELF"):
                 self.cache.discard(key)
@@ -99,17 +112,11 @@ class PartStore:
             _keep(key, code)
         return code
 
-    def put(self, part: Part, opt_level: int, code: bytes) -> None:
-        """Keeps an object."""
-        key = self._key(part, opt_level)
+    def put(self, key: str, code: bytes, *, is_part: bool) -> None:
+        """Keeps an object; that of a part on the disk, too."""
         _keep(key, code)
-        if self.cache is not None:
+        if self.cache is not None and is_part:
             self.cache.put(key, code)
-
-    def _key(self, part: Part, opt_level: int) -> str:
-        level = min(opt_level, part.level)
-        what = f"{self.toolchain};{level};{part.finished};{sorted(part.exports)};{part.text}"
-        return hashlib.sha256(what.encode()).hexdigest()
 
 
 def _keep(key: str, code: bytes) -> None:
@@ -118,6 +125,8 @@ def _keep(key: str, code: bytes) -> None:
     Without a lock, which a fork could leave locked: each step is atomic, and what two threads drop is made
     again.
     """
+    if len(code) > _LARGEST:
+        return
     _MADE.pop(key, None)
     _MADE[key] = code
     kept = [*_MADE.items()]

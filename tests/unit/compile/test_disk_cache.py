@@ -196,19 +196,58 @@ def test_without_a_cache_nothing_is_written(cache_dir, compiled_modules, monkeyp
     assert len(compiled_modules) == 8 and not list(cache_dir.rglob("*.bin"))
 
 
-def test_a_process_keeps_the_parts_that_it_used_last(monkeypatch):
+def test_a_process_keeps_the_objects_that_it_used_last(monkeypatch):
     monkeypatch.setattr(parts, "_MADE_BYTES", 10)
-    store, (first, second, third) = PartStore(""), (Part(f"@x = global i8 {i}") for i in range(3))
+    store = PartStore("")
+    first, second, third = keys = [store.key(text) for text in "abc"]
     forget_parts()
-    for part in (first, second):
-        store.put(part, 3, b"four")
-    assert store.get(first, 3) == b"four"
-    store.put(third, 3, b"four")
-    assert [store.get(part, 3) for part in (first, second, third)] == [b"four", None, b"four"]
-    assert store.get(first, 1) is None and PartStore("other").get(first, 3) is None
-    assert PartStore("", renew=True).get(first, 3) is None
+    for key in (first, second):
+        store.put(key, b"four", is_part=False)
+    assert store.get(first, is_part=False) == b"four"
+    store.put(third, b"four", is_part=True)
+    assert [store.get(key, is_part=True) for key in keys] == [b"four", None, b"four"]
+    assert PartStore("other").key("a") != first and PartStore("", renew=True).get(first, is_part=True) is None
+    monkeypatch.setattr(parts, "_LARGEST", 3)
+    store.put(second, b"four", is_part=True)
+    assert store.get(second, is_part=True) is None
     forget_parts()
-    assert store.get(first, 3) is None
+    assert store.get(first, is_part=True) is None
+
+
+SAME = {
+    "names": lambda x, y: graphc.function([x, y], pt.exp(x) * y, name="other"),
+    "a second result": lambda x, y: graphc.function([x, y], [pt.exp(x) * y]),
+    "a default": lambda x, y: graphc.function([x, graphc.In(y, value=[1.0])], pt.exp(x) * y),
+}
+
+
+@pytest.mark.parametrize("change", SAME)
+def test_functions_with_the_same_kernel_share_its_code(cache_dir, compiled_modules, monkeypatch, change):
+    """Whatever differs around it; each change makes another entry of the disk cache or has none."""
+    monkeypatch.setattr(graphc.config, "cache_dir", "")
+    graphc.function([x := pt.dvector("x"), y := pt.dvector("y")], pt.exp(x) * y)
+    compiled_modules.clear()
+    f = SAME[change](pt.dvector("a"), pt.dvector("b"))
+    assert not any("@main(" in text for text in compiled_modules)
+    (value,) = np.atleast_2d(f([0.5, 1.0], [2.0, 3.0]))
+    np.testing.assert_allclose(value, np.exp([0.5, 1.0]) * [2.0, 3.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x, y: graphc.function([x, y], pt.exp(x) * y + 1),
+        lambda x, y: graphc.function([x, y], pt.exp(x) * y, mode="fast_compile"),
+        lambda x, y: graphc.function([y, x], pt.exp(x) * y),
+        lambda x, y: graphc.function([x, y], pt.exp(x) * y.astype("float32")),
+    ],
+)
+def test_functions_with_other_kernels_share_none(cache_dir, compiled_modules, monkeypatch, change):
+    monkeypatch.setattr(graphc.config, "cache_dir", "")
+    graphc.function([x := pt.dvector("x"), y := pt.dvector("y")], pt.exp(x) * y)
+    compiled_modules.clear()
+    change(pt.dvector("a"), pt.dvector("b"))
+    assert any("@main(" in text for text in compiled_modules)
 
 
 def test_large_constants_of_other_data_share_an_entry(cache_dir):

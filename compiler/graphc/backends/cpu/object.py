@@ -96,6 +96,12 @@ class _Work:
     part: Part | None = None
     machine: Machine = field(default_factory=this_machine)
 
+    def identity(self) -> str:
+        """All that the object depends on, but for the toolchain."""
+        passes = (self.pass_level, self.unroll, self.vectorise) if self.pass_level is not None else None
+        made_for, exports = self.machine.to_dict(), sorted(self.piece.exports)
+        return f"{made_for};{self.opt_level};{passes};{exports};{self.inlined};{self.piece.text}"
+
 
 def compile_to_object(
     ir_text: str,
@@ -121,7 +127,7 @@ def compile_to_object(
         inlined_text: module of functions that are to be inlined into the modules of the kernel.
         parts: modules that the kernel calls, or that call the kernel.
         opt_level: 0 to 3.
-        store: where parts that were compiled before are, and others will be; not used with `on_ir`.
+        store: where modules that were compiled before are, and others will be; not used with `on_ir`.
         threads: how many share the work; 0 stands for the cores that this process may use.
         on_ir: called with ("llvm", IR text before optimisation), ("llvm-opt", after) and ("asm", assembly).
         machine: what code is made for; this machine by default.
@@ -145,15 +151,16 @@ def compile_to_object(
     works += [replace(_part_work(part, opt_level), machine=machine) for part in parts]
     if on_ir is not None:
         return _compile_with_views(works, threads, on_ir)
-    found = [store.get(work.part, opt_level) if store and work.part else None for work in works]
-    missing = [work for work, code in zip(works, found, strict=True) if code is None]
-    made = iter(_compile(missing, threads))
+    if store is None:
+        return elf.join([code for code, _ in _compile(works, threads)])
+    keys = [store.key(work.identity()) for work in works]
+    found = [store.get(key, is_part=work.part is not None) for key, work in zip(keys, works, strict=True)]
+    made = iter(_compile([work for work, code in zip(works, found, strict=True) if code is None], threads))
     codes = []
-    for work, code in zip(works, found, strict=True):
+    for key, work, code in zip(keys, works, found, strict=True):
         if code is None:
             code, _ = next(made)
-            if store and work.part:
-                store.put(work.part, opt_level, code)
+            store.put(key, code, is_part=work.part is not None)
         codes.append(code)
     return elf.join(codes)
 
