@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.ir.types import dtype_of, storage_name
-from graphc.ir.value import literal as literal
+from graphc.ir.value import literal
 from graphc_dialects._base import const_index as const_index
 from graphc_dialects._base import constant_value as constant_value
 from graphc_dialects._base import wrapped
@@ -29,6 +29,21 @@ def const_i64(value: int) -> ir.Value:
     """`arith.constant` of 64 bits; numbers wrap."""
     kind = ir.IntegerType.get_signless(64)
     return create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, wrapped(value))).result
+
+
+def const_f64(value: float) -> ir.Value:
+    """`arith.constant` of a floating-point number of 64 bits."""
+    return literal(value, ir.F64Type.get())
+
+
+def as_f64(number: ir.Value) -> ir.Value:
+    """A signed integer as a floating-point number."""
+    return create("arith.sitofp", [ir.F64Type.get()], [number]).result
+
+
+def math(name: str, *operands: ir.Value) -> ir.Value:
+    """An operation of the math dialect, whose result has the type of its first operand."""
+    return create(f"math.{name}", [operands[0].type], list(operands)).result
 
 
 def index_op(name: str, *operands: Any) -> Any:
@@ -74,8 +89,11 @@ def check_again(made: ir.Operation, operands: Sequence[ir.Value]) -> None:
     )
 
 
-def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
-    return create("arith.select", [a.type], [condition, a, b]).result
+def select(condition: ir.Value, a: ir.Value | float, b: ir.Value | float) -> ir.Value:
+    """`arith.select`; a number has the type of the other operand, two have 64 bits."""
+    kind = next((x.type for x in (a, b) if isinstance(x, ir.Value)), None) or ir.F64Type.get()
+    values = [x if isinstance(x, ir.Value) else literal(x, kind) for x in (a, b)]
+    return create("arith.select", [kind], [condition, *values]).result
 
 
 def dim(tensor: ir.Value, axis: int) -> ir.Value:

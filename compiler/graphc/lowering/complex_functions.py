@@ -8,14 +8,99 @@ compared to the larger part of the result, and of logarithms and exponentials co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.lowering.real import Pair, Real, two_product, two_sum
+from graphc.native.value import Val
 
 if TYPE_CHECKING:
     from graphc.lowering.scalar import Scalar, ScalarBuilder
+
+
+class Real(Val):
+    """A floating-point `Scalar` and the `ScalarBuilder` that computes with it.
+
+    Operators round each operation by itself; Python numbers are constants of the same dtype. Comparisons give
+    flags, which `&`, `|` and `~` combine and `pick` consumes.
+
+    Args:
+        b: the builder.
+        scalar: of a floating dtype, or a flag.
+    """
+
+    __slots__ = ("b", "scalar")
+
+    def __init__(self, b: ScalarBuilder, scalar: Scalar) -> None:
+        self.b = b
+        self.scalar = scalar
+
+    def like(self, value: Real | float) -> Real:
+        """A constant of the same dtype; a `Real` as it is."""
+        return value if isinstance(value, Real) else Real(self.b, self.b.const(value, self.scalar.dtype))
+
+    def _apply(self, name: str, *operands: Real | float) -> Real:
+        scalars = [self.like(x).scalar for x in operands]
+        return Real(self.b, getattr(self.b, name)(*scalars))
+
+    def isnan(self) -> Real:
+        return self._apply("isnan", self)
+
+    def isinf(self) -> Real:
+        return self._apply("isinf", self)
+
+    def fma(self, y: Real | float, z: Real | float) -> Real:
+        """self * y + z, rounded once."""
+        return self._apply("fma", self, y, z)
+
+    def copysign(self, sign: Real | float) -> Real:
+        return self._apply("copysign", self, sign)
+
+    def at_least(self, other: Real | float) -> Real:
+        """The larger one; NaN wins."""
+        return self._apply("maximum", self, other)
+
+    def at_most(self, other: Real | float) -> Real:
+        """The smaller one; NaN wins."""
+        return self._apply("minimum", self, other)
+
+    def floor(self) -> Real:
+        return self._apply("floor", self)
+
+    def rint(self) -> Real:
+        return self._apply("rint", self)
+
+    def f(self, name: str, *others: Real | float) -> Real:
+        """A function of the C library."""
+        scalars = [self.like(x).scalar for x in others]
+        return Real(self.b, self.b.math(name, self.scalar, *scalars))
+
+    def pick(self, yes: Any, no: Any) -> Real:
+        """Of a flag: the value where it holds, else the other one. At least one of them is a `Real`."""
+        of = yes if isinstance(yes, Real) else no
+        return Real(self.b, self.b.select(self.scalar, of.like(yes).scalar, of.like(no).scalar))
+
+    @property
+    def info(self) -> Any:
+        """NumPy's `finfo` of the dtype."""
+        return np.finfo(self.scalar.dtype)
+
+
+Pair = tuple[Real, Real]
+
+
+def two_sum(x: Real, y: Real | float) -> Pair:
+    """x + y and its rounding error (D. Knuth, The Art of Computer Programming, volume 2, 4.2.2)."""
+    total = x + y
+    rest = total - x
+    return total, (x - (total - rest)) + (y - rest)
+
+
+def two_product(x: Real, y: Real | float) -> Pair:
+    """x * y and its rounding error."""
+    high = x * y
+    return high, x.fma(y, -high)
+
 
 Form = Callable[[Real, Real], Pair]
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
@@ -48,9 +133,9 @@ def _exp(x: Real, y: Real) -> Pair:
 def _exponential_limits(x: Real, y: Real, real: Real, imag: Real) -> Pair:
     """The parts of an exponential, also where the angle y is 0 or has no cosine."""
     unknown = _not_finite(y)
-    vanishes = unknown & x.same(-np.inf)
-    real = (unknown & x.same(np.inf)).pick(x, vanishes.pick(0.0, real))
-    return real, (vanishes | y.same(0.0)).pick(y.like(0.0).copysign(y), imag)
+    vanishes = unknown & x.equals(-np.inf)
+    real = (unknown & x.equals(np.inf)).pick(x, vanishes.pick(0.0, real))
+    return real, (vanishes | y.equals(0.0)).pick(y.like(0.0).copysign(y), imag)
 
 
 def _in_double(form: Form) -> Form:
@@ -110,7 +195,7 @@ def _log_size(x: Real, y: Real, excess: Real | None = None) -> Real:
     if excess is None:
         high, low = two_sum(p - 1.0, q)
         excess = high + (low + (p_low + q_low))
-    ratio = small / big.same(0.0).pick(1.0, big)
+    ratio = small / big.equals(0.0).pick(1.0, big)
     tail = 0.5 * near.pick(excess, ratio * ratio).f("log1p")
     value = near.pick(tail, near.pick(1.0, big).f("log") + tail)
     return (x.isinf() | y.isinf()).pick(np.inf, value)
@@ -135,7 +220,7 @@ def _sqrt(x: Real, y: Real) -> Pair:
     scale = huge.pick(1 / 16, tiny.pick(2.0 ** (2 * bits), x.like(1.0)))
     back = huge.pick(4.0, tiny.pick(2.0**-bits, x.like(1.0)))
     a, b, big = a * scale, b * scale, big * scale
-    none = big.same(0.0)
+    none = big.equals(0.0)
     ratio = a.at_most(b) / none.pick(1.0, big)
     length = big * (ratio.fma(ratio, 1.0)).f("sqrt")
     root = (0.5 * (a + length)).f("sqrt")
@@ -161,16 +246,16 @@ def _sinh(x: Real, y: Real) -> Pair:
     sinh, cosh, factor = _hyperbolic(x)
     real, imag = (sinh * y.f("cos")) * factor, (cosh * y.f("sin")) * factor
     # A cosine whose sign is unknown leaves 0 and infinity as they are.
-    lone = _not_finite(y) & (x.same(0.0) | x.isinf())
-    return lone.pick(x, real), y.same(0.0).pick(y, imag)
+    lone = _not_finite(y) & (x.equals(0.0) | x.isinf())
+    return lone.pick(x, real), y.equals(0.0).pick(y, imag)
 
 
 def _cosh(x: Real, y: Real) -> Pair:
     sinh, cosh, factor = _hyperbolic(x)
     real, imag = (cosh * y.f("cos")) * factor, (sinh * y.f("sin")) * factor
-    imag = y.same(0.0).pick(y * x.like(1.0).copysign(x), imag)
+    imag = y.equals(0.0).pick(y * x.like(1.0).copysign(x), imag)
     nowhere = _not_finite(y)
-    return (nowhere & x.isinf()).pick(abs(x), real), (nowhere & x.same(0.0)).pick(0.0, imag)
+    return (nowhere & x.isinf()).pick(abs(x), real), (nowhere & x.equals(0.0)).pick(0.0, imag)
 
 
 @_in_double
@@ -188,9 +273,9 @@ def _tanh(x: Real, y: Real) -> Pair:
     far = abs(x) > 22.0
     nowhere = _not_finite(y)
     real = (far & ~(nowhere & ~x.isinf())).pick(x.like(1.0).copysign(x), real)
-    real = (x.same(0.0) & nowhere).pick(x, real)
+    real = (x.equals(0.0) & nowhere).pick(x, real)
     imag = x.isinf().pick(x.like(0.0).copysign(y), imag)
-    return real, y.same(0.0).pick(y, imag)
+    return real, y.equals(0.0).pick(y, imag)
 
 
 def _scaled(form: Form, factor: float) -> Form:

@@ -10,7 +10,6 @@ from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import carry, carry_while
 from graphc.lowering.device_philox import LESS_SIGNED, word_type
-from graphc.lowering.real_numbers import Real, chosen, is_less, real, real_constant
 from graphc_dialects._mlir import ir
 
 # A probability, by its position.
@@ -21,17 +20,17 @@ MOST_TRIALS = 60
 
 def categorical(u: ir.Value, row: Row, count: ir.Value) -> ir.Value:
     """The first position at which the running sum of probabilities is not below a uniform number."""
-    return _first(row, count, lambda total: is_less(total, u))
+    return _first(row, count, lambda total: total < u)
 
 
 def choice(u: ir.Value, row: Row, count: ir.Value) -> ir.Value:
     """The first position at which the running sum, divided by its last number, is above a uniform number."""
 
     def add(position: ir.Value, total: list[ir.Value]) -> list[ir.Value]:
-        return [real("arith.addf", total[0], row(position))]
+        return [total[0] + row(position)]
 
-    (whole,) = carry(count, [real_constant(0.0)], add)
-    return _first(row, count, lambda total: is_less(real("arith.divf", total, whole), u, or_equal=True))
+    (whole,) = carry(count, [build.const_f64(0.0)], add)
+    return _first(row, count, lambda total: total / whole <= u)
 
 
 def _first(row: Row, count: ir.Value, goes_on: Callable[[ir.Value], ir.Value]) -> ir.Value:
@@ -44,20 +43,20 @@ def _first(row: Row, count: ir.Value, goes_on: Callable[[ir.Value], ir.Value]) -
 
     def step(values: list[ir.Value]) -> list[ir.Value]:
         position = build.index_op("addi", values[0], build.const_index(1))
-        return [position, real("arith.addf", values[1], row(position))]
+        return [position, values[1] + row(position)]
 
     none = build.const_index(0)
-    first = real("arith.addf", real_constant(0.0), row(none))
+    first = 0.0 + row(none)
     return calls.number(carry_while([none, first], condition, step)[0])
 
 
 def bernoulli(u: ir.Value, p: ir.Value) -> ir.Value:
     """1 with a probability: the inversion that NumPy makes of a binomial draw of 1."""
-    one, bits = real_constant(1.0), word_type()
-    turned = is_less(real_constant(0.5), p)
-    rare = build.select(turned, real("arith.subf", one, p), p)
-    often = real("math.exp", real("math.log", real("arith.subf", one, rare)))
-    found = build.create("arith.extui", [bits], [is_less(often, u)]).result
+    one, bits = build.const_f64(1.0), word_type()
+    turned = p > 0.5
+    rare = build.select(turned, one - p, p)
+    often = build.math("exp", build.math("log", one - rare))
+    found = build.create("arith.extui", [bits], [often < u]).result
     other = build.create("arith.subi", [bits], [build.const_i64(1), found]).result
     return build.select(turned, other, found)
 
@@ -68,27 +67,27 @@ def binomial(u: ir.Value, trials: ir.Value, p: ir.Value) -> ir.Value:
     NumPy draws again where a number is so large that more would succeed than is likely: of at most
     `MOST_TRIALS`, less than once in 10**13 draws. Here it is the largest likely count then.
     """
-    turned = is_less(real_constant(0.5), p)
-    n = Real(real("arith.sitofp", trials))
-    rare = chosen(turned, 1.0 - Real(p), Real(p))
+    turned = p > 0.5
+    n = build.as_f64(trials)
+    rare = build.select(turned, 1.0 - p, p)
     often = 1.0 - rare
     mean = n * rare
-    bound = (mean + 10.0 * (mean * often + 1.0).of("sqrt")).of("floor")
-    bound = chosen(n < bound, n, bound)
+    bound = build.math("floor", mean + 10.0 * build.math("sqrt", mean * often + 1.0))
+    bound = build.select(n < bound, n, bound)
 
     def goes_on(values: list[ir.Value]) -> ir.Value:
-        count, rest, share = map(Real, values)
+        count, rest, share = values
         more, fine = share < rest, count < bound
         return build.create("arith.andi", [more.type], [more, fine]).result
 
     def step(values: list[ir.Value]) -> list[ir.Value]:
-        count, rest, share = map(Real, values)
+        count, rest, share = values
         count = count + 1.0
         following = (n - count + 1.0) * rare * share / (count * often)
-        return [count.value, (rest - share).value, following.value]
+        return [count, rest - share, following]
 
-    none = (n * (-rare).of("log1p")).of("exp")
-    found = carry_while([Real(0.0).value, u, none.value], goes_on, step)[0]
+    none = build.math("exp", n * build.math("log1p", -rare))
+    found = carry_while([build.const_f64(0.0), u, none], goes_on, step)[0]
     count = build.create("arith.fptosi", [word_type()], [found]).result
     other = build.create("arith.subi", [word_type()], [trials, count]).result
     return build.select(turned, other, count)

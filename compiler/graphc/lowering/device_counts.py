@@ -21,7 +21,6 @@ from graphc.lowering.device_gammas import gamma
 from graphc.lowering.device_philox import word_type
 from graphc.lowering.device_rejections import both, choose, opposite
 from graphc.lowering.device_streams import Drawn, Several, Stream
-from graphc.lowering.real_numbers import Real, chosen, real
 from graphc_dialects._mlir import ir
 
 # The rate from which on attempts take two words each, and how many words numbers take there at most.
@@ -53,67 +52,67 @@ def whole(x: ir.Value, *_: ir.Value) -> ir.Value:
 
 def _saturated(x: ir.Value, *_: ir.Value) -> ir.Value:
     """The same; the largest one for numbers that are too large."""
-    return build.select(Real(x) < _BEYOND, whole(x), build.const_i64(_MOST))
+    return build.select(x < _BEYOND, whole(x), build.const_i64(_MOST))
 
 
-def _steps(start: ir.Value, after: ir.Value) -> Real:
+def _steps(start: ir.Value, after: ir.Value) -> ir.Value:
     """How many words are between two places."""
     count = calls.number(build.index_op("subi", after, start))
-    return Real(real("arith.sitofp", count))
+    return build.as_f64(count)
 
 
-def _poisson(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _poisson(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     (rate,) = given
 
     def others() -> Drawn:
         none = rate.equals(0.0)
-        return choose(none, lambda: (Real(0.0), place), lambda: _by_products(stream, place, rate))
+        return choose(none, lambda: (build.const_f64(0.0), place), lambda: _by_products(stream, place, rate))
 
     return choose(rate < _LARGE, others, lambda: _by_rejection(stream, place, rate))
 
 
-def _negative_binomial(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _negative_binomial(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     n, p = given
     x, after = gamma(stream, place, n)
     return _poisson(stream, after, [(1.0 - p) / p * x])
 
 
-def _by_products(stream: Stream, place: ir.Value, rate: Real) -> Drawn:
+def _by_products(stream: Stream, place: ir.Value, rate: ir.Value) -> Drawn:
     """How many uniform numbers have a product above exp(-rate)."""
-    least = (-rate).of("exp")
+    least = build.math("exp", -rate)
 
     def goes_on(values: list[ir.Value]) -> ir.Value:
-        return both(stream.is_inside(values[0]), least < Real(values[1]))
+        return both(stream.is_inside(values[0]), least < values[1])
 
     def step(values: list[ir.Value]) -> list[ir.Value]:
         u, after = stream.uniform(values[0])
-        return [after, (Real(values[1]) * u).value]
+        return [after, values[1] * u]
 
     first, after = stream.uniform(place)
-    end, _ = carry_while([after, first.value], goes_on, step)
+    end, _ = carry_while([after, first], goes_on, step)
     return _steps(after, end), end
 
 
-def _by_rejection(stream: Stream, place: ir.Value, rate: Real) -> Drawn:
-    root, log = rate.of("sqrt"), rate.of("log")
+def _by_rejection(stream: Stream, place: ir.Value, rate: ir.Value) -> Drawn:
+    root, log = build.math("sqrt", rate), build.math("log", rate)
     b = 0.931 + 2.53 * root
     a = -0.059 + 0.02483 * b
-    log_share = (1.1239 + 1.1328 / (b - 3.4)).of("log")
+    log_share = build.math("log", 1.1239 + 1.1328 / (b - 3.4))
     quick_below = 0.9277 - 3.6224 / (b - 2.0)
 
     def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
         u, at = stream.uniform(at)
         v, at = stream.uniform(at)
         u = u - 0.5
-        rest = 0.5 - u.of("absf")
-        k = ((2.0 * a / rest + b) * u + rate + 0.43).of("floor")
-        quick = both(Real(0.07) <= rest, v <= quick_below)
+        rest = 0.5 - build.math("absf", u)
+        k = build.math("floor", (2.0 * a / rest + b) * u + rate + 0.43)
+        quick = both(rest >= 0.07, v <= quick_below)
 
         def by_density() -> list[ir.Value]:
-            density = v.of("log") + log_share - (a / (rest * rest) + b).of("log")
-            whole_k = chosen(k < 0.0, 0.0, k)
+            density = build.math("log", v) + log_share - build.math("log", a / (rest * rest) + b)
+            whole_k = build.select(k < 0.0, 0.0, k)
             fine = density <= -rate + k * log - _log_gamma(whole_k + 1.0)
-            return [both(both(Real(0.0) <= k, fine), opposite(both(rest < 0.013, rest < v)))]
+            return [both(both(k >= 0.0, fine), opposite(both(rest < 0.013, rest < v)))]
 
         (gives,) = either(quick, [quick.type], lambda: [quick], by_density)
         return gives, (k, at)
@@ -121,26 +120,26 @@ def _by_rejection(stream: Stream, place: ir.Value, rate: Real) -> Drawn:
     return stream.until(place, attempt)
 
 
-def _log_gamma(x: Real) -> Real:
+def _log_gamma(x: ir.Value) -> ir.Value:
     """The logarithm of the gamma function of a whole number, as NumPy computes it here."""
-    raised = chosen(x < 7.0, (7.0 - x).of("floor"), 0.0)
+    raised = build.select(x < 7.0, build.math("floor", 7.0 - x), 0.0)
     start = x + raised
     square = (1.0 / start) * (1.0 / start)
-    series = Real(_STIRLING[-1])
+    series = build.const_f64(_STIRLING[-1])
     for coefficient in reversed(_STIRLING[:-1]):
         series = series * square + coefficient
-    found = series / start + 0.5 * _LOG_TURN + (start - 0.5) * start.of("log") - start
+    found = series / start + 0.5 * _LOG_TURN + (start - 0.5) * build.math("log", start) - start
 
     def lower(values: list[ir.Value]) -> list[ir.Value]:
-        below = Real(values[0]) - 1.0
-        return [below.value, (Real(values[1]) - below.of("log")).value]
+        below = values[0] - 1.0
+        return [below, values[1] - build.math("log", below)]
 
-    values = [start.value, found.value]
-    found = Real(carry_while(values, lambda values: x < Real(values[0]), lower)[1])
-    return chosen(x <= 2.0, 0.0, found)
+    values = [start, found]
+    found = carry_while(values, lambda values: x < values[0], lower)[1]
+    return build.select(x <= 2.0, 0.0, found)
 
 
-def _geometric(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _geometric(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     (p,) = given
 
     def by_search() -> Drawn:
@@ -148,36 +147,39 @@ def _geometric(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
 
         def goes_on(values: list[ir.Value]) -> ir.Value:
             # Where no probability is left, rounding has left the sum below the number.
-            return both(Real(values[1]) < u, Real(0.0) < Real(values[2]))
+            return both(values[1] < u, values[2] > 0.0)
 
         def step(values: list[ir.Value]) -> list[ir.Value]:
-            number, total, share = map(Real, values)
+            number, total, share = values
             share = share * (1.0 - p)
-            return [(number + 1.0).value, (total + share).value, share.value]
+            return [number + 1.0, total + share, share]
 
-        return Real(carry_while([Real(1.0).value, p.value, p.value], goes_on, step)[0]), after
+        return carry_while([build.const_f64(1.0), p, p], goes_on, step)[0], after
 
     def by_logarithm() -> Drawn:
         x, after = stream.exponential(place)
-        return (-x / (-p).of("log1p")).of("ceil"), after
+        return build.math("ceil", -x / build.math("log1p", -p)), after
 
     return choose(p < _SEARCH, by_logarithm, by_search)
 
 
-def _logarithmic(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _logarithmic(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     (p,) = given
-    r = (-p).of("log1p")
+    r = build.math("log1p", -p)
 
     def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
         v, at = stream.uniform(at)
         one = p <= v
         u, after = stream.uniform(at)
-        q = -(r * u).of("expm1")
+        q = -build.math("expm1", r * u)
         several = v <= q * q
-        number = (1.0 + v.of("log") / q.of("log")).of("floor")
-        other = chosen(q <= v, 1.0, 2.0)
-        fails = both(both(opposite(one), several), opposite(both(Real(1.0) <= number, Real(0.0) < v)))
-        x = chosen(one, 1.0, chosen(several, number, other))
+        number = build.math("floor", 1.0 + build.math("log", v) / build.math("log", q))
+        other = build.select(q <= v, 1.0, 2.0)
+        fails = both(
+            both(opposite(one), several),
+            opposite(both(number >= 1.0, v > 0.0)),
+        )
+        x = build.select(one, 1.0, build.select(several, number, other))
         return opposite(fails), (x, build.select(one, at, after))
 
     return stream.until(place, attempt)

@@ -37,7 +37,6 @@ from graphc.lowering.device_ziggurats import (
 )
 from graphc.lowering.nests import elementwise, position
 from graphc.lowering.random import taken
-from graphc.lowering.real_numbers import Real
 from graphc.lowering.rules import ON_DEVICES
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS
@@ -196,7 +195,7 @@ def _source(
         kind = _SEVERAL[distribution][0]
         given = [_row(context.tensor_of(parameters[number]), 0) for number in kind.same]
         average = kind.words_of([_known(op.operands[1 + number]) for number in kind.same])
-        return DrawsOfSeveral(op, kind, words, count, lambda: [Real(each()) for each in given], average)
+        return DrawsOfSeveral(op, kind, words, count, lambda: [each() for each in given], average)
     return Uniforms(words)
 
 

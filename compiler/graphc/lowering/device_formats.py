@@ -11,7 +11,6 @@ import numpy as np
 from graphc.ir import build
 from graphc.lowering import device_halves, device_philox
 from graphc.lowering.device_philox import word_type
-from graphc.lowering.real_numbers import real
 from graphc_dialects._mlir import ir
 from graphc_runtime import npyrandom
 from graphc_runtime.record import record
@@ -56,7 +55,7 @@ class Format:
 
     def rounded(self, function: str, x: ir.Value) -> ir.Value:
         """A function, computed in float64 and rounded, as the C library's of float32 nearly always are."""
-        found = real(function, wide(x))
+        found = build.math(function, wide(x))
         if self.dtype == "float64":
             return found
         return build.create("arith.truncf", [self.type()], [found]).result

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.lowering.device_choices import bernoulli, binomial
-from graphc.lowering.real_numbers import is_less, real, real_constant
 from graphc_dialects._mlir import ir
 
 # Of a number of the stream, and the parameters, the draw.
@@ -17,26 +16,26 @@ Formula: TypeAlias = "Callable[..., ir.Value]"
 
 def affine(x: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
     """loc + scale * x, rounded twice, as NumPy does."""
-    return real("arith.addf", loc, real("arith.mulf", scale, x))
+    return loc + scale * x
 
 
 def scaled(x: ir.Value, scale: ir.Value) -> ir.Value:
     """scale * x."""
-    return real("arith.mulf", scale, x)
+    return scale * x
 
 
 def half(x: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
     """loc + scale * |x|."""
-    return affine(real("math.absf", x), loc, scale)
+    return affine(build.math("absf", x), loc, scale)
 
 
 def inverse(x: ir.Value) -> ir.Value:
     """1 / x."""
-    return real("arith.divf", real_constant(1.0), x)
+    return 1.0 / x
 
 
 def _minus(x: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    return real("arith.subf", loc, real("arith.mulf", scale, x))
+    return loc - scale * x
 
 
 def _uniform(x: ir.Value, *given: ir.Value) -> ir.Value:
@@ -45,53 +44,53 @@ def _uniform(x: ir.Value, *given: ir.Value) -> ir.Value:
 
 
 def _share(x: ir.Value, shape: ir.Value) -> ir.Value:
-    return real("math.expm1", real("arith.divf", x, shape))
+    return build.math("expm1", x / shape)
 
 
 def _pareto(x: ir.Value, shape: ir.Value, scale: ir.Value) -> ir.Value:
-    return real("arith.mulf", scale, real("arith.addf", real_constant(1.0), _share(x, shape)))
+    return scale * (1.0 + _share(x, shape))
 
 
 def _truncated(x: ir.Value, bound: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    share = real("math.expm1", real("arith.negf", bound))
-    log = real("math.log1p", real("arith.mulf", x, share))
-    return affine(real("arith.negf", log), loc, scale)
+    share = build.math("expm1", -bound)
+    log = build.math("log1p", x * share)
+    return affine(-log, loc, scale)
 
 
 def _laplace(u: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    left = is_less(u, real_constant(0.5))
-    rest = real("arith.subf", real("arith.subf", real_constant(2.0), u), u)
-    share = real("math.log", build.select(left, real("arith.addf", u, u), rest))
+    left = u < 0.5
+    rest = 2.0 - u - u
+    share = build.math("log", build.select(left, u + u, rest))
     return build.select(left, affine(share, loc, scale), _minus(share, loc, scale))
 
 
 def _gumbel(u: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    log = real("math.log", real("arith.subf", real_constant(1.0), u))
-    return _minus(real("math.log", real("arith.negf", log)), loc, scale)
+    log = build.math("log", 1.0 - u)
+    return _minus(build.math("log", -log), loc, scale)
 
 
 def _logistic(u: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    odds = real("arith.divf", u, real("arith.subf", real_constant(1.0), u))
-    return affine(real("math.log", odds), loc, scale)
+    odds = u / (1.0 - u)
+    return affine(build.math("log", odds), loc, scale)
 
 
 def _triangular(u: ir.Value, left: ir.Value, mode: ir.Value, right: ir.Value) -> ir.Value:
-    base, below = real("arith.subf", right, left), real("arith.subf", mode, left)
-    above = real("arith.subf", right, mode)
-    is_low = is_less(u, real("arith.divf", below, base), or_equal=True)
-    share = build.select(is_low, u, real("arith.subf", real_constant(1.0), u))
-    side = real("arith.mulf", build.select(is_low, below, above), base)
-    root = real("math.sqrt", real("arith.mulf", share, side))
-    return build.select(is_low, real("arith.addf", left, root), real("arith.subf", right, root))
+    base, below = right - left, mode - left
+    above = right - mode
+    is_low = u <= below / base
+    share = build.select(is_low, u, 1.0 - u)
+    side = build.select(is_low, below, above) * base
+    root = build.math("sqrt", share * side)
+    return build.select(is_low, left + root, right - root)
 
 
 def _rayleigh(x: ir.Value, scale: ir.Value) -> ir.Value:
-    return scaled(real("math.sqrt", real("arith.mulf", real_constant(2.0), x)), scale)
+    return scaled(build.math("sqrt", 2.0 * x), scale)
 
 
 def _power(x: ir.Value, a: ir.Value) -> ir.Value:
-    share = real("arith.negf", real("math.expm1", real("arith.negf", x)))
-    return real("math.powf", share, inverse(a))
+    share = -build.math("expm1", -x)
+    return build.math("powf", share, inverse(a))
 
 
 # Of one uniform number.
@@ -109,7 +108,7 @@ OF_NORMAL: dict[str, Formula] = {
     "standard_normal": lambda x: x,
     "normal": affine,
     "halfnormal": half,
-    "lognormal": lambda x, loc, scale: real("math.exp", affine(x, loc, scale)),
+    "lognormal": lambda x, loc, scale: build.math("exp", affine(x, loc, scale)),
 }
 OF_EXPONENTIAL: dict[str, Formula] = {
     "standard_exponential": lambda x: x,

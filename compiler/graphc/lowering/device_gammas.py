@@ -18,7 +18,6 @@ from graphc.lowering.device_formulas import Formula, affine, half, inverse, scal
 from graphc.lowering.device_philox import EQUAL
 from graphc.lowering.device_rejections import both, choose
 from graphc.lowering.device_streams import Drawn, Several, Stream
-from graphc.lowering.real_numbers import Real, chosen, real
 from graphc_dialects._mlir import ir
 
 # Of the words that a gamma number takes on average, the most: near a shape of 0.5.
@@ -27,7 +26,7 @@ WORDS = 2.32
 _TINY = 3e-103
 
 
-def gamma(stream: Stream, place: ir.Value, shape: Real) -> Drawn:
+def gamma(stream: Stream, place: ir.Value, shape: ir.Value) -> Drawn:
     """A standard gamma number."""
 
     def others() -> Drawn:
@@ -36,10 +35,10 @@ def gamma(stream: Stream, place: ir.Value, shape: Real) -> Drawn:
     def some() -> Drawn:
         return choose(shape.equals(1.0), lambda: stream.exponential(place), others)
 
-    return choose(shape.equals(0.0), lambda: (Real(0.0), place), some)
+    return choose(shape.equals(0.0), lambda: (build.const_f64(0.0), place), some)
 
 
-def _small(stream: Stream, place: ir.Value, shape: Real) -> Drawn:
+def _small(stream: Stream, place: ir.Value, shape: ir.Value) -> Drawn:
     """Of a shape below 1."""
 
     def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
@@ -47,17 +46,17 @@ def _small(stream: Stream, place: ir.Value, shape: Real) -> Drawn:
         v, at = stream.exponential(at)
         rest = 1.0 - shape
         low = u <= rest
-        y = chosen(low, 0.0, -((1.0 - u) / shape).of("log"))
-        x = chosen(low, u, rest + shape * y).power(1.0 / shape)
+        y = build.select(low, 0.0, -build.math("log", (1.0 - u) / shape))
+        x = build.math("powf", build.select(low, u, rest + shape * y), 1.0 / shape)
         return x <= v + y, (x, at)
 
     return stream.until(place, attempt)
 
 
-def _large(stream: Stream, place: ir.Value, shape: Real) -> Drawn:
+def _large(stream: Stream, place: ir.Value, shape: ir.Value) -> Drawn:
     """Of a shape above 1."""
     b = shape - 1.0 / 3.0
-    c = 1.0 / (9.0 * b).of("sqrt")
+    c = 1.0 / build.math("sqrt", 9.0 * b)
 
     def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
         x, at = stream.normal(at)
@@ -68,7 +67,7 @@ def _large(stream: Stream, place: ir.Value, shape: Real) -> Drawn:
         quick = u < 1.0 - 0.0331 * (x * x) * (x * x)
 
         def is_below() -> list[ir.Value]:
-            return [u.of("log") < 0.5 * x * x + b * (1.0 - v + v.of("log"))]
+            return [build.math("log", u) < 0.5 * x * x + b * (1.0 - v + build.math("log", v))]
 
         (gives,) = either(quick, [quick.type], lambda: [quick], is_below)
         return both(some, gives), (b * v, build.select(some, after, at))
@@ -76,50 +75,52 @@ def _large(stream: Stream, place: ir.Value, shape: Real) -> Drawn:
     return stream.until(place, attempt)
 
 
-def _two(stream: Stream, place: ir.Value, first: Real, second: Real) -> tuple[Real, Real, ir.Value]:
+def _two(
+    stream: Stream, place: ir.Value, first: ir.Value, second: ir.Value
+) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Two gamma numbers, of which the code is there once."""
 
     def body(number: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
         is_first = build.compare_index(EQUAL, number, build.const_index(0))
-        x, after = gamma(stream, values[0], chosen(is_first, first, second))
-        return [after, values[2], x.value]
+        x, after = gamma(stream, values[0], build.select(is_first, first, second))
+        return [after, values[2], x]
 
-    zero = Real(0.0).value
+    zero = build.const_f64(0.0)
     after, x, y = carry(build.const_index(2), [place, zero, zero], body)
-    return Real(x), Real(y), after
+    return x, y, after
 
 
-def _standard_gamma(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _standard_gamma(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     return gamma(stream, place, given[0])
 
 
-def _chisquare(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _chisquare(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     x, after = gamma(stream, place, given[0] / 2.0)
     return 2.0 * x, after
 
 
-def _gengamma(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _gengamma(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     return gamma(stream, place, given[0] / given[1])
 
 
 def _powers(x: ir.Value, alpha: ir.Value, p: ir.Value, scale: ir.Value) -> ir.Value:
-    return scaled(real("math.powf", x, inverse(p)), scale)
+    return scaled(build.math("powf", x, inverse(p)), scale)
 
 
-def _student(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _student(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     x, after = stream.normal(place)
     df = given[0] / 2.0
     y, after = gamma(stream, after, df)
-    return df.of("sqrt") * x / y.of("sqrt"), after
+    return build.math("sqrt", df) * x / build.math("sqrt", y), after
 
 
-def _f(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _f(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     above, below = given
     x, y, after = _two(stream, place, above / 2.0, below / 2.0)
     return 2.0 * x * below / (2.0 * y * above), after
 
 
-def _beta(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _beta(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     a, b = given
 
     def ratio() -> Drawn:
@@ -128,7 +129,7 @@ def _beta(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
 
     def tiny() -> Drawn:
         u, after = stream.uniform(place)
-        return chosen((a + b) * u < a, 1.0, 0.0), after
+        return build.select((a + b) * u < a, 1.0, 0.0), after
 
     def small() -> Drawn:
         return choose(both(a < _TINY, b < _TINY), tiny, lambda: _johnk(stream, place, a, b))
@@ -136,45 +137,47 @@ def _beta(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
     return choose(both(a <= 1.0, b <= 1.0), small, ratio)
 
 
-def _johnk(stream: Stream, place: ir.Value, a: Real, b: Real) -> Drawn:
+def _johnk(stream: Stream, place: ir.Value, a: ir.Value, b: ir.Value) -> Drawn:
     """A beta number of two parameters that are not above 1."""
 
     def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
         u, at = stream.uniform(at)
         v, at = stream.uniform(at)
-        x, y = u.power(1.0 / a), v.power(1.0 / b)
+        x, y = build.math("powf", u, 1.0 / a), build.math("powf", v, 1.0 / b)
 
         def by_logarithms() -> list[ir.Value]:
             # One of both is too small for a number.
-            delta = u.of("log") / a - v.of("log") / b
-            size = -delta.of("absf")
-            rest = -size.of("exp").of("log1p")
-            return [chosen(delta > 0.0, rest, delta + rest).of("exp").value]
+            delta = build.math("log", u) / a - build.math("log", v) / b
+            size = -build.math("absf", delta)
+            rest = -build.math("log1p", build.math("exp", size))
+            return [build.math("exp", build.select(delta > 0.0, rest, delta + rest))]
 
         fine = both(x > 0.0, y > 0.0)
-        (share,) = either(fine, [ir.F64Type.get()], lambda: [(x / (x + y)).value], by_logarithms)
-        return both(x + y <= 1.0, u + v > 0.0), (Real(share), at)
+        (share,) = either(fine, [ir.F64Type.get()], lambda: [(x / (x + y))], by_logarithms)
+        return both(x + y <= 1.0, u + v > 0.0), (share, at)
 
     return stream.until(place, attempt)
 
 
-def _cauchy(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _cauchy(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     def body(_: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
         x, after = stream.normal(values[0])
-        return [after, values[2], x.value]
+        return [after, values[2], x]
 
-    zero = Real(0.0).value
+    zero = build.const_f64(0.0)
     after, x, y = carry(build.const_index(2), [place, zero, zero], body)
-    return Real(x) / Real(y), after
+    return x / y, after
 
 
-def _weibull(stream: Stream, place: ir.Value, given: list[Real]) -> Drawn:
+def _weibull(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
     """The exponential number that is raised to a power, none for an exponent of 0."""
-    return choose(given[0].equals(0.0), lambda: (Real(0.0), place), lambda: stream.exponential(place))
+    return choose(
+        given[0].equals(0.0), lambda: (build.const_f64(0.0), place), lambda: stream.exponential(place)
+    )
 
 
 def _root(x: ir.Value, a: ir.Value) -> ir.Value:
-    return chosen(Real(a).equals(0.0), 0.0, Real(x).power(1.0 / Real(a))).value
+    return build.select(a.equals(0.0), 0.0, build.math("powf", x, 1.0 / a))
 
 
 GAMMA = Several(_standard_gamma, WORDS, (0,))
@@ -184,7 +187,7 @@ CAUCHY = Several(_cauchy, 2.06, ())
 GAMMAS: dict[str, tuple[Several, Formula]] = {
     "standard_gamma": (GAMMA, lambda x, shape: x),
     "gamma": (GAMMA, lambda x, shape, scale: scaled(x, scale)),
-    "invgamma": (GAMMA, lambda x, shape, scale: real("arith.divf", scale, x)),
+    "invgamma": (GAMMA, lambda x, shape, scale: scale / x),
     "gengamma": (Several(_gengamma, WORDS, (0, 1)), _powers),
     "chisquare": (Several(_chisquare, WORDS, (0,)), lambda x, df: x),
     "standard_t": (Several(_student, WORDS + 1.03, (0,)), lambda x, df: x),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.library.random.generators import PHILOX_MULTIPLIERS, PHILOX_ROUNDS, PHILOX_STEPS
-from graphc.lowering.real_numbers import real, real_constant
 from graphc_dialects._mlir import ir
 
 # Places in the state (`graphc_runtime.generators`): four words of the counter, two of the key, four that have
@@ -121,4 +120,4 @@ def state_after(state: State, place: ir.Value, count: ir.Value) -> ir.Value:
 
 def uniform(bits: ir.Value) -> ir.Value:
     """A number in [0, 1) of the upper 53 bits."""
-    return real("arith.mulf", real("arith.sitofp", of("shrui", bits, 11)), real_constant(_UNIT))
+    return build.as_f64(of("shrui", bits, 11)) * _UNIT

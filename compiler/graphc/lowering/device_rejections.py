@@ -9,7 +9,6 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.lowering.carried import either
 from graphc.lowering.device_streams import Drawn
-from graphc.lowering.real_numbers import Real
 from graphc_dialects._mlir import ir
 
 DrawnLater: TypeAlias = "Callable[[], Drawn]"
@@ -24,10 +23,10 @@ def choose(condition: ir.Value, then: DrawnLater, otherwise: DrawnLater) -> Draw
 
     def parts(draw: DrawnLater) -> list[ir.Value]:
         x, place = draw()
-        return [x.value, place]
+        return [x, place]
 
     x, place = either(condition, _kinds(), lambda: parts(then), lambda: parts(otherwise))
-    return Real(x), place
+    return x, place
 
 
 def both(a: ir.Value, b: ir.Value) -> ir.Value:

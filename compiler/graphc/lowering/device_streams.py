@@ -20,7 +20,6 @@ from graphc.lowering.device_philox import EQUAL, LESS_SIGNED, State, compare, of
 from graphc.lowering.device_ranks import Ranks, element, words_of
 from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Ziggurat
 from graphc.lowering.nests import position
-from graphc.lowering.real_numbers import Real
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -29,9 +28,9 @@ from graphc_runtime.record import record
 _SHARE, _MORE, _LAST = 16, 768, 64
 
 # A number, and the place of the word after those that it took.
-Drawn: TypeAlias = "tuple[Real, ir.Value]"
+Drawn: TypeAlias = "tuple[ir.Value, ir.Value]"
 # Parameters, in the body of a nest.
-Given: TypeAlias = "Callable[[], list[Real]]"
+Given: TypeAlias = "Callable[[], list[ir.Value]]"
 
 
 class Stream:
@@ -52,7 +51,7 @@ class Stream:
 
     def uniform(self, place: ir.Value) -> Drawn:
         """A number in [0, 1)."""
-        return Real(uniform(self._word(place))), build.index_op("addi", place, build.const_index(1))
+        return uniform(self._word(place)), build.index_op("addi", place, build.const_index(1))
 
     def normal(self, place: ir.Value) -> Drawn:
         """A standard normal number."""
@@ -66,7 +65,7 @@ class Stream:
         def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
             taken, gives, x = ziggurat.attempt_at(self._word, at, self._tables[ziggurat.letter])
             step = build.create("arith.index_cast", [build.index_type()], [taken]).result
-            return gives, (Real(x), build.index_op("addi", at, step))
+            return gives, (x, build.index_op("addi", at, step))
 
         return self.until(place, attempt)
 
@@ -88,10 +87,10 @@ class Stream:
         def step(values: list[ir.Value]) -> list[ir.Value]:
             gives, (x, after) = attempt(values[0])
             one = build.create("arith.constant", [bit], [], value=ir.IntegerAttr.get(bit, 1)).result
-            return [after, build.create("arith.xori", [bit], [gives, one]).result, x.value]
+            return [after, build.create("arith.xori", [bit], [gives, one]).result, x]
 
-        after, _, x = carry_while([place, fails, Real(0.0).value], goes_on, step)
-        return Real(x), after
+        after, _, x = carry_while([place, fails, build.const_f64(0.0)], goes_on, step)
+        return x, after
 
 
 @record(frozen=True)
@@ -105,7 +104,7 @@ class Several:
         known: of these, if they are known, how many words a draw takes on average, at most.
     """
 
-    draw: Callable[[Stream, ir.Value, list[Real]], Drawn]
+    draw: Callable[[Stream, ir.Value, list[ir.Value]], Drawn]
     words: float
     same: tuple[int, ...]
     known: Callable[..., float] | None = None
@@ -146,7 +145,7 @@ class DrawsOfSeveral:
 
     def number(self, draw: ir.Value) -> ir.Value:
         """A draw, in the body of a nest."""
-        return self._draw(self._ranks.place(draw))[0].value
+        return self._draw(self._ranks.place(draw))[0]
 
     def taken(self, count: ir.Value) -> ir.Value:
         """How many words so many draws take, in the body of a nest; an i64."""

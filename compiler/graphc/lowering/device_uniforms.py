@@ -13,7 +13,6 @@ from graphc.lowering.device_formats import DOUBLE, Format
 from graphc.lowering.device_philox import EQUAL, LESS, State, compare, of, uniform, word, word_type
 from graphc.lowering.device_ranks import Ranks, element, running
 from graphc.lowering.nests import elementwise, position
-from graphc.lowering.real_numbers import is_less, real_constant
 from graphc.lowering.structural import reshape
 from graphc_dialects._mlir import ir
 
@@ -90,7 +89,7 @@ class PossibleAlike(Uniforms):
         self._share = share
 
     def taken(self, count: ir.Value) -> ir.Value:
-        some = is_less(real_constant(0.0), self._share())
+        some = self._share() > 0.0
         return build.select(some, calls.number(count), build.const_i64(0))
 
 
@@ -126,4 +125,4 @@ class Possible:
 
 
 def _is_positive(share: ir.Value) -> ir.Value:
-    return build.create("arith.extui", [word_type()], [is_less(real_constant(0.0), share)]).result
+    return build.create("arith.extui", [word_type()], [share > 0.0]).result

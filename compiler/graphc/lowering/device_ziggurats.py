@@ -32,7 +32,6 @@ from graphc.lowering.device_philox import (
 )
 from graphc.lowering.device_ranks import Ranks, element, running, words_of
 from graphc.lowering.nests import position
-from graphc.lowering.real_numbers import is_less, real, real_constant
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -181,10 +180,10 @@ def _inside_level(
 ) -> Attempt:
     """Between the level and the curve: a second word decides."""
     below = build.index_op("subi", level, build.const_index(1))
-    step = real("arith.subf", element(heights, below), element(heights, level))
-    height = real("arith.mulf", step, fmt.uniform(words(_later(place, 1))))
-    height = real("arith.addf", height, element(heights, level))
-    return build.const_i64(2), is_less(wide(height), wide(density)), x
+    step = element(heights, below) - element(heights, level)
+    height = step * fmt.uniform(words(_later(place, 1)))
+    height = height + element(heights, level)
+    return build.const_i64(2), wide(height) < wide(density), x
 
 
 def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
@@ -194,32 +193,32 @@ def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) 
     level = _index(of("andi", bits, LEVELS - 1))
     rest = of("shrui", bits, 8)
     size = of("andi", of("shrui", rest, 1), fmt.mantissa)
-    x = real("arith.mulf", fmt.convert(size), element(widths, level))
+    x = fmt.convert(size) * element(widths, level)
     negative = compare(EQUAL, of("andi", rest, 1), 1)
-    x = build.select(negative, real("arith.negf", x), x)
+    x = build.select(negative, -x, x)
 
     def tail() -> Attempt:
         def pair(at: ir.Value) -> tuple[ir.Value, ir.Value]:
             logs = [_log_of_rest(fmt, words(_later(at, i))) for i in range(2)]
-            return real("arith.mulf", fmt.constant(-_INVERSE), logs[0]), real("arith.negf", logs[1])
+            return fmt.constant(-_INVERSE) * logs[0], -logs[1]
 
         def fails(values: list[ir.Value]) -> ir.Value:
             xx, yy = pair(values[0])
-            fine = is_less(real("arith.mulf", xx, xx), real("arith.addf", yy, yy))
+            fine = xx * xx < yy + yy
             return build.create("arith.xori", [fine.type], [fine, _true()]).result
 
         (found,) = carry_while([_later(place, 1)], fails, lambda values: [_later(values[0], 2)])
         xx, _ = pair(found)
-        far = real("arith.addf", fmt.constant(_NORMAL_TAIL), xx)
+        far = fmt.constant(_NORMAL_TAIL) + xx
         low = compare(EQUAL, of("andi", of("shrui", size, 8), 1), 1)
         taken = build.index_op("subi", _later(found, 2), place)
-        return calls.number(taken), _true(), build.select(low, real("arith.negf", far), far)
+        return calls.number(taken), _true(), build.select(low, -far, far)
 
     def edge() -> Attempt:
         # Of float32, too, NumPy takes the exponential in float64.
         exact = wide(x)
-        half = real("arith.mulf", real("arith.mulf", real_constant(-0.5), exact), exact)
-        return _inside_level(fmt, words, place, x, level, heights, real("math.exp", half))
+        half = -0.5 * exact * exact
+        return _inside_level(fmt, words, place, x, level, heights, build.math("exp", half))
 
     return _by_level(level, compare(LESS, size, element(limits, level)), x, tail, edge)
 
@@ -230,14 +229,14 @@ def _exponential(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Val
     bits = of("shrui", words(place), fmt.shift)
     level = _index(of("andi", bits, LEVELS - 1))
     size = of("shrui", bits, 8)
-    x = real("arith.mulf", fmt.convert(size), element(widths, level))
+    x = fmt.convert(size) * element(widths, level)
 
     def tail() -> Attempt:
         log = _log_of_rest(fmt, words(_later(place, 1)))
-        return build.const_i64(2), _true(), real("arith.subf", fmt.constant(_EXPONENTIAL_TAIL), log)
+        return build.const_i64(2), _true(), fmt.constant(_EXPONENTIAL_TAIL) - log
 
     def edge() -> Attempt:
-        density = fmt.rounded("math.exp", real("arith.negf", x))
+        density = fmt.rounded("exp", -x)
         return _inside_level(fmt, words, place, x, level, heights, density)
 
     return _by_level(level, compare(LESS, size, element(limits, level)), x, tail, edge)
@@ -245,7 +244,7 @@ def _exponential(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Val
 
 def _log_of_rest(fmt: Format, bits: ir.Value) -> ir.Value:
     """The logarithm of 1 - u, of a uniform number u."""
-    return fmt.rounded("math.log1p", real("arith.negf", fmt.uniform(bits)))
+    return fmt.rounded("log1p", -fmt.uniform(bits))
 
 
 def _by_level(

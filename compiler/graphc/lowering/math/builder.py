@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from graphc.ir.value import OPERATIONS
 from graphc.lowering.math.formats import Format
+from graphc.native.value import Val
 from graphc_dialects._mlir import ir
 
 # arith.cmpf predicates; the unordered ones are true for NaN.
@@ -18,7 +20,7 @@ _OEQ, _OGT, _OLT, _UGT = 1, 2, 4, 9
 _LONG = 9
 
 
-class Number:
+class Number(Val):
     """An SSA value of float or integer type. Operators build operations without fast-math flags."""
 
     __slots__ = ("builder", "is_float", "value")
@@ -28,55 +30,14 @@ class Number:
         self.value = value
         self.is_float = is_float
 
-    def _binary(self, name: str, other: Number | float, swap: bool = False) -> Number:
-        b = self.builder
-        if not isinstance(other, Number):
-            other = b.const(other) if self.is_float else b.integer(int(other))
-        operands = [other.value, self.value] if swap else [self.value, other.value]
-        return Number(b, b.create(name, self.value.type, operands), self.is_float)
+    def _apply(self, name: str, *operands: Number | float) -> Number:
+        b, kind = self.builder, self.value.type
+        values = [x if isinstance(x, Number) else self._constant(x) for x in operands]
+        operation = OPERATIONS[name][self.is_float]
+        return Number(b, b.create(operation, kind, [x.value for x in values]), self.is_float)
 
-    def _numeric(self, stem: str, other: Number | float, swap: bool = False) -> Number:
-        return self._binary(f"arith.{stem}{'f' if self.is_float else 'i'}", other, swap)
-
-    def __add__(self, other: Number | float) -> Number:
-        return self._numeric("add", other)
-
-    def __radd__(self, other: float) -> Number:
-        return self._numeric("add", other, swap=True)
-
-    def __sub__(self, other: Number | float) -> Number:
-        return self._numeric("sub", other)
-
-    def __rsub__(self, other: float) -> Number:
-        return self._numeric("sub", other, swap=True)
-
-    def __mul__(self, other: Number | float) -> Number:
-        return self._numeric("mul", other)
-
-    def __rmul__(self, other: float) -> Number:
-        return self._numeric("mul", other, swap=True)
-
-    def __truediv__(self, other: Number) -> Number:
-        return self._binary("arith.divf", other)
-
-    def __rtruediv__(self, other: float) -> Number:
-        return self._binary("arith.divf", other, swap=True)
-
-    def __neg__(self) -> Number:
-        return Number(self.builder, self.builder.create("arith.negf", self.value.type, [self.value]), True)
-
-    def __lshift__(self, other: int) -> Number:
-        return self._binary("arith.shli", other)
-
-    def __rshift__(self, other: int) -> Number:
-        """Logical: AVX2 has no 64-bit arithmetic shift."""
-        return self._binary("arith.shrui", other)
-
-    def __and__(self, other: int) -> Number:
-        return self._binary("arith.andi", other)
-
-    def __or__(self, other: int) -> Number:
-        return self._binary("arith.ori", other)
+    def _constant(self, value: float) -> Number:
+        return self.builder.const(value) if self.is_float else self.builder.integer(int(value))
 
 
 class Builder:
@@ -202,9 +163,6 @@ class Builder:
         """The larger of both, NaN if `x` is."""
         bound = limit if isinstance(limit, Number) else self.const(limit)
         return self.select(self._compare(_OGT, bound, x), bound, x)
-
-    def abs(self, x: Number) -> Number:
-        return Number(self, self.create("math.absf", self.float_type, [x.value]), True)
 
     def sqrt(self, x: Number) -> Number:
         return Number(self, self.create("math.sqrt", self.float_type, [x.value]), True)

@@ -22,7 +22,7 @@ def erf(b: Builder, x: Number) -> Number:
     nothing.
     """
     fmt = b.format
-    a = b.at_most(b.abs(x), _LARGEST[fmt.name])
+    a = b.at_most(abs(x), _LARGEST[fmt.name])
     high, low = fmt.split(_TWO_OVER_SQRT_PI)
     product = a * high
     rest = b.fma(a, low, b.fma(a, high, -product))

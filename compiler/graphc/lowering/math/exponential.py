@@ -47,12 +47,12 @@ def expm1(b: Builder, x: Number) -> Number:
     bits, r, r_low = reduce(b, _clamp(b, x, _EXPM1_RANGE[name]), b.format.bias - 1)
     half = b.from_bits(bits << b.format.mantissa)  # 2^(k-1), so that k = 1024 does not overflow
     y = b.fma(half, expm1_tail(b, r, r_low), b.fma(half, r, half - 0.5)) * 2.0
-    return b.select(b.less(b.abs(x), _TINY[name]), x, y)  # keeps -0.0 and subnormal numbers
+    return b.select(b.less(abs(x), _TINY[name]), x, y)  # keeps -0.0 and subnormal numbers
 
 
 def tanh(b: Builder, x: Number) -> Number:
     """-m / (m + 2) with m = expm1(-2|x|) = 2^k p + 2^k - 1."""
-    magnitude = b.at_most(b.abs(x), _TANH_LARGEST[b.format.name])
+    magnitude = b.at_most(abs(x), _TANH_LARGEST[b.format.name])
     bits, r, r_low = reduce(b, magnitude * -2.0, b.format.bias)
     power = b.from_bits(bits << b.format.mantissa)
     p = r + expm1_tail(b, r, r_low)
@@ -60,12 +60,12 @@ def tanh(b: Builder, x: Number) -> Number:
 
 
 def sinh(b: Builder, x: Number) -> Number:
-    y = _hyperbolic(b, b.abs(x), odd=True)
-    return b.select(b.less(b.abs(x), _TINY[b.format.name]), x, b.copysign(y, x))
+    y = _hyperbolic(b, abs(x), odd=True)
+    return b.select(b.less(abs(x), _TINY[b.format.name]), x, b.copysign(y, x))
 
 
 def cosh(b: Builder, x: Number) -> Number:
-    return _hyperbolic(b, b.abs(x), odd=False)
+    return _hyperbolic(b, abs(x), odd=False)
 
 
 def _clamp(b: Builder, x: Number, limits: tuple[float, float]) -> Number:

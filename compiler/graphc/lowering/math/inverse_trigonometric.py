@@ -15,7 +15,7 @@ _TAN_3PI_8 = 2.414213562373095
 
 def atan(b: Builder, x: Number) -> Number:
     """pi/2 - atan(1/a) above tan(3 pi/8), pi/4 + atan((a - 1)/(a + 1)) above tan(pi/8), with one division."""
-    a = b.abs(x)
+    a = abs(x)
     large = b.greater(a, _TAN_3PI_8)
     middle = b.greater(a, _TAN_PI_8)
     numerator = b.select(large, -1.0, b.select(middle, a - 1.0, a))
@@ -31,7 +31,7 @@ def atan(b: Builder, x: Number) -> Number:
 
 def asin(b: Builder, x: Number) -> Number:
     """pi/2 - 2 asin(sqrt((1 - a)/2)) above a half."""
-    a = b.abs(x)
+    a = abs(x)
     large = b.greater(a, 0.5)
     root, series = _series(b, a, large)
     base = _choose(b, large, PI / 2, Fraction(0))
@@ -40,7 +40,7 @@ def asin(b: Builder, x: Number) -> Number:
 
 def acos(b: Builder, x: Number) -> Number:
     """2 asin(sqrt((1 - x)/2)) above a half, pi minus that below minus a half, pi/2 - asin(x) between."""
-    a = b.abs(x)
+    a = abs(x)
     large = b.greater(a, 0.5)
     root, series = _series(b, a, large)
     negative = b.less(x, 0.0)

@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.native.value import Val
 from graphc.ops.subtensor import emit_slice
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
 
 
-class Traced:
+# Names of the dialect's operations, where `Val` has others; those of comparisons.
+_NAMES = {"truediv": "true_div", "and_": "and"}
+_FLAGS = frozenset(("lt", "le", "gt", "ge", "eq"))
+
+
+class Traced(Val):
     """A tensor in the text that an emitter writes. Operands have equal rank; static sizes of 1 broadcast."""
 
     def __init__(self, e: Emitter, name: str, dtype: str, shape: Sequence[int | None]) -> None:
@@ -38,49 +44,13 @@ class Traced:
             text = f"{float(number):e}" if float(f"{float(number):e}") == number else text
         return Traced(self.e, self.e.raw(f"arith.constant dense<{text}> : {type_}"), self.dtype, shape)
 
-    def _apply(self, name: str, other: Traced | float, dtype: str = "", *, swap: bool = False) -> Traced:
-        other = other if isinstance(other, Traced) else self._literal(other)
-        a, b = (other, self) if swap else (self, other)
+    def _apply(self, name: str, *operands: Traced | float) -> Traced:
+        a, b = (x if isinstance(x, Traced) else self._literal(x) for x in operands)
         shape = [_joint(m, n) for m, n in zip(a.shape, b.shape, strict=True)]
-        result = Traced(self.e, "", dtype or self.dtype, shape)
-        result.name = self.e.op(f"graphc.{name}", [a.name, b.name], [a.type, b.type], result.type)
+        result = Traced(self.e, "", "bool" if name in _FLAGS else self.dtype, shape)
+        operation = f"graphc.{_NAMES.get(name, name)}"
+        result.name = self.e.op(operation, [a.name, b.name], [a.type, b.type], result.type)
         return result
-
-    def __add__(self, other: Traced) -> Traced:
-        return self._apply("add", other)
-
-    def __sub__(self, other: Traced | float) -> Traced:
-        return self._apply("sub", other)
-
-    def __rsub__(self, other: float) -> Traced:
-        return self._apply("sub", other, swap=True)
-
-    def __mul__(self, other: Traced | float) -> Traced:
-        return self._apply("mul", other)
-
-    def __truediv__(self, other: Traced) -> Traced:
-        return self._apply("true_div", other)
-
-    def __lt__(self, other: Traced | float) -> Traced:
-        return self._apply("lt", other, "bool")
-
-    def __le__(self, other: float) -> Traced:
-        return self._apply("le", other, "bool")
-
-    def __gt__(self, other: Traced | float) -> Traced:
-        return self._apply("gt", other, "bool")
-
-    def __ge__(self, other: Traced | float) -> Traced:
-        return self._apply("ge", other, "bool")
-
-    def equals(self, other: Traced | float) -> Traced:
-        """Elementwise ``==``."""
-        return self._apply("eq", other, "bool")
-
-    def __and__(self, other: Traced) -> Traced:
-        return self._apply("and", other, "bool")
-
-    __rmul__ = __mul__
 
     def sqrt(self) -> Traced:
         """Square roots."""

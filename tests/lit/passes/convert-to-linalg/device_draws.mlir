@@ -4,7 +4,7 @@
 // Bits of which the probability is not 0 are counted; each finds its word by the number of those before.
 // CHECK-LABEL: @main
 // CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]} ins(%{{.*}} : tensor<1x3xf64>)
-// CHECK: arith.cmpf olt
+// CHECK: arith.cmpf ogt
 // CHECK: %[[FLAT:.*]] = tensor.collapse_shape
 // CHECK: call @"graphc_kernel.running.i64-i64.kind-0-reverse-0"
 // CHECK: %[[UNTIL:.*]] = bufferization.to_tensor
