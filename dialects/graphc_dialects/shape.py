@@ -53,7 +53,7 @@ class DimshuffleOp(GraphcOp, name="dimshuffle", traits=[ext.Pure]):
     res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
-        """Checks the order, that only ones are dropped, and the result type."""
+        """Checks the order, that only ones are dropped or inserted, and the result type."""
         types = tensor_types(self)
         order = array(self, "order")
         if types is None or order is None or not same_elements(self, types):
@@ -68,10 +68,16 @@ class DimshuffleOp(GraphcOp, name="dimshuffle", traits=[ext.Pure]):
         for axis, size in enumerate(shape):
             if axis not in used and size != 1:
                 return fail(self, f"dropped axis {axis} must have static size 1")
-        return check_shape(self, types[1].shape, [1 if axis == -1 else shape[axis] for axis in order])
+        result = types[1].shape
+        if not check_shape(self, result, [1 if axis == -1 else shape[axis] for axis in order]):
+            return False
+        for axis, (source, size) in enumerate(zip(order, result, strict=True)):
+            if source == -1 and size != 1:
+                return fail(self, f"inserted axis {axis} must have static size 1")
+        return True
 
     def reify_dynamic(self, dim: int) -> ir.Value | None:
-        """The size of the axis that `order` puts there."""
+        """The size of the axis that `order` puts there; that of an inserted one is static."""
         return dim_of(self.operands[0], list(self.attributes["order"])[dim])
 
 

@@ -192,3 +192,31 @@ def test_drawn_numbers_are_the_same_in_the_gradient(checkpoint, reverse):
     verify_grad(
         lambda *xs: graphc.grad((program(*xs) ** 2).sum(), list(xs)), values, mode="reference", n_tests=1
     )
+
+
+@pytest.mark.parametrize(("dtype", "steps"), [("float64", 1), ("float32", 1), ("float64", 3)])
+@pytest.mark.parametrize("ends", [False, True])
+def test_states_as_long_as_another_loop_ran(dtype, steps, ends):
+    """Rows of one loop, of which nobody knows how many there are, start another one with a loop inside."""
+    x, h0 = pt.vector("x", dtype=dtype), pt.scalar("h0", dtype=dtype)
+
+    def inner(h):
+        last = graphc.scan(lambda k: pt.sin(k) * h, outputs_info=[h], n_steps=2, return_updates=False)[-1]
+        return (last, graphc.until(h.sum() > 1e6)) if ends else last
+
+    for first, second, mode in ((None, None, "interpret"), (None, 1, "fast_run"), (2, None, "fast_run")):
+        start = graphc.scan(
+            lambda r, h: (pt.tanh(h + r), graphc.until(r > 1.5)),
+            *(x, h0),
+            checkpoint_every=first,
+            return_updates=False,
+        )
+        rows = graphc.scan(
+            inner, outputs_info=[start], n_steps=steps, checkpoint_every=second, return_updates=False
+        )
+        gradients = [graphc.grad((rows**2).sum(), start), *graphc.grad(rows.sum(), [x, h0])]
+        arguments = np.linspace(0.5, 2, 4).astype(dtype), np.asarray(0.25, dtype)
+        expected = graphc.function([x, h0], gradients, mode="reference")(*arguments)
+        got = graphc.function([x, h0], gradients, mode=mode)(*arguments)
+        for g, want in zip(got, expected, strict=True):
+            np.testing.assert_allclose(g, want, rtol=1e-5, atol=1e-6 if dtype == "float32" else 0)

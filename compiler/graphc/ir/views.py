@@ -119,11 +119,19 @@ def dimshuffle(
 
     Args:
         x: the tensor. order: see above.
-        type_: of the result, if it is more than what follows from that of x.
+        type_: of the result, if it is not what follows from that of x. Sizes that either of them knows are
+            known of the moved axes; a cast forgets those that `type_` does not have.
         create: makes operations, such as `Rewriter.create`; by default at the current insertion point.
     """
     attribute = ir.DenseI64ArrayAttr.get(list(order))
-    return create("graphc.dimshuffle", [x], type_ or moved_type(x.type, order), order=attribute)
+    moved = moved_type(x.type, order)
+    if type_ is None or type_ == moved:
+        return create("graphc.dimshuffle", [x], moved, order=attribute)
+    known = [have if have >= 0 else told for have, told in zip(moved.shape, type_.shape, strict=True)]
+    value = create(
+        "graphc.dimshuffle", [x], ir.RankedTensorType.get(known, type_.element_type), order=attribute
+    )
+    return value if value.type == type_ else create("tensor.cast", [value], type_)
 
 
 def stacked_order(rank: int) -> list[int]:

@@ -384,9 +384,6 @@ class FunctionConverter:
             return [build.const_index(size) for size in shape]
         rule = SIZES.get(op.name)
         equal = broadcast_sizes(op) if rule is None else rule(op)
-        if op.name in MOVES_AXES:
-            # Types do not always say that a new axis has size 1.
-            shape = [known if sizes else 1 for known, sizes in zip(shape, equal, strict=True)]
         return [
             build.const_index(known) if known is not None else self._size(*sizes[0])
             for known, sizes in zip(shape, equal, strict=True)

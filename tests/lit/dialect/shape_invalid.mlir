@@ -40,6 +40,14 @@ func.func @inserted(%x: tensor<2xf64>) {
 
 // -----
 
+func.func @inserted_without_its_size(%x: tensor<?xf64>) {
+  // expected-error @below {{inserted axis 0 must have static size 1}}
+  %0 = "graphc.dimshuffle"(%x) {order = array<i64: -1, 0>} : (tensor<?xf64>) -> tensor<?x?xf64>
+  return
+}
+
+// -----
+
 func.func @elements(%x: tensor<2xf64>) {
   // expected-error @below {{element types must agree, but are f64, f32}}
   %0 = "graphc.dimshuffle"(%x) {order = array<i64: 0>} : (tensor<2xf64>) -> tensor<2xf32>

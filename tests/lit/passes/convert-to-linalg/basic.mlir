@@ -52,15 +52,3 @@ func.func @shapes(%x: tensor<?xf64>) -> index {
   %0 = tensor.dim %x, %c0 : tensor<?xf64>
   return %0 : index
 }
-
-// -----
-
-// A new axis has size 1, though its type does not say so.
-// CHECK-LABEL: func.func @main
-// CHECK: %[[ONE:.*]] = arith.constant 1 : index
-// CHECK: tensor.empty(%[[ONE]], %{{.*}}) : tensor<?x?xf64>
-func.func @main(%x: tensor<?xf64>) -> tensor<?x?xf64> {
-  %0 = "graphc.dimshuffle"(%x) {order = array<i64: -1, 0>} : (tensor<?xf64>) -> tensor<?x?xf64>
-  %1 = "graphc.sin"(%0) : (tensor<?x?xf64>) -> tensor<?x?xf64>
-  return %1 : tensor<?x?xf64>
-}
