@@ -219,6 +219,41 @@ def test_gradients_of_loops_that_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(found, graphc.function(*gradient(), mode="reference")(*values), rtol=1e-9)
 
 
+# Of a position t and a state b: parts whose number of elements is not the same in all iterations.
+PARTS = {
+    "from the start": lambda t, b: b[: t + 1],
+    "to the end": lambda t, b: b[t:],
+    "clipped": lambda t, b: b[t : t + 3],
+    "backwards": lambda t, b: b[t::-1],
+    "with a step": lambda t, b: b[:: t + 1],
+    "as long as a state says": lambda t, b: b[: pt.argmax(b) + 1],
+    "positions": lambda t, b: b[pt.arange(t + 1)],
+    "positions of a mask": lambda t, b: b[pt.nonzero(b > b[t])[0]],
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_gradients_of_parts_of_different_sizes(part: str) -> None:
+    """What an iteration overwrites is stored only if that is as much in each of them."""
+    x, v = pt.vector("x"), pt.vector("v")
+
+    def step(t, r, b):
+        first = pt.inc_subtensor(PARTS[part](t, b), r * b[-1])
+        return pt.set_subtensor(first[t], pt.sin(first[0]))
+
+    def last(x, v):
+        return scan(step, sequences=[pt.arange(N), v], outputs_info=[x], return_updates=False)[-1]
+
+    found = graphc.grad((last(x, v) ** 2).sum(), [x, v])
+    if part in ("from the start", "positions"):
+        found += graphc.grad(sum(pt.sin(g).sum() for g in found), [x, v])
+    values = [_values(7, 1)[0] / 2, _values(8, 1)[0] / 2]
+    expected = graphc.function([x, v], found, mode="reference")(*values)
+    for got, want in zip(graphc.function([x, v], found)(*values), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    graphc.gradient.verify_grad(last, values, mode="reference")
+
+
 def _histogram(loop_kind: str):
     x = pt.lvector("x")
     counts = pt.zeros(5, dtype="int32")

@@ -5,15 +5,20 @@ The body of a reverse loop may need the row of a state as an iteration read it. 
 one before by updates alone, the rows of all iterations are not stored for that. The reverse loop has the row
 as a state of its own: it starts from the last one, and each of its iterations puts back what the updates
 overwrote. The forward loop stores that, at the cost of what an iteration writes; so do the indices that
-depend on the row itself. The row that is put back has the bits that it had.
+depend on the row itself. The row that is put back has the bits that it had. What a loop stores has one size
+in all iterations, so that only updates of as many elements in each of them are undone.
 """
 
 from __future__ import annotations
 
-from graphc.graph.basic import Apply, Variable
+from collections.abc import Sequence
+
+from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.tensor.type import TensorType
-from graphc.graph.traversal import ancestors
+from graphc.graph.traversal import ancestors, graph_inputs
 from graphc.ops.advanced import Put, Take
+from graphc.ops.dimshuffle import DimShuffle
+from graphc.ops.elementwise import Elementwise
 from graphc.ops.subtensor import IncSubtensor, Subtensor
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.run import Run
@@ -73,6 +78,8 @@ def _updates(run: Run, state: State) -> list[Apply]:
         node = value.owner
         if node is None or not isinstance(node.op, IncSubtensor | Put) or node.inputs[0].type != value.type:
             return []
+        if not _has_one_size(_overwritten(node), run):
+            return []
         found.insert(0, node)
         value = node.inputs[0]
     return found
@@ -109,3 +116,28 @@ def _depends(index: Variable, run: Run) -> bool:
     """Whether an index is computed from rows of states."""
     rows = {run.inner_inputs[state.name, tap] for state in run.op.spec.states for tap in state.taps}
     return not rows.isdisjoint(ancestors([index]))
+
+
+def _has_one_size(x: Variable, run: Run) -> bool:
+    """Whether it is known that all iterations compute a value of the same shape."""
+    if (isinstance(x.type, TensorType) and None not in x.type.shape) or _is_invariant([x], run):
+        return True
+    node = x.owner
+    if node is None:
+        return all(x is not run.inner_inputs[role.name, 0] for role in run.op.spec.untraced)
+    if isinstance(node.op, Subtensor):
+        operands, bounds = iter(node.inputs[1:]), []
+        for entry in node.op.idx_list:
+            own = [next(operands) for _ in range(entry.operands())]
+            bounds += [] if entry.single else own
+        return _has_one_size(node.inputs[0], run) and _is_invariant(bounds, run)
+    if isinstance(node.op, IncSubtensor | Put):
+        return _has_one_size(node.inputs[0], run)
+    by_operands = isinstance(node.op, Elementwise | Take | DimShuffle)
+    return by_operands and all(_has_one_size(v, run) for v in node.inputs)
+
+
+def _is_invariant(values: Sequence[Variable], run: Run) -> bool:
+    """Whether values are the same in all iterations."""
+    fixed = {run.inner_inputs[role.name, 0] for role in run.op.spec.invariants}
+    return all(v in fixed or isinstance(v, Constant) for v in graph_inputs(values))
