@@ -192,8 +192,10 @@ class Builder:
         if fresh and len(self.inputs) < 6:
             for _ in range(12):
                 shape = tuple(self.r.choice(self.sizes) for _ in range(self.r.choice(RANKS)))
+                if np.prod(shape) > self.max_elements:
+                    continue
                 value = self.numbers(shape, self.r.choice(self.dtypes))
-                if value.size <= self.max_elements and fits(value):
+                if fits(value):
                     return self.add_input(value=value)
         return str(self.pick(found))
 

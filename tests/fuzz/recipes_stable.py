@@ -51,9 +51,10 @@ SLOPES = (
     ("pt.log(pt.sum(pt.exp({x}), axis=-1))", "pt.softmax({x}, axis=-1)"),
     ("-pt.log(pt.softmax({x}, axis=-1))[..., 0]", "pt.softmax({x}, axis=-1) - np.eye({x}.shape[-1])[0]"),
 )
-# Of an expression x, constants of ones, zeros and -1 that broadcast; and what may be around that.
+# Of an expression x, constants of ones, zeros and -1 that broadcast; and what may be around that. What stable
+# forms match is more likely, and so is a sum within a logarithm.
 WITH_CONSTANTS = (
-    *("{one} + pt.exp({x})", "{one} - pt.sigmoid({x})", "{one} + pt.erf({x})", "{one} - pt.erf({x})"),
+    *("{one} + pt.exp({x})", "{one} - pt.sigmoid({x})", "{one} + pt.erf({x})", "{one} - pt.erf({x})") * 5,
     *("{one} / ({one} + pt.exp(-{x}))", "pt.exp({x}) - {one}", "{one} + pt.tanh({x})", "{x} * {one}"),
     *("{x} / {one}", "{x} ** ({one} * 2)", "{one} - pt.tanh({x}) ** 2", "{zero} + {x}", "{zero} - {x}"),
     *("{x} * {zero}", "pt.maximum({x}, {zero})", "pt.where({x} > {zero}, {one}, {x})", "{minus} * {x}"),
@@ -64,6 +65,7 @@ WITH_CONSTANTS = (
 AROUND = (
     *("{y}", "{y}", "pt.log({y})", "pt.log1p({y})", "pt.log(({y}).sum())", "pt.log1p(({y}).sum())"),
     *("pt.log(({y}).prod())", "1 / ({y}).sum()", "({y}).mean()"),
+    *("pt.log(({y}).sum())", "pt.log1p(({y}).sum())") * 3,
 )
 
 
