@@ -201,7 +201,9 @@ class Elementwise(Op):
         return self.name
 
     def __call__(self, *inputs: TensorLike, **kwargs: Any) -> TensorVariable:
-        """Apply to operands, which are array-like; operations such as add take any number of them."""
+        """Apply to operands, which are array-like; operations such as add take any number of them, of which
+        one is the result itself.
+        """
         if kwargs and self.__signature__ is not None:
             named = {key: kwargs.pop(key) for key in self.__signature__.parameters if key in kwargs}
             inputs = self.__signature__.bind(*inputs, **named).args if named else inputs
@@ -209,6 +211,8 @@ class Elementwise(Op):
             found = self.row.special(*inputs)
             if found is not None:
                 return found
+        if self.row.folds and len(inputs) == 1 and not kwargs:
+            return as_tensor_variable(inputs[0])
         if self.row.folds and len(inputs) > 2:
             result = inputs[0]
             for x in inputs[1:-1]:

@@ -65,8 +65,11 @@ def vectorize_graph(
     unchecked = {old: pair for old, pair in unchecked.items() if replace[old] is not pair[1]}
     depth.update((v, 0) for v in replace if v not in depth)
     same = {old: new for old, new in replace.items() if not depth[old]}
-    rows = rebuild(listed, same, copy_nodes=False, strict=False)
-    batch = _Batch(rows, {old: new for old, new in replace.items() if depth[old]}, unchecked)
+    # A batch of another dtype is one of rows of that dtype: loops over batches have bodies of fixed dtypes.
+    retyped = {old: _retyped(old, new) for old, new in replace.items() if depth[old]}
+    rows = rebuild(listed, {**same, **retyped}, copy_nodes=False, strict=False)
+    unchecked = {retyped.get(old, old): pair for old, pair in unchecked.items()}
+    batch = _Batch(rows, {row: replace[old] for old, row in retyped.items()}, unchecked)
     result = batch.build()
     if isinstance(outputs, Variable):
         return result[0]
@@ -166,6 +169,13 @@ class _Batch:
         found = {level: axis for axis, level in enumerate(reversed(levels))}
         front = [found.get(level, "x") for level in reversed(range(wanted))]
         return y.dimshuffle(*front, *range(len(levels), y.type.ndim))
+
+
+def _retyped(old: Variable, new: Variable) -> Variable:
+    """A row of a batch in the dtype of the batch; the variable itself where it has that."""
+    if not (isinstance(old.type, TensorType) and isinstance(new.type, TensorType)):
+        return old
+    return old if old.type.dtype == new.type.dtype else _plain(new.type, old.type.shape)
 
 
 def _plain(type_: Type, shape: Sequence[int | None]) -> Variable:

@@ -308,3 +308,28 @@ def test_gradients_of_a_loop_over_a_batch():
     for mode, size in itertools.product(("fast_run", "reference"), (2, 0)):
         values = BATCH[V][:size]
         np.testing.assert_allclose(run([xs], [g], [values], mode)[0], 3 * values**2)
+
+
+OF_ROWS = {
+    "elementwise": lambda x, i: pt.exp(x) + 1,
+    "a product": lambda x, i: pt.dot(x, pt.arange(3.0)),
+    "set at a batch of indices": lambda x, i: pt.ones((4, 3, 2))[0, :, i].set(x),
+    "added at a batch of indices": lambda x, i: pt.ones((3, 2))[:, i].inc(x),
+    "a solution": lambda x, i: pt.linalg.solve(pt.eye(3) * 2, x),
+    "a running sum": lambda x, i: pt.cumsum(x),
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_a_batch_of_another_dtype_is_one_of_rows_of_that_dtype(name, dtype):
+    x, i = pt.dvector("x"), pt.lscalar("i")
+    out = OF_ROWS[name](x, i)
+    rows, places = np.array([[0, 1, 2], [2, 1, 0]], dtype), np.array([0, -1])
+    [found] = graphc.vectorize_graph([out], {x: pt.constant(rows), i: pt.constant(places)})
+    wanted = [
+        graphc.clone_replace(out, {x: pt.constant(row), i: pt.constant(place)}, rebuild_strict=False).eval()
+        for row, place in zip(rows, places, strict=True)
+    ]
+    np.testing.assert_allclose(found.eval(), wanted, rtol=1e-6)
+    assert found.dtype == wanted[0].dtype

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import graphc.ops
+import graphc.tensor
 from graphc.graph.op import Op
 from graphc.ops.elementwise import OPS, ROWS, Cast, Elementwise, Undefined
 from graphc.ops.kernel import KernelOp
@@ -104,3 +105,11 @@ def test_classes_are_found() -> None:
     names = {cls.__name__ for cls in CLASSES}
     assert {"Elementwise", "Cast", "Reduce", "DimShuffle", "Subtensor", "Take", "Matmul", "Softmax"} <= names
     assert {Elementwise, Cast} <= set(CLASSES)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, op in OPS.items() if op.row.folds))
+def test_one_operand_of_what_takes_any_number_is_the_result(name):
+    """As PyTensor's `add` and `mul`, with which sums over lists of terms are made."""
+    x = graphc.tensor.matrix("x", dtype="bool")
+    assert OPS[name](x) is x
+    np.testing.assert_array_equal(OPS[name]([True, False]).eval(), [True, False])
