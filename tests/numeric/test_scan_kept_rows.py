@@ -62,6 +62,15 @@ PROGRAMS: dict[str, tuple[Callable[[Any, Any, Any], Any], int]] = {
     "the last rows of an output": (lambda n, x, h0: _classifier(n, x, h0)[-2:].sum(axis=0), 20),
     "the last row of a map": (lambda n, x, h0: _map(n, x, h0)[-1], 8),
     "a map of the rows of a loop": (lambda n, x, h0: _map(n, _driven(n, x, h0), h0)[-1], 12),
+    "all rows, of a start that is computed": (lambda n, x, h0: _states(n, x, pt.exp(h0)), 1),
+    "all rows, of a start in several operations": (lambda n, x, h0: _states(n, x, pt.exp(h0) @ h0 + h0), 3),
+    "the last row, of a start that is computed": (lambda n, x, h0: _states(n, x, pt.exp(h0))[-1], 2),
+    "the last row, of a start with other axes": (
+        lambda n, x, h0: _states(n, x, pt.exp(h0[0])[:, None] + pt.zeros((ROW, 1)))[-1],
+        2,
+    ),
+    "the last row by the number of steps": (lambda n, x, h0: _states(n, x, pt.exp(h0))[n - 1], 2),
+    "late rows by the number of steps": (lambda n, x, h0: _states(n, x, h0)[n - 2 :] + 1, 8),
     "some of the last rows": (lambda n, x, h0: _driven(n, x, h0)[-3:-1] * 2, 10),
 }
 
@@ -86,3 +95,30 @@ def test_peak_memory(name: str, mode: str) -> None:
             assert have is want, steps
         else:
             np.testing.assert_allclose(have, want, rtol=1e-12, err_msg=f"{steps} steps")
+
+
+READERS: dict[str, Callable[[Any, Any], list[Any]]] = {
+    "a result": lambda c, h: [c, h],
+    "part of a join": lambda c, h: [pt.concatenate([c, h]), pt.stack([h, c])],
+    "read after the loop": lambda c, h: [h * c + c[0]],
+    "the start of two loops": lambda c, h: [h, _states(3, None, c)[-1]],
+    "seen by a view": lambda c, h: [c.T, h, c[::-1]],
+    "a result and a constant row": lambda c, h: [pt.join(0, c, h, c)],
+}
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", READERS)
+def test_starts_that_are_read_elsewhere(name: str, dtype: str, steps: int) -> None:
+    """A loop computes its rows where its start is only if nobody else reads that."""
+    n, h0 = pt.lscalar("n"), pt.matrix("h0", dtype=dtype)
+    start = pt.exp(h0)
+    value = np.random.default_rng(0).normal(size=(3, 3)).astype(dtype)
+    for length in (steps, n):
+        for rows in (_states(length, None, start), _states(length, None, start[None])[:, 0]):
+            outputs = READERS[name](start, rows[-1])
+            have = graphc.function([n, h0], outputs, on_unused_input="ignore")(steps, value)
+            want = graphc.function([n, h0], outputs, mode="reference", on_unused_input="ignore")(steps, value)
+            for a, b in zip(have, want, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12 if dtype == "float64" else 1e-5)

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from graphc.ir.build import predicate_of
 from graphc.ir.constants import CONSTANTS
+from graphc.ir.kinds import is_elementwise
 from graphc.ir.scan_view import is_scan
+from graphc.ir.traits.interfaces import SIZES, Size, broadcast_sizes
 from graphc.ir.views import order_of
 from graphc_dialects._mlir import ir
 
@@ -129,15 +131,33 @@ def key_of(value: ir.Value) -> Any:
 
 
 def _dimension(value: ir.Value, axis: int) -> Any:
-    """A name of a dimension: its size, or that of what a view with moved axes or a cast is made of."""
+    """A name of a dimension: its size, or that of the dimension that it is as long as by construction."""
     while value.type.shape[axis] < 0:
         op = _defining(value)
-        order = order_of(op)
-        if op is None or (order is None and op.name != "tensor.cast"):
+        equal = () if op is None else _as_long(op, axis)
+        if not equal:
             return value, axis
-        axis = axis if order is None else order[axis]
-        value = op.operands[0]
+        x, source = equal[0]
+        if source < 0:
+            # Of a number it is not known that it is not negative.
+            known = key_of(x)
+            return known if isinstance(known, int | tuple) else (value, axis)
+        value, axis = x, source
     return value.type.shape[axis]
+
+
+def _as_long(op: ir.Operation, axis: int) -> Sequence[Size]:
+    """Dimensions that one of an operation's result is as long as; the first one names it."""
+    order = order_of(op)
+    if order is not None:
+        # Types do not always say that a new axis has size 1, and then it has no name.
+        return [(op.operands[0], order[axis])] if order[axis] >= 0 else ()
+    if op.name == "tensor.cast":
+        return [(op.operands[0], axis)]
+    rule = SIZES.get(op.name)
+    if rule is not None:
+        return rule(op)[axis]
+    return broadcast_sizes(op)[axis] if is_elementwise(op.name) else ()
 
 
 def _defining(value: ir.Value) -> ir.Operation | None:

@@ -283,7 +283,7 @@ class BufferRows(Rows):
         if not self.width:
             return []
         missing = self.window - self.known
-        if self.in_place and not missing and self.context.has_tensor(self.initial):
+        if self.in_place and not missing:
             return self._on_initial(spare)
         stack = Stack.allocate(self.width, self.row_type, self.sizes)
         pointers = [stack.row(k, self._pointer) for k in range(self.width)]

@@ -49,27 +49,31 @@ _SCALAR_ARITHMETIC = {"graphc.add": "arith.addi", "graphc.sub": "arith.subi", "g
 
 @_rule("tensor.extract")
 def extract_of_arithmetic(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """Arithmetic on 0-d int64 tensors that are made of sizes and literals is arithmetic on numbers."""
+    """Arithmetic on 0-d int64 tensors that are arguments, literals or made of sizes is one on numbers."""
     tensor = op.operands[0]
-    if len(op.operands) != 1 or str(op.results[0].type) != "i64" or not _is_made_of_sizes(rw, tensor):
+    if len(op.operands) != 1 or str(op.results[0].type) != "i64" or tensor not in rw.defs:
+        return None
+    if not _is_made_of_numbers(rw, tensor):
         return None
     return _number(rw, tensor, op.results[0].type)
 
 
-def _is_made_of_sizes(rw: Rewriter, tensor: ir.Value, depth: int = 16) -> bool:
+def _is_made_of_numbers(rw: Rewriter, tensor: ir.Value, depth: int = 16) -> bool:
     made = rw.defs.get(tensor)
     if made is None or len(tensor.type.shape):
-        return False
+        return made is None and not len(tensor.type.shape)
     if made.name in ("tensor.from_elements", "arith.constant"):
         return True
     operands = list(made.operands)
     return made.name in _SCALAR_ARITHMETIC and all(
-        depth and _is_made_of_sizes(rw, x, depth - 1) for x in operands
+        depth and _is_made_of_numbers(rw, x, depth - 1) for x in operands
     )
 
 
 def _number(rw: Rewriter, tensor: ir.Value, i64: ir.Type) -> ir.Value:
-    made = rw.defs[tensor]
+    made = rw.defs.get(tensor)
+    if made is None:
+        return rw.create("tensor.extract", [tensor], i64)
     if made.name == "tensor.from_elements":
         return made.operands[0]
     if made.name == "arith.constant":
