@@ -115,3 +115,45 @@ def test_gradients_of_networks(batch: bool, bias: bool, backwards: bool, dtype: 
         for steps in (0, 1, 4):
             values = _values(batch, bias, steps, dtype)
             _compare(run_function(module, values), run_function(before, values))
+
+
+# -- sums of products ----------------------------------------------------------------------------------------
+
+UPDATES = {
+    "outer": lambda w, a, b: w + pt.outer(a, b),
+    "subtracted": lambda w, a, b: w - pt.outer(a, 2 * b),
+    "column and row": lambda w, a, b: b[None, :] * a[:, None] + w,
+    "two": lambda w, a, b: w + pt.outer(a, b) + pt.outer(a * a, b),
+    "transposed": lambda w, a, b: w + pt.outer(b, a).T,
+}
+
+
+@pytest.mark.parametrize(
+    ("start", "dtype"), [("given", "float64"), ("zeros", "float64"), ("computed", "float32")]
+)
+@pytest.mark.parametrize("name", UPDATES)
+def test_sums_of_outer_products(name: str, start: str, dtype: str) -> None:
+    """Of unknown sizes: one matrix product, which fails and does not where the loop does."""
+    a, b, w = (pt.matrix(each, dtype=dtype) for each in "abw")
+    first = {"given": w, "computed": pt.exp(w), "zeros": pt.zeros((a.shape[1], b.shape[1]), dtype=dtype)}
+    for backwards in (False, True):
+        rows = graphc.scan(
+            lambda x, y, s: UPDATES[name](s, x, y),
+            sequences=[a, b],
+            outputs_info=[first[start]],
+            go_backwards=backwards,
+            return_updates=False,
+        )
+        outputs = [rows[-1], rows[-1] * 2]
+        function = graphc.function([a, b, w], outputs, on_unused_input="ignore")
+        reference = graphc.function([a, b, w], outputs, mode="reference", on_unused_input="ignore")
+        assert "graphc.scan" not in function.ir_stages()["graph (optimised)"]
+        rng = np.random.default_rng(0)
+        for steps in (1, 5):
+            values = [rng.normal(size=shape).astype(dtype) for shape in ((steps, 3), (steps, 4), (3, 4))]
+            _compare(function(*values), reference(*values))
+        with pytest.raises(IndexError):
+            function(np.ones((0, 3), dtype), np.ones((0, 4), dtype), np.ones((3, 4), dtype))
+        if start != "zeros":
+            with pytest.raises(ValueError, match="sizes"):
+                function(np.ones((2, 3), dtype), np.ones((2, 4), dtype), np.ones((3, 5), dtype))

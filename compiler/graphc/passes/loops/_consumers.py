@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, is_negative, key_of
+from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, is_negative, key_of, same_size
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import name_of
-from graphc.ir.views import TAKES_PART, TAKES_ROW, bounds_of
+from graphc.ir.views import TAKES_PART, TAKES_ROW, Bound, bounds_of
 from graphc.passes.loops._length import Length
 from graphc_dialects._mlir import ir
+from graphc_dialects.scan_shapes import UnknownSize, trace_size
 
 # Operations that read parts of a tensor, whatever is static in its type.
 _READERS = frozenset({*TAKES_PART, *TAKES_ROW, "tensor.dim"})
@@ -140,3 +141,17 @@ def consumers(length: Length) -> dict[str, list[Consumer]]:
         for use in trace.results[0].uses:
             found[name_of(trace)].append(Consumer(use.owner.operation, trace, use.operand_number))
     return found
+
+
+def takes_whole(op: ir.Operation, trace: ir.Operation, axis: int, bound: Bound) -> bool:
+    """Whether a slice of a trace, or of whole rows of it, takes all along another axis than the first."""
+    if key_of(bound.offset) != 0 or key_of(bound.stride) != 1:
+        return False
+    known = op.operands[0].type.shape[axis]
+    if known >= 0:
+        return bool(key_of(bound.size) == known)
+    try:
+        with ir.InsertionPoint(op), op.location:
+            return same_size(bound.size, trace_size(trace, axis))
+    except UnknownSize:
+        return False

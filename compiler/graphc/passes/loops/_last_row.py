@@ -9,6 +9,7 @@ from graphc.ir import build
 from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, key_of, over
 from graphc.ir.scan_view import ScanView, counts_steps, retention, window_of
 from graphc.ir.views import TAKES_PART, TAKES_ROW, Bound, bounds_of, part_of, stack_of_one
+from graphc.passes.loops._consumers import takes_whole
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import trace_size
@@ -116,15 +117,19 @@ class LastRowUses:
         """Whether a slice selects whole rows, one after the other."""
         if constant_value(bounds[0].stride) != 1:
             return False
-        for axis, bound in enumerate(bounds[1:], 1):
-            size = bound.size.owner
-            whole = not isinstance(size, ir.Block) and size.name == "tensor.dim"
-            whole = whole and size.operands[0] in self._sizes and constant_value(size.operands[1]) == axis
-            static = op.operands[0].type.shape[axis]
-            whole = whole or (static >= 0 and constant_value(bound.size) == static)
-            if not whole or constant_value(bound.offset) != 0 or constant_value(bound.stride) != 1:
-                return False
-        return True
+        return all(
+            (op.operands[0].type.shape[axis] < 0 and self._is_size_of_rows(bound, axis))
+            or takes_whole(op, self._traces[0], axis, bound)
+            for axis, bound in enumerate(bounds[1:], 1)
+        )
+
+    def _is_size_of_rows(self, bound: Bound, axis: int) -> bool:
+        """Whether a slice takes all along an axis, by the size of rows that are looked at."""
+        size = bound.size.owner
+        if isinstance(size, ir.Block) or size.name != "tensor.dim" or size.operands[0] not in self._sizes:
+            return False
+        whole = constant_value(size.operands[1]) == axis
+        return whole and constant_value(bound.offset) == 0 and constant_value(bound.stride) == 1
 
     def replace(self, row: ir.Value) -> None:
         """Gives all uses the last row, and sizes without the trace; the current insertion point is before

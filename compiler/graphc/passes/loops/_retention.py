@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.affine import Evaluator, Linear, Region, is_negative, key_of, same_size
+from graphc.ir.affine import Evaluator, Linear, Region, is_negative, key_of
 from graphc.ir.scan_view import ScanView, retention, set_retention, window_of, writes_of
 from graphc.ir.value import as_index, larger
 from graphc.ir.views import TAKES_PART, bounds_of
-from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
+from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows, takes_whole
 from graphc.passes.loops._length import Length, Unknowns, head_of
 from graphc.passes.loops._move_up import move_up, operations_after
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
-from graphc_dialects.scan_shapes import UnknownSize, trace_size
+from graphc_dialects.scan_shapes import trace_size
 
 # A window is carried from iteration to iteration, a pointer for each of its rows.
 _MOST_PADDED = 8
@@ -229,22 +229,9 @@ class Retention:
         answers = length.ask(question)
         if answers is None or key_of(stride) != 1 or not all(whole for _, (whole,) in answers):
             return False
-        return all(self._is_whole_axis(consumer, axis + 1, bounds) for axis, bounds in enumerate(others))
-
-    def _is_whole_axis(
-        self, consumer: Consumer, axis: int, bounds: tuple[ir.Value, ir.Value, ir.Value]
-    ) -> bool:
-        offset, size, stride = bounds
-        if key_of(offset) != 0 or key_of(stride) != 1:
-            return False
-        known = consumer.trace.results[0].type.shape[axis]
-        if known >= 0:
-            return bool(key_of(size) == known)
-        try:
-            with ir.InsertionPoint(consumer.op), consumer.op.location:
-                return same_size(size, trace_size(consumer.trace, axis))
-        except UnknownSize:
-            return False
+        return all(
+            takes_whole(consumer.op, consumer.trace, axis, bound) for axis, bound in enumerate(others, 1)
+        )
 
 
 def use_initial_rows(view: ScanView, unknowns: Unknowns) -> int:
