@@ -22,7 +22,8 @@ from ways_numpy import by_numpy
 from ways_types import given, loosened, resized, substituted, tightened, vectorized
 
 import graphc
-from graphc.backends.cpu.pipeline import FAST_RUN, PIPELINES, Entry
+from graphc.backends.cpu.pipeline import FAST_RUN, PIPELINES
+from graphc.backends.stages import Entry, Stage
 from graphc.config import config
 from graphc.immediate import Environment
 
@@ -118,7 +119,7 @@ def _with(flag: str, options: str) -> Callable[[Entry], Entry | None]:
 def entries(pipeline: list[Entry]) -> Iterator[None]:
     """Another pipeline in the place of fast_run's; nothing of it is kept on the disk."""
     before = PIPELINES["fast_run"]
-    PIPELINES["fast_run"] = pipeline
+    PIPELINES["fast_run"] = (Stage.of("changed", pipeline),)
     try:
         with config.change_flags(cache_dir=""):
             yield

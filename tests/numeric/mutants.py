@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from graphc.backends.cpu.pipeline import PIPELINES
+from graphc.backends.cpu.pipeline import PIPELINES, pipeline
 from graphc.passes.manager.base import discover
 from graphc_tools._driver import split_source
 from graphc_tools._usage import UsageError
@@ -218,7 +218,7 @@ def mutant(seed: int) -> Mutant:
     elif kind < 0.7:
         passes = rng.sample(sorted(discover()), rng.choice((1, 1, 2)))
     else:
-        passes = [entry for entry, _ in PIPELINES[rng.choice(sorted(PIPELINES))]]
+        passes = [entry for entry, _ in pipeline(rng.choice(sorted(PIPELINES)))]
     return Mutant(seed, text, ",".join(passes))
 
 

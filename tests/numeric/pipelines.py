@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.backends.cpu.pipeline import FAST_RUN, OPT_LEVEL, PIPELINES, Entry
+from graphc.backends.cpu.pipeline import FAST_RUN, OPT_LEVEL, PIPELINES
 from graphc.backends.cpu.target import CpuTarget
+from graphc.backends.stages import Entry, Stage
 from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.emit import emit_module
 from graphc.function.function import _cells
@@ -66,7 +67,7 @@ def with_options(flag: str, options: str) -> list[Entry]:
 @contextmanager
 def _registered(entries: Sequence[Entry], opt_level: int) -> Iterator[str]:
     name = "test pipeline"
-    PIPELINES[name], OPT_LEVEL[name] = list(entries), opt_level
+    PIPELINES[name], OPT_LEVEL[name] = (Stage.of(name, entries),), opt_level
     try:
         yield name
     finally:

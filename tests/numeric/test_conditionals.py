@@ -17,7 +17,7 @@ from scan_modules import Limits, ScanCase, assert_close
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cpu.pipeline import PIPELINES
+from graphc.backends.cpu.pipeline import FAST_RUN, PIPELINES, pipeline
 from graphc.backends.interpret.interpreter import run_function
 from graphc.passes.manager.base import discover, find
 from graphc.passes.manager.run import run_pipeline
@@ -38,7 +38,7 @@ def poison() -> Iterator[None]:
 
 def check(case: ScanCase, mode: str) -> None:
     """Compiles a case and compares it with the interpreter, for both values of its conditions."""
-    f = compile_text(case.text, PIPELINES[mode], 1)
+    f = compile_text(case.text, pipeline(mode), 1)
     for inputs in flipped(case):
         assert_close(f(*inputs), interpret(case.text, inputs))
 
@@ -113,7 +113,7 @@ func.func @main(%x: tensor<?xf64>, %k: tensor<?xi64>, %c: tensor<i1>) -> (tensor
 
 @pytest.mark.parametrize("mode", MODES)
 def test_only_the_chosen_region_checks_and_takes_memory(mode: str) -> None:
-    f = compile_text(_BRANCHES, PIPELINES[mode], 1)
+    f = compile_text(_BRANCHES, pipeline(mode), 1)
     x, yes, no = np.arange(3.0), np.array(True), np.array(False)
     result, total = f(x, np.array([7, 2]), yes)
     np.testing.assert_allclose(result, np.full(2, np.e))
@@ -163,7 +163,7 @@ func.func @main(%x: tensor<f64>, %n: tensor<i64>) -> tensor<1xf64> {
 
 def lowered(text: str, mode: str, last: str) -> str:
     """The module after the passes up to one."""
-    entries = [text for text, _ in PIPELINES[mode]]
+    entries = [text for text, _ in pipeline(mode)]
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         run_pipeline(module, entries[: entries.index(last) + 1])
@@ -177,7 +177,7 @@ def test_a_scalar_search_in_a_loop_stays_in_registers() -> None:
     assert not re.search(r"memref\.(load|alloc|copy)", loop)
     for x, n in ((3.3, 0), (3.3, 40)):
         inputs = [np.array(x), np.array(n)]
-        (result,) = compile_text(_SEARCH, PIPELINES["fast_run"], 1)(*inputs)
+        (result,) = compile_text(_SEARCH, FAST_RUN, 1)(*inputs)
         np.testing.assert_allclose(result, interpret(_SEARCH, inputs)[0], rtol=1e-12)
 
 
@@ -225,7 +225,7 @@ def test_rows_are_computed_in_their_place(mode: str) -> None:
     assert "graphc_mark" not in text
     rng = np.random.default_rng(1)
     inputs = [rng.standard_normal(5), rng.standard_normal((5, 5)), np.array(7)]
-    (result,) = compile_text(_ROWS, PIPELINES[mode], 1)(*inputs)
+    (result,) = compile_text(_ROWS, pipeline(mode), 1)(*inputs)
     np.testing.assert_allclose(result, interpret(_ROWS, inputs)[0], rtol=1e-9)
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from join_graphs import Choices, JoinGraph, Pair, build
 from pipelines import Graph, compile_text, interpret, module_of, with_options, without
 
-from graphc.backends.cpu.pipeline import FAST_COMPILE, FAST_RUN, Entry
+from graphc.backends.cpu.pipeline import FAST_COMPILE, FAST_RUN
+from graphc.backends.stages import Entry
 
 FLAG = "graphc-join-buffer-elimination"
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

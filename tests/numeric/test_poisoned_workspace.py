@@ -25,7 +25,8 @@ import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu.kernel import kernel_wrappers
 from graphc.backends.cpu.object import compile_to_object
-from graphc.backends.cpu.pipeline import PIPELINES, Entry
+from graphc.backends.cpu.pipeline import PIPELINES, pipeline
+from graphc.backends.stages import Entry
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 
@@ -41,7 +42,7 @@ def poison() -> Iterator[None]:
 
 def without_stack(mode: str) -> list[Entry]:
     """A pipeline that gives small buffers places in the workspace too."""
-    return [entry for entry in PIPELINES[mode] if "promote-buffers-to-stack" not in entry[0]]
+    return [entry for entry in pipeline(mode) if "promote-buffers-to-stack" not in entry[0]]
 
 
 @pytest.mark.fuzz
@@ -50,7 +51,7 @@ def without_stack(mode: str) -> list[Entry]:
 def test_random_loops(mode: str, seed: int) -> None:
     case = scan_modules.generate(Random(seed))
     expected = interpret(case.text, case.inputs)
-    pipelines = [PIPELINES[mode], without_stack(mode)]
+    pipelines = [pipeline(mode), without_stack(mode)]
     for entries in pipelines if FUZZING else [pipelines[seed % 2]]:
         compare(compile_text(case.text, entries, 1)(*case.inputs), expected)
 

@@ -11,7 +11,7 @@ from fuzzing import some
 from pipelines import compile_text, interpret
 from scan_modules import ScanCase, assert_close, generate
 
-from graphc.backends.cpu.pipeline import PIPELINES
+from graphc.backends.cpu.pipeline import PIPELINES, pipeline
 
 SEEDS = 25
 
@@ -19,7 +19,7 @@ SEEDS = 25
 def check(case: ScanCase, mode: str) -> None:
     """Compiles a case with a pipeline and compares its results with the interpreter's."""
     expected = interpret(case.text, case.inputs)
-    results = compile_text(case.text, PIPELINES[mode], 1)(*case.inputs)
+    results = compile_text(case.text, pipeline(mode), 1)(*case.inputs)
     assert_close(results, expected)
 
 
@@ -60,7 +60,7 @@ def test_iterations_give_their_memory_back(mode: str) -> None:
     import resource
 
     x = np.random.default_rng(0).standard_normal(14_000)
-    f = compile_text(_GROWING, PIPELINES[mode], 1)
+    f = compile_text(_GROWING, pipeline(mode), 1)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     (result,) = f(x)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

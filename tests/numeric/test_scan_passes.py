@@ -11,7 +11,7 @@ from fuzzing import examples
 from hypothesis import given, settings
 from scan_modules import Limits, ScanCase, assert_close, generate, scan_cases
 
-from graphc.backends.cpu.pipeline import PIPELINES
+from graphc.backends.cpu.pipeline import PIPELINES, pipeline
 from graphc.backends.interpret.interpreter import run_function
 from graphc.passes.manager.base import discover
 from graphc.passes.manager.run import run_pipeline
@@ -24,7 +24,7 @@ TIDY = "canonicalize,cse"
 
 def _pipeline_order() -> list[str]:
     """The scan passes in the order of the first pipeline that has them, those of no pipeline last."""
-    listed = [text for entries in PIPELINES.values() for text, _ in entries if "scan-" in text]
+    listed = [text for mode in PIPELINES for text, _ in pipeline(mode) if "scan-" in text]
     return [*dict.fromkeys(listed), *(flag for flag in PASSES if flag not in listed)]
 
 

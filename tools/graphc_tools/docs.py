@@ -50,7 +50,7 @@ def passes_page() -> str:
         "    graphc-opt --graphc-constant-folding --canonicalize file.mlir",
         "    graphc-opt --pass-pipeline='builtin.module(graphc-fusion,func.func(cse))' file.mlir",
         "",
-        "`compiler/graphc/backends/cpu/pipeline.py` lists which of them a compilation runs, and why.",
+        "`compiler/graphc/backends/stages.py` and the pipelines of targets list which of them run, and why.",
     ]
     for stage in STAGES:
         lines += ["", f"## {stage.capitalize()} stage", "", _STAGE_TEXT[stage]]

@@ -149,7 +149,7 @@ class _Example:
         """Name, counters and short form after each entry of the pipeline, from the first pass for scans to
         the last. What there is before them comes first, without a name.
         """
-        entries = [text for text, _ in pipeline("fast_run", has_scan=True)]
+        entries = [text for text, _ in pipeline("fast_run")]
         scan = [number for number, text in enumerate(entries) if text.startswith(_SCAN)]
         with new_context(), ir.Location.unknown():
             module = ir.Module.parse(self.text)
@@ -192,7 +192,7 @@ def _loop(module: str) -> list[str]:
 
 def _graph_stage() -> list[tuple[str, str]]:
     """Entries from the first to the last that concerns scans."""
-    entries = pipeline("fast_run", has_scan=True)
+    entries = pipeline("fast_run")
     scan = [number for number, (text, _) in enumerate(entries) if text.startswith(_SCAN)]
     return entries[scan[0] : scan[-1] + 1]
 

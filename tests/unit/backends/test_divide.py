@@ -20,6 +20,7 @@ from graphc.backends.cpu import pipeline
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.object import compile_to_object
 from graphc.backends.cpu.share import share
+from graphc.backends.stages import Stage
 from graphc.errors import CompileError
 from graphc.native.parts import Piece
 from graphc.passes.llvm.divide_kernel import EXPORTS, DivideKernel
@@ -95,10 +96,10 @@ def change(monkeypatch: pytest.MonkeyPatch, *, large: int, size: int) -> None:
     flag = f"graphc-divide-kernel{{large={large} size={size}}}"
     entries = [
         (flag, reason) if entry.startswith("graphc-divide-kernel") else (entry, reason)
-        for entry, reason in pipeline.PIPELINES["fast_run"]
+        for entry, reason in pipeline.FAST_RUN
     ]
     assert flag in dict(entries)
-    monkeypatch.setitem(pipeline.PIPELINES, "fast_run", entries)
+    monkeypatch.setitem(pipeline.PIPELINES, "fast_run", (Stage.of("changed", entries),))
 
 
 @pytest.fixture

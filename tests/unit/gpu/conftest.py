@@ -16,14 +16,12 @@ from graphc.function.types import Function
 _KNOWN: dict[tuple[str, str, str], tuple[Lowered, CompileLog]] = {}
 
 
-def _lower(
-    text: str, arch: str, log: CompileLog | None = None, *, fastmath: str = "", precision: str = ""
-) -> Lowered:
+def _lower(text: str, arch: str, log: CompileLog | None = None, *, precision: str = "") -> Lowered:
     # Tests change the passes, too.
-    key = text, arch, str(pipeline.kernels(text, fastmath, precision))
+    key = text, arch, str(pipeline.kernels(text, precision))
     if key not in _KNOWN:
         own = CompileLog(stages=[])
-        _KNOWN[key] = lower(text, arch, own, fastmath=fastmath, precision=precision), own
+        _KNOWN[key] = lower(text, arch, own, precision=precision), own
     lowered, seen = _KNOWN[key]
     if log is not None and log.stages is not None:
         log.stages += seen.stages or []

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from simulation import device_for
@@ -22,9 +24,10 @@ def _compiled(
 ) -> tuple[Function, SimulatedDriver]:
     """A function, compiled with an option of a pass."""
     flag = option.partition("{")[0]
-    changed = [(option if entry == flag else entry, reason) for entry, reason in pipeline.KERNELS]
-    assert changed != pipeline.KERNELS
-    monkeypatch.setattr(pipeline, "KERNELS", changed)
+    steps = pipeline.KERNELS.steps
+    changed = tuple(step._replace(text=option) if step.text == flag else step for step in steps)
+    assert changed != steps
+    monkeypatch.setattr(pipeline, "KERNELS", replace(pipeline.KERNELS, steps=changed))
     with graphc.config.change_flags(cache_dir=""):
         function = graphc.function(inputs, outputs, mode="cuda")
     driver = device_for(monkeypatch, function)

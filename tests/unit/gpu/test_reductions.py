@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from simulation import device_for
@@ -40,8 +42,11 @@ def compare(driver, f, expected, *values):
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_rows_and_columns(monkeypatch, name, several_blocks, is_static):
     if several_blocks:
-        entries = [(name.replace("gpu-rows", "gpu-rows{elements=6}"), why) for name, why in pipeline.KERNELS]
-        monkeypatch.setattr(pipeline, "KERNELS", entries)
+        steps = [
+            step._replace(text=step.text.replace("gpu-rows", "gpu-rows{elements=6}"))
+            for step in pipeline.KERNELS.steps
+        ]
+        monkeypatch.setattr(pipeline, "KERNELS", replace(pipeline.KERNELS, steps=tuple(steps)))
     rng = np.random.default_rng(0)
     known = None
     with graphc.config.change_flags(cache_dir=""):

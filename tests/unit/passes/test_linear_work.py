@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import graphc.tensor as pt
 from graphc.backends.cpu.pipeline import pipeline
+from graphc.backends.stages import Request
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.library.memory.places import Interval
@@ -22,7 +23,7 @@ def lowered(inputs, outputs, last: str) -> ir.Module:
     """The module of a graph after the pass `last` of fast_run."""
     with context(), ir.Location.unknown():
         module = ir.Module.parse(emit_module(FunctionGraph(inputs, outputs)).text)
-        entries = pipeline("fast_run", has_scan=False)
+        entries = pipeline("fast_run", Request(has_scan=False))
         run_pipeline(module, entries[: [entry[0] for entry in entries].index(last) + 1])
         return module
 

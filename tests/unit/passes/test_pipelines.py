@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.backends.cpu.pipeline import PIPELINES
+from graphc.backends.cpu.pipeline import PIPELINES, pipeline
+from graphc.backends.cuda import pipeline as cuda
+from graphc.backends.stages import Request, entries
 from graphc.passes.manager.base import STAGES, Pass
 from graphc.passes.manager.legality import illegal_operation, is_legal
 from graphc.passes.manager.parse import normalise
@@ -31,7 +33,7 @@ func.func @main(%x: tensor<?x3xf64>, %w: tensor<3x?xf64>, %i: tensor<?xi64>)
 def test_entries_are_passes_in_the_order_of_stages_and_have_reasons(name: str) -> None:
     stages = []
     with new_context():
-        for entry in PIPELINES[name]:
+        for entry in pipeline(name):
             text, reason = entry
             assert reason and not reason.endswith("."), f"{text} needs a reason, a phrase"
             for step in normalise([entry]):
@@ -42,10 +44,36 @@ def test_entries_are_passes_in_the_order_of_stages_and_have_reasons(name: str) -
     assert stages == sorted(stages)
 
 
+def test_conditions_only_add_steps_and_options() -> None:
+    """Whatever is asked for, the passes of a plain request run in their order."""
+    plain = entries(PIPELINES["fast_run"], Request(has_scan=False, has_complex=False))
+    asked = [Request(), Request(budget=4096), Request(profile=True, work=True), Request(fastmath="full")]
+    for request in [*asked, Request(device=True)]:
+        rest = iter(text.partition("{")[0] for text, _ in entries(PIPELINES["fast_run"], request))
+        assert all(text.partition("{")[0] in rest for text, _ in plain), request
+    for request, step in (
+        (Request(budget=4096), "graphc-rematerialise{budget=4096}"),
+        (Request(budget=4096), "graphc-loop-fusion{overlap=40}"),
+        (Request(profile=True), "graphc-profile-operations"),
+        (Request(work=True), "graphc-count-work"),
+        (Request(fastmath="full"), "graphc-fast-math{level=full}"),
+        (Request(has_scan=True), "graphc-scan-save-mem"),
+    ):
+        assert step in dict(entries(PIPELINES["fast_run"], request)), step
+        assert step not in dict(plain), step
+
+
+def test_no_target_needs_the_stages_of_another() -> None:
+    for pipelines in (PIPELINES["fast_run"], PIPELINES["fast_compile"], (cuda.KERNELS, cuda.HOST)):
+        names = [stage.name for stage in pipelines]
+        assert len(set(names)) == len(names)
+    assert not any("cpu" in str(value.__module__) for value in vars(cuda).values() if callable(value))
+
+
 @pytest.mark.parametrize("name", PIPELINES)
 def test_every_step_is_legal(name: str) -> None:
     module = ir.Module.parse(SOURCE, context=new_context())
-    run_pipeline(module, PIPELINES[name], check_legality=True, verify_each=True)
+    run_pipeline(module, pipeline(name), check_legality=True, verify_each=True)
     names = {op.operation.name.partition(".")[0] for op in module.body.operations}
     assert names == {"llvm"}
 

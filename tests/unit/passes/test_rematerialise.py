@@ -177,6 +177,7 @@ def test_the_least_is_found_where_the_budget_is_too_small() -> None:
 def test_equal_operations_stay_apart() -> None:
     """Passes that follow in the pipeline do not undo it: the buffers are as few as the budget says."""
     from graphc.backends.cpu.pipeline import pipeline
+    from graphc.backends.stages import Request
     from graphc.library.memory.places import planned_bytes
     from graphc.passes.buffer.memory._record import attached as plans
 
@@ -185,7 +186,8 @@ def test_equal_operations_stay_apart() -> None:
             module = ir.Module.parse(
                 chain(6).replace(f"x{N}x", "xMx").replace(f"{N}x", "64x").replace("xMx", "x64x")
             )
-            entries: list[Any] = pipeline("fast_run", has_scan=False, budget=budget * 64 * 64 * 8)
+            request = Request(has_scan=False, budget=budget * 64 * 64 * 8)
+            entries: list[Any] = pipeline("fast_run", request)
             names = [name for name, _ in entries]
             (plan,) = (i for i, name in enumerate(names) if name.startswith("graphc-plan-memory"))
             run_pipeline(module, entries[: plan + 1])

@@ -12,7 +12,8 @@ from graphc.backends.contexts import pooled_context
 from graphc.backends.cpu.budget import within
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.memory_order import takes_memory_first
-from graphc.backends.cpu.pipeline import Entry, pipeline_of
+from graphc.backends.cpu.pipeline import pipeline_of
+from graphc.backends.stages import Entry
 from graphc.backends.target import CompileLog, CompileOptions, PassView
 from graphc.errors import CompileError
 from graphc.ir.donations import Donated, donated, with_donations

@@ -7,7 +7,8 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 
-from graphc.backends.cpu.pipeline import has_loops, pipeline_of
+from graphc.backends.cpu.pipeline import pipeline_of
+from graphc.backends.stages import has_loops
 from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.collecting import paused

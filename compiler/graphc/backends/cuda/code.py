@@ -46,7 +46,7 @@ def compile_for_device(
         CompileError: see `graphc.backends.cuda.lower.lower`.
     """
     precision = options.matmul_precision
-    lowered = lower(text, options.arch, log, fastmath=options.fastmath, precision=precision)
+    lowered = lower(text, options.arch, log, precision=precision)
     with log.phase("functions of the host"):
         return _with_functions(lowered, options, resources, sites)
 

@@ -47,16 +47,13 @@ class Lowered:
     host: tuple[HostFunction, ...] = ()
 
 
-def lower(
-    text: str, arch: str, log: CompileLog | None = None, *, fastmath: str = "", precision: str = ""
-) -> Lowered:
+def lower(text: str, arch: str, log: CompileLog | None = None, *, precision: str = "") -> Lowered:
     """Compiles graph-stage text for a device.
 
     Args:
         text: a module with `@main`.
         arch: such as "sm_90".
         log: gains times, and stages if it has any.
-        fastmath: level of `graphc-fast-math`.
         precision: of products of float32: "tf32", else with all digits.
 
     Raises:
@@ -70,11 +67,10 @@ def lower(
                 module = ir.Module.parse(text)
             _stage(log, "graph", module)
             with log.phase("passes"):
-                entries = pipeline.kernels(text, fastmath, precision)
-                place = entries.index(pipeline.PLACEMENT) + 1
-                reports = [run_pipeline(module, entries[:place], managers=managers)]
+                reports = [run_pipeline(module, pipeline.placed(text), managers=managers)]
                 host = take_host_functions(module)
-                reports.append(run_pipeline(module, entries[place:], managers=managers))
+                rest = pipeline.after_placement(text, precision)
+                reports.append(run_pipeline(module, rest, managers=managers))
             log.passes += [(run.name, run.seconds) for report in reports for run in report.runs]
             _stage(log, "gpu", module)
             with log.phase("schedule"):

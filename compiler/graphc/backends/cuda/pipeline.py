@@ -3,65 +3,72 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
+from graphc.backends.stages import (
+    GRAPH,
+    MEMORY,
+    PLACES,
+    Entry,
+    Request,
+    Stage,
+    Step,
+    entries,
+    request_of,
+)
 
-from graphc.backends.cpu.pipeline import Entry, pipeline_of
+_PLACEMENT = Stage(
+    "placement", (Step("graphc-gpu-placement", "what has no kernel becomes functions of the host"),)
+)
 
-# The first pass after bufferization that is for CPUs.
-_CPU = "graphc-kernel-pointers"
+_HALVES = Stage(
+    "halves", (Step("graphc-gpu-half-products", "tensor cores multiply halves, and add up in float32"),)
+)
 
-# What is on the host, once sizes of results are known and all checks are there.
-_SHAPES = "graphc-outline-shapes"
-PLACEMENT: Entry = ("graphc-gpu-placement", "what has no kernel becomes functions of the host")
 
-# Then what is only done for devices.
-_HALVES: Entry = ("graphc-gpu-half-products", "tensor cores multiply halves, and add up in float32")
+def _digits(request: Request) -> str:
+    """Another kernel for products of float32, if factors may be rounded to 10 bits."""
+    return "precision=tf32" if request.precision == "tf32" else ""
 
-# What the passes before bufferization do otherwise than for CPUs.
-_INSTEAD: dict[str, Entry] = {
-    "graphc-scan-to-associative": (
-        "graphc-scan-to-associative{reassociate=true}",
-        "recurrences in parts: threads work on them together",
-    ),
-    "graphc-convert-to-linalg": (
-        "graphc-convert-to-linalg{device=true}",
-        "one loop nest per cluster; recurrences stay whole",
-    ),
-}
-
-# Another kernel for products of float32, if they may have fewer digits.
-_PRODUCTS = "graphc-gpu-matmul"
-_SHORT: Entry = ("graphc-gpu-matmul{precision=tf32}", "factors of float32 may be rounded to 10 bits")
 
 # One kernel a nest; what is special before what takes everything.
-KERNELS: list[Entry] = [
-    ("graphc-gpu-host-calls", "transfers are of what lies side by side"),
-    ("graphc-gpu-running", "calls that no other pass looks into"),
-    ("graphc-gpu-sort", "calls of another kind"),
-    ("graphc-gpu-extreme", "calls of another kind"),
-    ("graphc-gpu-factor", "and another; what they note of matrices is reduced by passes below"),
-    ("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
-    ("graphc-gpu-batch", "loops with products, for the rows of a batch"),
-    ("graphc-gpu-scatter", "of loops with no nests those whose writes meet"),
-    ("graphc-gpu-loops", "loops over elements that have no nests"),
-    (_PRODUCTS, "products, before they are taken for reductions"),
-    ("graphc-gpu-whole", "one block would take long for a reduction of everything"),
-    ("graphc-gpu-columns", "reductions over rows, with neighbouring columns side by side"),
-    ("graphc-gpu-rows", "reductions along rows, with what is done to the rows before and after"),
-    ("graphc-gpu-transpose", "reads and writes of neighbouring threads are side by side"),
-    ("graphc-gpu-constants", "arrays that are in the program"),
-    ("graphc-gpu-scalars", "numbers that become elements are computed where the array is"),
-    ("graphc-gpu-elementwise", "all that is left: elementwise work, fills and copies"),
-    ("graphc-gpu-numbers", "what the host has no arithmetic for, of what it needs"),
-    ("canonicalize,cse", "index arithmetic of kernels and launches"),
-]
+KERNELS = Stage(
+    "kernels",
+    (
+        Step("graphc-gpu-host-calls", "transfers are of what lies side by side"),
+        Step("graphc-gpu-running", "calls that no other pass looks into"),
+        Step("graphc-gpu-sort", "calls of another kind"),
+        Step("graphc-gpu-extreme", "calls of another kind"),
+        Step("graphc-gpu-factor", "and another; what they note of matrices is reduced by passes below"),
+        Step("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
+        Step("graphc-gpu-batch", "loops with products, for the rows of a batch"),
+        Step("graphc-gpu-scatter", "of loops with no nests those whose writes meet"),
+        Step("graphc-gpu-loops", "loops over elements that have no nests"),
+        Step("graphc-gpu-matmul", "products, before they are taken for reductions", None, _digits),
+        Step("graphc-gpu-whole", "one block would take long for a reduction of everything"),
+        Step("graphc-gpu-columns", "reductions over rows, with neighbouring columns side by side"),
+        Step("graphc-gpu-rows", "reductions along rows, with what is done to the rows before and after"),
+        Step("graphc-gpu-transpose", "reads and writes of neighbouring threads are side by side"),
+        Step("graphc-gpu-constants", "arrays that are in the program"),
+        Step("graphc-gpu-scalars", "numbers that become elements are computed where the array is"),
+        Step("graphc-gpu-elementwise", "all that is left: elementwise work, fills and copies"),
+        Step("graphc-gpu-numbers", "what the host has no arithmetic for, of what it needs"),
+        Step("canonicalize,cse", "index arithmetic of kernels and launches"),
+    ),
+)
 
 # Views of the host become one operation, whose operands are all that a schedule needs.
-HOST: list[Entry] = [
-    ("func.func(expand-strided-metadata,lower-affine)", "offsets, sizes and strides of views are values"),
-    ("canonicalize,cse", "what is not read of them"),
-    ("graphc-gpu-steps", "loops that launch the same in each step can be captured once, and replayed"),
-]
+HOST = Stage(
+    "host",
+    (
+        Step(
+            "func.func(expand-strided-metadata,lower-affine)",
+            "offsets, sizes and strides of views are values",
+        ),
+        Step("canonicalize,cse", "what is not read of them"),
+        Step(
+            "graphc-gpu-steps", "loops that launch the same in each step can be captured once, and replayed"
+        ),
+    ),
+)
 
 MATH: list[Entry] = [
     ("convert-complex-to-standard", "complex functions become real ones"),
@@ -84,20 +91,25 @@ DEVICE: list[Entry] = [
 ]
 
 
-def kernels(text: str, fastmath: str = "", precision: str = "") -> list[Entry]:
-    """From emitted text to kernels in the gpu dialect, before math is expanded.
+def placed(text: str) -> list[Entry]:
+    """From emitted text to a module in which functions of the host have what has no kernel."""
+    return entries([*GRAPH, _PLACEMENT], request_of(text, device=True))
+
+
+def after_placement(text: str, precision: str = "") -> list[Entry]:
+    """From there to kernels in the gpu dialect, before math is expanded.
 
     Args:
         text: the module.
-        fastmath: level of `graphc-fast-math`; empty leaves the flags that lowering sets.
         precision: of products of float32: "tf32", else with all digits.
     """
-    entries = list(takewhile(lambda entry: entry[0] != _CPU, pipeline_of(text, "fast_run", fastmath)))
-    place = 1 + [name for name, _ in entries].index(_SHAPES)
-    # Simplification follows it.
-    entries[place + 1 : place + 1] = [PLACEMENT, _HALVES]
-    instead = {**_INSTEAD, **({_PRODUCTS: _SHORT} if precision == "tf32" else {})}
-    return [instead.get(entry[0], entry) for entry in [*entries, *KERNELS, *HOST]]
+    stages = (_HALVES, *PLACES, *MEMORY, KERNELS, HOST)
+    return entries(stages, request_of(text, device=True, precision=precision))
+
+
+def kernels(text: str, precision: str = "") -> list[Entry]:
+    """From emitted text to kernels; arguments as `after_placement`."""
+    return [*placed(text), *after_placement(text, precision)]
 
 
 def device(conversion: str = NVIDIA) -> list[Entry]:

@@ -46,5 +46,5 @@ class CudaTarget(Target):
     def pipeline(self, text: str, options: CompileOptions) -> list[str]:
         from graphc.backends.cuda import pipeline
 
-        entries = pipeline.kernels(text, options.fastmath, options.matmul_precision)
+        entries = pipeline.kernels(text, options.matmul_precision)
         return [entry for entry, _ in [*entries, *pipeline.MATH, *pipeline.device()]]

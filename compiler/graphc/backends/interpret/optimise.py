@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
 from typing import Any
 
 from graphc.backends.contexts import pooled_context
-from graphc.backends.cpu.pipeline import pipeline_of
 from graphc.backends.interpret.interpreter import checks
+from graphc.backends.stages import GRAPH, PLACES, entries, request_of
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.errors import CompileError
 from graphc.ir.locations import node_of
@@ -17,14 +16,10 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.manifest import Manifest, Signature, Site
 
-# The first pass that leaves the graph stage, and the last one in it, which only says what shares a loop.
-_END = ("graphc-convert-to-linalg", "graphc-fusion")
-
 
 def graph_passes(text: str) -> list[str]:
-    """The passes of "fast_run" in the graph stage."""
-    entries = takewhile(lambda entry: entry[0].split("{")[0] not in _END, pipeline_of(text, "fast_run"))
-    return [entry for entry, _ in entries]
+    """The passes of "fast_run" in the graph stage, but for the one which only says what shares a loop."""
+    return [entry for entry, _ in entries([*GRAPH, *PLACES], request_of(text))]
 
 
 def optimise(text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:

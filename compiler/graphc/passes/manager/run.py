@@ -64,7 +64,7 @@ def run_pipeline(
 
     Args:
         module: an `ir.Module` of a context that has the dialect.
-        entries: passes, pipeline texts, or (text, reason) tuples as in `graphc.backends.cpu.pipeline`.
+        entries: passes, pipeline texts, or (text, reason) tuples as in `graphc.backends.stages`.
         instrument: told before and after each pass.
         check_legality: check the stage's legality spec before and after each pass of ours.
         verify_each: verify the module after every pass, instead of at the end and between passes of ours and
