@@ -16,9 +16,9 @@ import numpy as np
 
 from graphc.emit import all_nodes
 from graphc.function.compiled import Compiled
-from graphc.function.memory_sizes import Argument, Number, Sizes
 from graphc.function.memory_svg import draw
 from graphc.function.memory_text import text
+from graphc.ir.size import Argument, Number, Recorded
 from graphc.library.memory.places import Interval, aligned, live_bytes, pack
 from graphc_runtime.record import record
 
@@ -275,7 +275,7 @@ class _Reader:
         """Adds buffers, steps and copies to the plan."""
         arguments = arguments_of(self._native, given)
         for noted in self._manifest.memory:
-            self._read(noted, Sizes(noted["expressions"], arguments))
+            self._read(noted, Recorded(noted["expressions"], arguments))
         again = self._manifest.extra.get("recomputed", {})
         self._plan.extra_flops += again.get("flops", 0)
         for entry in again.get("arrays", ()):
@@ -283,7 +283,7 @@ class _Reader:
             node = self._number(entry["node"])
             self._plan.recomputed.append(Recomputed(*numbers, *self._origin(entry["node"]), node))
 
-    def _read(self, record: dict[str, Any], sizes: Sizes) -> None:
+    def _read(self, record: dict[str, Any], sizes: Recorded) -> None:
         before = len(self._plan.steps)
         positions = [position for position, _, _ in record["steps"]]
         for _, node, what in record["steps"]:
@@ -310,7 +310,7 @@ class _Reader:
                 PlannedCopy(at, entry["from"], entry["to"], bytes_, entry["why"], *origin)
             )
 
-    def _workspace(self, entry: dict[str, Any], sizes: Sizes, step: Any) -> None:
+    def _workspace(self, entry: dict[str, Any], sizes: Recorded, step: Any) -> None:
         buffers = entry["buffers"]
         counts = [sizes.product(key) for key in entry["keys"]]
         lengths = [_bytes(counts[b["key"]], b["units"]) for b in buffers]
@@ -335,7 +335,7 @@ class _Reader:
     def _buffer(
         self,
         entry: dict[str, Any],
-        sizes: Sizes,
+        sizes: Recorded,
         place: str,
         workspace: int | None,
         bytes_: Number,
@@ -390,11 +390,10 @@ def _bytes(count: Number, units: int) -> Number:
     return None if count is None else count * units
 
 
-def _size(sizes: Sizes, size: int | list[int]) -> int | str:
+def _size(sizes: Recorded, size: int | list[int]) -> int | str:
     if isinstance(size, int):
         return size
     value = sizes.value(size[0])
     if value is not None:
         return value
-    text = sizes.text(size[0])
-    return text[1:-1] if text.startswith("(") else text
+    return sizes.text(size[0])

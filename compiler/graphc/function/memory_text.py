@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from graphc.function.memory_sizes import Number
+from graphc.ir.size import Number
 
 if TYPE_CHECKING:
     from graphc.function.memory_plan import MemoryPlan, PlannedBuffer

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from graphc.function.memory_sizes import Argument, Number, Sizes
+from graphc.ir.size import Argument, Number, Recorded
 from graphc.ir.work import Block, Kernel, Place, Work
 
 Key = Literal["flops", "functions", "moved"]
@@ -183,8 +183,8 @@ class Counts:
         return any(block.get(key) for key in self._keys) or any(map(self._counts_anything, _inner(block)))
 
 
-class _InLoops(Sizes):
-    """Sizes whose expressions may have variables of loops.
+class _InLoops(Recorded):
+    """Recorded whose expressions may have variables of loops.
 
     Attributes:
         variables: their values.

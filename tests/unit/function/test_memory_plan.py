@@ -14,8 +14,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.function.memory_sizes import Argument, Sizes
 from graphc.function.memory_text import human
+from graphc.ir.size import Argument, Recorded
 from graphc.library.memory.places import Interval, aligned, pack
 
 FILE = Path(__file__).name
@@ -205,14 +205,15 @@ def test_expressions() -> None:
         ["floordivsi", 8, 9],
         ["divsi", 0, 8],
     ]
-    known = Sizes(nodes, [Argument("x", (None, 2)), Argument("n", (), 0)])
+    known = Recorded(nodes, [Argument("x", (None, 2)), Argument("n", (), 0)])
     assert [known.value(i) for i in range(len(nodes))] == [2, 3, 5, 1, 5, 3, 1, 2, 0, None, None, None]
-    unknown = Sizes(nodes, [Argument("x", (None, None)), Argument("n", ())])
-    texts = [unknown.text(i) for i in range(9)]
-    assert texts[2] == "(x.shape[1] + 3)" and texts[5] == "max(x.shape[1], 3)" and texts[8] == "n"
-    assert texts[4] == "((x.shape[1] + 3) or 3)" and unknown.text(9) == "?"
+    unknown = Recorded(nodes, [Argument("x", (None, None)), Argument("n", ())])
+    texts = [unknown.text(i) for i in range(10)]
+    assert texts[2] == "x.shape[1] + 3" and texts[5] == "max(x.shape[1], 3)" and texts[8] == "n"
+    assert texts[4] == "(x.shape[1] + 3 or 3)" and texts[6] == "((x.shape[1] + 3) // 3)"
+    assert unknown.text(9) == unknown.text(10) == "data-dependent"
     assert known.product([0, 1]) == 6 and unknown.product([0, 1]) is None
-    assert Sizes([["const", -2], ["const", 4]], []).product([0, 1]) == 0
+    assert Recorded([["const", -2], ["const", 4]], []).product([0, 1]) == 0
 
 
 def test_human_sizes() -> None:

@@ -15,7 +15,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu.pipeline import FAST_RUN
 from graphc.ir.rewrite import Rewriter
-from graphc.passes.graph.joins._linear_sizes import LinearSizes, constant, plus
+from graphc.ir.size import Size, SizesOf
 from graphc.passes.graph.joins._tiling import Joined, Tile, arrange
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
@@ -272,18 +272,18 @@ def test_arrangements():
     with context(), ir.Location.unknown():
         module = ir.Module.parse("func.func @f(%x: tensor<?xf64>) { return }")
         function = module.body.operations[0].operation
-        known = LinearSizes(Rewriter(function))
+        known = SizesOf(Rewriter(function))
         n = known.of_dim(function.regions[0].blocks[0].arguments[0], 0)
-        one = constant(1)
+        one = Size(1)
 
         def tile(value: str, *bounds: tuple[Any, Any]) -> Tile:
             return Tile([start for start, _ in bounds], [size for _, size in bounds], value)
 
-        zero, more = constant(0), plus(n, one)
+        zero, more = Size(0), n + one
         tiles = [tile("b", (n, one)), tile("a", (zero, n))]
         found = arrange(known, [zero], [more], tiles)
         assert isinstance(found, Joined) and [part.value for part in found.parts] == ["a", "b"]
         assert arrange(known, [zero], [more], tiles[1:]) is None
         assert arrange(known, [zero], [n], [tile("a", (zero, n)), tile("b", (zero, n))]) is None
-        assert arrange(known, [zero], [plus(more, one)], tiles) is None
+        assert arrange(known, [zero], [more + one], tiles) is None
         assert known.at_most(n, more) and not known.at_most(more, n)

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphc.ir.kinds import SUMS, reduce, reduced_axes
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.ir.size import Size, SizesOf
 from graphc.ir.views import (
     JOINS,
     REPEATS,
@@ -22,7 +23,6 @@ from graphc.ir.views import (
     part_of,
 )
 from graphc.ir.walk import is_used_once
-from graphc.passes.graph.joins._linear_sizes import Form, LinearSizes, constant, plus
 from graphc.passes.graph.joins._tiling import MAX_TILES, Joined, Tile, arrange
 from graphc_dialects._mlir import ir
 
@@ -31,7 +31,7 @@ class JoinRules:
     """The rules, for one sweep over one function."""
 
     def __init__(self) -> None:
-        self._known: LinearSizes | None = None
+        self._known: SizesOf | None = None
         self._tiles: dict[ir.Operation, Tile | None] = {}
 
     def table(self) -> RuleTable:
@@ -44,9 +44,9 @@ class JoinRules:
             **{name: [self.useless_broadcast] for name in REPEATS},
         }
 
-    def _sizes(self, rw: Rewriter) -> LinearSizes:
+    def _sizes(self, rw: Rewriter) -> SizesOf:
         if self._known is None:
-            self._known = LinearSizes(rw)
+            self._known = SizesOf(rw)
         return self._known
 
     # -- joins -----------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class JoinRules:
             if not self._same_elsewhere(rw, bounds, first, axis) or position not in (None, start):
                 return None
             size = bounds[axis].size
-            position = plus(start, sizes.of(size))
+            position = start + sizes.of(size)
             total = size if total is None else rw.build(add, total, size)
         offset = sizes.without_empty(first[axis].offset, first[axis].size)
         return self._slice(rw, source, _replaced(first, axis, offset, total), op.results[0].type)
@@ -115,7 +115,7 @@ class JoinRules:
         """Whether all of an array is taken, along all axes but one if it is given."""
         sizes = self._sizes(rw)
         return all(
-            sizes.of(offset) == constant(0)
+            sizes.of(offset) == 0
             and rw.constant(stride) == 1
             and sizes.of(size) == sizes.of_dim(source, axis)
             for axis, (offset, size, stride) in enumerate(bounds)
@@ -138,12 +138,12 @@ class JoinRules:
             return None
         offset = sizes.without_empty(bounds[axis].offset, bounds[axis].size)
         start, size = sizes.of(offset), sizes.of(bounds[axis].size)
-        position = constant(0)
+        position = Size()
         for operand in source.operands:
             x = uncast(rw, operand)
-            end = plus(position, sizes.of_dim(x, axis))
-            if sizes.at_most(position, start) and sizes.at_most(plus(start, size), end):
-                return self._part(rw, op, x, axis, (bounds, offset, plus(start, position, -1)))
+            end = position + sizes.of_dim(x, axis)
+            if sizes.at_most(position, start) and sizes.at_most(start + size, end):
+                return self._part(rw, op, x, axis, (bounds, offset, start - position))
             position = end
         return None
 
@@ -153,17 +153,17 @@ class JoinRules:
         op: ir.Operation,
         x: ir.Value,
         axis: int,
-        at: tuple[list[Bound], ir.Value, Form],
+        at: tuple[list[Bound], ir.Value, Size],
     ) -> Any:
         """The slice in terms of the operand it is within."""
         bounds, offset, inside = at
         sizes = self._sizes(rw)
         whole = self._is_whole(rw, op.operands[0], bounds, axis)
-        if whole and inside == constant(0) and sizes.of(bounds[axis].size) == sizes.of_dim(x, axis):
+        if whole and inside == 0 and sizes.of(bounds[axis].size) == sizes.of_dim(x, axis):
             return x
-        if inside[1] or offset != bounds[axis].offset:
+        if inside.terms or offset != bounds[axis].offset:
             return None
-        moved = _replaced(bounds, axis, rw.index(inside[0]), bounds[axis].size)
+        moved = _replaced(bounds, axis, rw.index(inside.constant), bounds[axis].size)
         return part_of(x, moved, op.results[0].type, rw.create)
 
     def sum_of_join(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
@@ -220,9 +220,9 @@ class JoinRules:
                 return None
             tiles.insert(0, tile)
             # Arranging takes long: not before there are blocks in the first and in the last corner.
-            first = first or all(offset == constant(0) for offset in tile.offsets)
+            first = first or all(offset == 0 for offset in tile.offsets)
             last = last or all(tile.end(axis) == whole[axis] for axis in range(rank))
-            found = arrange(sizes, [constant(0)] * rank, whole, tiles) if first and last else None
+            found = arrange(sizes, [Size()] * rank, whole, tiles) if first and last else None
             inner = update.operands[0]
             if isinstance(found, Joined):
                 whole_join = self._emit(rw, found, value.type)

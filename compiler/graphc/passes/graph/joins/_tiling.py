@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graphc.passes.graph.joins._linear_sizes import Form, LinearSizes, plus
+from graphc.ir.size import Size, SizesOf
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ class Tile:
         value: what is there.
     """
 
-    offsets: Sequence[Form]
-    sizes: Sequence[Form]
+    offsets: Sequence[Size]
+    sizes: Sequence[Size]
     value: ir.Value
 
-    def end(self, axis: int) -> Form:
+    def end(self, axis: int) -> Size:
         """Where it ends."""
-        return plus(self.offsets[axis], self.sizes[axis])
+        return self.offsets[axis] + self.sizes[axis]
 
 
 @record(frozen=True)
@@ -42,7 +42,7 @@ class Joined:
 
 
 def arrange(
-    known: LinearSizes, offsets: list[Form], sizes: list[Form], tiles: list[Tile]
+    known: SizesOf, offsets: list[Size], sizes: list[Size], tiles: list[Tile]
 ) -> Joined | Tile | None:
     """How blocks fill a region, with straight cuts only. None if they do not, or if it is not certain.
 
@@ -55,7 +55,7 @@ def arrange(
         tile = tiles[0]
         return tile if list(tile.offsets) == offsets and list(tile.sizes) == sizes else None
     for axis in range(len(sizes)):
-        bands = _bands(known, (offsets[axis], plus(offsets[axis], sizes[axis])), axis, tiles)
+        bands = _bands(known, (offsets[axis], offsets[axis] + sizes[axis]), axis, tiles)
         if bands is None or len(bands) < 2:
             continue
         parts = []
@@ -75,8 +75,8 @@ def arrange(
 
 
 def _bands(
-    known: LinearSizes, region: tuple[Form, Form], axis: int, tiles: list[Tile]
-) -> list[tuple[Form, Form, list[Tile]]] | None:
+    known: SizesOf, region: tuple[Size, Size], axis: int, tiles: list[Tile]
+) -> list[tuple[Size, Size, list[Tile]]] | None:
     """Cuts across an axis that go through no block: start and size of each band, and the blocks in it."""
     position, end = region
     bands = []
@@ -84,7 +84,7 @@ def _bands(
     while rest:
         found = None
         for size in dict.fromkeys(tile.sizes[axis] for tile in rest if tile.offsets[axis] == position):
-            stop = plus(position, size)
+            stop = position + size
             inside = [
                 tile
                 for tile in rest
