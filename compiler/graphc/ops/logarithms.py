@@ -249,11 +249,13 @@ class Logarithms(Generic[V]):
         special = self._of_pair(terms) if len(terms) == 2 else None
         if special is not None:
             return special
-        forms = [(self.form(v), sign) for v, sign in terms]
-        if any(form is None or not form.sure or form.plain for form, _ in forms):
-            return self._shifted_sum(terms)
-        above = [form for form, sign in forms if form is not None and sign > 0]
-        below = [form for form, sign in forms if form is not None and sign < 0]
+        above: list[Form[V]] = []
+        below: list[Form[V]] = []
+        for v, sign in terms:
+            form = self.form(v)
+            if form is None or not form.sure or form.plain:
+                return self._shifted_sum(terms)
+            (above if sign > 0 else below).append(form)
         if not above or not any(form.gained for form in (*above, *below)):
             return None
         total = self._added(above)
@@ -351,9 +353,9 @@ class Logarithms(Generic[V]):
             return None, form
         factors, between, positive = self._factors(v)
         forms, plain = self._sorted(factors, only_sure=True)
-        gained = self._summed(forms) if forms else None
-        if gained is None or not gained.gained or not plain:
+        if not plain or not any(form.gained for form, _ in forms):
             return None
+        gained = self._summed(forms)
         roots = tuple(x for x, _ in plain)
         factor = self._quotient(plain, positive)
         return factor, gained._replace(roots=(*gained.roots, *roots), between=(*gained.between, *between))
@@ -375,10 +377,14 @@ class Logarithms(Generic[V]):
         return self.algebra.fixed(self._made("switch", self._made("isfinite", top), top, zero))
 
     def _shifted_sum(self, terms: list[tuple[V, int]]) -> Form[V] | None:
-        parts = [self._scaled(v) for v, _ in terms]
-        found = [part for part in parts if part is not None]
-        if len(found) < len(parts) or any(self.is_number(v, 1) for v, _ in terms):
+        if any(self.is_number(v, 1) for v, _ in terms):
             return None
+        found: list[tuple[V | None, Form[V]]] = []
+        for v, _ in terms:
+            part = self._scaled(v)
+            if part is None:
+                return None
+            found.append(part)
         if all(form.shifted for _, form in found if form.gained):
             return None
         top = reduce(lambda x, y: self._made("maximum", x, y), [self._size(*part) for part in found])
@@ -506,14 +512,20 @@ class Logarithms(Generic[V]):
         """Of exp(x) / (exp(x) + y) the logarithm of y / exp(x): what its sigmoid is the complement of."""
         if self.algebra.made_by(whole)[0] != "add":
             return None
-        form = self._share_part(v)
         terms = list(self._terms(whole, 1))
-        found = [i for i, (term, _) in enumerate(terms) if self._are_same(term, v)]
-        if form is None or len(found) != 1 or len(terms) > _MOST_PARTS or any(sign < 0 for _, sign in terms):
+        if len(terms) > _MOST_PARTS or any(sign < 0 for _, sign in terms):
             return None
-        rest = [self.form(term) for i, (term, _) in enumerate(terms) if i != found[0]]
-        forms = [other for other in rest if other is not None and other.sure and not other.plain]
-        if len(forms) < len(rest) or not any(other.gained for other in (form, *forms)):
+        found = [i for i, (term, _) in enumerate(terms) if self._are_same(term, v)]
+        form = self._share_part(v) if len(found) == 1 else None
+        if form is None:
+            return None
+        forms: list[Form[V]] = []
+        for i, (term, _) in enumerate(terms):
+            other = self.form(term) if i != found[0] else None
+            if i != found[0] and (other is None or not other.sure or other.plain):
+                return None
+            forms += [] if other is None else [other]
+        if not any(other.gained for other in (form, *forms)):
             return None
         total = self._added(forms)
         log = total.log if self.is_number(v, 1) else self._made("sub", total.log, form.log)
@@ -595,8 +607,13 @@ class Logarithms(Generic[V]):
 
     def _of_extreme(self, v: V, *operands: V) -> Form[V] | None:
         """Logarithms are in the order of what they are of."""
-        forms = [form for x in operands if (form := self._sure(x)) is not None]
-        if len(forms) < len(operands) or not any(form.gained for form in forms):
+        forms: list[Form[V]] = []
+        for x in operands:
+            form = self._sure(x)
+            if form is None:
+                return None
+            forms.append(form)
+        if not any(form.gained for form in forms):
             return None
         name, _ = self.algebra.made_by(v)
         return self._joined(self._made(name, *(form.log for form in forms)), *forms)
