@@ -15,7 +15,8 @@ from graphc.ir.build import predicate_of
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.kinds import is_elementwise
 from graphc.ir.scan_view import is_scan
-from graphc.ir.traits.interfaces import SIZES, Size, broadcast_sizes
+from graphc.ir.size import Size
+from graphc.ir.traits.interfaces import SIZES, Dimension, broadcast_sizes
 from graphc.ir.views import order_of
 from graphc_dialects._mlir import ir
 
@@ -24,19 +25,13 @@ _DEPTH = 64
 _MAX_REGIONS = 24
 
 
-class Linear(NamedTuple):
-    """`constant + slope * x`."""
+# The one unknown.
+X = Size.of("x")
 
-    constant: int
-    slope: int = 0
 
-    def plus(self, other: Linear, factor: int = 1) -> Linear:
-        """The sum with a multiple of another function."""
-        return Linear(self.constant + factor * other.constant, self.slope + factor * other.slope)
-
-    def at(self, x: int) -> int:
-        """The value at a point."""
-        return self.constant + self.slope * x
+def at(f: Size, x: int) -> int:
+    """The value of a function where the unknown is `x`."""
+    return f.constant + f.slope * x
 
 
 class Region(NamedTuple):
@@ -45,27 +40,27 @@ class Region(NamedTuple):
     start: int | None = None
     stop: int | None = None
 
-    def least(self, f: Linear) -> int | None:
+    def least(self, f: Size) -> int | None:
         """The smallest value of a function, None if there is none."""
         end = self.start if f.slope > 0 else self.stop
         if not f.slope:
             return f.constant
-        return None if end is None else f.at(end)
+        return None if end is None else at(f, end)
 
-    def most(self, f: Linear) -> int | None:
+    def most(self, f: Size) -> int | None:
         """The largest value of a function, None if there is none."""
-        least = self.least(Linear(-f.constant, -f.slope))
+        least = self.least(-f)
         return None if least is None else -least
 
 
 class Range(NamedTuple):
     """Bounds of a value in a region; None is unknown."""
 
-    low: Linear | None = None
-    high: Linear | None = None
+    low: Size | None = None
+    high: Size | None = None
 
     @property
-    def exact(self) -> Linear | None:
+    def exact(self) -> Size | None:
         """The value itself, where it is known."""
         return self.low if self.low == self.high else None
 
@@ -73,7 +68,7 @@ class Range(NamedTuple):
 UNKNOWN = Range()
 
 
-def exactly(f: Linear) -> Range:
+def exactly(f: Size) -> Range:
     """A value that is known."""
     return Range(f, f)
 
@@ -100,7 +95,7 @@ def over(region: Region, ask: Callable[[Region], Found]) -> list[tuple[Region, F
     return answers
 
 
-def is_negative(f: Linear, region: Region) -> bool:
+def is_negative(f: Size, region: Region) -> bool:
     """Whether `f < 0` in the region. Raises Split where that changes."""
     most, least = region.most(f), region.least(f)
     if most is not None and most < 0:
@@ -146,7 +141,7 @@ def _dimension(value: ir.Value, axis: int) -> Any:
     return value.type.shape[axis]
 
 
-def _as_long(op: ir.Operation, axis: int) -> Sequence[Size]:
+def _as_long(op: ir.Operation, axis: int) -> Sequence[Dimension]:
     """Dimensions that one of an operation's result is as long as; the first one names it."""
     order = order_of(op)
     if order is not None:
@@ -213,7 +208,7 @@ class Evaluator:
         if found is None:
             found = self._range(value, depth)
             if self.region.start is not None and self.region.start == self.region.stop:
-                found = Range(*(f and Linear(f.at(self.region.start)) for f in found))
+                found = Range(*(f and Size(at(f, self.region.start)) for f in found))
             self._memo[value] = found
         return found
 
@@ -222,14 +217,14 @@ class Evaluator:
         if made is None:
             made = self._made[value] = _made(value)
         if isinstance(made.key, int):
-            return exactly(Linear(made.key))
+            return exactly(Size(made.key))
         known = self._known(self, made.key)
         if known is not None:
             return known
         if not made.name:
             return self._iteration(value, depth)
         if made.name == "tensor.dim":
-            return Range(Linear(0), None)
+            return Range(Size(0), None)
         rule = _RULES.get(made.name) if depth else None
         return UNKNOWN if rule is None else rule(self, made, depth - 1)
 
@@ -239,7 +234,7 @@ class Evaluator:
         if not is_scan(owner) or not depth:
             return UNKNOWN
         bound = self.range(owner.operands[0], depth - 1).high
-        return Range(Linear(0), None if bound is None else bound.plus(Linear(-1)))
+        return Range(Size(0), None if bound is None else bound - 1)
 
     def holds(self, value: ir.Value, depth: int = _DEPTH) -> bool | None:
         """Whether an i1 value is true; None if that is not known. Raises Split."""
@@ -289,25 +284,23 @@ class Evaluator:
     def _is_zero(self, d: Range) -> bool | None:
         if d.exact is not None:
             negative = is_negative(d.exact, self.region)
-            return not negative and is_negative(d.exact.plus(Linear(-1)), self.region)
-        positive = self._is_negative(combine(exactly(Linear(0)), d, -1))
+            return not negative and is_negative(d.exact - 1, self.region)
+        positive = self._is_negative(combine(exactly(Size(0)), d, -1))
         return False if positive or self._is_negative(d) else None
 
     def extreme(self, a: Range, b: Range, sign: int) -> Range:
         """Bounds of the larger (sign 1) or smaller (sign -1) of two values."""
         if a.exact is not None and b.exact is not None:
-            return a if is_negative(a.exact.plus(b.exact, -1), self.region) == (sign < 0) else b
+            return a if is_negative(a.exact - b.exact, self.region) == (sign < 0) else b
         if sign < 0:
             return Range(self._lesser(a.low, b.low), self._lesser(a.high, b.high, either=True))
         return Range(self._lesser(a.low, b.low, -1, True), self._lesser(a.high, b.high, -1))
 
-    def _lesser(
-        self, f: Linear | None, g: Linear | None, sign: int = 1, either: bool = False
-    ) -> Linear | None:
+    def _lesser(self, f: Size | None, g: Size | None, sign: int = 1, either: bool = False) -> Size | None:
         """The smaller (or with sign -1 larger) function; with `either`, one bound is enough."""
         if f is None or g is None:
             return (f or g) if either else None
-        d = f.plus(g, -1)
+        d = f - g
         least, most = self.region.least(d), self.region.most(d)
         if most is not None and most <= 0:
             return f if sign > 0 else g
@@ -324,8 +317,8 @@ def combine(a: Range, b: Range, factor: int) -> Range:
     """Bounds of `a + factor * b`."""
     low, high = (b.low, b.high) if factor >= 0 else (b.high, b.low)
     return Range(
-        None if a.low is None or low is None else a.low.plus(low, factor),
-        None if a.high is None or high is None else a.high.plus(high, factor),
+        None if a.low is None or low is None else a.low + factor * low,
+        None if a.high is None or high is None else a.high + factor * high,
     )
 
 
@@ -343,7 +336,7 @@ def _product(e: Evaluator, op: Made, depth: int) -> Range:
         a, b = b, a
     if b.exact is None or b.exact.slope:
         return UNKNOWN
-    return combine(exactly(Linear(0)), a, b.exact.constant)
+    return combine(exactly(Size(0)), a, b.exact.constant)
 
 
 def _quotient(e: Evaluator, op: Made, depth: int) -> Range:
@@ -354,8 +347,8 @@ def _quotient(e: Evaluator, op: Made, depth: int) -> Range:
     if divisor is None or divisor < 1 or least is None or least < 0:
         return UNKNOWN
     if a.exact is not None and a.exact.slope == 0:
-        return exactly(Linear(a.exact.constant // divisor))
-    return Range(Linear(least // divisor), a.high)
+        return exactly(Size(a.exact.constant // divisor))
+    return Range(Size(least // divisor), a.high)
 
 
 def _extreme(e: Evaluator, op: Made, depth: int) -> Range:

@@ -63,6 +63,8 @@ class Size:
         return 0
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if isinstance(other, int):
             return not self.terms and self.constant == other
         return isinstance(other, Size) and (self.constant, self.terms) == (other.constant, other.terms)

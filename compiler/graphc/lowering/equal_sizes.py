@@ -9,7 +9,7 @@ from typing import Any
 from graphc.ir import build
 from graphc.ir.kinds import is_elementwise, static_shape
 from graphc.ir.scan_view import is_state, is_trace, name_of, retention, traced
-from graphc.ir.traits.interfaces import SIZES, Size, broadcast_sizes
+from graphc.ir.traits.interfaces import SIZES, Dimension, broadcast_sizes
 from graphc_dialects._mlir import ir
 
 RowSizes = Mapping[Any, Mapping[str, list[Any]]]
@@ -31,7 +31,7 @@ def have_same_sizes(value: ir.Value, x: ir.Value, row_sizes: RowSizes) -> bool:
     )
 
 
-def _leads_to(start: Size, goal: Size, row_sizes: RowSizes) -> bool:
+def _leads_to(start: Dimension, goal: Dimension, row_sizes: RowSizes) -> bool:
     pending, seen = [start], {start}
     while pending:
         size = pending.pop()
@@ -43,7 +43,7 @@ def _leads_to(start: Size, goal: Size, row_sizes: RowSizes) -> bool:
     return False
 
 
-def _equal(size: Size, row_sizes: RowSizes) -> Iterator[Size]:
+def _equal(size: Dimension, row_sizes: RowSizes) -> Iterator[Dimension]:
     """Sizes that a size is made from without a change."""
     value, axis = size
     op = value.owner
@@ -62,7 +62,7 @@ def _equal(size: Size, row_sizes: RowSizes) -> Iterator[Size]:
         yield from () if rule is None else rule(op)[axis]
 
 
-def _of_trace(op: ir.Operation, axis: int, row_sizes: RowSizes) -> Iterator[Size]:
+def _of_trace(op: ir.Operation, axis: int, row_sizes: RowSizes) -> Iterator[Dimension]:
     view, declaration = traced(op)
     if axis == 0:
         if retention(declaration)[0] == "steps" and view.stop is None:

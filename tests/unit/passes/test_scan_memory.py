@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from graphc.backends.interpret.interpreter import run_function
-from graphc.ir.affine import Evaluator, Linear, Range, Region, Split, exactly, is_negative, over
+from graphc.ir.affine import Evaluator, Range, Region, Split, X, at, exactly, is_negative, over
 from graphc.ir.diagnostics import PassError
 from graphc.ir.scan_view import ScanView, retention, scans
+from graphc.ir.size import Size
 from graphc.passes.manager.base import find
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
@@ -77,12 +78,12 @@ def kept(text: str) -> dict[str, tuple[str, int | None]]:
 
 
 def test_regions_split_where_signs_change() -> None:
-    for f in (Linear(-3, 1), Linear(3, -1), Linear(-7, 2), Linear(7, -2), Linear(0, 1), Linear(1, -3)):
+    for f in (X - 3, -1 * X + 3, 2 * X - 7, -2 * X + 7, X, -3 * X + 1):
         answers = over(Region(-20, 20), lambda region, f=f: is_negative(f, region))
         assert answers is not None
         for region, negative in answers:
             assert region.start is not None and region.stop is not None
-            assert all((f.at(x) < 0) == negative for x in range(region.start, region.stop + 1))
+            assert all((at(f, x) < 0) == negative for x in range(region.start, region.stop + 1))
 
 
 def test_too_many_regions_give_up() -> None:
@@ -94,10 +95,10 @@ def test_too_many_regions_give_up() -> None:
 
 def test_bounds_in_regions() -> None:
     region = Region(2, 5)
-    assert region.least(Linear(1, 2)) == 5 and region.most(Linear(1, 2)) == 11
-    assert region.least(Linear(1, -2)) == -9 and region.most(Linear(1, -2)) == -3
-    assert Region(2).most(Linear(1, 2)) is None and Region(2).most(Linear(1)) == 1
-    assert Region().least(Linear(0, 1)) is None
+    assert region.least(2 * X + 1) == 5 and region.most(2 * X + 1) == 11
+    assert region.least(-2 * X + 1) == -9 and region.most(-2 * X + 1) == -3
+    assert Region(2).most(2 * X + 1) is None and Region(2).most(Size(1)) == 1
+    assert Region().least(X) is None
 
 
 EXPRESSIONS = [
@@ -137,14 +138,14 @@ def test_evaluation(expression: str) -> None:
         module = ir.Module.parse(function("%n: index", body, "%r : index"))
         block = next(iter(module.body.operations)).regions[0].blocks[0]
         n, result = block.arguments[0], list(block.operations)[-1].operands[0]
-        known = lambda e, key: exactly(Linear(0, 1)) if key == n else None  # noqa: E731
+        known = lambda e, key: exactly(X) if key == n else None  # noqa: E731
         answers = over(Region(0), lambda region: (region, Evaluator(region, known).range(result)))
         assert answers is not None
         for x in range(12):
             value = run_function(module, [x])[0]
             (range_,) = [r for region, r in (a for _, a in answers) if holds(region, x)]
-            assert range_.low is None or range_.low.at(x) <= value
-            assert range_.high is None or range_.high.at(x) >= value
+            assert range_.low is None or at(range_.low, x) <= value
+            assert range_.high is None or at(range_.high, x) >= value
             assert range_.exact is not None or "divsi" in expression
             assert range_ != Range()
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from graphc.backends.interpret.interpreter import run_function
-from graphc.ir.affine import Linear
+from graphc.ir.affine import at
 from graphc.ir.scan_view import ScanView, scans
+from graphc.ir.size import Size
 from graphc.passes.loops._batch_rules import rule_of
 from graphc.passes.loops._last_row import LastRowUses
 from graphc.passes.manager.base import find
@@ -286,4 +287,4 @@ func.func @main(%n: index, %h0: tensor<1xf64>) -> tensor<f64> {{
 
 def test_there_is_a_rule_for_elementwise_operations_and_none_for_loops() -> None:
     assert rule_of("graphc.tanh") is not None and rule_of("graphc.scan") is None
-    assert rule_of("graphc.put") is None and Linear(1).at(3) == 1
+    assert rule_of("graphc.put") is None and at(Size(1), 3) == 1

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from graphc.ir.totality import Totality
 
 # A dimension of a tensor, or an index value, whose axis is -1.
-Size = tuple[ir.Value, int]
+Dimension = tuple[ir.Value, int]
 # What each dimension of a result is as long as. The first names it (graphc.ir.dims); without any, it
 # is not known to be as long as anything else.
-Sizes = list[tuple[Size, ...]]
+Sizes = list[tuple[Dimension, ...]]
 SIZES: Trait[Callable[[ir.Operation], Sizes]] = Trait()
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, is_negative, key_of, same_size
+from graphc.ir.affine import Evaluator, Range, Region, exactly, is_negative, key_of, same_size
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import name_of
+from graphc.ir.size import Size
 from graphc.ir.views import TAKES_PART, TAKES_ROW, Bound, bounds_of
 from graphc.passes.loops._length import Length
 from graphc_dialects._mlir import ir
@@ -25,11 +26,11 @@ class Seen(NamedTuple):
     """
 
     region: Region
-    low: Linear
-    high: Linear
-    total: Linear
-    steps: Linear
-    offset: Linear | None
+    low: Size
+    high: Size
+    total: Size
+    steps: Size
+    offset: Size | None
     exact: bool
 
 
@@ -59,7 +60,7 @@ class Consumer:
         other rows are preceded by checks that fail.
         """
 
-        def question(e: Evaluator, steps: Linear) -> Seen | None:
+        def question(e: Evaluator, steps: Size) -> Seen | None:
             total = length.rows(e, declaration).exact
             return None if total is None else self._within(e, steps, total)
 
@@ -67,23 +68,23 @@ class Consumer:
         answers = length.ask(question, nonzero)
         return None if answers is None else [answer for _, answer in answers]
 
-    def _within(self, e: Evaluator, steps: Linear, total: Linear) -> Seen | None:
-        size = exactly(Linear(1)) if isinstance(self._size, int) else e.range(self._size)
-        if size.exact is not None and is_negative(size.exact.plus(Linear(-1)), e.region):
+    def _within(self, e: Evaluator, steps: Size, total: Size) -> Seen | None:
+        size = exactly(Size(1)) if isinstance(self._size, int) else e.range(self._size)
+        if size.exact is not None and is_negative(size.exact - 1, e.region):
             return None
         stride = self._stride if isinstance(self._stride, int) else key_of(self._stride)
         if self.start is None or not isinstance(stride, int):
-            if is_negative(total.plus(Linear(-1)), e.region):
+            if is_negative(total - 1, e.region):
                 return None
-            return Seen(e.region, Linear(0), total, total, steps, None, True)
+            return Seen(e.region, Size(0), total, total, steps, None, True)
         offset = e.range(self.start)
         low, high = _ends(offset, size, stride)
-        for f in (low.exact, high.exact and total.plus(high.exact, -1)):
+        for f in (low.exact, high.exact and total - high.exact):
             if f is not None and is_negative(f, e.region):
                 return None
         return Seen(
             e.region,
-            Linear(0) if low.low is None or _nowhere_above(low.low, Linear(0), e) else low.low,
+            Size(0) if low.low is None or _nowhere_above(low.low, Size(0), e) else low.low,
             total if high.high is None or _nowhere_above(total, high.high, e) else high.high,
             total,
             steps,
@@ -103,19 +104,19 @@ class Consumer:
         self.op.operands[1] = start
 
 
-def _nowhere_above(f: Linear, g: Linear, e: Evaluator) -> bool:
-    most = e.region.most(f.plus(g, -1))
+def _nowhere_above(f: Size, g: Size, e: Evaluator) -> bool:
+    most = e.region.most(f - g)
     return most is not None and most <= 0
 
 
 def _ends(offset: Range, size: Range, stride: int) -> tuple[Range, Range]:
     """The smallest row read, and the one after the largest."""
-    span = [None if f is None else Linear((f.constant - 1) * stride, f.slope * stride) for f in size]
+    span = [None if f is None else (f - 1) * stride for f in size]
     if stride < 0:
         span.reverse()  # the larger the size, the lower the last row
-    last = Range(*(f and g and f.plus(g) for f, g in zip(offset, span, strict=True)))
+    last = Range(*(f and g and f + g for f, g in zip(offset, span, strict=True)))
     low, high = (offset, last) if stride > 0 else (last, offset)
-    return low, Range(*(f and f.plus(Linear(1)) for f in high))
+    return low, Range(*(f and f + 1 for f in high))
 
 
 def set_rows(trace: ir.Operation, rows: int) -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, key_of, over
+from graphc.ir.affine import Evaluator, Range, Region, X, at, exactly, key_of, over
 from graphc.ir.scan_view import ScanView, counts_steps, retention, window_of
+from graphc.ir.size import Size
 from graphc.ir.views import TAKES_PART, TAKES_ROW, Bound, bounds_of, part_of, stack_of_one
 from graphc.passes.loops._consumers import takes_whole
 from graphc_dialects._base import const_index, constant_value
@@ -39,23 +40,23 @@ class LastRowUses:
         self._sizes: dict[ir.Value, ir.Value | None] = {trace.results[0]: None for trace in self._traces}
         self._bound = None if view.stop is not None else key_of(view.steps)
         self._rows = self._kept_rows()
-        self._last = Linear(0) if view.reverse else self._rows.plus(Linear(-1))
+        self._last = Size(0) if view.reverse else self._rows - 1
         # A trace of one row is that row, whatever uses it.
-        whole = self._rows == Linear(1)
+        whole = self._rows == 1
         self.only = bool(self._traces) and (whole or all(self._visit(t.results[0], []) for t in self._traces))
 
-    def _kept_rows(self) -> Linear:
+    def _kept_rows(self) -> Size:
         """How many rows the trace has, by the number of iterations."""
         keep, rows = retention(self._declaration)
         if rows is not None:
-            return Linear(rows)
+            return Size(rows)
         extra = window_of(self._declaration) if keep == "all" else 0
-        return Linear(self._bound + extra) if isinstance(self._bound, int) else Linear(extra, 1)
+        return Size(self._bound + extra) if isinstance(self._bound, int) else X + extra
 
     def _known(self, evaluator: Evaluator, key: ir.Value | tuple[ir.Value, int]) -> Range | None:
         """Sizes that follow from the number of iterations."""
         if self._bound is not None and key == self._bound:
-            return exactly(Linear(0, 1))
+            return exactly(X)
         if isinstance(key, tuple):
             if key[1] != 0 or key[0] not in self._sizes:
                 return None
@@ -64,23 +65,23 @@ class LastRowUses:
         owner = key.owner
         counts = not isinstance(owner, ir.Block) and counts_steps(owner)
         if counts and owner.operands[0] == self._view.op.results[0]:
-            return exactly(Linear(0, 1))
+            return exactly(X)
         return None
 
-    def _is_always(self, values: list[ir.Value], wanted: Linear) -> bool:
+    def _is_always(self, values: list[ir.Value], wanted: Size) -> bool:
         """Whether the sum of index values is a function of the number of iterations, if there are any."""
 
         def ask(region: Region) -> bool:
             evaluator = Evaluator(region, self._known)
-            total = Linear(0)
+            total = Size()
             for value in values:
                 found = evaluator.range(value).exact
                 if found is None:
                     return False
-                total = total.plus(found)
+                total += found
             # At a single point functions that differ may agree.
             point = region.start if region.start is not None and region.start == region.stop else None
-            return total == wanted if point is None else total.at(point) == wanted.at(point)
+            return total == wanted if point is None else at(total, point) == at(wanted, point)
 
         answers = over(_ITERATED, ask)
         return answers is not None and all(found for _, found in answers)
@@ -104,7 +105,7 @@ class LastRowUses:
         offsets = [*offsets, op.operands[1]]
         is_one = op.name in TAKES_ROW or op.results[0].type.shape[0] == 1
         bounds = [] if is_one else bounds_of(op)
-        if is_one or self._is_always([bounds[0].size], Linear(1)):
+        if is_one or self._is_always([bounds[0].size], Size(1)):
             self._reads.append(op)
             return self._is_always(offsets, self._last)
         if not self._keeps_rows_whole(op, bounds):

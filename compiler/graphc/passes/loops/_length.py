@@ -6,18 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from graphc.ir.affine import (
-    Evaluator,
-    Linear,
-    Made,
-    Range,
-    Region,
-    exactly,
-    is_negative,
-    key_of,
-    over,
-)
+from graphc.ir.affine import Evaluator, Made, Range, Region, X, exactly, is_negative, key_of, over
 from graphc.ir.scan_view import ScanView, name_of, retention, window_of
+from graphc.ir.size import Size
 from graphc_dialects._mlir import ir
 
 Found = TypeVar("Found")
@@ -92,13 +83,13 @@ class Length:
         """Rows that are kept of a state or output."""
         keep, rows = retention(declaration)
         if keep == "last":
-            return exactly(Linear(rows or 0))
+            return exactly(Size(rows or 0))
         steps = self.steps(e)
-        head = exactly(Linear(head_of(declaration)))
-        return Range(*(a and b and a.plus(b) for a, b in zip(steps, head, strict=True)))
+        head = head_of(declaration)
+        return Range(*(f and f + head for f in steps))
 
     def ask(
-        self, question: Callable[[Evaluator, Linear], Found | None], nonzero: ir.Value | None = None
+        self, question: Callable[[Evaluator, Size], Found | None], nonzero: ir.Value | None = None
     ) -> list[tuple[Region, Found]] | None:
         """Answers for all numbers of iterations (0 or more); None if there are too many or they are unknown.
 
@@ -133,7 +124,7 @@ def head_of(declaration: ir.Operation) -> int:
 
 def _x(e: Evaluator) -> Range:
     start, stop = e.region
-    return exactly(Linear(start) if start is not None and start == stop else Linear(0, 1))
+    return exactly(Size(start) if start is not None and start == stop else X)
 
 
 def _leaves(value: ir.Value) -> set[ir.Value | tuple[ir.Value, int]]:

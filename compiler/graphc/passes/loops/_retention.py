@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.affine import Evaluator, Linear, Region, is_negative, key_of
+from graphc.ir.affine import Evaluator, Region, at, is_negative, key_of
 from graphc.ir.scan_view import ScanView, retention, set_retention, window_of, writes_of
+from graphc.ir.size import Size
 from graphc.ir.value import as_index, larger
 from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows, takes_whole
@@ -70,15 +71,13 @@ class Retention:
 
     def _last(self, seen: list[Seen]) -> int | None:
         """How many of the most recent rows are read; None if there is no bound, or if these are all rows."""
-        counts = [
-            rows.region.most(rows.high if self._reverse else rows.total.plus(rows.low, -1)) for rows in seen
-        ]
+        counts = [rows.region.most(rows.high if self._reverse else rows.total - rows.low) for rows in seen]
         numbers = [count for count in counts if count is not None]
         if len(numbers) < len(counts):
             return None
         count = max(numbers, default=1)
         totals = self._length.ask(lambda e, steps: (self._length.rows(e, self._declaration).exact,))
-        if totals is not None and all(total == Linear(count) for _, (total,) in totals):
+        if totals is not None and all(total == count for _, (total,) in totals):
             return None
         return max(count, 1)
 
@@ -88,8 +87,8 @@ class Retention:
         if count <= (rows or 0 if keep == "last" else self._window):
             return True
 
-        def lacking(e: Evaluator, steps: Linear) -> Region | None:
-            return e.region if is_negative(steps.plus(Linear(self._window - count)), e.region) else None
+        def lacking(e: Evaluator, steps: Size) -> Region | None:
+            return e.region if is_negative(steps + (self._window - count), e.region) else None
 
         found = self._length.ask(lacking)
         if found is None:
@@ -122,7 +121,7 @@ class Retention:
     def _fails(self, check: Any, regions: list[Region]) -> bool:
         condition = check.operands[0]
 
-        def question(e: Evaluator, steps: Linear) -> tuple[bool | None] | None:
+        def question(e: Evaluator, steps: Size) -> tuple[bool | None] | None:
             if not any(_overlap(e.region, region) for region in regions):
                 return None
             return (e.holds(condition),)
@@ -136,7 +135,7 @@ class Retention:
 
     def _prefers_steps(self, count: int) -> bool:
         """Whether to keep all steps and not some last rows: where these are as many, or need a guarantee."""
-        spare = self._length.ask(lambda e, steps: (e.region.least(Linear(count).plus(steps, -1)),))
+        spare = self._length.ask(lambda e, steps: (e.region.least(count - steps),))
         if spare is None or any(least is None or least < 0 for _, (least,) in spare):
             return False
         return count > self._window or all(least == 0 for _, (least,) in spare)
@@ -145,10 +144,8 @@ class Retention:
         head = head_of(self._declaration)
         if not head:
             return False
-        below = Linear(-head)
         spare = [
-            rows.region.least(rows.steps.plus(rows.high, -1) if self._reverse else rows.low.plus(below))
-            for rows in seen
+            rows.region.least(rows.steps - rows.high if self._reverse else rows.low - head) for rows in seen
         ]
         return all(least is not None and least >= 0 for least in spare)
 
@@ -183,10 +180,10 @@ class Retention:
         """The new offset of a consumer, if it is a number."""
         found = set()
         for rows in consumer.seen(self._length, self._declaration) or []:
-            removed = Linear(by) if by is not None else rows.total.plus(Linear(-count))
-            new = None if rows.offset is None else rows.offset.plus(removed, -1)
+            removed = by if by is not None else rows.total - count
+            new = None if rows.offset is None else rows.offset - removed
             if new is not None and rows.region.start is not None and rows.region.start == rows.region.stop:
-                new = Linear(new.at(rows.region.start))
+                new = Size(at(new, rows.region.start))
             found.add(new.constant if new is not None and new.slope == 0 else None)
         return found.pop() if len(found) == 1 else None
 
@@ -222,9 +219,9 @@ class Retention:
         (offset, size, stride), *others = bounds_of(consumer.op)
         declaration = self._declaration
 
-        def question(e: Evaluator, steps: Linear) -> tuple[bool]:
+        def question(e: Evaluator, steps: Size) -> tuple[bool]:
             rows = length.rows(e, declaration).exact
-            return (rows is not None and e.range(size).exact == rows and e.range(offset).exact == Linear(0),)
+            return (rows is not None and e.range(size).exact == rows and e.range(offset).exact == 0,)
 
         answers = length.ask(question)
         if answers is None or key_of(stride) != 1 or not all(whole for _, (whole,) in answers):
@@ -257,7 +254,7 @@ def use_initial_rows(view: ScanView, unknowns: Unknowns) -> int:
 
 
 def _is_initial(rows: Seen, head: int, reverse: bool) -> bool:
-    least = rows.region.least(rows.low.plus(rows.steps, -1) if reverse else Linear(head).plus(rows.high, -1))
+    least = rows.region.least(rows.low - rows.steps if reverse else head - rows.high)
     return least is not None and least >= 0
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from graphc.ir.affine import Linear, key_of
+from graphc.ir.affine import key_of
 from graphc.ir.build import predicate_of
 from graphc.ir.scan_view import ScanView, is_read, name_of, retention, writes_of
+from graphc.ir.size import Size
 from graphc.ir.value import as_index, larger, number, smaller
 from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
 from graphc.passes.loops._length import Length, head_of
@@ -70,10 +71,10 @@ def _add_need(needs: _Needs, consumer: Consumer, length: Length, declaration: ir
     if seen is None or consumer.start is None:
         return False
     # How long after the iteration of a row its last iteration is: rows may be written again.
-    extra = Linear(-writes_of(declaration)[0])
+    extra = -writes_of(declaration)[0]
     head = head_of(declaration)
-    needed = [_needed(rows, head, length.view.reverse).plus(extra) for rows in seen]
-    spare = [rows.steps.plus(need, -1) for rows, need in zip(seen, needed, strict=True)]
+    needed = [_needed(rows, head, length.view.reverse) + extra for rows in seen]
+    spare = [rows.steps - need for rows, need in zip(seen, needed, strict=True)]
     regions = [rows.region for rows in seen]
     most = [region.most(f) for region, f in zip(regions, needed, strict=True)]
     if all(m is not None and m <= 0 for m in most):
@@ -89,12 +90,12 @@ def _add_need(needs: _Needs, consumer: Consumer, length: Length, declaration: ir
     if min(least) > 0:
         needs.less = min(least) if needs.less is None else min(needs.less, *least)
         return True
-    return _add_end(needs, consumer, length, head - extra.constant)
+    return _add_end(needs, consumer, length, head - extra)
 
 
-def _needed(rows: Seen, head: int, reverse: bool) -> Linear:
+def _needed(rows: Seen, head: int, reverse: bool) -> Size:
     """How many iterations compute rows for the first time that are seen."""
-    return rows.steps.plus(rows.low, -1) if reverse else rows.high.plus(Linear(-head))
+    return rows.steps - rows.low if reverse else rows.high - head
 
 
 def _add_end(needs: _Needs, consumer: Consumer, length: Length, head: int) -> bool:
@@ -125,7 +126,7 @@ def _fewer(needs: _Needs, steps: ir.Value, length: Length) -> ir.Value | int:
         count = larger(offset + size - head, count)
     count = _known(count)
     if isinstance(count, int):
-        enough = length.ask(lambda e, n: (e.region.least(n.plus(Linear(-count))),))
+        enough = length.ask(lambda e, n: (e.region.least(n - count),))
         if enough is not None and all(least is not None and least >= 0 for _, (least,) in enough):
             return count
     return _known(smaller(steps, count))

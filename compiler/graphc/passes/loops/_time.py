@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.ir.affine import Evaluator, Linear, key_of
+from graphc.ir.affine import Evaluator, key_of
 from graphc.ir.dims import DimKeys
 from graphc.ir.known_rows import definition
 from graphc.ir.scan_view import (
@@ -18,6 +18,7 @@ from graphc.ir.scan_view import (
     window_of,
     writes_of,
 )
+from graphc.ir.size import Size
 from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.passes.loops._length import Length
 from graphc_runtime.record import record
@@ -121,7 +122,7 @@ def _first_row(op: ir.Operation, length: Length, keys: DimKeys) -> int | None:
         if key_of(offset) != 0 or key_of(step) != 1 or not keys.same(keys.size(size), shape[axis]):
             return None
 
-    def question(e: Evaluator, steps: Linear) -> tuple[Linear | None] | None:
+    def question(e: Evaluator, steps: Size) -> tuple[Size | None] | None:
         if e.region.most(steps) == 0:
             return None
         return (e.range(start).exact,)
