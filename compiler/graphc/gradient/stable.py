@@ -19,6 +19,7 @@ from graphc.gradient.control import ZeroGrad
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.tensor.convert import constant
 from graphc.graph.type import Type
+from graphc.ops import math as elements
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.math import exp, log, log_ndtr, neg
@@ -28,7 +29,6 @@ from graphc.ops.shaping import dimshuffle
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.stable import INVERSES
 from graphc.ops.stable import Stable as Rules
-from graphc.public import pt
 from graphc_runtime.record import record
 
 
@@ -180,7 +180,7 @@ class _Graph:
         return [-1 if size is None else size for size in v.type.shape]
 
     def apply(self, name: str, *operands: Variable) -> Variable:
-        made: Variable = getattr(pt, name)(*operands)
+        made: Variable = getattr(elements, name)(*operands)
         return made
 
     def scalar(self, number: float, like: Variable) -> Variable:

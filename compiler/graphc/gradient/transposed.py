@@ -26,6 +26,8 @@ def call_pushforward(node: Apply, tangents: Sequence[Variable | None]) -> list[V
     op: Any = node.op
     if overrides(op, "pushforward"):
         name, terms = "pushforward", op.pushforward(node.inputs, node.outputs, list(tangents))
+        if terms is NotImplemented:
+            name, terms = "pullback", pushforward_through_pullback(op, node.inputs, node.outputs, tangents)
     elif hasattr(op, "R_op"):
         name, terms = "R_op", op.R_op(node.inputs, list(tangents))
         _check_defined(node, terms, tangents)

@@ -11,9 +11,9 @@ import numpy as np
 from graphc.gradient.reverse import grad
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.math import imag, real
 from graphc.public import function
-from graphc.public import pt as pt_
 
 # Steps near the cube root of the precision, which balances truncation and rounding of a central difference.
 _STEPS = {"float16": 5e-2, "float32": 5e-3, "float64": 1e-5}
@@ -199,7 +199,7 @@ def verify_grad(
 
     # Weights stay away from zero, where a wrong gradient could hide.
     weights = [
-        [pt_.tensor(dtype=_weight_dtype(y, cast_to_output_type), shape=s) for _ in range(2)]
+        [TensorType(_weight_dtype(y, cast_to_output_type), s)() for _ in range(2)]
         for y, s in zip(outputs, shapes, strict=True)
     ]
     cost: Any = sum(_symbolic_projection(y, w) for y, w in zip(outputs, weights, strict=True))

@@ -153,8 +153,8 @@ class Op:
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         """Tangents of the outputs from those of the inputs (Jacobian-vector product); None is zero.
 
-        An op that defines only `pullback` needs no rule of its own: the gradient module transposes its
-            pullback.
+        An op that defines only `pullback` needs no rule of its own, and a rule may return ``NotImplemented``:
+            then the gradient module transposes the pullback.
         """
         raise UndefinedGradientError(
             f"{self} has no pushforward; define pushforward(inputs, outputs, tangents)"

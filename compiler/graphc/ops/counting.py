@@ -12,7 +12,6 @@ from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.masks import _Selecting
 from graphc.ops.math import ge, le, switch
 from graphc.ops.scattering import Gather, Scatter
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -118,7 +117,7 @@ class WeightedHistogram(_Weighted):
         (g,), (x, weights, edges, last) = cotangents, inputs
         if g is None or is_discrete(weights):
             return [None] * 4
-        place = pt.searchsorted(edges, x, side="right") - 1
+        place = edges.searchsorted(x, side="right") - 1
         inside = ge(place, 0) & le(x, last)
         return [None, switch(inside, Gather()(g, switch(inside, place, 0)), 0), None, None]
 

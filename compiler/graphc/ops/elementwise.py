@@ -21,7 +21,6 @@ from graphc.graph.tensor.convert import as_tensor_variable, constant, is_weak_sc
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.broadcast import broadcast_static, check_broadcast, unbroadcast
-from graphc.public import gradient
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -260,7 +259,7 @@ class Elementwise(Op):
         if is_discrete(out):
             return [None]
         if not self.row.holomorphic and any(x.type.numpy_dtype.kind == "c" for x in (*inputs, out)):
-            return gradient.pushforward_through_pullback(self, inputs, outputs, tangents)
+            return NotImplemented
         total = None
         for i, (x, t) in enumerate(zip(inputs, tangents, strict=True)):
             partial = None if t is None or is_discrete(x) else self._partial(i, x)

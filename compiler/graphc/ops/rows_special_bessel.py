@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.ops import forms_bessel, forms_special
+from graphc.ops import forms_bessel, forms_special, math
 from graphc.ops.external import by_differences, floats_or_double, register_scipy
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
@@ -35,7 +35,6 @@ from graphc.ops.math import (
     yv,
 )
 from graphc.ops.math import sign as sign_
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 def _by_order(name: str) -> Callable[..., Variable]:
     """Rule for the order. Near 0 and infinity these functions are powers of x, far out of the order, too."""
     return by_differences(
-        lambda v, x: getattr(pt, name)(v, x),
+        lambda v, x: getattr(math, name)(v, x),
         0,
         lambda v, x: 1 / (1 + abs_(log(abs_(x) / 2)) + log1p(abs_(v))),
     )
@@ -57,7 +56,7 @@ def _of_orders(name: str, sign: float) -> Callable[..., Variable]:
     """Rule for orders v: half of f(v - 1) + sign * f(v + 1)."""
 
     def rule(v: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-        f = getattr(pt, name)
+        f = getattr(math, name)
         above = f(v + 1, x)
         return 0.5 * g * (f(v - 1, x) + above if sign > 0 else f(v - 1, x) - above)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ops import forms_bessel, forms_special
+from graphc.ops import math as elements
 from graphc.ops.external import by_differences, register_kernel, register_scipy
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
@@ -27,7 +28,6 @@ from graphc.ops.math import (
     switch,
 )
 from graphc.ops.math import round as round_
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -52,7 +52,7 @@ def _hyp1f1_length(a: TensorVariable, b: TensorVariable, x: TensorVariable) -> T
 
 
 def _hyp2f1_by(place: int, derivative: str = "hyp2f1_da") -> Callable[..., Variable]:
-    return by_differences(lambda a, b, c, z: getattr(pt, derivative)(a, b, c, z), place, _hyp2f1_length)
+    return by_differences(lambda a, b, c, z: getattr(elements, derivative)(a, b, c, z), place, _hyp2f1_length)
 
 
 def _hyp2f1_da_z(

@@ -13,7 +13,6 @@ from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.math import cast, eq, switch
 from graphc.ops.shaping import broadcast_to
-from graphc.public import gradient
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -117,6 +116,6 @@ class Scatter(KernelOp):
         if (t_x is None and t_y is None) or is_discrete(x):
             return [None]
         if self.kind > 1:
-            return gradient.pushforward_through_pullback(self, inputs, outputs, tangents)
+            return NotImplemented
         t_x = zeros_like(x) if t_x is None else t_x
         return [self(t_x, zeros_like(y) if t_y is None else t_y, indices)]

@@ -14,7 +14,6 @@ from graphc.ops.batch import batch_graph
 from graphc.ops.math import cast
 from graphc.ops.shaping import repeat, swapaxes
 from graphc.ops.sizes import known_size
-from graphc.public import pt
 from graphc.scan.gradient.builder import ScanBuilder
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class _Batch:
         self.inner_size = size
         if isinstance(size, Variable):
             known = known_size(size)
-            self.inner_size = pt.lscalar("batch_size") if known is None else known
+            self.inner_size = TensorType("int64", ())("batch_size") if known is None else known
         self._spread()
 
     def _spread(self) -> None:

@@ -22,8 +22,9 @@ from graphc.ops.create import arange, zeros
 from graphc.ops.math import cast
 from graphc.ops.shaping import reshape
 from graphc.ops.sizes import known_size, vector_entries
-from graphc.public import pt
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
+from graphc.tensor.indexing import inc_subtensor
+from graphc.tensor.sorting import searchsorted
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -351,7 +352,7 @@ def majors(x: Variable) -> TensorVariable:
     """For each value of a CSR matrix its row, of a CSC matrix its column: a vector of int64."""
     data, _, indptr, _ = csm_properties(x)
     at = arange(data.shape[0], dtype="int64")
-    return pt.searchsorted(cast(indptr, "int64"), at, side="right") - 1
+    return searchsorted(cast(indptr, "int64"), at, side="right") - 1
 
 
 def positions(x: SparseLike) -> tuple[TensorVariable, TensorVariable]:
@@ -384,7 +385,7 @@ def as_dense(x: SparseLike) -> TensorVariable:
     rows, columns = positions(x)
     sizes = [size_along(x, 0), size_along(x, 1)]
     flat = zeros(sizes[0] * sizes[1], dtype=x.type.dtype)
-    filled = pt.inc_subtensor(flat[rows * sizes[1] + columns], csm_data(x))
+    filled = inc_subtensor(flat[rows * sizes[1] + columns], csm_data(x))
     return reshape(filled, sizes)
 
 

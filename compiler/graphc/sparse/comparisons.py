@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply
 from graphc.graph.op import Op
-from graphc.public import pt
+from graphc.ops import math
 from graphc.sparse.basic import as_dense, as_sparse_variable, is_sparse
 from graphc.sparse.type import SparseTensorType
 
@@ -59,7 +59,7 @@ def _comparison(kind: str, words: str) -> Callable[[MatrixLike, MatrixLike], Spa
         if is_sparse(x) and is_sparse(y):
             return Compare(kind)(x, y)
         x, y = (as_dense(v) if is_sparse(v) else v for v in (x, y))
-        return getattr(pt, kind)(x, y)
+        return getattr(math, kind)(x, y)
 
     function.__name__ = function.__qualname__ = kind
     function.__doc__ = f"""Where x is {words} y: sparse of two sparse matrices, else dense booleans.

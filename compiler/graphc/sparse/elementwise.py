@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from graphc.ops import math
 from graphc.ops.math import conj as conj_
-from graphc.public import pt
 from graphc.sparse.arithmetic import structured
 from graphc.sparse.basic import as_sparse_variable
 
@@ -28,7 +28,7 @@ _OF_TWO = {"pow": "pow", "minimum": "minimum", "maximum": "maximum", "add": "add
 
 def _one(name: str, public: str) -> Callable[[SparseLike], SparseVariable]:
     def function(x: SparseLike) -> SparseVariable:
-        return structured(getattr(pt, name), x)
+        return structured(getattr(math, name), x)
 
     function.__name__ = function.__qualname__ = public
     function.__doc__ = f"""``{name}`` of the values of a sparse matrix; what has no value stays without.
@@ -43,7 +43,7 @@ def _one(name: str, public: str) -> Callable[[SparseLike], SparseVariable]:
 
 def _two(name: str) -> Callable[[SparseLike, TensorLike], SparseVariable]:
     def function(x: SparseLike, y: TensorLike) -> SparseVariable:
-        return structured(lambda values: getattr(pt, name)(values, y), x)
+        return structured(lambda values: getattr(math, name)(values, y), x)
 
     function.__name__ = function.__qualname__ = f"structured_{name}"
     function.__doc__ = f"""``{name}`` of the values of a sparse matrix and a number; the rest stays without.

@@ -12,9 +12,9 @@ from graphc.ops.join import stack
 from graphc.ops.math import eq, maximum, minimum, switch
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shaping import dimshuffle
-from graphc.public import pt
 from graphc.sparse.basic import CSM, Regular, as_sparse_variable, csm_data, positions, size_along
 from graphc.sparse.conversion import SparseFromDense
+from graphc.tensor.indexing import inc_subtensor
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Maybe, Variable, Variables
@@ -42,7 +42,7 @@ def sp_sum(x: SparseLike, axis: int | None = None, sparse_grad: bool = True) -> 
     else:
         kept = 1 - normalize_axis(axis, 2, "sp_sum")
         zeros = zeros_(size_along(x, kept), dtype=x.type.dtype)
-        total = pt.inc_subtensor(zeros[positions(x)[kept]], csm_data(x))
+        total = inc_subtensor(zeros[positions(x)[kept]], csm_data(x))
     return total if sparse_grad else Regular(_of_all, kept)(total, x)
 
 
@@ -66,7 +66,7 @@ def diag(x: SparseLike) -> TensorVariable:
     size = minimum(size_along(x, 0), size_along(x, 1))
     values = switch(eq(rows, columns), csm_data(x), 0)
     inside = minimum(rows, maximum(size - 1, 0))
-    found = pt.inc_subtensor(zeros_(size, dtype=x.type.dtype)[inside], values)
+    found = inc_subtensor(zeros_(size, dtype=x.type.dtype)[inside], values)
     return Regular(_on_diagonal)(found, x)
 
 

@@ -41,7 +41,7 @@ from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shaping import dimshuffle, moveaxis, ravel, specify_shape
 from graphc.ops.sizes import known_size, size_of
-from graphc.public import pt
+from graphc.tensor.sorting import argsort, searchsorted
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
@@ -274,12 +274,12 @@ def interp(
         period = abs_(period)
         left = right = None
         x, xp = mod(x, period), mod(xp, period)
-        order = pt.argsort(xp)
+        order = argsort(xp)
         xp, fp = xp[order], fp[order]
         xp = concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = concatenate([fp[-1:], fp, fp[:1]])
     last = size_of(xp, 0) - 1
-    after = clip(pt.searchsorted(xp, x, side="right"), 1, maximum(last, 1))
+    after = clip(searchsorted(xp, x, side="right"), 1, maximum(last, 1))
     after = minimum(after, last)
     before = maximum(after - 1, 0)
     x0, f0 = xp[before], fp[before]

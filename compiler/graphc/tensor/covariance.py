@@ -12,7 +12,9 @@ from graphc.ops.math import cast, clip, conj, imag, maximum, real, sqrt
 from graphc.ops.math import complex as complex_
 from graphc.ops.shaping import expand_dims, reshape
 from graphc.ops.sizes import known_size, size_of
-from graphc.public import pt
+from graphc.tensor.products import dot
+from graphc.tensor.rearranging import diagonal
+from graphc.tensor.reductions import mean
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -45,10 +47,10 @@ def cov(
     rows = _variables(m, rowvar)
     if y is not None:
         rows = concatenate([rows, _variables(y, rowvar)], axis=0)
-    deviation = rows - pt.mean(rows, axis=1, keepdims=True)
+    deviation = rows - mean(rows, axis=1, keepdims=True)
     less = (0 if bias else 1) if ddof is None else ddof
     count = cast(maximum(size_of(rows, 1) - less, 0), "float64")
-    result = pt.dot(deviation, conj(deviation).T) / count
+    result = dot(deviation, conj(deviation).T) / count
     scalar = known_size(size_of(rows, 0)) == 1
     return result[0, 0] if scalar else result
 
@@ -74,7 +76,7 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
     c = cov(x, y, rowvar)
     if c.type.ndim == 0:
         return c / c
-    deviation = sqrt(pt.diagonal(real(c)))
+    deviation = sqrt(diagonal(real(c)))
     c = c / expand_dims(deviation, 1) / expand_dims(deviation, 0)
     if c.type.numpy_dtype.kind == "c":
         return complex_(clip(real(c), -1, 1), clip(imag(c), -1, 1))

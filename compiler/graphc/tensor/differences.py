@@ -11,7 +11,7 @@ from graphc.ops.axes import normalize_axes
 from graphc.ops.join import concatenate
 from graphc.ops.math import cast
 from graphc.ops.shaping import expand_dims, moveaxis
-from graphc.public import pt
+from graphc.tensor.accumulating import diff
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -81,7 +81,7 @@ def _even(f: TensorVariable, h: TensorVariable | float, edge_order: int) -> Tens
 
 def _uneven(f: TensorVariable, x: TensorVariable, edge_order: int) -> TensorVariable:
     """The three-point formulas for positions at unequal distances; those of a parabola at the ends."""
-    h = pt.diff(cast(x, f.type.dtype))
+    h = diff(cast(x, f.type.dtype))
     left, right = h[:-1], h[1:]
     inner = (
         -right / (left * (left + right)) * f[..., :-2]

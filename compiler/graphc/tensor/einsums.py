@@ -15,8 +15,8 @@ from graphc.ops.reshape import Reshape
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shaping import dimshuffle, specify_shape
 from graphc.ops.sizes import product_of, size_of
-from graphc.public import pt
 from graphc.tensor.contraction_order import find_path
+from graphc.tensor.rearranging import diagonal
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _diagonals(x: TensorVariable, labels: list[str], subscripts: str) -> _Term:
                 # A diagonal alone would not find out that the sizes differ.
                 size = size_of(x, i if n is None else j)
                 x = specify_shape(x, [size if k in (i, j) else None for k in range(x.type.ndim)])
-            x = pt.diagonal(x, axis1=i, axis2=j)
+            x = diagonal(x, axis1=i, axis2=j)
             labels = [*(y for k, y in enumerate(labels) if k not in (i, j)), label]
     return _Term(x, labels)
 

@@ -31,8 +31,8 @@ from graphc.ops.fourier import (
 from graphc.ops.math import cast, conj
 from graphc.ops.shaping import moveaxis, reshape, specify_shape
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of
-from graphc.public import pt
 from graphc.tensor.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
+from graphc.tensor.padding import pad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> TensorVariable:
     if have is None or want is None or want > have:
         widths: list[tuple[int | TensorVariable, int | TensorVariable]] = [(0, 0)] * x.type.ndim
         widths[axis] = (0, n - size_of(x, axis))
-        x = pt.pad(x, widths)
+        x = pad(x, widths)
     if want is not None and x.type.shape[axis] != want:
         x = specify_shape(x, [want if i == axis else None for i in range(x.type.ndim)])
     return x

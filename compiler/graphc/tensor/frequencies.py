@@ -12,7 +12,7 @@ from graphc.ops.checks import required
 from graphc.ops.create import arange
 from graphc.ops.math import lt, switch
 from graphc.ops.sizes import as_size, known_size, size_of
-from graphc.public import pt
+from graphc.tensor.rearranging import roll
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -57,7 +57,7 @@ def _shifted(x: TensorLike, axes: int | Sequence[int] | None, what: str, sign: i
         size = size_of(moved, axis)
         known = known_size(size)
         half = size // 2 if known is None else known // 2
-        moved = pt.roll(moved, half * sign, axis)
+        moved = roll(moved, half * sign, axis)
     return moved
 
 

@@ -12,7 +12,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.math import cast, second, switch
 from graphc.ops.shaping import expand_dims, moveaxis
-from graphc.public import pt
+from graphc.tensor.vectorizing import vmap
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -42,7 +42,7 @@ def apply_along_axis(
 
     lead = moveaxis(x, axis, -1)
     for _ in range(x.type.ndim - 1):
-        function = pt.vmap(function)
+        function = vmap(function)
     found = as_tensor_variable(function(lead))
     more = found.type.ndim - (x.type.ndim - 1)
     return moveaxis(found, list(range(-more, 0)), list(range(axis, axis + more))) if more else found

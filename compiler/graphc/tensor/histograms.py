@@ -13,8 +13,10 @@ from graphc.ops.matrices import float_dtype
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shaping import expand_dims, reshape
 from graphc.ops.sizes import product_of, size_of
-from graphc.public import pt
-from graphc.tensor.sets import _edges
+from graphc.tensor.accumulating import diff
+from graphc.tensor.sets import _edges, bincount
+from graphc.tensor.sorting import searchsorted
+from graphc.tensor.splitting import unstack
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -53,7 +55,7 @@ def histogramdd(
     if isinstance(sample, list | tuple):
         columns = [as_tensor_variable(v) for v in sample]
     else:
-        columns = list(pt.unstack(sample, axis=1))
+        columns = list(unstack(sample, axis=1))
     per_axis = [bins] * len(columns) if isinstance(bins, int | np.integer) else list(bins)
     limits = [None] * len(columns) if range is None else list(range)
     if len(per_axis) != len(columns) or len(limits) != len(columns):
@@ -64,7 +66,7 @@ def histogramdd(
         dtype = float_dtype(values.type.dtype, mine.type.dtype)
         v, e = cast(values, dtype), cast(mine, dtype)
         number = size_of(e, 0) - 1
-        place = minimum(pt.searchsorted(e, v, side="right") - 1, number - 1)
+        place = minimum(searchsorted(e, v, side="right") - 1, number - 1)
         within = ge(v, e[0]) & le(v, e[-1])
         flat = place if flat is None else flat * number + place
         inside = within if inside is None else inside & within
@@ -72,11 +74,11 @@ def histogramdd(
     sizes = [size_of(e, 0) - 1 for e in edges]
     total = product_of(sizes)
     assert inside is not None and flat is not None  # there is a column
-    counted = pt.bincount(switch(inside, flat, total), weights, minlength=total + 1)[:total]
+    counted = bincount(switch(inside, flat, total), weights, minlength=total + 1)[:total]
     result: TensorVariable = cast(reshape(counted, sizes), "float64")
     if density:
         for i, e in enumerate(edges):
-            widths = cast(pt.diff(e), "float64")
+            widths = cast(diff(e), "float64")
             result = result / expand_dims(widths, tuple(j for j, _ in enumerate(edges) if j != i))
         result = result / sum_(counted)
     return result, edges

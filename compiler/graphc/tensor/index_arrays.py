@@ -16,7 +16,8 @@ from graphc.ops.reduce import all as all_
 from graphc.ops.reduce import prod
 from graphc.ops.shaping import as_sizes, expand_dims
 from graphc.ops.sizes import known_size, product_of, size_of, sizes_of
-from graphc.public import pt
+from graphc.tensor.masks import flatnonzero, nonzero
+from graphc.tensor.rearranging import diag_indices
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import SizeLike, TensorLike
@@ -154,7 +155,7 @@ def _triangle_of(
     if a.type.ndim != 2:
         raise ValueError(f"the triangle of a matrix is meant, got {a} of type {a.type}")
     rows, columns = (arange(size) for size in sizes_of(a))
-    first, second = pt.nonzero(compare(expand_dims(columns - bounded(k), 0), expand_dims(rows, 1)))
+    first, second = nonzero(compare(expand_dims(columns - bounded(k), 0), expand_dims(rows, 1)))
     return first, second
 
 
@@ -168,7 +169,7 @@ def diag_indices_from(arr: TensorLike) -> tuple[TensorVariable, ...]:
     arr = as_tensor_variable(arr)
     if arr.type.ndim < 2 or len({size for size in arr.type.shape if size is not None}) > 1:
         raise ValueError(f"the array must have at least two axes, of equal sizes; got {arr.type}")
-    return pt.diag_indices(size_of(arr, 0), arr.type.ndim)
+    return diag_indices(size_of(arr, 0), arr.type.ndim)
 
 
 def ix_(*args: TensorLike) -> tuple[TensorVariable, ...]:
@@ -183,6 +184,6 @@ def ix_(*args: TensorLike) -> tuple[TensorVariable, ...]:
         v = as_tensor_variable(given)
         if v.type.ndim != 1:
             raise ValueError(f"ix_ takes vectors, got {v} of type {v.type}")
-        v = pt.flatnonzero(v) if v.type.numpy_dtype.kind == "b" else v
+        v = flatnonzero(v) if v.type.numpy_dtype.kind == "b" else v
         result.append(expand_dims(v, tuple(j for j in range(len(args)) if j != i)))
     return tuple(result)

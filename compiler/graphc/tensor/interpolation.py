@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import clip, gt, le, lt, switch
 from graphc.ops.sizes import size_of
-from graphc.public import pt
+from graphc.tensor.sorting import argsort, searchsorted
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -52,13 +52,13 @@ def interpolate1d(
         raise ValueError(f"interpolate1d takes two vectors, got {x.type} and {y.type}")
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
-    order = pt.argsort(x)
+    order = argsort(x)
     x, y = x[order], y[order]
     ends = [y[0] if left_pad is None else left_pad, y[-1] if right_pad is None else right_pad]
 
     def interpolate(x_hat: TensorLike) -> TensorVariable:
         at = as_tensor_variable(x_hat)
-        place = pt.searchsorted(x, at)
+        place = searchsorted(x, at)
         last = size_of(x, 0) - 1
         right = clip(place, 1, last)
         left = right - 1

@@ -11,7 +11,7 @@ from graphc.ops.join import stack
 from graphc.ops.math import eq, gt, imag, isinf, isnan, lt, ne
 from graphc.ops.reduce import all as all_
 from graphc.ops.sizes import sizes_of
-from graphc.public import pt
+from graphc.tensor.dims import atleast_Nd
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -58,7 +58,7 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> TensorVariable:
     """
     a, b = as_tensor_variable(a1), as_tensor_variable(a2)
     rank = max(a.type.ndim, b.type.ndim)
-    pairs = zip(pt.atleast_Nd(a, n=rank).type.shape, pt.atleast_Nd(b, n=rank).type.shape, strict=True)
+    pairs = zip(atleast_Nd(a, n=rank).type.shape, atleast_Nd(b, n=rank).type.shape, strict=True)
     if any(m is not None and n is not None and m != n and 1 not in (m, n) for m, n in pairs):
         return as_tensor_variable(False)
     return all_(eq(a, b))

@@ -25,9 +25,10 @@ from graphc.ops.masks import Compress, FlatNonzero, RepeatLength, RepeatPosition
 from graphc.ops.math import cast, clip, eq, floor_div, lt, mod, ne, second, switch
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.shaping import broadcast_to, expand_dims, ravel, reshape, specify_shape
+from graphc.ops.scattering import Gather
+from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, ravel, reshape, specify_shape
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
-from graphc.public import pt
+from graphc.tensor.dims import atleast_Nd, broadcast_shape
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -44,6 +45,7 @@ __all__ = [
     "nonzero_values",
     "repeat",
     "select",
+    "where",
 ]
 
 
@@ -172,7 +174,7 @@ def compress(condition: TensorLike, a: TensorLike, axis: AxisLike = None) -> Ten
         raise ValueError(f"compress takes a vector of conditions, got {mask} of type {mask.type}")
     if axis is None:
         x, axis = ravel(x), 0
-    return pt.take(x, true_positions(mask), axis=normalize_axis(axis, x.type.ndim, "compress"))
+    return x.take(true_positions(mask), axis=normalize_axis(axis, x.type.ndim, "compress"))
 
 
 def repeat(a: TensorLike, repeats: TensorLike, axis: AxisLike = None) -> TensorVariable:
@@ -212,7 +214,7 @@ def repeat(a: TensorLike, repeats: TensorLike, axis: AxisLike = None) -> TensorV
     length = RepeatLength()(counts)
     if isinstance(counts, Constant):
         length = constant(counts.data.sum())
-    return pt.take(x, RepeatPositions()(counts, length), axis=axis)
+    return x.take(RepeatPositions()(counts, length), axis=axis)
 
 
 def _one_for_each(counts: TensorVariable, size: TensorVariable) -> TensorVariable:
@@ -224,7 +226,7 @@ def _one_for_each(counts: TensorVariable, size: TensorVariable) -> TensorVariabl
         return specify_shape(counts, [size])
     single = eq(size_of(counts, 0), 1)
     counts = specify_shape(counts, [switch(single, 1, size)])
-    return pt.take(counts, switch(single, 0, arange(size)))
+    return counts.take(switch(single, 0, arange(size)))
 
 
 def _repeat_equally(x: TensorVariable, count: TensorVariable, axis: int) -> TensorVariable:
@@ -288,12 +290,12 @@ def _choose_row(index: TensorVariable, stacked: TensorVariable, mode: str) -> Te
     else:
         raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
     rank = max(index.type.ndim, stacked.type.ndim - 1)
-    index = pt.atleast_Nd(index, n=rank)
+    index = atleast_Nd(index, n=rank)
     sizes = sizes_of(stacked)
     options = reshape(stacked, [count, *[1] * (rank + 1 - stacked.type.ndim), *sizes[1:]])
-    shape = pt.broadcast_shape(sizes_of(index), sizes_of(options)[1:], arrays_are_shapes=True)
+    shape = broadcast_shape(sizes_of(index), sizes_of(options)[1:], arrays_are_shapes=True)
     options, index = broadcast_to(options, [count, *shape]), broadcast_to(index, shape)
-    return pt.take_along_axis(options, expand_dims(index, 0), axis=0)[0]
+    return Gather()(moveaxis(options, 0, -1), expand_dims(index, -1))[..., 0]
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> TensorVariable:
@@ -319,3 +321,24 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
             )
         result = switch(test, cast_to(option, dtype), result)
     return result
+
+
+@overload
+def where(condition: TensorLike) -> tuple[TensorVariable, ...]: ...
+@overload
+def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> TensorVariable: ...
+def where(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None
+) -> TensorVariable | tuple[TensorVariable, ...]:
+    """``x`` where the condition holds, ``y`` elsewhere; the same as ``switch``. Without both, the
+    positions of nonzero elements, as `nonzero` returns them.
+
+    Examples:
+        >>> pt.where([True, False], [1, 2], [10, 20]).eval()
+        array([ 1, 20])
+    """
+    if x is None and y is None:
+        return nonzero(condition)
+    if x is None or y is None:
+        raise ValueError("where takes a condition and two values, or a condition alone")
+    return switch(condition, x, y)

@@ -5,17 +5,10 @@ and PyTensor.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from graphc.ops import math
 from graphc.ops.math import *  # noqa: F403
-from graphc.public import pt
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "absolute",
@@ -67,7 +60,6 @@ __all__ = [
     "subtract",
     "tri_gamma",
     "true_divide",
-    "where",
     "xor",
     "yn",
 ]
@@ -122,18 +114,3 @@ rint = math.round_half_to_even
 xor = math.bitwise_xor
 
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
-
-
-def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None) -> TensorVariable:
-    """``x`` where the condition holds, ``y`` elsewhere; the same as ``switch``. Without both, the
-    positions of nonzero elements, as `nonzero` returns them.
-
-    Examples:
-        >>> pt.where([True, False], [1, 2], [10, 20]).eval()
-        array([ 1, 20])
-    """
-    if x is None and y is None:
-        return pt.nonzero(condition)
-    if x is None or y is None:
-        raise ValueError("where takes a condition and two values, or a condition alone")
-    return math.switch(condition, x, y)

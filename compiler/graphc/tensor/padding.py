@@ -13,11 +13,15 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.checks import as_count, required
 from graphc.ops.create import arange
 from graphc.ops.join import concatenate
-from graphc.ops.math import cast, clip, eq, floor, floor_div, maximum, minimum
+from graphc.ops.math import cast, clip, eq, floor, floor_div, maximum, minimum, switch
 from graphc.ops.math import round as round_
+from graphc.ops.reduce import max as max_
+from graphc.ops.reduce import min as min_
 from graphc.ops.shaping import broadcast_to, expand_dims, reshape
 from graphc.ops.sizes import known_size, size_of, sizes_of
-from graphc.public import pt
+from graphc.tensor.indexing import take
+from graphc.tensor.reductions import mean
+from graphc.tensor.statistics import median
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -25,7 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["pad"]
 
-_STATISTICS = ("maximum", "minimum", "mean", "median")
+_STATISTICS: dict[str, Callable[..., TensorVariable]] = {
+    "maximum": max_,
+    "minimum": min_,
+    "mean": mean,
+    "median": median,
+}
 _OPTIONS: dict[str, dict[str, Any]] = {
     "constant": {"constant_values": 0},
     "empty": {},
@@ -178,8 +187,7 @@ def _statistic(
         else:
             n = minimum(as_count(length, "pad"), size_of(x, axis))
             chosen = _rows(x, axis, slice(None, n) if at_start else slice(size_of(x, axis) - n, None))
-        reduce = {"maximum": "max", "minimum": "min"}.get(mode, mode)
-        number = getattr(pt, reduce)(chosen, axis=axis, keepdims=True)
+        number = _STATISTICS[mode](chosen, axis=axis, keepdims=True)
         if x.type.numpy_dtype.kind in "iu" and mode in ("mean", "median"):
             number = round_(number)
         parts.append(_block(x, axis, count, cast(number, x.type.dtype)))
@@ -201,7 +209,7 @@ def _mapped(
         raise ValueError(f"reflect_type must be 'even' or 'odd', got {value[0]!r}")
     n = size_of(x, axis)
     at = arange(n + before + after) - before
-    return pt.take(x, _source(at, n, mode), axis=axis)
+    return take(x, _source(at, n, mode), axis=axis)
 
 
 def _source(at: TensorVariable, n: TensorVariable, mode: str) -> TensorVariable:
@@ -230,7 +238,7 @@ def _odd(
     turn = reshape(turn, shape)
     mirrored = turn % 2
     even = cast(floor_div(turn + mirrored, 2), x.type.dtype)
-    plain = pt.take(x, _source(at, n, mode), axis=axis)
+    plain = take(x, _source(at, n, mode), axis=axis)
     rise = 2 * (last - first) * even
     odd = eq(mirrored, 1)
-    return cast(pt.where(odd, rise + 2 * first - plain, rise + plain), x.type.dtype)
+    return cast(switch(odd, rise + 2 * first - plain, rise + plain), x.type.dtype)

@@ -15,7 +15,7 @@ from graphc.ops.bounds import FULL, SYMBOLIC, Bound, Entry
 from graphc.ops.elementwise import cast_to
 from graphc.ops.shaping import expand_dims
 from graphc.ops.sizes import as_size, known_size, reads_sizes, size_of
-from graphc.public import pt
+from graphc.tensor.masks import nonzero
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import IndexLike, TensorLike
@@ -144,7 +144,7 @@ def _positions(mask: TensorVariable) -> list[TensorVariable]:
     """A mask as positions of its true elements."""
     if isinstance(mask, Constant):
         return [as_tensor_variable(positions) for positions in np.nonzero(mask.data)]
-    return list(pt.nonzero(mask))
+    return list(nonzero(mask))
 
 
 def _check_mask(x: Variable, mask: Variable, axis: int) -> None:

@@ -9,7 +9,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import cast
 from graphc.ops.shaping import broadcast_to
 from graphc.ops.sizes import size_of, sizes_of
-from graphc.public import pt
+from graphc.tensor.dims import atleast_Nd, broadcast_shape
+from graphc.tensor.indexing import take
+from graphc.tensor.sorting import argsort, take_along_axis
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -26,7 +28,7 @@ def inverse_permutation(perm: TensorLike) -> TensorVariable:
         array([1, 2, 0])
     """
     x = as_tensor_variable(perm)
-    return cast(pt.argsort(x, axis=-1), x.type.dtype)
+    return cast(argsort(x, axis=-1), x.type.dtype)
 
 
 def permute_row_elements(x: TensorLike, y: TensorLike, inverse: bool = False) -> TensorVariable:
@@ -41,9 +43,9 @@ def permute_row_elements(x: TensorLike, y: TensorLike, inverse: bool = False) ->
     if inverse:
         y = inverse_permutation(y)
     if y.type.ndim == 1:
-        return pt.take(x, y, axis=-1)
+        return take(x, y, axis=-1)
     rank = max(x.type.ndim, y.type.ndim)
-    x, y = pt.atleast_Nd(x, n=rank), pt.atleast_Nd(y, n=rank)
-    shape = pt.broadcast_shape([*sizes_of(x)[:-1]], [*sizes_of(y)[:-1]], arrays_are_shapes=True)
+    x, y = atleast_Nd(x, n=rank), atleast_Nd(y, n=rank)
+    shape = broadcast_shape([*sizes_of(x)[:-1]], [*sizes_of(y)[:-1]], arrays_are_shapes=True)
     x, y = (broadcast_to(v, [*shape, size_of(v, rank - 1)]) for v in (x, y))
-    return pt.take_along_axis(x, y, axis=-1)
+    return take_along_axis(x, y, axis=-1)

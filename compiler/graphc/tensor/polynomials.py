@@ -23,7 +23,10 @@ from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shaping import atleast_1d, expand_dims
 from graphc.ops.sizes import size_of
-from graphc.public import pt
+from graphc.tensor.accumulating import convolve
+from graphc.tensor.linalg.decompositions import eigvals
+from graphc.tensor.linalg.functions import lstsq
+from graphc.tensor.linalg.structured import companion
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -127,7 +130,7 @@ def polymul(a1: TensorLike, a2: TensorLike) -> TensorVariable:
         >>> pt.polymul([1, 1], [1, -1]).eval()
         array([ 1,  0, -1])
     """
-    return pt.convolve(_coefficients(a1, "polymul"), _coefficients(a2, "polymul"), "full")
+    return convolve(_coefficients(a1, "polymul"), _coefficients(a2, "polymul"), "full")
 
 
 def polyder(p: Any, m: int = 1) -> TensorVariable:
@@ -177,7 +180,7 @@ def poly(seq_of_zeros: TensorLike) -> TensorVariable:
     """
     zeros = atleast_1d(as_tensor_variable(seq_of_zeros))
     if zeros.type.ndim == 2:
-        zeros = pt.linalg.eigvals(zeros)
+        zeros = eigvals(zeros)
     if zeros.type.ndim != 1 or zeros.type.shape[0] is None:
         raise ValueError(f"poly takes zeros of a known number, got {zeros} of type {zeros.type}")
     dtype = float_dtype(zeros.type.dtype)
@@ -201,7 +204,7 @@ def roots(p: TensorLike) -> TensorVariable:
     """
     p = _coefficients(p, "roots")
     p = cast(p, float_dtype(p.type.dtype))
-    return pt.linalg.eigvals(pt.linalg.companion(p))
+    return eigvals(companion(p))
 
 
 def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> TensorVariable:
@@ -232,5 +235,5 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Tenso
         rcond = cast(size_of(x, 0), dtype) * float(np.finfo(dtype).eps)
     # Columns of equal length make the system better conditioned.
     scale = sqrt(sum_(left * left, axis=0))
-    found = pt.linalg.lstsq(left / scale, y, rcond)[0]
+    found = lstsq(left / scale, y, rcond)[0]
     return found / (expand_dims(scale, 1) if y.type.ndim == 2 else scale)

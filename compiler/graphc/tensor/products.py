@@ -26,7 +26,6 @@ from graphc.ops.shaping import (
     squeeze,
 )
 from graphc.ops.sizes import product_of, size_of, sizes_of
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike
@@ -250,7 +249,7 @@ def batched_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
         return batched_tensordot(a, b, [[a.type.ndim - 1], [max(b.type.ndim - 2, 1)]])
     left = expand_dims(a, 1) if a.type.ndim == 2 else a
     right = expand_dims(b, 2) if b.type.ndim == 2 else b
-    product = pt.matmul(left, right)
+    product = matmul(left, right)
     drop = tuple(axis for axis, x in ((1, a), (2, b)) if x.type.ndim == 2)
     return squeeze(product, drop) if drop else product
 
@@ -284,7 +283,7 @@ def batched_tensordot(
     summed = product_of([nx[i] for i in left])
     a = reshape(dimshuffle(x, (0, *free_x, *left)), (nx[0], product_of([nx[i] for i in free_x]), summed))
     b = reshape(dimshuffle(y, (0, *right, *free_y)), (ny[0], summed, product_of([ny[i] for i in free_y])))
-    return reshape(pt.matmul(a, b), [nx[0], *(nx[i] for i in free_x), *(ny[i] for i in free_y)])
+    return reshape(matmul(a, b), [nx[0], *(nx[i] for i in free_x), *(ny[i] for i in free_y)])
 
 
 def dense_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
@@ -294,4 +293,4 @@ def dense_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
         >>> pt.dense_dot([[1, 2]], [[3], [4]]).eval()
         array([[11]])
     """
-    return pt.dot(a, b)
+    return dot(a, b)

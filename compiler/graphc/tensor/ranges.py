@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.checks import as_count, required
 from graphc.ops.create import arange
 from graphc.ops.join import stack
-from graphc.ops.math import cast, eq, floor, log10, maximum
+from graphc.ops.math import cast, eq, floor, log10, maximum, switch
 from graphc.ops.math import sign as sign_
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shaping import as_sizes, broadcast_to, dimshuffle, moveaxis, ravel, reshape, shape_padleft
 from graphc.ops.sizes import sizes_of
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike
@@ -37,6 +36,27 @@ __all__ = [
 ]
 
 
+@overload
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: TensorLike = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> TensorVariable: ...
+@overload
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: TensorLike = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> tuple[TensorVariable, TensorVariable]: ...
 def linspace(
     start: TensorLike,
     stop: TensorLike,
@@ -75,7 +95,7 @@ def linspace(
     numbers = position * step + first
     if endpoint:
         # Rounding must not move the last number.
-        numbers = pt.where(eq(position, cast(gaps, kind)) & (gaps > 0), last, numbers)
+        numbers = switch(eq(position, cast(gaps, kind)) & (gaps > 0), last, numbers)
     if dtype is not None:
         name = parse_dtype(dtype)
         numbers = cast(floor(numbers) if np.dtype(name).kind in "iu" else numbers, name)
@@ -105,7 +125,7 @@ def logspace(
     first = (
         shape_padleft(first, base.type.ndim - first.type.ndim) if base.type.ndim > first.type.ndim else first
     )
-    powers = base ** pt.linspace(
+    powers = base ** linspace(
         first, last, as_count(num, "logspace", "num, how many numbers to make,"), endpoint=endpoint
     )
     return _finished(powers, dtype, axis, "logspace")
@@ -141,13 +161,13 @@ def geomspace(
     )
     count = as_count(num, "geomspace", "num, how many numbers to make,")
     sign = sign_(first)
-    logs = pt.linspace(log10(first / sign), log10(last / sign), count, endpoint=endpoint)
+    logs = linspace(log10(first / sign), log10(last / sign), count, endpoint=endpoint)
     numbers = sign * 10.0**logs
     # Rounding must not move the ends.
     position = reshape(arange(count), [count, *[1] * (numbers.type.ndim - 1)])
     if endpoint:
-        numbers = pt.where(eq(position, count - 1), last, numbers)
-    numbers = pt.where(eq(position, 0), first, numbers)
+        numbers = switch(eq(position, count - 1), last, numbers)
+    numbers = switch(eq(position, 0), first, numbers)
     return _finished(numbers, dtype, axis, "geomspace")
 
 

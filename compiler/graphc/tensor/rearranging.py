@@ -26,7 +26,8 @@ from graphc.ops.shaping import (
     swapaxes,
 )
 from graphc.ops.sizes import known_size, size_of, sizes_of
-from graphc.public import pt
+from graphc.tensor.indexing import set_subtensor
+from graphc.tensor.masks import nonzero
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -252,7 +253,7 @@ def diag(v: TensorLike, k: int = 0) -> TensorVariable:
         raise ValueError(f"diag takes a vector or a matrix, got {x} of type {x.type}")
     n = size_of(x, 0) + abs(int(k))
     flat = zeros_(n * n, dtype=x.type.dtype)
-    return reshape(pt.set_subtensor(flat[_flat_diagonal(n, n, int(k))], x), [n, n])
+    return reshape(set_subtensor(flat[_flat_diagonal(n, n, int(k))], x), [n, n])
 
 
 def fill_diagonal(a: TensorLike, val: TensorLike, wrap: bool = False) -> TensorVariable:
@@ -274,11 +275,11 @@ def fill_diagonal(a: TensorLike, val: TensorLike, wrap: bool = False) -> TensorV
         size = size_of(x, 0)
         flat = ravel(specify_shape(x, [size] * x.type.ndim))
         step = sum((size**i for i in range(1, x.type.ndim)), as_tensor_variable(1))
-        return reshape(pt.set_subtensor(flat[::step], value), sizes_of(x))
+        return reshape(set_subtensor(flat[::step], value), sizes_of(x))
     rows, columns = sizes_of(x)
     flat = reshape(x, [rows * columns])
     places = slice(None, None, columns + 1) if wrap else _flat_diagonal(rows, columns, 0)
-    return reshape(pt.set_subtensor(flat[places], value), [rows, columns])
+    return reshape(set_subtensor(flat[places], value), [rows, columns])
 
 
 def diag_indices(n: TensorLike, ndim: int = 2) -> tuple[TensorVariable, ...]:
@@ -326,7 +327,8 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[TensorVariable, Tensor
         rows, columns = arange(n), arange(n if m is None else m)
         edge = expand_dims(rows, 1) + bounded(k)
         inside = le(columns, edge) if name == "tril_indices" else ge(columns, edge)
-        return pt.nonzero(inside)
+        found_rows, found_columns = nonzero(inside)
+        return found_rows, found_columns
     rows, columns = getattr(np, name)(numbers[0], int(k), numbers[1])
     return as_tensor_variable(rows), as_tensor_variable(columns)
 
@@ -339,7 +341,7 @@ def diagflat(v: TensorLike, k: int = 0) -> TensorVariable:
         array([[1, 0],
                [0, 2]])
     """
-    return pt.diag(ravel(as_tensor_variable(v)), k)
+    return diag(ravel(as_tensor_variable(v)), k)
 
 
 def extract_diag(x: TensorLike) -> TensorVariable:
@@ -349,7 +351,7 @@ def extract_diag(x: TensorLike) -> TensorVariable:
         >>> pt.extract_diag([[1, 2], [3, 4]]).eval()
         array([1, 4])
     """
-    return pt.diagonal(x)
+    return diagonal(x)
 
 
 def alloc_diag(diag: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
@@ -366,7 +368,7 @@ def alloc_diag(diag: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1
     n = size_of(v, v.type.ndim - 1) + abs(int(offset))
     rows = arange(size_of(v, v.type.ndim - 1)) + max(-int(offset), 0)
     zeros = zeros_((*sizes_of(v)[:-1], n, n), dtype=v.type.dtype)
-    placed = pt.set_subtensor(zeros[..., rows, rows + int(offset)], v)
+    placed = set_subtensor(zeros[..., rows, rows + int(offset)], v)
     return moveaxis(placed, (-2, -1), (first, second))
 
 

@@ -26,8 +26,11 @@ from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shaping import moveaxis, ravel, reshape, size
 from graphc.ops.sizes import as_size, size_of, sizes_of
-from graphc.public import pt, scan
+from graphc.scan.helpers import foldl
+from graphc.tensor.accumulating import cumsum, diff
 from graphc.tensor.masks import masked, true_positions
+from graphc.tensor.ranges import linspace
+from graphc.tensor.sorting import argsort, sort
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -87,11 +90,11 @@ def unique(
                               return_counts)  # fmt: skip
     flat = ravel(x)
     if not (return_index or return_inverse):
-        ordered = pt.sort(flat)
+        ordered = sort(flat)
         begins = _begins(ordered)
         values = masked(ordered, begins)
         return [values, _counts(begins)] if return_counts else values
-    order = pt.argsort(flat)
+    order = argsort(flat)
     begins = _begins(flat[order])
     first = masked(order, begins)
     results = [flat[first]]
@@ -102,7 +105,7 @@ def unique(
 
 
 def _inverse(order: TensorVariable, begins: TensorVariable) -> TensorVariable:
-    group = pt.cumsum(begins) - 1
+    group = cumsum(begins) - 1
     return Put(0, True)(zeros_like(order), group, order)
 
 
@@ -115,7 +118,7 @@ def _counts(begins: TensorVariable) -> TensorVariable:
 
 
 def _reorder(column: TensorVariable, order: TensorVariable, rows: TensorVariable) -> TensorVariable:
-    return order[pt.argsort(rows[order, column])]
+    return order[argsort(rows[order, column])]
 
 
 def _unique_slices(
@@ -129,9 +132,9 @@ def _unique_slices(
     order = arange(sizes[0])
     if width is None:
         columns = arange(size_of(rows, 1))[::-1]
-        order = scan.foldl(_reorder, columns, order, rows, return_updates=False)
+        order = foldl(_reorder, columns, order, rows, return_updates=False)
     for column in reversed(range(width or 0)):
-        order = order[pt.argsort(rows[order, column])]
+        order = order[argsort(rows[order, column])]
     ordered = rows[order]
     differ = any_(ne(ordered[1:], ordered[:-1]), axis=1)
     begins = concatenate([ones((minimum(sizes[0], 1),), dtype="bool"), differ])
@@ -166,7 +169,7 @@ def isin(
         for i in range(others.type.shape[0]):
             found = found | eq(x, others[i])
     else:
-        found = reshape(Contained()(ravel(x), pt.sort(others)), sizes_of(x))
+        found = reshape(Contained()(ravel(x), sort(others)), sizes_of(x))
     return ~found if invert else found
 
 
@@ -225,14 +228,14 @@ def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> T
         >>> pt.setxor1d([1, 2], [2, 3]).eval()
         array([1, 3])
     """
-    ordered = pt.sort(concatenate([unique(ar1), unique(ar2)]))
+    ordered = sort(concatenate([unique(ar1), unique(ar2)]))
     begins = _begins(ordered)
     ends = concatenate([begins[1:], ones((minimum(size_of(ordered, 0), 1),), dtype="bool")])
     return masked(ordered, begins & ends)
 
 
 def bincount(
-    x: TensorLike, weights: TensorLike | None = None, minlength: int = 0, assert_nonneg: bool = False
+    x: TensorLike, weights: TensorLike | None = None, minlength: TensorLike = 0, assert_nonneg: bool = False
 ) -> TensorVariable:
     """How often each number from 0 to the largest occurs; with weights, the sum of theirs (float64).
 
@@ -300,7 +303,7 @@ def _edges(
         )
     same = eq(low, high)
     low, high = switch(same, low - 0.5, low), switch(same, high + 0.5, high)
-    return pt.linspace(low, high, count + 1), True
+    return linspace(low, high, count + 1), True
 
 
 def _none(values: TensorVariable, sign: int = 1) -> TensorConstant:
@@ -358,5 +361,5 @@ def histogram(
         counts = WeightedHistogram(uniform)(flat, ravel(as_tensor_variable(weights)), inner[:-1], inner[-1])
     if density:
         counts = cast(counts, "float64")
-        counts = counts / cast(pt.diff(edges), "float64") / sum_(counts)
+        counts = counts / cast(diff(edges), "float64") / sum_(counts)
     return counts, edges

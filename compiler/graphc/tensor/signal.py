@@ -13,9 +13,12 @@ from graphc.ops.math import round as round_
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shaping import dimshuffle, expand_dims, reshape, squeeze
 from graphc.ops.sizes import product_of, sizes_of
-from graphc.public import pt
+from graphc.tensor.fft import fft2, ifft2, irfft2, rfft2
 from graphc.tensor.nn.convolution import correlated
 from graphc.tensor.nn.windows import Window, folded, known
+from graphc.tensor.padding import pad
+from graphc.tensor.rearranging import flip
+from graphc.tensor.vectorizing import vectorize
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -65,13 +68,13 @@ def _padded(x: TensorVariable, windows: list[Window], boundary: str, fillvalue: 
     options = {"constant_values": fillvalue} if boundary == "fill" else {}
     for w in windows:
         w.size, w.low, w.high = w.size + w.low + w.high, 0, 0
-    return pt.pad(x, widths, mode=_BOUNDARIES[boundary], **options)
+    return pad(x, widths, mode=_BOUNDARIES[boundary], **options)
 
 
 def _direct(x: TensorVariable, f: TensorVariable, windows: list[Window], dtype: str) -> TensorVariable:
     *lead, h, w = sizes_of(x)
     images = reshape(x, [product_of(lead), 1, h, w])
-    filters = dimshuffle(pt.flip(f, (0, 1)), ("x", "x", 0, 1))
+    filters = dimshuffle(flip(f, (0, 1)), ("x", "x", 0, 1))
     out = correlated(images, filters, windows)
     out = reshape(out, [*lead, *sizes_of(out)[2:]])
     # Integers are computed as floats.
@@ -82,10 +85,10 @@ def _by_transforms(x: TensorVariable, f: TensorVariable, windows: list[Window], 
     """By the convolution theorem, from transforms as long as the full result."""
     sizes = [w.size + w.reach - 1 for w in windows]
     if dtype.startswith("complex"):
-        full = pt.fft.ifft2(pt.fft.fft2(x, s=sizes) * pt.fft.fft2(f, s=sizes))
+        full = ifft2(fft2(x, s=sizes) * fft2(f, s=sizes))
     else:
-        full = pt.fft.irfft2(pt.fft.rfft2(x, s=sizes) * pt.fft.rfft2(f, s=sizes), s=sizes)
-    index: list[object] = [slice(None)] * (x.type.ndim - 2)
+        full = irfft2(rfft2(x, s=sizes) * rfft2(f, s=sizes), s=sizes)
+    index: list[slice] = [slice(None)] * (x.type.ndim - 2)
     for w in windows:
         begin = folded(w.reach - 1 - w.low)
         index.append(slice(begin, folded(begin + w.count)))
@@ -169,7 +172,7 @@ def _batched(
     ndim: int,
 ) -> TensorVariable:
     """Filters of several signals; one filter for all of them takes no broadcasting."""
-    return core(x, f) if f.type.ndim == ndim else pt.vectorize(core, signature)(x, f)
+    return core(x, f) if f.type.ndim == ndim else vectorize(core, signature)(x, f)
 
 
 def convolve1d(in1: TensorLike, in2: TensorLike, mode: str = "full") -> TensorVariable:

@@ -33,7 +33,6 @@ from graphc.ops.shaping import (
 )
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import ArgPartition, ArgSort, Partition, SearchSorted, Sort
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -393,14 +392,13 @@ def lexsort(keys: TensorLike, axis: int = -1) -> TensorVariable:
         >>> pt.lexsort([years, names]).eval()  # by name, then by year
         array([1, 2, 0])
     """
-    if isinstance(keys, Sequence):
-        parts = [as_tensor_variable(key) for key in keys]
-    else:
-        parts = list(pt.unstack(keys))
+    parts = [
+        as_tensor_variable(key) for key in (keys if isinstance(keys, Sequence) else as_tensor_variable(keys))
+    ]
     shape = sizes_of(parts[0])
     parts = [parts[0], *(specify_shape(key, shape) for key in parts[1:])]
-    order = pt.argsort(parts[0], axis=axis)
+    order = argsort(parts[0], axis=axis)
     for key in parts[1:]:
-        following = pt.argsort(pt.take_along_axis(key, order, axis=axis), axis=axis)
-        order = pt.take_along_axis(order, following, axis=axis)
+        following = argsort(take_along_axis(key, order, axis=axis), axis=axis)
+        order = take_along_axis(order, following, axis=axis)
     return order

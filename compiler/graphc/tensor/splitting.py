@@ -18,7 +18,9 @@ from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, eq, gt, logical_not, lt, maximum, minimum, ne, switch
 from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, ravel, reshape, specify_shape
 from graphc.ops.sizes import known_size, product_of, size_of
-from graphc.public import pt
+from graphc.tensor.indexing import set_subtensor
+from graphc.tensor.masks import compress, flatnonzero
+from graphc.tensor.sorting import argsort
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import IndexLike, SizeLike, TensorLike
@@ -201,9 +203,9 @@ def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVa
             return concatenate([first, rest], axis=axis)
         obj = place
         if place.type.numpy_dtype.kind == "b":
-            return pt.compress(logical_not(specify_shape(place, [size])), x, axis)
-    keep = pt.set_subtensor(ones((size,), dtype="bool")[obj], False)
-    return pt.compress(keep, x, axis)
+            return compress(logical_not(specify_shape(place, [size])), x, axis)
+    keep = set_subtensor(ones((size,), dtype="bool")[obj], False)
+    return compress(keep, x, axis)
 
 
 def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | None = None) -> TensorVariable:
@@ -240,14 +242,14 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
             [x[_along(axis, slice(None, place))], new, x[_along(axis, slice(place, None))]], axis=axis
         )
     count = size_of(place, 0)
-    order = pt.argsort(place)
-    target = pt.set_subtensor(zeros_like(order)[order], place[order] + arange(count))
+    order = argsort(place)
+    target = set_subtensor(zeros_like(order)[order], place[order] + arange(count))
     lead = moveaxis(x, axis, 0)
     if new.type.ndim == x.type.ndim and axis != 0:
         new = moveaxis(new, axis, 0)
-    old = pt.flatnonzero(pt.set_subtensor(ones((size + count,), dtype="bool")[target], False))
-    whole = pt.set_subtensor(zeros((size + count, *rest), dtype=x.type.dtype)[old], lead)
-    return moveaxis(pt.set_subtensor(whole[target], broadcast_to(new, (count, *rest))), 0, axis)
+    old = flatnonzero(set_subtensor(ones((size + count,), dtype="bool")[target], False))
+    whole = set_subtensor(zeros((size + count, *rest), dtype=x.type.dtype)[old], lead)
+    return moveaxis(set_subtensor(whole[target], broadcast_to(new, (count, *rest))), 0, axis)
 
 
 def resize(a: TensorLike, new_shape: SizeLike) -> TensorVariable:
@@ -291,7 +293,7 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> TensorVariable:
     if x.type.ndim != 1 or set(trim.lower()) - set("fb"):
         raise ValueError(f'trim_zeros takes a vector and "f", "b" or "fb", got {x.type} and {trim!r}')
     size = size_of(x, 0)
-    found = pt.flatnonzero(ne(x, 0))
+    found = flatnonzero(ne(x, 0))
     some = gt(size_of(found, 0), 0)
     # The ends of an empty vector do not exist: one more position stands for them.
     padded = concatenate([found, stack([size - 1])])

@@ -25,7 +25,7 @@ from graphc.ops.scattering import Gather
 from graphc.ops.shaping import atleast_1d, dimshuffle, moveaxis, reshape
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import Partition, Sort
-from graphc.public import pt
+from graphc.tensor.reductions import mean as mean_
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -400,7 +400,7 @@ def average(
     """
     x = as_tensor_variable(x)
     if weights is None:
-        return pt.mean(x, axis=axis, keepdims=keepdims)
+        return mean_(x, axis=axis, keepdims=keepdims)
     weights = as_tensor_variable(weights)
     if weights.type.ndim == 1 and x.type.ndim != 1:
         (along,) = normalize_axes(axis, x.type.ndim, "average")

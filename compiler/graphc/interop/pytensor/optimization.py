@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytensor.graph.basic import Apply
 
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
-from graphc.ops import optimize
+from graphc.tensor import optimize
 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op

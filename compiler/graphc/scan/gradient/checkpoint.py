@@ -31,7 +31,6 @@ from graphc.ops.create import zeros_like
 from graphc.ops.math import maximum
 from graphc.ops.shaping import reshape, shape_padleft
 from graphc.ops.sizes import sizes_of
-from graphc.public import pt
 from graphc.scan.gradient.adjoint import Adjoint, Adjoints
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.run import Key, Run
@@ -193,7 +192,7 @@ class _Segments:
         for name, row in last.items():
             zeros = zeros_like(rest[name], dtype=row.type.dtype)
             index = slice(0, 1) if self.run.op.reverse else slice(-1, None)
-            g = pt.inc_subtensor(zeros[index], row)
+            g = zeros[index].inc(row)
             seeds[rest[name]] = seeds[rest[name]] + g if rest[name] in seeds else g
         return self._collect(seeds, [*stacked.values(), *last.values(), *_windows(pieces)])
 

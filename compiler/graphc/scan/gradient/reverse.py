@@ -14,7 +14,6 @@ from graphc.ops.derivatives import match_dtype, total
 from graphc.ops.shape import Shape_i
 from graphc.ops.sizes import known_size
 from graphc.ops.subtensor import Subtensor
-from graphc.public import pt
 from graphc.scan.gradient.adjoint import Adjoint, Adjoints, untraced_gradient
 from graphc.scan.gradient.checkpoint import segment_adjoints
 from graphc.scan.gradient.run import Run
@@ -140,7 +139,7 @@ def _sequence(run: Run, name: str, taps: Mapping[int, Variable | None]) -> Varia
     first: Any = 0 if run.reads_before is None else run.reads_before
     for tap, g in rows.items():
         start = first + tap
-        result = pt.inc_subtensor(result[start : start + run.n_steps], g)
+        result = result[start : start + run.n_steps].inc(g)
     return result
 
 

@@ -20,7 +20,6 @@ from graphc.ops.derivatives import total
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import IncSubtensor
-from graphc.public import pt
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -163,17 +162,17 @@ def _full_rows(node: Any, region: _Range | _Some) -> Variable | None:
 
 def _dense(g: Variable, terms: Sequence[Rows | Block]) -> Variable | None:
     """The sum of terms as an array like ``g``."""
-    found = []
+    found: list[Variable] = []
     for term in terms:
         if isinstance(term, Block):
             stop = term.first + term.count
             index = slice(term.first, stop if stop != 0 or term.first >= 0 else None)
-            found.append(pt.inc_subtensor(zeros_like(g)[index], term.value))
+            found.append(zeros_like(g)[index].inc(term.value))
         elif term.start == term.stop == 0:
             found.append(term.value)
         else:
             index = slice(term.start, -term.stop if term.stop else None)
-            found.append(pt.inc_subtensor(zeros_like(g)[index], term.value))
+            found.append(zeros_like(g)[index].inc(term.value))
     return total(found)
 
 
@@ -253,5 +252,5 @@ def _placed(blocks: Sequence[tuple[int, int, Any]], window: int, initial: Variab
         if count == window:
             found.append(value)
         else:
-            found.append(pt.inc_subtensor(zeros_like(initial)[first : first + count], value))
+            found.append(zeros_like(initial)[first : first + count].inc(value))
     return total(found)

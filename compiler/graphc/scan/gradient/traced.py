@@ -15,7 +15,6 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors
 from graphc.graph.undefined import is_discrete
 from graphc.ops.create import zeros_like
-from graphc.public import pt
 from graphc.scan.args import Entry, ScanArgs
 from graphc.scan.mappings import sources
 from graphc.scan.spec import UNBOUNDED, State
@@ -84,7 +83,7 @@ def _cotangents(traced: Any, given: Mapping[str, Variable], wanted: set[str]) ->
         g = given.get(name)
         if g is not None and name in wanted:
             last = 0 if traced.op.reverse else -1
-            g = pt.inc_subtensor(zeros_like(y, dtype=g.type.dtype)[last], g)
+            g = zeros_like(y, dtype=g.type.dtype)[last].inc(g)
         result.append(g)
     return result
 

@@ -12,9 +12,9 @@ from graphc.ops.math import maximum
 from graphc.ops.matrices import conj, diagonal
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveBanded
-from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.solving import _with_columns
+from graphc.tensor.rearranging import diagonal as diagonal_
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -117,7 +117,7 @@ def tridiagonal_lu_factor(a: TensorLike) -> tuple[TensorVariable, ...]:
         5
     """
     a = square(a, "tridiagonal_lu_factor")
-    under, over = (pt.diagonal(a, offset, -2, -1) for offset in (-1, 1))
+    under, over = (diagonal_(a, offset, -2, -1) for offset in (-1, 1))
     more = maximum(size_of(a, a.type.ndim - 1) - 2, 0)
     return tuple(TridiagonalFactor()(under, diagonal(a), over, more))
 

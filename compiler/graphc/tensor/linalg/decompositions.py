@@ -15,8 +15,8 @@ from graphc.ops.shaping import expand_dims, specify_shape, squeeze
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveTriangular
 from graphc.ops.spectral import SVD, Eig, Eigh, Eigvalsh, SingularValues, SVDFull
-from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, smaller_size, square
+from graphc.tensor.rearranging import alloc_diag
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -290,7 +290,7 @@ def eigh_tridiagonal(
             raise ValueError(f"eigh_tridiagonal takes real vectors, got {v} of type {v.type}")
     size = size_of(on, on.type.ndim - 1)
     beside = specify_shape(beside, [*[None] * (beside.type.ndim - 1), size - 1])
-    whole = pt.alloc_diag(on, axis1=-2, axis2=-1) + pt.alloc_diag(beside, -1, axis1=-2, axis2=-1)
+    whole = alloc_diag(on, axis1=-2, axis2=-1) + alloc_diag(beside, -1, axis1=-2, axis2=-1)
     return eigvalsh(whole) if eigvals_only else eigh(whole)
 
 

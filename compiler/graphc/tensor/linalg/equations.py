@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from graphc.ops.canonical import SolveContinuousARE, SolveDiscreteARE
+import numpy as np
+
+from graphc.graph.basic import Maybe, Variable, Variables
 from graphc.ops.create import eye as eye_
-from graphc.ops.matrices import adjoint, conj
+from graphc.ops.matrices import adjoint, conj, mm, transposed
+from graphc.ops.python_matrices import _PythonMatrices
 from graphc.ops.shaping import reshape
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.ops.solvers import Sylvester
@@ -93,6 +97,120 @@ def solve_discrete_lyapunov(A: TensorLike, Q: TensorLike, method: str = "bilinea
     system = eye_(size_of(product, product.type.ndim - 1), dtype=a.type.dtype) - product
     flat = solve(system, reshape(q, (*batch, n * n)), b_ndim=1)
     return reshape(flat, (*batch, n, n))
+
+
+def _symmetric(x: np.ndarray) -> np.ndarray:
+    """The symmetric part of what is nearly symmetric, as after rounding or in finite differences; SciPy
+    refuses what differs in more than the last places.
+    """
+    rest = np.abs(x - x.conj().T).max(initial=0)
+    near = np.finfo(x.dtype).eps ** 0.25 * np.abs(x).max(initial=0)
+    return (x + x.conj().T) / 2 if 0 < rest <= near else x
+
+
+class _Riccati(_PythonMatrices):
+    """Base of the algebraic Riccati equations; inputs A (n, n), B (n, m), Q (n, n), R (m, m)."""
+
+    signature = "(n,n),(n,m),(n,n),(m,m)->(n,n)"
+
+    def compute(self, a: np.ndarray, b: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
+        return self._solver()(a, b, _symmetric(q), _symmetric(r))
+
+    @staticmethod
+    def _solver() -> Callable[..., np.ndarray]:
+        """SciPy's function."""
+        raise NotImplementedError
+
+    def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> Variable:
+        raise NotImplementedError
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        """By the equation of the closed loop, ``A - B K``; symmetric parts of Q and R are meant.
+
+        Source: T. C. Kao and G. Hennequin, "Automatic differentiation of Sylvester, Lyapunov, and algebraic
+        Riccati equations", 2020.
+        """
+        (a, b, _, r), (x,), (g,) = inputs, outputs, cotangents
+        if g is None:
+            return [None] * 4
+        gain = self._gain(a, b, r, x)
+        closed = a - mm(b, gain)
+        s = self._adjoint(closed, (g + transposed(g)) / 2)
+        gs = self._parts(a, b, x, gain, closed, s)
+        return [*gs[:2], s, gs[2]]
+
+    def _adjoint(self, closed: Variable, g: Variable) -> Variable:
+        raise NotImplementedError
+
+    def _parts(
+        self,
+        a: Variable,
+        b: Variable,
+        x: Variable,
+        gain: Variable,
+        closed: Variable,
+        s: Variable,
+    ) -> Any:
+        raise NotImplementedError
+
+
+class SolveDiscreteARE(_Riccati):
+    """Stabilizing solution X of ``A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0``."""
+
+    @staticmethod
+    def _solver() -> Callable[..., np.ndarray]:
+        from scipy.linalg import solve_discrete_are
+
+        return solve_discrete_are
+
+    def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> TensorVariable:
+        bx = mm(transposed(b), x)
+        return solve(r + mm(bx, b), mm(bx, a), b_ndim=2)
+
+    def _adjoint(self, closed: Variable, g: Variable) -> TensorVariable:
+        # S = F S F^T + G
+        return solve_discrete_lyapunov(closed, g)
+
+    def _parts(
+        self,
+        a: Variable,
+        b: Variable,
+        x: Variable,
+        gain: Variable,
+        closed: Variable,
+        s: Variable,
+    ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
+        g_a = 2 * mm(mm(x, closed), s)
+        return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))
+
+
+class SolveContinuousARE(_Riccati):
+    """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``."""
+
+    @staticmethod
+    def _solver() -> Callable[..., np.ndarray]:
+        from scipy.linalg import solve_continuous_are
+
+        return solve_continuous_are
+
+    def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> TensorVariable:
+        return solve(r, mm(transposed(b), x), b_ndim=2)
+
+    def _adjoint(self, closed: Variable, g: Variable) -> TensorVariable:
+        # F S + S F^T = -G
+        return solve_continuous_lyapunov(closed, -g)
+
+    def _parts(
+        self,
+        a: Variable,
+        b: Variable,
+        x: Variable,
+        gain: Variable,
+        closed: Variable,
+        s: Variable,
+    ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
+        g_a = 2 * mm(x, s)
+        return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))
 
 
 def solve_discrete_are(A: TensorLike, B: TensorLike, Q: TensorLike, R: TensorLike) -> TensorVariable:

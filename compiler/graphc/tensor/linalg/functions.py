@@ -11,14 +11,13 @@ import numpy as np
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.create import eye, zeros_like
 from graphc.ops.math import abs as abs_
-from graphc.ops.math import bitwise_and, cast, gt, maximum, sqr
+from graphc.ops.math import bitwise_and, cast, gt, maximum, sqr, switch
 from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet, derivative_of_expm
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shaping import reshape
 from graphc.ops.sizes import size_of, sizes_of
-from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.products import matmul
@@ -188,7 +187,7 @@ def lstsq(
         # LAPACK takes what would drop every singular value, or none, for the precision.
         rcond = as_tensor_variable(rcond)
         inside = bitwise_and(rcond > 0, rcond < 1)
-        rcond = pt.where(inside, cast(rcond, real_dtype(dtype)), float(np.finfo(dtype).eps))
+        rcond = switch(inside, cast(rcond, real_dtype(dtype)), float(np.finfo(dtype).eps))
     x = matmul(pinv(a, rcond), b)
     rest = b - matmul(a, x)
     residuals = sum_(sqr(abs_(rest)), axis=-1 if b.type.ndim == 1 else -2)

@@ -23,7 +23,7 @@ from graphc.ops.shaping import (
     squeeze,
 )
 from graphc.ops.sizes import size_of, sizes_of
-from graphc.public import pt
+from graphc.tensor.dims import atleast_Nd, broadcast_shape
 from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.products import dot, matmul
 
@@ -175,8 +175,8 @@ def block_diag(*matrices: TensorLike) -> TensorVariable:
         raise ValueError("block_diag takes at least one matrix")
     rank = max(x.type.ndim for x in blocks)
     if rank > 2:
-        blocks = [pt.atleast_Nd(x, n=rank) for x in blocks]
-        outer = pt.broadcast_shape(*(sizes_of(x)[:-2] for x in blocks), arrays_are_shapes=True)
+        blocks = [atleast_Nd(x, n=rank) for x in blocks]
+        outer = broadcast_shape(*(sizes_of(x)[:-2] for x in blocks), arrays_are_shapes=True)
         blocks = [broadcast_to(x, (*outer, *sizes_of(x)[-2:])) for x in blocks]
     columns = [size_of(x, x.type.ndim - 1) for x in blocks]
     rows = []

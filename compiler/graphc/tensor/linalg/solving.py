@@ -15,8 +15,8 @@ from graphc.ops.matrices import diagonal, float_dtype
 from graphc.ops.shaping import expand_dims, squeeze
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import ASSUMPTIONS, Solve, SolveBanded, SolveTriangular, columns_solved
-from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
+from graphc.tensor.rearranging import diagonal as diagonal_
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -142,7 +142,7 @@ def _diagonal(a: TensorVariable, b: TensorVariable) -> TensorVariable:
 
 
 def _three_bands(a: TensorVariable) -> TensorVariable:
-    over, under = (pt.diagonal(a, offset, -2, -1) for offset in (1, -1))
+    over, under = (diagonal_(a, offset, -2, -1) for offset in (1, -1))
     main = diagonal(a)
     nothing = main[..., :1] * 0
     rows = [concatenate([nothing, over], -1), main, concatenate([under, nothing], -1)]

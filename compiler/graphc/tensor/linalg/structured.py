@@ -13,7 +13,7 @@ from graphc.ops.matrices import conj
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shaping import expand_dims, reshape
 from graphc.ops.sizes import as_size, size_of, sizes_of
-from graphc.public import pt
+from graphc.tensor.indexing import take
 from graphc.tensor.linalg.checks import matrix
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def toeplitz(c: TensorLike, r: TensorLike | None = None) -> TensorVariable:
     # From the lower left corner along the border to the upper right one.
     border = concatenate([c[..., ::-1], r[..., 1:]], axis=-1)
     places = m - 1 - expand_dims(arange(m), 1) + expand_dims(arange(n), 0)
-    return pt.take(border, places, axis=-1)
+    return take(border, places, axis=-1)
 
 
 def hankel(c: TensorLike, r: TensorLike | None = None) -> TensorVariable:
@@ -76,7 +76,7 @@ def hankel(c: TensorLike, r: TensorLike | None = None) -> TensorVariable:
     m, n = size_of(c, c.type.ndim - 1), size_of(r, r.type.ndim - 1)
     border = concatenate([c, r[..., 1:]], axis=-1)
     places = expand_dims(arange(m), 1) + expand_dims(arange(n), 0)
-    return pt.take(border, places, axis=-1)
+    return take(border, places, axis=-1)
 
 
 def circulant(c: TensorLike) -> TensorVariable:
@@ -91,7 +91,7 @@ def circulant(c: TensorLike) -> TensorVariable:
     c = _vector(c, "circulant")
     n = size_of(c, c.type.ndim - 1)
     places = (expand_dims(arange(n), 1) - expand_dims(arange(n), 0)) % n
-    return pt.take(c, places, axis=-1)
+    return take(c, places, axis=-1)
 
 
 def companion(a: TensorLike) -> TensorVariable:

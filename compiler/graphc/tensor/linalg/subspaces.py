@@ -18,10 +18,10 @@ from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shaping import expand_dims, ravel, reshape, transpose
 from graphc.ops.sizes import product_of, size_of, sizes_of
-from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.linalg.decompositions import cholesky, svd
 from graphc.tensor.linalg.solving import solve
+from graphc.tensor.products import matmul
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -89,8 +89,8 @@ def polar(a: TensorLike, side: str = "right") -> tuple[TensorVariable, TensorVar
         raise ValueError(f'side must be "right" or "left", got {side!r}')
     w, s, vh = svd(matrix(a, "polar"), full_matrices=False)
     s = expand_dims(s, -2)
-    p = pt.matmul(adjoint(vh) * s, vh) if side == "right" else pt.matmul(w * s, adjoint(w))
-    return pt.matmul(w, vh), p
+    p = matmul(adjoint(vh) * s, vh) if side == "right" else matmul(w * s, adjoint(w))
+    return matmul(w, vh), p
 
 
 def cho_factor(

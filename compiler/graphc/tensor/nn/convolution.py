@@ -13,8 +13,9 @@ from graphc.ops.elementwise import cast_to
 from graphc.ops.math import maximum
 from graphc.ops.shaping import dimshuffle, reshape, specify_shape
 from graphc.ops.sizes import known_size, size_of, sizes_of
-from graphc.public import pt
 from graphc.tensor.nn.windows import Window, folded, known, parse_padding, per_axis, sides, window
+from graphc.tensor.padding import pad
+from graphc.tensor.rearranging import flip as flip_
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -108,7 +109,7 @@ def _operands(
             f"{what} takes {ndim}-d images and filters (number, channels, ...), got {x} of type {x.type} and "
             f"{f} of type {f.type}"
         )
-    return x, (pt.flip(f, tuple(range(2, ndim))) if flip else f)
+    return x, (flip_(f, tuple(range(2, ndim))) if flip else f)
 
 
 def _result(out: TensorVariable, x: Any, f: Any) -> TensorVariable:
@@ -136,13 +137,13 @@ def _with_channels(what: str, x: TensorVariable, f: TensorVariable, groups: int)
     return x
 
 
-def _padded(x: object, windows: Sequence[Window], lows: list[int | None]) -> TensorVariable:
+def _padded(x: TensorLike, windows: Sequence[Window], lows: list[int | None]) -> TensorVariable:
     widths: list[tuple[int | TensorVariable, int | TensorVariable]] = [(0, 0), (0, 0)]
     for w, low in zip(windows, lows, strict=True):
         widths.append((w.low, 0) if low is None else (0, 0))
         if low is None:
             w.size, w.low = w.size + w.low, 0
-    return pt.pad(x, widths)
+    return pad(x, widths)
 
 
 def conv2d_transpose(
@@ -244,7 +245,7 @@ def conv1d(
     w = window(x, 2, size_of(f, 2), strides[1], _line_padding(padding, "conv1d"), dilations[1])
     low = known(w.low)
     if low is None:
-        x = pt.pad(x, [(0, 0), (0, 0), (w.low, 0)])
+        x = pad(x, [(0, 0), (0, 0), (w.low, 0)])
         w.size, w.low = w.size + w.low, 0
     op = Conv2d(strides, (0, low or 0), dilations, groups)
     return _result(dimshuffle(op(_image(x), _image(f), 1, w.count), (0, 1, 3)), x, f)

@@ -11,7 +11,8 @@ from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.math import cast, ge, sqrt, switch
 from graphc.ops.shaping import dimshuffle, reshape
 from graphc.ops.sizes import sizes_of
-from graphc.public import pt
+from graphc.tensor.random.continuous import random
+from graphc.tensor.reductions import mean as mean_
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -29,9 +30,9 @@ def _standardized(
     x: TensorVariable, axes: tuple[int, ...], eps: float
 ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
     """x less its mean and over its deviation; the mean; the variance."""
-    mean = pt.mean(x, axis=axes, keepdims=True)
+    mean = mean_(x, axis=axes, keepdims=True)
     apart = x - mean
-    variance = pt.mean(apart * apart, axis=axes, keepdims=True)
+    variance = mean_(apart * apart, axis=axes, keepdims=True)
     return apart / sqrt(variance + eps), mean, variance
 
 
@@ -74,7 +75,7 @@ def rms_norm(
     """
     x = _floating(x)
     axes = normalize_axes(axis, x.type.ndim, "rms_norm")
-    return _scaled(x / sqrt(pt.mean(x * x, axis=axes, keepdims=True) + eps), gamma, None)
+    return _scaled(x / sqrt(mean_(x * x, axis=axes, keepdims=True) + eps), gamma, None)
 
 
 def group_norm(
@@ -198,10 +199,10 @@ def dropout(x: TensorLike, p: TensorLike, rng: Any, train: bool = True, return_n
     if not train:
         return (rng, x) if return_next_rng else x
     dtype = x.type.dtype if x.type.dtype in ("float32", "float64") else "float32"
-    options = {"size": sizes_of(x), "dtype": dtype, "return_next_rng": True}
+    options: dict[str, Any] = {"size": sizes_of(x), "dtype": dtype, "return_next_rng": True}
     if hasattr(rng, "gen"):
         following, draws = rng.random(**options)
     else:
-        following, draws = pt.random.random(rng=rng, **options)
+        following, draws = random(rng=rng, **options)
     result = switch(ge(draws, p), x / cast(1 - as_tensor_variable(p), x.type.dtype), 0)
     return (following, result) if return_next_rng else result

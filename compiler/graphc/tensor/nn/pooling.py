@@ -15,8 +15,8 @@ from graphc.ops.math import cast
 from graphc.ops.pooling import MaxPool, WindowSum
 from graphc.ops.shaping import expand_dims, squeeze
 from graphc.ops.sizes import sizes_of
-from graphc.public import pt
 from graphc.tensor.nn.windows import Window, known, parse_padding, per_axis, window
+from graphc.tensor.padding import pad
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -51,7 +51,7 @@ def _filled(x: Variable, windows: Sequence[Window], lows: list[int | None], valu
     """x with leading elements where only the graph knows how many."""
     widths: list[Any] = [(0, 0)] * (x.type.ndim - 2)
     widths += [(w.low, 0) if low is None else (0, 0) for w, low in zip(windows, lows, strict=True)]
-    return x if None not in lows else pt.pad(x, widths, constant_values=value)
+    return x if None not in lows else pad(x, widths, constant_values=value)
 
 
 def max_pool2d(

@@ -81,6 +81,7 @@ DRAWS = {
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")
 }
 add_methods(DRAWS)
+RandomStream.functions = DRAWS
 
 default_rng = shared_rng
 

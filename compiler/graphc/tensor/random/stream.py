@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from graphc.public import pt
 from graphc.tensor.random.shared import shared_rng
 
 if TYPE_CHECKING:
@@ -43,6 +42,9 @@ class RandomStream:
         >>> pt.random.RandomStream(3).uniform(size=2).round(3).eval()
         array([0.541, 0.379])
     """
+
+    # Those of the package, which says so when it loads.
+    functions: ClassVar[Mapping[str, Callable[..., Any]]] = {}
 
     def __init__(
         self,
@@ -88,8 +90,9 @@ class RandomStream:
         return (following, draws) if wants_both else draws
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        namespace = self.__dict__.get("_namespace") or pt.random
-        function = getattr(namespace, name, None) if not name.startswith("_") else None
+        namespace = self.__dict__.get("_namespace")
+        given = self.functions if namespace is None else vars(namespace)
+        function = given.get(name) if not name.startswith("_") else None
         if not callable(function):
             raise AttributeError(f"there is no distribution {name!r}")
 
