@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from graphc import installation, public
@@ -26,6 +27,8 @@ if any(
     installation.check_runtime()
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     # At run time this is the callable package `graphc.function`.
     from graphc.artifacts.export import export as export
     from graphc.function.function import function as function
@@ -137,10 +140,40 @@ def __getattr__(name: str) -> Any:
         elif name in _SUBMODULES:
             value = importlib.import_module(f"graphc.{name}")
         else:
-            raise AttributeError(f"module 'graphc' has no attribute {name!r}")
+            raise AttributeError(f"module 'graphc' has no attribute {name!r}{_hint(name)}")
     globals()[name] = value
     return value
 
+
+def _hint(name: str) -> str:
+    """Where a name is that is not here, or which one it looks like."""
+    if name.startswith("_"):
+        return ""
+    tensor = importlib.import_module("graphc.tensor")
+    if name in dir(tensor):
+        return f"; it is graphc.tensor.{name}"
+    return importlib.import_module("graphc.errors").did_you_mean(name, __all__)
+
+
+def _show_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Shows an uncaught error as ``config.traceback`` says."""
+    importlib.import_module("graphc.graph.location").shorten(error)
+    _excepthook(kind, error, error.__traceback__)
+
+
+def _show_in_notebooks(
+    shell: Any, kind: object, error: BaseException, *place: object, **more: object
+) -> None:
+    importlib.import_module("graphc.graph.location").shorten(error)
+    shell.showtraceback((kind, error, error.__traceback__), **more)
+
+
+_excepthook = sys.excepthook
+sys.excepthook = _show_uncaught
+if "IPython" in sys.modules:
+    _shell = sys.modules["IPython"].get_ipython()
+    if _shell is not None and not getattr(_shell, "custom_exceptions", ()):
+        _shell.set_custom_exc((Exception,), _show_in_notebooks)
 
 public.found_by(lambda name: importlib.import_module(f"graphc.{name}"))
 

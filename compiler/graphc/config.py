@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from graphc.errors import did_you_mean
 from graphc_runtime.record import record
 
 FASTMATH = ("off", "contract", "reassoc", "fast")
@@ -133,6 +134,11 @@ class Config:
         "counts when a function is called for the first time",
         apply=_enable_cublas,
     )
+    traceback: str = _setting(
+        "user",
+        _one_of("user", "full"),
+        "what uncaught errors show: the lines of the user, or also the frames of graphc between them",
+    )
     compile_progress: str = _setting(
         "auto",
         _one_of("on", "off", "auto"),
@@ -170,8 +176,13 @@ class Config:
                 if setting.metadata["apply"] is not None:
                     setting.metadata["apply"](parsed)
                 return
-        known = ", ".join(setting.name for setting in fields(self))
-        raise AttributeError(f"there is no setting {name!r}; the settings are {known}")
+        raise _no_setting(self, name)
+
+    def _not_found(self, name: str) -> NoReturn:
+        raise _no_setting(self, name)
+
+    if not TYPE_CHECKING:  # which knows all settings
+        __getattr__ = _not_found
 
     @contextmanager
     def change_flags(self, mapping: Mapping[str, object] | None = None, **kwargs: object) -> Iterator[Config]:
@@ -197,6 +208,12 @@ class Config:
             (f.name, f"GRAPHC_{f.name.upper()}", getattr(self, f.name), f.metadata["doc"])
             for f in fields(self)
         ]
+
+
+def _no_setting(settings: Config, name: str) -> AttributeError:
+    known = [setting.name for setting in fields(settings)]
+    hint = did_you_mean(name, known) or f"; the settings are {', '.join(known)}"
+    return AttributeError(f"there is no setting {name!r}{hint}")
 
 
 def _from_environment() -> Config:

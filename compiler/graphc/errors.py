@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exceptions of graphc.
+"""Exceptions of graphc, and what they suggest in the place of a wrong name.
 
 Each is also one of Python's own exceptions, so that code written for NumPy or PyTensor catches it by the
 usual name.
@@ -7,7 +7,33 @@ usual name.
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import ParamSpec, TypeVar
+
 from graphc_runtime.errors import ShapeError as ShapeError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# What other libraries call keywords of ours; only those count that a function has.
+_OTHERS = {
+    "dim": "axis",
+    "dims": "axis",
+    "keepdim": "keepdims",
+    "lr": "learning_rate",
+    "rate": "learning_rate",
+    "beta": "momentum",
+    "eps": "epsilon",
+    "allow_downcast": "allow_input_downcast",
+    "input": "inputs",
+    "output": "outputs",
+    "argnums": "wrt",
+    "xs": "sequences",
+    "init": "outputs_info",
+    "length": "n_steps",
+}
+_UNEXPECTED = "() got an unexpected keyword argument '"
 
 
 class GraphcError(Exception):
@@ -114,3 +140,51 @@ class VectorizeError(GraphcError, NotImplementedError):
 
 class InconsistencyError(GraphcError, ValueError):
     """An op of a graph overwrites memory that is still needed, or that it must not change."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'exp'?`` of a name for which there is a similar one, else nothing."""
+    from difflib import get_close_matches
+
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), by_lower, 1)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near and not name.startswith("_") else ""
+
+
+def keyword_hint(function: Callable[..., object], name: str) -> str:
+    """What a function calls a keyword that it does not have, and else all that it has."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    known = [each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    if _OTHERS.get(name) in known:
+        return f"; did you mean {_OTHERS[name]!r}?"
+    return did_you_mean(name, known) or f"; the keywords are {', '.join(known)}"
+
+
+def unexpected_keyword(error: BaseException) -> tuple[str, str] | None:
+    """Function and keyword of Python's error about a keyword that a function does not have."""
+    function, unexpected, keyword = str(error).partition(_UNEXPECTED)
+    if not isinstance(error, TypeError) or not unexpected:
+        return None
+    return function.rpartition(".")[2], keyword.partition("'")[0]
+
+
+def checks_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that says what may have been meant when it is called with an unknown keyword."""
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            trace = error.__traceback__
+            found = unexpected_keyword(error)
+            # Without a frame below this one it is this call that has failed.
+            if found is None or trace is None or trace.tb_next is not None:
+                raise
+            hint = keyword_hint(function, found[1])
+            raise TypeError(f"{function.__name__}() has no keyword {found[1]!r}{hint}") from None
+
+    return checked

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 import graphc.tensor as pt
+from graphc.errors import checks_keywords
 from graphc.function.function import function
 from graphc.function.shared import shared
 from graphc.gradient.reverse import grad
@@ -36,6 +37,7 @@ Rate: TypeAlias = "float | Variable"
 Updates: TypeAlias = dict[SharedVariable, Variable]
 
 
+@checks_keywords
 def sgd(
     loss: Slopes,
     params: Parameters,
@@ -82,6 +84,7 @@ def sgd(
     return updates
 
 
+@checks_keywords
 def adam(
     loss: Slopes,
     params: Parameters,
@@ -115,6 +118,7 @@ def adam(
     return adamw(loss, params, learning_rate, beta1, beta2, epsilon, weight_decay=0.0)
 
 
+@checks_keywords
 def adamw(
     loss: Slopes,
     params: Parameters,
@@ -178,6 +182,7 @@ class LbfgsResult(NamedTuple):
     message: str
 
 
+@checks_keywords
 def lbfgs(
     loss: Variable,
     params: Parameters,

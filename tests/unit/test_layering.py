@@ -178,6 +178,7 @@ LATE = {
     "graphc.backends.cpu.target": 1,
     "graphc.backends.cuda.target": 2,
     "graphc.function.compiled": 1,
+    "graphc.function.io": 1,
     "graphc.function.modes": 1,
     "graphc.function.shared": 1,
     "graphc.function.types": 1,

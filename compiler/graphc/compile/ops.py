@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import graphc.tensor as pt
+from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.thunks import CallThunk
@@ -135,7 +137,11 @@ class PythonFunction(Op):
         if self.gradient is not None:
             return list(self.gradient(list(inputs), list(outputs), list(cotangents)))
         if self.vjp is None:
-            return super().pullback(inputs, outputs, cotangents)
+            raise UndefinedGradientError(
+                f"the function {self.name}{describe(outputs[0].location)} has no gradient; give one where it "
+                "is made an op: gradient= takes a function (inputs, outputs, cotangents) that builds graphs, "
+                "vjp= one that computes arrays; disconnected_grad(x) stops gradients before it"
+            )
         given = [
             y.zeros_like() if g is None else g
             for y, g in zip(outputs, cotangents, strict=True)

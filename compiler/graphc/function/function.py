@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.config import config
 from graphc.emit.native import is_hidden_argument
-from graphc.errors import MissingInputError, UnusedInputError
+from graphc.errors import MissingInputError, UnusedInputError, checks_keywords
 from graphc.function import settings
 from graphc.function.call_form import Signature
 from graphc.function.io import In, Inputs, OutputForm, as_inputs, input_form, with_donated
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None
 
 
+@checks_keywords
 def function(
     inputs: Inputs,
     outputs: Any = None,

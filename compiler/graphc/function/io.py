@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from graphc.errors import UnusedInputError
 from graphc.graph.basic import Constant, Variable
-from graphc.graph.pytree import Structure, flatten, is_tree
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.convert import as_tensor_variable
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+    from graphc.graph.pytree import Structure
 
 
 # What `graphc.function` takes as inputs.
@@ -353,6 +354,8 @@ class InputForm:
     """
 
     def __init__(self, arguments: Mapping[str | int, object]) -> None:
+        from graphc.graph.pytree import flatten
+
         self.inputs: list[Variable | In] = []
         self._forms: dict[str | int, Structure] = {}
         for name, value in arguments.items():
@@ -397,6 +400,10 @@ class InputForm:
         return form
 
 
+def _is_container(value: object) -> bool:
+    return isinstance(value, dict | list | tuple) or (is_dataclass(value) and not isinstance(value, type))
+
+
 def _argument(name: str | int) -> str:
     return name if isinstance(name, str) else f"argument {name}"
 
@@ -427,11 +434,15 @@ def input_form(inputs: object) -> InputForm | None:
     if isinstance(inputs, dict):
         bad = [key for key in inputs if not isinstance(key, str)]
         if bad:
-            raise TypeError(f"a dict of inputs has the names of arguments as keys, got {bad[0]!r}")
+            raise TypeError(
+                "a dict of inputs has the names of arguments as keys and variables as values, as in "
+                f"function({{'x': x}}, y), got the key {bad[0]!r}; values are given when the function is "
+                "called, function([x], y)(value), or by givens="
+            )
         return InputForm(inputs)
-    if not isinstance(inputs, list | tuple) or not any(map(is_tree, inputs)):
+    if not isinstance(inputs, list | tuple) or not any(map(_is_container, inputs)):
         return None
-    names = [None if is_tree(each) else getattr(each, "name", None) for each in inputs]
+    names = [None if _is_container(each) else getattr(each, "name", None) for each in inputs]
     taken = [i if name is None or names.count(name) > 1 else name for i, name in enumerate(names)]
     return InputForm(dict(zip(taken, inputs, strict=True)))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from graphc.errors import NullTypeGradError
+from graphc.errors import NullTypeGradError, checks_keywords
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths, check_choice, input_message, report_disconnected
 from graphc.graph.basic import Constant, Variable, reads_of, remember
@@ -146,13 +146,12 @@ def _like(wrt: Wrt, values: list[Variable | None]) -> Any:
 
 def _check_cost(cost: Variable) -> None:
     if not isinstance(cost, Variable):
-        hint = ""
         if callable(cost):
-            hint = (
-                "; gradients are of variables: call it on some, as in graphc.jit(lambda w, x: "
-                "graphc.value_and_grad(loss(w, x), w))"
+            raise TypeError(
+                f"grad needs a variable as cost, got the function {getattr(cost, '__name__', cost)}; call it "
+                "on variables, as in graphc.jit(lambda w, x: graphc.value_and_grad(loss(w, x), w))"
             )
-        raise TypeError(f"grad needs a variable as cost, got {cost!r} of type {type(cost).__name__}{hint}")
+        raise TypeError(f"grad needs a variable as cost, got {cost!r} of type {type(cost).__name__}")
     if is_null(cost):
         raise ValueError(f"cannot differentiate an undefined cost: {cost.type.why_null}")
     if getattr(cost.type, "ndim", None) != 0:
@@ -167,6 +166,7 @@ def _check_cost(cost: Variable) -> None:
         )
 
 
+@checks_keywords
 def grad(
     cost: Variable | None,
     wrt: Wrt,
@@ -196,7 +196,9 @@ def grad(
 
     Returns:
         A variable, or variables in the form of ``wrt``. Each has the shape of its ``wrt`` and its dtype, or
-        ``floatX`` for integers. For complex ``z = a + ib`` it is ``dL/da + i dL/db``.
+        ``floatX`` for integers. By an integer input, and through what has integer values (``argmax``,
+        comparisons, ``round``), gradients are zero, as in PyTensor. For complex ``z = a + ib`` it is
+        ``dL/da + i dL/db``.
 
     Raises:
         TypeError: the cost is not a real scalar, or a rule returned something wrong.
@@ -238,6 +240,7 @@ def grad(
     return _like(wrt, result)
 
 
+@checks_keywords
 def value_and_grad(
     cost: Variable,
     wrt: Wrt,

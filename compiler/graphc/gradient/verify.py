@@ -187,6 +187,10 @@ def verify_grad(
     draw = rng.random if isinstance(rng, np.random.Generator) else rng.random_sample
 
     inputs = [as_tensor_variable(p).type(f"input {i}") for i, p in enumerate(points)]
+    if not callable(fun) or isinstance(fun, Variable):
+        raise TypeError(
+            f"verify_grad takes a function of variables, got {fun!r:.80} of type {type(fun).__name__}"
+        )
     made = fun(*inputs)
     outputs: list[Variable] = list(made) if isinstance(made, list | tuple) else [made]
     for i, y in enumerate(outputs):

@@ -8,8 +8,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import NamedTuple
+
+from graphc.config import config
+from graphc.errors import keyword_hint, unexpected_keyword
 
 _PACKAGE_NAMES = ("graphc", "graphc_dialects", "graphc_runtime", "graphc_tools")
 _INTERNAL: dict[str, bool] = {"<frozen importlib._bootstrap>": True}
@@ -91,6 +94,56 @@ def capture() -> SourceLocation | None:
             return SourceLocation(name, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back
     return None
+
+
+def _without_own(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of graphc; None where it has no others."""
+    kept = []
+    while trace is not None:
+        if not _is_internal(trace.tb_frame):
+            kept.append(trace)
+        trace = trace.tb_next
+    shorter: TracebackType | None = None
+    for each in reversed(kept):
+        shorter = TracebackType(shorter, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return shorter
+
+
+def shorten(error: BaseException) -> None:
+    """Prepare an uncaught error for being shown: say which keyword may have been meant, and (unless
+    ``config.traceback`` is ``"full"``) take out the frames of graphc, so that it ends at the user's line.
+
+    Nothing is taken where no line of the user would be left. A note says that frames are hidden.
+    """
+    called = unexpected_keyword(error)
+    tensor = sys.modules.get("graphc.tensor")
+    if called is not None and tensor is not None:
+        places = (vars(tensor), vars(tensor.TensorVariable.__mro__[1]))
+        function = next((place[called[0]] for place in places if called[0] in place), print)
+        if (function.__module__ or "").startswith("graphc."):
+            error.add_note(f"{called[0]}() of graphc.tensor{keyword_hint(function, called[1])}")
+    if config.traceback == "full":
+        return
+    taken, seen = False, set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        shorter = _without_own(each.__traceback__)
+        if shorter is not None and _length(shorter) < _length(each.__traceback__):
+            each.__traceback__, taken = shorter, True
+        each = each.__cause__ or each.__context__
+    if taken and _HIDDEN not in getattr(error, "__notes__", ()):
+        error.add_note(_HIDDEN)
+
+
+_HIDDEN = '(frames of graphc are hidden; graphc.config.traceback = "full" shows them)'
+
+
+def _length(trace: TracebackType | None) -> int:
+    count = 0
+    while trace is not None:
+        trace, count = trace.tb_next, count + 1
+    return count
 
 
 def frames_inside() -> int:

@@ -291,7 +291,7 @@ def jit(
     names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
     if fn is None:
         return lambda each: Jitted(each, numbers, names, static_shapes, mode)
-    if not callable(fn):
+    if not callable(fn) or isinstance(fn, Variable):
         raise TypeError(
             f"jit takes a function, got {fn!r:.80} of type {type(fn).__name__}; a graph is compiled by "
             "graphc.function(inputs, outputs)"

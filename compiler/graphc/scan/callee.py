@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphc.graph.basic import Variable
+
 
 class Callee:
     """A function that builds one iteration.
@@ -21,7 +23,7 @@ class Callee:
     """
 
     def __init__(self, fn: Callable[..., object], what: str) -> None:
-        if not callable(fn):
+        if not callable(fn) or isinstance(fn, Variable):
             raise TypeError(
                 f"{what} needs a function that builds one iteration, got {fn!r:.80} of type "
                 f"{type(fn).__name__}"

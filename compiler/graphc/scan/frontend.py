@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from graphc.errors import checks_keywords
 from graphc.graph.basic import Variable
 from graphc.graph.location import frames_inside
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -102,6 +103,7 @@ class Outputs(list[Variable]):
     __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __neg__ = _refuse
 
 
+@checks_keywords
 def scan(
     fn: Callable[..., Any],
     sequences: Given = None,

@@ -5,9 +5,11 @@ Elementwise functions and constructors of variables are here from the start. Oth
 first used, in modules that load then, since no program needs all of them.
 """
 
+import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
+from graphc.errors import did_you_mean as _did_you_mean
 from graphc.graph.tensor.convert import *  # noqa: F403
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
@@ -107,11 +109,20 @@ def _found(name: str) -> object:
         module = _import_module(f"graphc.{each}")
         if name in module.__all__:
             return getattr(module, name)
-    from difflib import get_close_matches
+    raise AttributeError(f"module 'graphc.tensor' has no attribute {name!r}{_hint(name)}")
 
-    near = get_close_matches(name, __dir__(), 1)
-    hint = f"; did you mean {near[0]!r}?" if near and not name.startswith("_") else ""
-    raise AttributeError(f"module 'graphc.tensor' has no attribute {name!r}{hint}")
+
+def _hint(name: str) -> str:
+    """Where a name is that is not here, or which one it looks like."""
+    if name.startswith("_"):
+        return ""
+    root = _sys.modules["graphc"]
+    if name in root.__all__:
+        return f"; it is graphc.{name}"
+    for each in ("nn", "linalg", "special", "random", "fft", "signal", "optimize"):
+        if name in _import_module(f"graphc.tensor.{each}").__all__:
+            return f"; it is graphc.tensor.{each}.{name}"
+    return _did_you_mean(name, __dir__())
 
 
 def __getattr__(name: str) -> Any:

@@ -78,8 +78,17 @@ def _constructor(kind: str, prefix: str) -> Constructor:
         return TensorType(fixed, default)
 
     def make(
-        name: str | None = None, *, dtype: DTypeLike | None = None, shape: Sequence[int | None] | None = None
+        name: str | None = None,
+        *others: object,
+        dtype: DTypeLike | None = None,
+        shape: Sequence[int | None] | None = None,
     ) -> TensorVariable:
+        if others:
+            keyword = "shape" if isinstance(others[0], int | tuple | list) else "dtype"
+            raise TypeError(
+                f"{kind}() takes the name only by position, got {others[0]!r} after it; write "
+                f"{kind}({name!r}, {keyword}={(others[0],) if isinstance(others[0], int) else others[0]!r})"
+            )
         if shape is not None:
             _check_shape(kind, shape, len(default))
         variable = TensorType(config.floatX if dtype is None else dtype, default)(name, shape=shape)

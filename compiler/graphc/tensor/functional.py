@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.math import cast, second, switch
@@ -91,7 +92,7 @@ def piecewise(
     conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         raise ValueError(f"with {len(conditions)} conditions there are as many functions, or one more")
-    pieces = [f(x, *args, **kw) if callable(f) else f for f in funclist]
+    pieces = [f(x, *args, **kw) if callable(f) and not isinstance(f, Variable) else f for f in funclist]
     rest = pieces[-1] if len(pieces) > len(conditions) else 0
     result: TensorVariable = second(x, cast(as_tensor_variable(rest), x.type.dtype))
     for condition, piece in zip(conditions, pieces, strict=False):

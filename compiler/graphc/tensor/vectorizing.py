@@ -183,6 +183,11 @@ def vmap(func: Callable[..., Any], in_axes: TensorLike = 0, out_axes: TensorLike
         >>> squared(pt.constant([[1.0, 2.0], [3.0, 4.0]])).eval()
         array([ 5., 25.])
     """
+    if not callable(func) or isinstance(func, Variable):
+        raise TypeError(
+            f"vmap takes a function, got {func!r:.80} of type {type(func).__name__}; of a "
+            "graph use vectorize_graph"
+        )
     label = getattr(func, "__name__", type(func).__name__)
 
     @functools.wraps(func)

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Mistakes of newcomers: each error says what was given, what was expected, the line, and what to do.
+"""A hundred mistakes of newcomers: errors say what was given, what was expected, the line, and what to do.
 
-The line is in the message where the error comes when a function is called, and else in Python's traceback.
+The line is in the message where the error comes when a function is called, and else in Python's traceback,
+which shows no frame of graphc between.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import pickle
 import re
+import subprocess
+import sys
 import traceback
 from pathlib import Path
 
@@ -20,6 +25,30 @@ import graphc.tensor as pt
 x, y, m = pt.vector("x"), pt.vector("y"), pt.matrix("m")
 r, i = pt.scalar("r"), pt.iscalar("i")
 w = graphc.shared(np.zeros(2), name="w")
+
+
+f = graphc.function([x], x + 1, mode="fast_compile")
+dvector = pt.dvector
+
+
+@graphc.as_op(itypes=[dvector], otypes=[dvector])
+def doubled(v):
+    return v * 2
+
+
+@graphc.as_op(itypes=[dvector], otypes=[dvector])
+def written(v):
+    v[0] = 3.0
+    return v * 1
+
+
+@graphc.as_op(itypes=[dvector], otypes=[dvector])
+def narrowed(v):
+    return v.astype("float32")
+
+
+def square(size, columns=None):
+    return pt.matrix(shape=(size, columns or size))
 
 
 def call(inputs, outputs, *values, **named):
@@ -95,6 +124,121 @@ BUILDING = {
         lambda: graphc.function([m], w, updates={w: m}),
         *("got m of type", "must be of its type", "shared variable w"),
     ),
+    "call of a variable": (lambda: (x + y)([1.0]), "a call of add.out", "graphc.function([x], y)(value)"),
+    "format": (lambda: f"{r:.3f}", "the format '.3f' of r", "no value before it is run", "eval()"),
+    "keyword of function": (
+        lambda: graphc.function([x], x, update={w: w + 1}),
+        *("no keyword 'update'", "did you mean 'updates'?"),
+    ),
+    "older keyword": (
+        lambda: graphc.function([x], x, allow_downcast=True),
+        *("'allow_downcast'", "did you mean 'allow_input_downcast'?"),
+    ),
+    "keyword of nobody": (lambda: graphc.grad(r, r, zzz=1), "no keyword 'zzz'", "the keywords are cost, wrt"),
+    "keyword of scan": (lambda: loop(lambda a: a, sequence=x), "'sequence'", "did you mean 'sequences'?"),
+    "keyword of a rule": (lambda: graphc.optimizers.adam(w.sum(), w, lr=0.1), "'lr'", "'learning_rate'"),
+    "values as inputs": (
+        lambda: graphc.function({x: [1.0]}, x + 1),
+        *("the key x", "names of arguments as keys", "function([x], y)(value)"),
+    ),
+    "name of an input": (lambda: graphc.function([x, "y"], x), "got 'y' of type str", 'vector("x")'),
+    "dtype by position": (lambda: pt.matrix("a", "float32"), "got 'float32'", "matrix('a', dtype='float32')"),
+    "size by position": (lambda: pt.vector("a", 3), "got 3", "vector('a', shape=(3,))"),
+    "number as name": (lambda: pt.vector(3), "got 3", "must be a string"),
+    "dtype's class": (lambda: pt.vector("v", dtype=list), "<class 'list'>", "float32, float64"),
+    "dtype of astype": (lambda: x.astype("flaot32"), "'flaot32'", "tensors hold one of"),
+    "shape": (lambda: pt.tensor("t", shape="ab"), "got 'ab'", "tuple of sizes"),
+    "gradient of an op": (
+        lambda: graphc.grad(doubled(x).sum(), x),
+        *("the function doubled", "has no gradient", "gradient=", "vjp="),
+    ),
+    "gradient of a function": (
+        lambda: graphc.value_and_grad(lambda v: v.sum(), x),
+        *("the function <lambda>", "needs a variable", "graphc.jit"),
+    ),
+    "graph for jit": (
+        lambda: graphc.jit(x + 1),
+        "got add.out",
+        "takes a function",
+        "graphc.function(inputs, outputs)",
+    ),
+    "text for jit": (
+        lambda: graphc.jit(lambda v, kind: v)(1.0, "sin"),
+        *("kind is 'sin'", "arrays and numbers", "static_argnames=['kind']"),
+    ),
+    "if in jit": (lambda: graphc.jit(lambda v: v if v > 0 else -v)(1.0), "cannot be a condition", "switch"),
+    "outputs as one": (
+        lambda: graphc.scan(lambda a: [a, a + 1], x) * 2,
+        *("has 2 outputs", "needs one of them", "(a, b), updates"),
+    ),
+    "misspelt function": (lambda: graphc.fucntion, "'fucntion'", "did you mean 'function'?"),
+    "function elsewhere": (lambda: graphc.exp, "'exp'", "it is graphc.tensor.exp"),
+    "function of the root": (lambda: pt.scan, "'scan'", "it is graphc.scan"),
+    "function below": (lambda: pt.relu, "'relu'", "it is graphc.tensor.nn.relu"),
+    "misspelt method": (lambda: x.summ(), "'summ'", "did you mean 'sum'?"),
+    "function as method": (lambda: x.softplus(), "'softplus'", "graphc.tensor.softplus(x)"),
+    "item": (lambda: x.item(), "'item'", "eval()"),
+    "numpy": (lambda: x.numpy(), "'numpy'", "eval()"),
+    "backward": (lambda: x.sum().backward(), "'backward'", "graphc.grad(cost, x)"),
+    "detach": (lambda: x.detach(), "'detach'", "disconnected_grad"),
+    "unsqueeze": (lambda: x.unsqueeze(0), "'unsqueeze'", "expand_dims"),
+    "append": (lambda: x.append(1.0), "'append'", "concatenate"),
+    "misspelt setting": (lambda: graphc.config.flotX, "'flotX'", "did you mean 'floatX'?"),
+    "setting's name": (lambda: setattr(graphc.config, "floatx", "float32"), "'floatx'", "'floatX'"),
+    "setting's value": (lambda: setattr(graphc.config, "floatX", "float63"), "'float63'", "one of float16"),
+    "columns and rows": (lambda: square(2, 3) @ square(4), "(2, 3)", "3 and 4 differ"),
+    "no number": (lambda: graphc.shared([1, "a"]), "[1, 'a']", "not an array of numbers"),
+    "dimensions of a value": (lambda: w.set_value(np.ones((3, 3))), "expected 1", "got 2 with shape (3, 3)"),
+    "two updates": (
+        lambda: graphc.function([], [], updates=[(w, w + 1), (w, w + 2)]),
+        *("variable w", "updated twice", "one expression"),
+    ),
+    "update without pairs": (
+        lambda: graphc.function([], [], updates=[w, w + 1]),
+        *("got [w, add.out]", "a dict or a list of pairs"),
+    ),
+    "given": (
+        lambda: graphc.function([], x, givens={x: np.ones((2, 2))}),
+        "given for x",
+        "expected 1",
+        "got 2",
+    ),
+    "condition": (lambda: pt.ifelse(x, r, r), "got x of type", "must be a scalar", ".all()"),
+    "operands": (lambda: pt.switch(r > 0, x), "takes 3 operands", "got 2"),
+    "number as index": (lambda: x[r], "got r", "must be an integer, slice"),
+    "operands of stack": (lambda: pt.stack(x, m), "got x", "takes a list or tuple"),
+    "operands of concatenate": (lambda: pt.concatenate(x, x), "got x", "takes a list or tuple"),
+    "sequence": (
+        lambda: loop(lambda a: a, sequences=3.0),
+        "sequences[0] is 3.0",
+        "at least one dimension",
+        "non_sequences",
+    ),
+    "taps": (
+        lambda: loop(lambda a: a, outputs_info={"initial": x, "taps": [1]}, n_steps=3),
+        *("taps [1]", "must be below 0"),
+    ),
+    "step": (lambda: loop(3, sequences=x), "got 3", "needs a function"),
+    "hessian": (lambda: graphc.hessian(x, x), "got x", "scalar (0-d) cost"),
+    "jacobian": (lambda: graphc.jacobian(x, 3), "got 3", "must be a variable"),
+    "donation": (lambda: graphc.function([x], x, donate=x), "the single x", "must be a list", "write [x]"),
+    "output": (lambda: graphc.function([x], "x"), "got 'x'", "must be a variable"),
+    "inverse of a vector": (lambda: pt.linalg.inv(x), "got x", "takes matrices"),
+    "product with a number": (lambda: x @ 3, "at least one dimension", "use mul"),
+    "sizes": (lambda: pt.zeros(r), "got r of dtype float64", "must be an integer"),
+    "reshape": (lambda: square(2, 3).reshape((4, 2)), "shape (2, 3)", "cannot reshape", "(4, 2)"),
+    "axes": (lambda: m.transpose(0, 2), "axis 2", "its axes are -2 to 1"),
+    "broadcast": (lambda: pt.broadcast_to(pt.vector(shape=(3,)), (2, 4)), "of size 3", "to 4"),
+    "squeeze": (lambda: square(2, 3).squeeze(0), "has size 2, not 1"),
+    "function for vmap": (lambda: graphc.vmap(3), "got 3", "takes a function", "vectorize_graph"),
+    "function for verify_grad": (lambda: graphc.verify_grad(3, [1.0]), "got 3", "takes a function"),
+    "carry": (lambda: graphc.fori_loop(0, 3, lambda k, s: (s, s), r), "starts as *", "(*, *)", "structure"),
+    "export": (lambda: graphc.export(3, "a.gcx"), "got int", "must be a compiled graphc.function"),
+    "too many indices": (lambda: x[0, 1], "2 indices for x", "1 dimensions"),
+    "axis as text": (lambda: pt.mean(x, axis="0"), "got '0'", "must be an integer"),
+    "set without index": (lambda: pt.set_subtensor(x, 1), "got x", "an indexed variable such as x[1:]"),
+    "guard": (lambda: graphc.function([x], x, nan_guard="yes"), "got 'yes'", "'off', 'warn' or 'raise'"),
+    "budget": (lambda: graphc.function([x], x, memory_budget="lots"), "got 'lots'", "'64 MiB'"),
     "new value": (lambda: w.set_value("no"), "got 'no'", "expected a value for TensorType(float64, (?,))"),
 }
 CALLING = {
@@ -110,19 +254,53 @@ CALLING = {
     "product": (lambda: call([m, x], m @ x, np.ones((2, 3)), [1.0]), "3 columns", "1 rows"),
     "bounds": (lambda: call([x], x[5], [1.0]), "index 5", "size 1"),
     "reshape": (lambda: call([x], x.reshape((2, 2)), [1.0]), "1 elements", "shape of 4 elements"),
+    "variable as value": (lambda: f(x), "symbolic variable x", "expected an array", "givens="),
+    "None": (lambda: f(None), "got None", "expected a value for"),
+    "ragged": (lambda: f([[1], [2, 3]]), "got [[1], [2, 3]] of type list", "expected a value for"),
+    "range of an integer": (
+        lambda: call([i], i + 1, 2**40),
+        "got 1099511627776",
+        "int32",
+        "allow_downcast=True",
+    ),
+    "written argument": (
+        lambda: call([x], written(x), [1.0, 2.0]),
+        *("written", "may not write into its inputs", "x.copy()", "destroy_map"),
+    ),
+    "dtype of an op": (
+        lambda: call([x], narrowed(x), [1.0]),
+        *("narrowed must return", "TensorType(float64", "dtype float32"),
+    ),
+    "cholesky": (lambda: call([m], pt.linalg.cholesky(m), -np.eye(2)), "cholesky", "not positive definite"),
+    "scale": (lambda: call([r], pt.random.normal(0, r, size=2), -1.0), "normal", "scale < 0"),
+    "buffer": (
+        lambda: call([x], x + 1, [1.0], out=np.zeros(3)),
+        *("out=", "must have shape (1,), got (3,)"),
+    ),
+    "unknown output": (
+        lambda: call([x], x + 1, [1.0], outputs_wanted=[3]),
+        "no output 3",
+        "its outputs are 0",
+    ),
+    "container": (
+        lambda: call([{"a": x}, y], x + y, [1.0], [2.0]),
+        "inputs[0]",
+        "a dict with the keys ['a']",
+        "got a list",
+    ),
     "short sequence": (
         lambda: call([x], loop(lambda a: a * 2, sequences=[x], n_steps=5), [1.0, 2.0]),
         *("runs 5 steps", "'x' has rows for 2 only"),
     ),
 }
 # What is refused before anything runs: the message has the line where the input was made.
-_OF_CALLS = ("too many", "keyword", "twice")
+_OF_CALLS = ("too many", "keyword", "twice", "buffer", "unknown output", "container")
 
 
 @pytest.mark.parametrize("mistake", BUILDING)
 def test_building(mistake):
     wrong, *pieces = BUILDING[mistake]
-    with pytest.raises((TypeError, ValueError, IndexError, AttributeError)) as caught:
+    with pytest.raises((TypeError, ValueError, IndexError, AttributeError, NotImplementedError)) as caught:
         wrong()
     assert [piece for piece in pieces if piece not in str(caught.value)] == [], caught.value
     assert __file__ in "".join(traceback.format_tb(caught.value.__traceback__))
@@ -139,8 +317,52 @@ def test_calling(mistake):
         assert re.search(rf"{re.escape(Path(__file__).name)}:\d+", str(caught.value)), caught.value
 
 
-def test_at_least_thirty():
-    assert len(BUILDING) + len(CALLING) >= 30
+def test_a_hundred():
+    assert len(BUILDING) + len(CALLING) >= 100
+
+
+SCRIPT = """
+import sys
+import graphc
+import graphc.tensor as pt
+
+def model(x):
+    if "own" in sys.argv:
+        raise KeyError("mine")
+    return pt.sum(x, dim=0) if "keyword" in sys.argv else graphc.grad(x, x)
+
+graphc.scan(model, pt.matrix("x"))
+"""
+
+
+@pytest.mark.parametrize("setting", ["user", "full"])
+@pytest.mark.parametrize("kind", ["grad", "own", "keyword"])
+def test_uncaught_errors_end_at_the_users_line(kind, setting, tmp_path):
+    script = tmp_path / "model.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    environment = {**os.environ, "GRAPHC_TRACEBACK": setting}
+    ran = subprocess.run([sys.executable, script, kind], env=environment, capture_output=True, text=True)
+    assert ran.returncode == 1
+    files = re.findall(r'File "([^"]+)", line', ran.stderr)
+    package = str(Path(graphc.__file__).parent)
+    ours = [file for file in files if file.startswith(package)]
+    assert files.count(str(script)) == 2 and bool(ours) == (setting == "full")
+    assert ("frames of graphc are hidden" in ran.stderr) == (setting == "user")
+    text = {"grad": "grad needs a scalar", "own": "KeyError: 'mine'", "keyword": "did you mean 'axis'?"}[kind]
+    assert text in ran.stderr
+
+
+def test_formats_without_a_specification():
+    assert f"{x}" == "x" and f"{x!r:>3}" == "  x"
+    assert not hasattr(x, "no_such_name") and getattr(x, "item", None) is None
+    assert type(pickle.loads(pickle.dumps(_missing(x)))) is AttributeError
+
+
+def _missing(v):
+    try:
+        return v.no_such_name
+    except AttributeError as error:
+        return error
 
 
 def test_none_is_in_no_shape():

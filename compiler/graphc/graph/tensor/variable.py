@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from graphc.errors import ArgumentError, AsTensorError
+from graphc.errors import ArgumentError, AsTensorError, did_you_mean
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.dispatch import NumpyProtocols
 from graphc.graph.type import transfer
@@ -245,14 +245,62 @@ class TensorOperators(NumpyProtocols):
 
 
 def _refuse(call: str, advice: str) -> Callable[[TensorVariable], Any]:
-    def method(self: TensorVariable) -> NoReturn:
+    def method(self: TensorVariable, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError(f"{call} of {self}, which has no value before it is run; {advice}")
 
     return method
 
 
+# What other libraries' arrays have, and what is written instead.
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("item", "numpy", "tolist", "data", "tobytes", "block_until_ready"),
+        "its eval(), or a function that returns it",
+    ),
+    **dict.fromkeys(("backward", "grad", "requires_grad", "requires_grad_"), "graphc.grad(cost, x)"),
+    "detach": "graphc.disconnected_grad(x)",
+    **dict.fromkeys(("to", "cuda", "cpu", "device"), 'graphc.function(..., mode="cuda")'),
+    **dict.fromkeys(("view", "resize"), "its reshape(...)"),
+    **dict.fromkeys(("float", "double", "int", "long", "type_as"), "its astype(dtype)"),
+    **dict.fromkeys(("add_", "mul_", "fill_", "copy_", "zero_"), "a new variable: variables do not change"),
+    "unsqueeze": "x[None] or graphc.tensor.expand_dims(x, axis)",
+    "permute": "its transpose(...)",
+    "append": "graphc.tensor.concatenate([x, y])",
+}
+
+
+class _NoAttribute(AttributeError):
+    """There is no such attribute; what may have been meant is found when somebody reads the message."""
+
+    def __init__(self, owner: TensorVariable, name: str) -> None:
+        # Python would add a suggestion of its own if it were told of both.
+        super().__init__(f"{type(owner).__name__!r} object has no attribute {name!r}")
+        self._owner, self._missing = owner, name
+
+    def __str__(self) -> str:
+        name = self._missing
+        if name.startswith("_"):
+            return str(self.args[0])
+        if name in _ELSEWHERE:
+            return f"{self.args[0]}; use {_ELSEWHERE[name]}"
+        if name in dir(pt):
+            return f"{self.args[0]}; it is a function, graphc.tensor.{name}(x)"
+        return f"{self.args[0]}{did_you_mean(name, dir(self._owner))}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return AttributeError, (str(self),)
+
+
+# As it is shown.
+_NoAttribute.__name__ = _NoAttribute.__qualname__ = "AttributeError"
+_NoAttribute.__module__ = "builtins"
+
+
 class TensorVariable(TensorOperators, Variable):
     """A variable whose values are NumPy arrays.
+
+    ``x == y`` asks whether both are the same variable, as in PyTensor, so that variables are keys of dicts;
+    ``x.eq(y)`` and ``graphc.tensor.eq(x, y)`` compare elements. All other operators are NumPy's.
 
     Examples:
         >>> pt.vector("x").dtype, pt.vector("x").ndim
@@ -262,11 +310,27 @@ class TensorVariable(TensorOperators, Variable):
     type: TensorType
 
     # Also what functions of `math` ask for.
+    __call__ = _refuse(
+        "a call", "compile a function, graphc.function([x], y)(value), or use eval({x: value})"
+    )
     __float__ = _refuse("float()", "use its astype('float64'), functions of graphc.tensor, or eval()")
     __int__ = _refuse("int()", "use its astype('int64'), or eval()")
     __complex__ = _refuse("complex()", "use its astype('complex128'), or eval()")
     __len__ = _refuse("len()", "use its shape[0]")
-    if not TYPE_CHECKING:  # for whom only constants are integers
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise TypeError(
+                f"the format {spec!r} of {self}, which has no value before it is run; format its eval(), "
+                "or a result of a function"
+            )
+        return str(self)
+
+    if not TYPE_CHECKING:  # for whom only constants are integers, and who knows the attributes
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _NoAttribute(self, name)
+
         __index__ = _refuse(
             "an integer", "use graphc.tensor.arange, or `scan(step, n_steps=...)` for range(), or eval()"
         )

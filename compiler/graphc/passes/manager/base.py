@@ -137,8 +137,8 @@ def find(flag: str) -> type[Pass]:
     if name is None:
         names = [known.removeprefix(_PREFIX) for known in discover()]
         near = difflib.get_close_matches(flag.removeprefix(_PREFIX), names, 1)
-        hint = f"; do you mean '{_PREFIX}{near[0]}'?" if near else ";"
-        raise ValueError(f"no pass named '{flag}'{hint} the passes are: {', '.join(discover())}")
+        hint = f"do you mean '{_PREFIX}{near[0]}'? --list-passes shows all" if near else ""
+        raise ValueError(f"no pass named '{flag}'; {hint or 'the passes are: ' + ', '.join(discover())}")
     module = importlib.import_module(name)
     classes = [
         item
