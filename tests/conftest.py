@@ -18,6 +18,9 @@ _IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ and "GRAPHC_TEST_CACHE" in os.e
 _CACHE = os.environ["GRAPHC_TEST_CACHE"] if _IS_WORKER else tempfile.mkdtemp(prefix="graphc-test-cache-")
 os.environ["GRAPHC_TEST_CACHE"] = os.environ["GRAPHC_CACHE_DIR"] = _CACHE
 
+# On a busy machine the lines of long compilations would be in outputs that tests compare.
+os.environ.setdefault("GRAPHC_COMPILE_PROGRESS", "off")
+
 # Ordinary runs are short and always the same; `make fuzz-inputs` explores, FUZZ_EXAMPLES inputs a test.
 hypothesis.settings.register_profile(
     "graphc", deadline=None, max_examples=EXAMPLES or 12, derandomize=not FUZZING, print_blob=True

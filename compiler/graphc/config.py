@@ -142,8 +142,8 @@ class Config:
     compile_progress: str = _setting(
         "auto",
         _one_of("on", "off", "auto"),
-        "lines on stderr that say how far a compilation is which takes more than two seconds; "
-        "`auto` writes them on terminals",
+        "lines on stderr that say how far a compilation is which takes more than two seconds; `auto` waits "
+        "five seconds where stderr is no terminal",
     )
     compile_isolated: bool = _setting(
         False,

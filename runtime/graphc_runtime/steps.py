@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# Compilations that end sooner show nothing.
+# Seconds after which compilations are shown on a terminal, where one line is written over and over.
 PATIENCE = 2.0
-# Seconds between two lines: on a terminal, where one line is written over and over, and elsewhere.
+# Seconds between two lines: on a terminal, and elsewhere, where the first comes after as many.
 OFTEN, SELDOM = 0.2, 5.0
+# Seconds after which is said what takes long.
+ADVICE = 5.0
 
 Watcher = Callable[[str, int, int], None]
 _watcher: ContextVar[Watcher | None] = ContextVar("graphc_watcher", default=None)
@@ -55,18 +57,19 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 
 @contextmanager
-def shown(name: str, choice: str) -> Iterator[None]:
+def shown(name: str, choice: str, advice: Callable[[], str] = str) -> Iterator[None]:
     """In the block, lines on stderr say which step runs, after some patience.
 
     Args:
         name: what is compiled.
-        choice: ``"on"``, ``"off"``, or ``"auto"``: where stderr is a terminal.
+        choice: ``"on"``, ``"auto"``: elsewhere than on terminals with more patience, or ``"off"``.
+        advice: what is said once, after five seconds, of what is compiled; asked for then, in another thread.
     """
     terminal = bool(getattr(sys.stderr, "isatty", bool)())
-    if sys.stderr is None or choice == "off" or (choice == "auto" and not terminal):
+    if sys.stderr is None or choice == "off":
         yield
         return
-    lines = _Lines(name, terminal)
+    lines = _Lines(name, terminal, PATIENCE if terminal or choice == "on" else SELDOM, advice)
     with watched(lines.begins):
         try:
             yield
@@ -77,8 +80,8 @@ def shown(name: str, choice: str) -> Iterator[None]:
 class _Lines:
     """What is written. A thread writes: the one at work is inside a pass, or in LLVM."""
 
-    def __init__(self, name: str, terminal: bool) -> None:
-        self._name, self._terminal = name, terminal
+    def __init__(self, name: str, terminal: bool, patience: float, advice: Callable[[], str]) -> None:
+        self._name, self._terminal, self._patience, self._advice = name, terminal, patience, advice
         self._start, self._step = time.monotonic(), "begins"
         self._written = False
         self._ended = threading.Event()
@@ -101,16 +104,24 @@ class _Lines:
             self._write("done", "\n")
 
     def _run(self) -> None:
-        wait = PATIENCE
+        wait, is_advised = self._patience, False
         while not self._ended.wait(wait):
             self._write(self._step, "")
+            if not is_advised and time.monotonic() - self._start >= ADVICE:
+                is_advised = True
+                text = self._advice()
+                if text:
+                    self._put(("\n" if self._terminal else "") + f"compiling {self._name}: {text}\n")
             wait = OFTEN if self._terminal else SELDOM
 
     def _write(self, what: str, end: str) -> None:
         line = f"compiling {self._name}: {what}, {time.monotonic() - self._start:.1f} s"
+        self._put(f"\r{line[:100]:<100}{end}" if self._terminal else f"{line}\n")
+
+    def _put(self, text: str) -> None:
         stream = sys.stderr
         try:
-            stream.write(f"\r{line[:100]:<100}{end}" if self._terminal else f"{line}\n")
+            stream.write(text)
             stream.flush()
         except (OSError, ValueError, AttributeError):  # a broken stderr must not end a compilation
             return

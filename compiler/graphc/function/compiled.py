@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -22,7 +23,7 @@ from graphc.function.report import CompileReport, Fallback
 from graphc.function.settings import resources
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
+from graphc.graph.location import SourceLocation, describe
 from graphc.public import budgets, origins
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
@@ -38,6 +39,9 @@ from graphc_runtime.steps import shown
 from graphc_runtime.threads import set_default_threads
 from graphc_runtime.thunk import Register
 from graphc_runtime.worker import apart, checkpoint
+
+# Operations from one line of the user, from which on a loop is advised where compiling takes long.
+_UNROLLED = 100
 
 set_default_threads(config.threads)
 enable(config.cublas)
@@ -84,7 +88,7 @@ def compile_graph(
         # Emission calls methods of ops, which are the users' too: in their own thread.
         with report.phase("emit"):
             text = emit.emit_module(fgraph).text
-        with shown(report.name, config.compile_progress):
+        with shown(report.name, config.compile_progress, lambda: repeated_lines(fgraph)):
             try:
                 executable = apart(_built, text, form.signature, options, target, key, report)
             except UnsupportedError as error:
@@ -327,6 +331,27 @@ def _named(error: UnsupportedError, fgraph: FunctionGraph) -> str:
     if not 0 <= index < len(nodes):
         return str(error)
     return f"{nodes[index].op}: {error}{describe(nodes[index].location)}"
+
+
+def repeated_lines(fgraph: FunctionGraph) -> str:
+    """What is said of a graph that takes long to compile since a Python loop has made it; else nothing.
+
+    The line is the first that repeats: that of a gradient, which has more operations, comes after it.
+    """
+    counts: Counter[SourceLocation] = Counter()
+    line = None
+    for node in fgraph.nodes:
+        if node.location is not None:
+            counts[node.location] += 1
+            if line is None and counts[node.location] == _UNROLLED:
+                line = node.location
+    if line is None:
+        return ""
+    return (
+        f"the graph has {len(fgraph.nodes):,} operations, {counts[line]:,} of them from {line.short} in "
+        f"{line.function}; if a Python loop repeats that line, graphc.scan(step, sequences=..., n_steps=...) in "
+        "its place makes a graph of one step, which compiles in the time of one"
+    )
 
 
 def _on_host(fgraph: FunctionGraph, executable: Executable) -> list[Fallback]:

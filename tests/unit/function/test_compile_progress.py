@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.function.compiled import repeated_lines
 from graphc_runtime import steps
 
 
@@ -59,14 +61,51 @@ def test_quick_work_is_not_shown(monkeypatch):
     assert screen.getvalue() == ""
 
 
-@pytest.mark.parametrize(("choice", "terminal"), [("off", True), ("auto", False)])
-def test_nobody_watches(monkeypatch, impatient, choice, terminal):
+@pytest.mark.parametrize("terminal", [False, True])
+def test_nobody_watches(monkeypatch, impatient, terminal):
     monkeypatch.setattr(sys, "stderr", Screen(terminal))
     before = threading.active_count()
-    with steps.shown("model", choice):
+    with steps.shown("model", "off"):
         steps.step("graphc-fusion", 3, 70)
         assert threading.active_count() == before
     assert sys.stderr.getvalue() == ""
+
+
+def test_logs_have_lines_with_more_patience(monkeypatch):
+    monkeypatch.setattr(steps, "PATIENCE", 3600.0)
+    monkeypatch.setattr(steps, "SELDOM", 0.001)
+    screen = Screen(False)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with steps.shown("model", "auto"):
+        assert screen.written.wait(60)
+    assert screen.getvalue().startswith("compiling model: begins, ")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_advice_is_given_once(monkeypatch, impatient, terminal):
+    monkeypatch.setattr(steps, "ADVICE", 0.0)
+    screen, asked = Screen(terminal), []
+    monkeypatch.setattr(sys, "stderr", screen)
+    with steps.shown("model", "auto", lambda: asked.append(1) or "use a loop"):
+        for _ in range(4):
+            screen.written.clear()
+            assert screen.written.wait(60)
+    assert asked == [1] and screen.getvalue().count("compiling model: use a loop\n") == 1
+
+
+def _unrolled(steps):
+    x = v = pt.vector("x")
+    for _ in range(steps):
+        v = pt.tanh(v) * x
+        v = v - 0.1
+    return graphc.function([x], graphc.grad(v.sum(), x), mode="reference").fgraph
+
+
+def test_the_line_that_a_python_loop_repeats_is_named():
+    text = repeated_lines(_unrolled(150))
+    line = inspect.getsourcelines(_unrolled)[1] + 3
+    assert f"test_compile_progress.py:{line} in _unrolled" in text and "graphc.scan(step" in text
+    assert repeated_lines(_unrolled(20)) == ""
 
 
 def test_a_broken_stderr_ends_nothing(monkeypatch, impatient):
