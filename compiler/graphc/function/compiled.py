@@ -349,8 +349,8 @@ def repeated_lines(fgraph: FunctionGraph) -> str:
         return ""
     return (
         f"the graph has {len(fgraph.nodes):,} operations, {counts[line]:,} of them from {line.short} in "
-        f"{line.function}; if a Python loop repeats that line, graphc.scan(step, sequences=..., n_steps=...) in "
-        "its place makes a graph of one step, which compiles in the time of one"
+        f"{line.function}; if a Python loop repeats that line, scan(step, sequences=..., n_steps=...) "
+        "in its place makes a graph of one step, which compiles in the time of one"
     )
 
 

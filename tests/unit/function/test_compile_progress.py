@@ -104,8 +104,8 @@ def _unrolled(steps):
 def test_the_line_that_a_python_loop_repeats_is_named():
     text = repeated_lines(_unrolled(150))
     line = inspect.getsourcelines(_unrolled)[1] + 3
-    assert f"test_compile_progress.py:{line} in _unrolled" in text and "graphc.scan(step" in text
-    assert repeated_lines(_unrolled(20)) == ""
+    assert f"test_compile_progress.py:{line} in _unrolled" in text and "scan(step" in text
+    assert repeated_lines(_unrolled(10)) == ""
 
 
 def test_a_broken_stderr_ends_nothing(monkeypatch, impatient):
