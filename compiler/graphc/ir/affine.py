@@ -129,7 +129,7 @@ def _dimension(value: ir.Value, axis: int) -> Any:
     """A name of a dimension: its size, or that of the dimension that it is as long as by construction."""
     while value.type.shape[axis] < 0:
         op = _defining(value)
-        equal = () if op is None else _as_long(op, axis)
+        equal = () if op is None else as_long(op, axis)
         if not equal:
             return value, axis
         x, source = equal[0]
@@ -141,7 +141,7 @@ def _dimension(value: ir.Value, axis: int) -> Any:
     return value.type.shape[axis]
 
 
-def _as_long(op: ir.Operation, axis: int) -> Sequence[Dimension]:
+def as_long(op: ir.Operation, axis: int) -> Sequence[Dimension]:
     """Dimensions that one of an operation's result is as long as; the first one names it."""
     order = order_of(op)
     if order is not None:

@@ -62,6 +62,10 @@ class Size:
             return count
         return 0
 
+    def count(self, name: Hashable) -> int:
+        """How often a name is added, its products apart."""
+        return self.terms.get((name,), 0)
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -98,7 +102,7 @@ class Size:
         found = other * self.constant
         for a, times in self.terms.items():
             for b, count in other.terms.items():
-                found += Size(0, {tuple(sorted((*a, *b), key=hash)): times * count})
+                found += Size(0, {tuple(sorted((*a, *b), key=_order)): times * count})
             found += Size(0, {a: times * other.constant} if other.constant else {})
         return found
 
@@ -146,6 +150,11 @@ class Size:
         return text
 
     __repr__ = __str__
+
+
+def _order(name: Hashable) -> tuple[bool, Any]:
+    """Products have one order; that of texts is the same in every process."""
+    return (True, name) if isinstance(name, str) else (False, hash(name))
 
 
 Certain = Callable[[Size], bool]

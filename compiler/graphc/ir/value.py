@@ -9,9 +9,12 @@ the operations would have given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import overload
+from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import mul
+from typing import cast, overload
 
+from graphc.ir.size import Size
 from graphc.native.value import OPERATORS
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
@@ -84,6 +87,14 @@ def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int: ...
 def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
     """`max(a, b)` of sizes."""
     return max(a, b) if isinstance(a, int) and isinstance(b, int) else _on_sizes("maximum", a, b)
+
+
+def built(size: Size) -> ir.Value:
+    """A sum of products of index values, at the insertion point."""
+    total = const_index(size.constant)
+    for product, count in size.terms.items():
+        total = total + reduce(mul, cast("Iterable[ir.Value]", product)) * count
+    return total
 
 
 def _apply(self: ir.Value, name: str, *operands: ir.Value | float) -> ir.Value:

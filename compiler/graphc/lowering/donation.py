@@ -13,16 +13,19 @@ sizes, so these need not be known when compiling.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from graphc.ir import build
+from graphc.ir.affine import as_long
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import OFFERED, Donated, Donation, offered
-from graphc.ir.scan_view import scans
+from graphc.ir.kinds import static_shape
+from graphc.ir.scan_view import is_state, is_trace, name_of, retention, scans, traced
+from graphc.ir.traits.interfaces import Dimension
 from graphc.ir.views import INLINED, RENAMES, TAKES_ROW
 from graphc.ir.walk import symbol_of, walk
 from graphc.lowering.donation_starts import Reads, Refused, Start, find_start, require_harmless
-from graphc.lowering.equal_sizes import have_same_sizes
 from graphc.lowering.polls import FEW
 from graphc.lowering.recurrences import RECURRENCES, cheap_chain
 from graphc.lowering.scan import declared_sizes
@@ -33,6 +36,8 @@ from graphc_dialects._mlir import ir
 from graphc_dialects.check import checks_in, raises
 
 _ALIASES = frozenset({*INLINED, *RENAMES})
+
+RowSizes = Mapping[Any, Mapping[str, list[Any]]]
 
 
 class Donations:
@@ -246,3 +251,58 @@ def _read_again(function: ir.Operation) -> dict[Any, list[Any]]:
             for cheap in cheap_chain(operand):
                 found.setdefault(cheap, []).append(op)
     return found
+
+
+def have_same_sizes(value: ir.Value, x: ir.Value, row_sizes: RowSizes) -> bool:
+    """Whether two values of one type have the same shape.
+
+    Only what the first is made from is looked at: its checks have passed when it is computed.
+
+    Args:
+        value: of the graph stage, in the same block as x.
+        x: another value.
+        row_sizes: index values for the rows of the outputs of each scan, by its first result and their name.
+    """
+    return all(
+        size is not None or _leads_to((value, axis), (x, axis), row_sizes)
+        for axis, size in enumerate(static_shape(x))
+    )
+
+
+def _leads_to(start: Dimension, goal: Dimension, row_sizes: RowSizes) -> bool:
+    pending, seen = [start], {start}
+    while pending:
+        size = pending.pop()
+        if size == goal:
+            return True
+        new = [equal for equal in _equal(size, row_sizes) if equal not in seen]
+        seen.update(new)
+        pending += new
+    return False
+
+
+def _equal(size: Dimension, row_sizes: RowSizes) -> Iterator[Dimension]:
+    """Sizes that a size is made from without a change."""
+    value, axis = size
+    op = value.owner
+    if isinstance(op, ir.Block):
+        return
+    if axis < 0:
+        known = build.constant_value(op.operands[1]) if op.name == "tensor.dim" else None
+        if known is not None:
+            yield op.operands[0], known
+    elif is_trace(op):
+        yield from _of_trace(op, axis, row_sizes)
+    else:
+        yield from as_long(op, axis)
+
+
+def _of_trace(op: ir.Operation, axis: int, row_sizes: RowSizes) -> Iterator[Dimension]:
+    view, declaration = traced(op)
+    if axis == 0:
+        if retention(declaration)[0] == "steps" and view.stop is None:
+            yield view.steps, -1
+    elif is_state(declaration):
+        yield declaration.operands[0], axis
+    else:
+        yield row_sizes[op.operands[0]][name_of(op)][axis - 1], -1

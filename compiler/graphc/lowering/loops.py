@@ -22,6 +22,7 @@ import math
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.value import smaller
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop, stay_scalar
 from graphc.lowering.layouts import collapse, is_row_major
@@ -196,7 +197,7 @@ class LoopNest:
         _, block = loop(stop, [], step=width)
         with ir.InsertionPoint(block):
             start = self._starts[last] = block.arguments[0]
-            self._bounds[last] = build.index_op("minsi", start + width, stop)
+            self._bounds[last] = smaller(start + width, stop)
             self._nest(0, [])
             build.create("scf.yield", [], [])
 
@@ -265,7 +266,7 @@ class LoopNest:
         with ir.InsertionPoint(block):
             part = block.arguments[0]
             start = self._starts[0] = part * length
-            self._bounds[0] = build.index_op("minsi", start + length, extent)
+            self._bounds[0] = smaller(start + length, extent)
             neutral = [each.constant(value.type) for each, value in zip(combiners, initial, strict=True)]
             for value, buffer in zip(self._reduce(0, [], neutral, accumulators), buffers, strict=True):
                 build.create("memref.store", [], [value, buffer, part])
@@ -336,7 +337,7 @@ class LoopNest:
         width = build.const_index(SUM_BLOCK)
 
         def body(start: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            stop = build.index_op("minsi", start + width, bound)
+            stop = smaller(start + width, bound)
             begin = [
                 partial_reductions.constant(value.type, 0.0) if i in self._sum_positions else value
                 for i, value in enumerate(carried)

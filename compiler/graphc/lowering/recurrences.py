@@ -32,6 +32,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.kinds import CHEAP, is_elementwise, static_shape
 from graphc.ir.types import dtype_of
+from graphc.ir.value import smaller
 from graphc.ir.views import INLINED
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import loop
@@ -253,7 +254,7 @@ class _Recurrence:
         nest, block = loop(stop, [self.result], step=width)
         with ir.InsertionPoint(block):
             start, carried = block.arguments
-            self._columns = start, build.index_op("minsi", start + width, stop)
+            self._columns = start, smaller(start + width, stop)
             build.create("scf.yield", [], [self._all_steps(carried)])
         return nest.results[0]
 

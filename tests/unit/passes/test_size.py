@@ -116,10 +116,6 @@ OWN = {
     "graphc/emit/index_code.py": "writes and folds text",
     "graphc/passes/buffer/_expressions.py": "records index values",
     "graphc/passes/buffer/memory/_buffer_sizes.py": "products that buffers are made of",
-    "graphc/passes/buffer/parallel/_loop_cost.py": "times",
-    "graphc/passes/loops/_index.py": "how indices depend on an iteration",
-    "graphc/passes/loops/_time.py": "the same, of rows",
-    "graphc/lowering/equal_sizes.py": "which sizes are equal when lowering",
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from graphc.ir import build
 from graphc.ir.copies import copy_with
 from graphc.ir.lifetimes import root_of
+from graphc.ir.value import smaller
 from graphc.ir.walk import static_steps, walk_for
 from graphc.lowering.carried import loop as count
 from graphc.passes.manager.base import Pass
@@ -135,7 +136,7 @@ def _settle(loop: ir.Operation, size: int) -> None:
             build.create("scf.condition", [], [goes_on, *before.arguments])
         with ir.InsertionPoint(after):
             start, _, *states = after.arguments
-            end = build.index_op("minsi", start + stride, high)
+            end = smaller(start + stride, high)
             last, previous = _steps(loop, start, end, step, states)
             build.create("scf.yield", [], [end, _differ(last, previous), *last])
         position, _, *results = blocks.results

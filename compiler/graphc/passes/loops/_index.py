@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from graphc.ir.affine import key_of
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.scan_view import ScanView
+from graphc.ir.size import Size, combined
 from graphc.ir.traits.interfaces import CannotBatch
 from graphc_dialects._base import constant_value, dim_of
 from graphc_dialects._mlir import ir
@@ -12,28 +14,37 @@ from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
 _COPIED = ("arith.", "tensor.extract", "tensor.from_elements", *CONSTANTS)
 _DEPTH = 64
+_LEAVES = frozenset((*CONSTANTS, "tensor.dim"))
+INDEX = "index"
 
 
-def coefficient(view: ScanView, value: ir.Value, depth: int = _DEPTH) -> int | None:
-    """The factor of the iteration's index in an index value of the body; None if it is not affine."""
+def in_iteration(view: ScanView, value: ir.Value, depth: int = _DEPTH) -> Size | None:
+    """An index value of the body as a sum of a multiple of the iteration's index, which is named `INDEX`, and
+    of what does not depend on it; None if it is none.
+    """
     if value == view.index:
-        return 1
-    if not view.is_inside(value):
-        return 0
+        return Size.of(INDEX)
+    known = key_of(value)
+    if isinstance(known, int):
+        return Size(known)
     op = value.owner
-    if isinstance(op, ir.Block) or not depth:
+    if not view.is_inside(value) or (not isinstance(op, ir.Block) and op.name in _LEAVES):
+        return Size.of(value)
+    if isinstance(op, ir.Block) or not depth or not op.name.startswith("arith."):
         return None
-    if op.name in CONSTANTS or op.name == "tensor.dim":
-        return 0
-    if not op.name.startswith("arith."):
+    forms = [in_iteration(view, operand, depth - 1) for operand in op.operands]
+    sums = [form for form in forms if form is not None]
+    if len(sums) == len(forms) and not any(form.count(INDEX) for form in sums):
+        return Size.of(value)
+    if len(sums) < len(forms) or len(forms) != 2:
         return None
-    factors = [coefficient(view, operand, depth - 1) for operand in op.operands]
-    if all(factor == 0 for factor in factors):
-        return 0
-    if None in factors or op.name not in ("arith.addi", "arith.subi"):
-        return None
-    left, right = (factor or 0 for factor in factors)
-    return left + right if op.name == "arith.addi" else left - right
+    return combined(op.name.removeprefix("arith."), sums[0], sums[1], lambda _: False)
+
+
+def coefficient(view: ScanView, value: ir.Value) -> int | None:
+    """The factor of the iteration's index in an index value of the body; None if it is not affine."""
+    found = in_iteration(view, value)
+    return None if found is None else found.count(INDEX)
 
 
 def copy_index(view: ScanView, value: ir.Value, t: ir.Value | None = None) -> ir.Value:

@@ -20,6 +20,7 @@ from graphc.ir.scan_view import (
 )
 from graphc.ir.size import Size
 from graphc.ir.views import TAKES_PART, bounds_of
+from graphc.passes.loops._index import INDEX, in_iteration
 from graphc.passes.loops._length import Length
 from graphc_runtime.record import record
 
@@ -98,18 +99,8 @@ def _row(producer: ScanView, name: str, offset: int) -> Row | None:
 
 def _offset(view: ScanView, position: ir.Value) -> int | None:
     """`c` where an index is the iteration's index plus `c`."""
-    if position == view.index:
-        return 0
-    op = definition(position)
-    if op is None or op.name not in ("arith.addi", "arith.subi"):
-        return None
-    a, b = op.operands
-    if op.name == "arith.addi" and b == view.index:
-        a, b = b, a
-    number = key_of(b)
-    if a != view.index or not isinstance(number, int):
-        return None
-    return number if op.name == "arith.addi" else -number
+    found = in_iteration(view, position)
+    return None if found is None else (found - Size.of(INDEX)).number
 
 
 def _first_row(op: ir.Operation, length: Length, keys: DimKeys) -> int | None:

@@ -2,17 +2,19 @@
 """Estimates how long a loop runs, from the sizes that are known when it begins.
 
 Times are picoseconds of vectorised code on one core, for double precision; they only have to tell work that
-is worth waking a second core for from work that is not.
+is worth waking a second core for from work that is not. A cost is a `Size` whose names are index values that
+are known at run time only.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
+from graphc.ir.size import Size
+from graphc.ir.value import as_index, built
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc_dialects._mlir import ir
 
@@ -51,37 +53,18 @@ _ARITHMETIC = 40
 _CALL, _MULTIPLY_ADD = 5_000, 40
 
 
-class Cost:
-    """A time: a number, plus index values that are known at run time only.
-
-    Attributes:
-        fixed: picoseconds.
-        varying: index values, in picoseconds, to be added.
-    """
-
-    def __init__(self, fixed: int = 0, varying: list[ir.Value] | None = None) -> None:
-        self.fixed = fixed
-        self.varying = varying or []
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.fixed + other.fixed, self.varying + other.varying)
-
-    def times(self, count: ir.Value | int) -> Cost:
-        """The cost of `count` (a number or an index value) repetitions."""
-        if isinstance(count, int):
-            varying = [v * min(count, _MOST) for v in self.varying]
-            return Cost(self.fixed * count, varying)
-        return Cost(0, [self.value() * count])
-
-    def value(self) -> Any:
-        """The sum as an index value."""
-        total = build.const_index(min(self.fixed, _MOST))
-        for part in self.varying:
-            total = total + part
-        return total
+def cost_value(cost: Size) -> ir.Value:
+    """A cost as an index value, at the insertion point."""
+    terms = {product: min(count, _MOST) for product, count in cost.terms.items()}
+    return built(Size(min(cost.constant, _MOST), terms))
 
 
-def unit_cost(loop: ir.Operation, helpers: Mapping[str, Helper]) -> Cost:
+def _repeated(cost: Size, count: ir.Value | int) -> Size:
+    """The cost of `count` repetitions."""
+    return cost * count if isinstance(count, int) else Size.of(cost_value(cost) * count)
+
+
+def unit_cost(loop: ir.Operation, helpers: Mapping[str, Helper]) -> Size:
     """The cost of a step of 1 of the loop's variable; index code is made at the insertion point.
 
     Args:
@@ -98,24 +81,25 @@ class _Estimate:
         self._outer, self._helpers = outer, helpers
         self._outside: dict[ir.Block, bool] = {}
 
-    def unit(self, loop: ir.Operation) -> Cost:
+    def unit(self, loop: ir.Operation) -> Size:
         block = loop.regions[0].blocks[0]
         step = build.constant_value(loop.operands[2]) or 1
         total, blocks = self._block(block, block.arguments[0])
-        varying = total.varying
-        if step > 1:
-            varying = [build.index_op("divui", v, build.const_index(step)) for v in varying]
-        return Cost(-(-total.fixed // step), varying) + blocks
+        cost = Size(-(-total.constant // step))
+        for product, count in total.terms.items():
+            part = cost_value(Size(0, {product: count}))
+            cost += Size.of(build.index_op("divui", part, build.const_index(step)) if step > 1 else part)
+        return cost + blocks
 
-    def _block(self, block: ir.Block, variable: ir.Value) -> tuple[Cost, Cost]:
-        """Cost of an iteration, and of the loops over the `step` positions that it stands for."""
-        total, blocks = Cost(), Cost()
+    def _block(self, block: ir.Block, variable: ir.Value) -> tuple[Size, Size]:
+        """Size of an iteration, and of the loops over the `step` positions that it stands for."""
+        total, blocks = Size(), Size()
         for op in [op.operation for op in block.operations]:
             if op.name == "scf.for":
                 if op.operands[0] == variable:
                     blocks = blocks + self.unit(op)
                 else:
-                    total = total + self.unit(op).times(self._extent(op))
+                    total = total + _repeated(self.unit(op), self._extent(op))
             elif len(op.regions):
                 for region in op.regions:
                     for inner in region.blocks:
@@ -124,17 +108,17 @@ class _Estimate:
             elif op.name == "func.call":
                 total = total + self._call(op)
             else:
-                total = total + Cost(_cost_of(op))
+                total += _cost_of(op)
         return total, blocks
 
-    def _call(self, call: ir.Operation) -> Cost:
+    def _call(self, call: ir.Operation) -> Size:
         helper = self._helpers.get(callee_of(call))
         if isinstance(helper, Gemm):
             return self._product(call)
         sizes = helper.sizes if isinstance(helper, BlockProduct) else ()
-        return Cost(_CALL + _MULTIPLY_ADD * math.prod(sizes))
+        return Size(_CALL + _MULTIPLY_ADD * math.prod(sizes))
 
-    def _product(self, call: ir.Operation) -> Cost:
+    def _product(self, call: ir.Operation) -> Size:
         """A product of any sizes."""
         fixed, known, unknown = _CALL, _MULTIPLY_ADD, []
         for size in list(call.operands)[2:5]:
@@ -146,11 +130,11 @@ class _Estimate:
             else:
                 known *= _GUESS
         if not unknown:
-            return Cost(fixed + known)
-        total = build.const_index(known)
+            return Size(fixed + known)
+        total = as_index(known)
         for size in unknown:
             total = total * size
-        return Cost(fixed, [total])
+        return Size.of(total) + fixed
 
     def _extent(self, loop: ir.Operation) -> ir.Value | int:
         lower, upper = loop.operands[0], loop.operands[1]

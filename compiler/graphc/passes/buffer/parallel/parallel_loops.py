@@ -10,7 +10,7 @@ from graphc.library.helpers import Gemm, Helper, Split
 from graphc.library.pool.splits import THRESHOLD_PICOSECONDS
 from graphc.passes.buffer.parallel._captured import Captured
 from graphc.passes.buffer.parallel._independence import is_independent
-from graphc.passes.buffer.parallel._loop_cost import unit_cost
+from graphc.passes.buffer.parallel._loop_cost import cost_value, unit_cost
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -91,8 +91,8 @@ class _Outlining:
         if extent is not None and extent <= step:
             return False
         self._cost = unit_cost(self._loop, self._helpers)
-        short = extent is not None and not self._cost.varying
-        return not (short and self._cost.fixed * (extent or 0) < THRESHOLD_PICOSECONDS)
+        short = extent is not None and not self._cost.terms
+        return not (short and self._cost.constant * (extent or 0) < THRESHOLD_PICOSECONDS)
 
     def outline(self) -> None:
         members = walk(self._loop)
@@ -106,7 +106,7 @@ class _Outlining:
         nested = "scf.for" in inside or "func.call" in inside
         step = self._constant_step or 1
         alignment = step if nested or step != 1 else _ALIGNMENT
-        operands = [self._lower, self._upper, self._cost.value(), build.const_index(alignment), *values]
+        operands = [self._lower, self._upper, cost_value(self._cost), build.const_index(alignment), *values]
         called = [self._helpers.get(callee_of(op)) for op in members if op.name == "func.call"]
         split = Split(self._number, any(isinstance(helper, Gemm) for helper in called))
         build.create("func.call", [], operands, callee=ir.FlatSymbolRefAttr.get(split.symbol))
