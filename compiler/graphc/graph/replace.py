@@ -11,7 +11,7 @@ from graphc.graph.location import describe
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, graph_inputs, orphans_between, read_by, toposort
-from graphc.public import pt, raise_op, shapes
+from graphc.public import raise_op, shapes
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -52,11 +52,9 @@ def with_sizes_of(old: Variable, new: Variable) -> Variable:
     unknown = _unknown_sizes(old, new)
     if not unknown:
         return new
-    shape: list[int | None] = [None] * new.type.ndim
-    for axis, size in unknown.items():
-        shape[axis] = size
+    shape = [unknown.get(axis, size) for axis, size in enumerate(new.type.shape)]
     # `specify_shape` alone is dropped where nothing but sizes are read, which are known then.
-    return _known_while(pt.specify_shape(new, shape), {old: new})
+    return _known_while(TensorType(new.type.dtype, shape).filter_variable(new), {old: new})
 
 
 def _unknown_sizes(old: Variable, new: Variable) -> dict[int, int]:
@@ -130,7 +128,7 @@ def checked_constants(
 def _known_while(v: Variable, replaced: Mapping[Variable, Variable]) -> Variable:
     """``v``, which raises where a replacement has other sizes than what it replaces."""
     conditions = [
-        pt.eq(shapes.Shape_i(axis)(new), size)
+        shapes.Shape_i(axis)(new).eq(size)
         for old, new in replaced.items()
         for axis, size in _unknown_sizes(old, new).items()
     ]

@@ -76,6 +76,8 @@ def __getattr__(name: str) -> NoReturn:
     raise AttributeError(f"graphc.sparse has no {name!r}")
 
 
+SparseVariable.functions = globals()
+
 __all__ = [
     "CSC",
     "CSM",

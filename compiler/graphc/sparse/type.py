@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.graph.type import Type
-from graphc.public import sparse
 from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:
@@ -43,6 +42,8 @@ class SparseVariable(Variable):
     if TYPE_CHECKING:
         type: SparseTensorType
 
+    # Those of `graphc.sparse`, which says so when it loads: they are made of what is defined here.
+    functions: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     # NumPy arrays leave operators to this class.
     __array_priority__ = 100
     __array_ufunc__ = None
@@ -63,94 +64,94 @@ class SparseVariable(Variable):
 
     @property
     def shape(self) -> TensorVariable:
-        return sparse.shape(self)
+        return self.functions["shape"](self)
 
     @property
     def T(self) -> SparseVariable:
-        return sparse.transpose(self)
+        return self.functions["transpose"](self)
 
     @property
     def data(self) -> TensorVariable | Matrix:
-        return sparse.csm_data(self)
+        return self.functions["csm_data"](self)
 
     def transpose(self) -> SparseVariable:
         return self.T
 
     def toarray(self) -> TensorVariable:
-        return sparse.dense_from_sparse(self)
+        return self.functions["dense_from_sparse"](self)
 
     def sum(self, axis: int | None = None) -> TensorVariable:
-        return sparse.sp_sum(self, axis)
+        return self.functions["sp_sum"](self, axis)
 
     def zeros_like(self) -> SparseVariable:
-        return sparse.sp_zeros_like(self)
+        return self.functions["sp_zeros_like"](self)
 
     def ones_like(self) -> SparseVariable:
-        return sparse.sp_ones_like(self)
+        return self.functions["sp_ones_like"](self)
 
     def astype(self, dtype: DTypeLike) -> SparseVariable:
-        return sparse.cast(self, dtype)
+        return self.functions["cast"](self, dtype)
 
     def copy(self, name: str | None = None) -> SparseVariable:
-        copied: SparseVariable = sparse.structured_add(self, 0)
+        copied: SparseVariable = self.functions["structured_add"](self, 0)
         copied.name = name
         return copied
 
     @property
     def size(self) -> TensorVariable:
         """How many values are stored, as of SciPy's matrices."""
-        return sparse.csm_data(self).shape[0]
+        return self.functions["csm_data"](self).shape[0]
 
     def __getitem__(self, index: IndexLike) -> SparseOrTensor:
-        return sparse.get_item(self, index)
+        return self.functions["get_item"](self, index)
 
     def __lt__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.lt(self, other)
+        return self.functions["lt"](self, other)
 
     def __le__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.le(self, other)
+        return self.functions["le"](self, other)
 
     def __gt__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.gt(self, other)
+        return self.functions["gt"](self, other)
 
     def __ge__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.ge(self, other)
+        return self.functions["ge"](self, other)
 
     def __add__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.add(self, other)
+        return self.functions["add"](self, other)
 
     def __radd__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.add(other, self)
+        return self.functions["add"](other, self)
 
     def __sub__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.sub(self, other)
+        return self.functions["sub"](self, other)
 
     def __rsub__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.sub(other, self)
+        return self.functions["sub"](other, self)
 
     def __neg__(self) -> SparseVariable:
-        return sparse.neg(self)
+        return self.functions["neg"](self)
 
     def __mul__(self, other: MatrixLike) -> SparseVariable:
-        return sparse.mul(self, other)
+        return self.functions["mul"](self, other)
 
     def __rmul__(self, other: MatrixLike) -> SparseVariable:
-        return sparse.mul(other, self)
+        return self.functions["mul"](other, self)
 
     def __matmul__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.dot(self, other)
+        return self.functions["dot"](self, other)
 
     def __rmatmul__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.dot(other, self)
+        return self.functions["dot"](other, self)
 
     def dot(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.dot(self, other)
+        return self.functions["dot"](self, other)
 
     def __dot__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.dot(self, other)
+        return self.functions["dot"](self, other)
 
     def __rdot__(self, other: MatrixLike) -> SparseOrTensor:
-        return sparse.dot(other, self)
+        return self.functions["dot"](other, self)
 
 
 # Methods on the values, by the function of `graphc.sparse`.
@@ -171,7 +172,7 @@ _ON_DENSE = (
 
 def _on_values(function: str) -> Callable[[SparseVariable], SparseVariable]:
     def method(self: SparseVariable) -> SparseVariable:
-        return getattr(sparse, function)(self)
+        return self.functions[function](self)
 
     return method
 
@@ -332,7 +333,7 @@ class SparseTensorType(Type):
         """A tensor as a sparse variable of this format; None for whatever else."""
         if getattr(var.type, "dtype", None) != self.dtype or isinstance(var.type, SparseTensorType):
             return None
-        made: Variable = getattr(sparse, f"{self.format}_from_dense")(var)
+        made: Variable = SparseVariable.functions[f"{self.format}_from_dense"](var)
         return made if self == made.type or self.is_super(made.type) else None
 
     def values_eq(self, a: Matrix, b: Matrix) -> bool:

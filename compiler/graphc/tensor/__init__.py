@@ -6,13 +6,14 @@ first used, in modules that load then, since no program needs all of them.
 """
 
 import sys as _sys
+from collections.abc import Callable
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
 from graphc.errors import did_you_mean as _did_you_mean
 from graphc.graph.tensor.convert import *  # noqa: F403
 from graphc.graph.tensor.type import TensorType
-from graphc.graph.tensor.variable import TensorConstant, TensorVariable
+from graphc.graph.tensor.variable import TensorConstant, TensorOperators, TensorVariable
 from graphc.ops import rows  # noqa: F401
 from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
@@ -129,6 +130,18 @@ def __getattr__(name: str) -> Any:
     value = _found(name)
     globals()[name] = value
     return value
+
+
+class _Functions(dict[str, Callable[..., Any]]):
+    """What operators and methods of variables call: the names of this namespace."""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = globals().get(name) or __getattr__(name)
+        self[name] = found
+        return found
+
+
+TensorOperators.functions = _Functions()
 
 
 def __dir__() -> list[str]:

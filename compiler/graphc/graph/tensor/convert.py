@@ -14,7 +14,6 @@ from graphc.graph.location import capture
 from graphc.graph.tensor.type import DTYPES, TensorType, parse_dtype
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import register_transfer, transfer
-from graphc.public import pt
 from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def as_tensor_variable(
         known = [item.data for item in items if isinstance(item, Constant)]
         if len(known) == len(items):
             return constant(np.stack(known), name, ndim, dtype)
-        x = pt.stack(items)
+        x = TensorVariable.functions["stack"](items)
     if not isinstance(x, Variable):
         return constant(x, name, ndim, dtype)
     if not isinstance(x.type, TensorType):
@@ -155,8 +154,7 @@ def as_tensor_variable(
             return constant(x.data, name, ndim, dtype)
         raise AsTensorError(f"expected a tensor variable, got {x} of type {x.type}")
     if dtype is not None and x.type.dtype != parse_dtype(dtype):
-        cast: Any = pt.cast
-        return _variable_with_ndim(cast(x, parse_dtype(dtype)), ndim)
+        return _variable_with_ndim(TensorVariable.functions["cast"](x, parse_dtype(dtype)), ndim)
     return _variable_with_ndim(x, ndim)
 
 

@@ -16,7 +16,6 @@ from graphc.graph.tensor.compare import arrays_close, arrays_equal
 from graphc.graph.tensor.filter import filter_array
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import Type
-from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike
@@ -252,7 +251,7 @@ class TensorType(Type):
         """
         if not isinstance(other, Variable):
             array = self.filter(other)
-            return pt.as_tensor_variable(array)
+            return TensorVariable.functions["as_tensor_variable"](array)
         return super().filter_variable(other, allow_convert)
 
     def convert_variable(self, var: Variable) -> Variable | None:
@@ -266,7 +265,7 @@ class TensorType(Type):
             if mine is not None and theirs is not None and mine != theirs:
                 return None
             merged.append(theirs if mine is None else mine)
-        return pt.specify_shape(var, tuple(merged))
+        return TensorVariable.functions["specify_shape"](var, tuple(merged))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (

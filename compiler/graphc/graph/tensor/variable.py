@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Variables of ``TensorType``: their operators and methods, which all call functions of ``graphc.tensor``."""
+"""Variables of ``TensorType``: their operators and methods, which all call functions that
+``graphc.tensor`` fills in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
@@ -12,7 +15,6 @@ from graphc.errors import ArgumentError, AsTensorError, did_you_mean
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.dispatch import NumpyProtocols
 from graphc.graph.type import transfer
-from graphc.public import pt
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +29,7 @@ _Number = TypeVar("_Number", bound=complex)
 
 def _binary(name: str, reflected: bool = False) -> Callable[[TensorOperators, TensorLike], TensorVariable]:
     def method(self: TensorOperators, other: TensorLike) -> TensorVariable:
-        function = getattr(pt, name)
+        function = self.functions[name]
         try:
             return function(other, self) if reflected else function(self, other)
         except AsTensorError:
@@ -41,15 +43,30 @@ def _method(name: str) -> Callable[..., TensorVariable]:
     """A method that passes itself as the first argument of the namespace's function of that name."""
 
     def method(self: TensorOperators, *args: TensorLike, **kwargs: Any) -> TensorVariable:
-        return getattr(pt, name)(self, *args, **kwargs)
+        return self.functions[name](self, *args, **kwargs)
 
     method.__doc__ = f"``graphc.tensor.{name}`` of this variable."
     method.__name__ = name
     return method
 
 
+class _NotLoaded(dict[str, Callable[..., Any]]):
+    """Functions of `graphc.tensor` before it has loaded, as for variables from a pickle: loads it."""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        import_module("graphc.tensor")
+        return TensorOperators.functions[name]
+
+
 class TensorOperators(NumpyProtocols):
-    """Operators and methods of tensor variables; arguments follow NumPy."""
+    """Operators and methods of tensor variables; arguments follow NumPy.
+
+    Attributes:
+        functions: those of `graphc.tensor` by name, which are made of what is defined below it: it says what
+            they are when it loads.
+    """
+
+    functions: ClassVar[Mapping[str, Callable[..., Any]]] = _NotLoaded()
 
     if TYPE_CHECKING:
         type: TensorType
@@ -128,32 +145,32 @@ class TensorOperators(NumpyProtocols):
     @property
     def shape(self) -> TensorVariable:
         """The symbolic shape, an int64 vector; the static one is ``type.shape``."""
-        return pt.shape(self)
+        return self.functions["shape"](self)
 
     @property
     def size(self) -> TensorVariable:
         """Symbolic number of elements."""
-        return pt.size(self)
+        return self.functions["size"](self)
 
     @property
     def real(self) -> TensorVariable:
         """Real part."""
-        return pt.real(self)
+        return self.functions["real"](self)
 
     @property
     def imag(self) -> TensorVariable:
         """Imaginary part."""
-        return pt.imag(self)
+        return self.functions["imag"](self)
 
     @property
     def T(self) -> TensorVariable:
         """The variable with its axes reversed."""
-        return pt.transpose(self)
+        return self.functions["transpose"](self)
 
     @property
     def mT(self) -> TensorVariable:
         """The variable with its last two axes exchanged."""
-        return pt.swapaxes(self, -1, -2)
+        return self.functions["swapaxes"](self, -1, -2)
 
     # Shapes and types --------------------------------------------------------------------------------------
 
@@ -165,28 +182,28 @@ class TensorOperators(NumpyProtocols):
         if len(given) == 1 and not (
             isinstance(given[0], int | np.integer) or getattr(given[0], "ndim", 1) == 0
         ):
-            return pt.reshape(self, given[0], ndim=ndim)
-        return pt.reshape(self, given, ndim=ndim)
+            return self.functions["reshape"](self, given[0], ndim=ndim)
+        return self.functions["reshape"](self, given, ndim=ndim)
 
     def dimshuffle(self, *pattern: int | str | Sequence[int | str]) -> TensorVariable:
         """Permute axes: each entry is an axis of this variable, or ``"x"`` for a new axis of size 1."""
         if len(pattern) == 1 and isinstance(pattern[0], list | tuple):
-            return pt.dimshuffle(self, tuple(pattern[0]))
-        return pt.dimshuffle(self, pattern)
+            return self.functions["dimshuffle"](self, tuple(pattern[0]))
+        return self.functions["dimshuffle"](self, pattern)
 
     def transpose(self, *axes: AxisLike) -> TensorVariable:
         """As ``graphc.tensor.transpose``; the axes may be given one by one."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple | np.ndarray)):
-            return pt.transpose(self, axes[0])
-        return pt.transpose(self, axes or None)
+            return self.functions["transpose"](self, axes[0])
+        return self.functions["transpose"](self, axes or None)
 
     def flatten(self, ndim: int = 1) -> TensorVariable:
         """Join the last axes until ``ndim`` remain."""
-        return pt.flatten(self, ndim)
+        return self.functions["flatten"](self, ndim)
 
     def astype(self, dtype: DTypeLike) -> TensorVariable:
         """The elements converted to ``dtype``."""
-        return pt.cast(self, dtype)
+        return self.functions["cast"](self, dtype)
 
     def transfer(self, target: str) -> Variable:
         """The variable on another target; see `graphc.graph.type.register_transfer`."""
@@ -195,24 +212,25 @@ class TensorOperators(NumpyProtocols):
     def norm(self, L: float, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
         """Norm of order ``L``: ``sum(abs(x) ** L) ** (1 / L)``; 0 counts, inf takes the largest."""
         if L == 0:
-            return pt.sum(pt.neq(self, 0), axis=axis, keepdims=keepdims)
+            return self.neq(0).sum(axis=axis, keepdims=keepdims)
+        magnitude = self.abs()
         if np.isposinf(L):
-            return pt.max(pt.abs(self), axis=axis, keepdims=keepdims)
-        return pt.pow(pt.sum(pt.pow(pt.abs(self), L), axis=axis, keepdims=keepdims), 1.0 / L)
+            return magnitude.max(axis=axis, keepdims=keepdims)
+        return (magnitude**L).sum(axis=axis, keepdims=keepdims) ** (1.0 / L)
 
     def compress(self, condition: TensorLike, axis: int | None = None) -> TensorVariable:
         """``graphc.tensor.compress(condition, self, axis)``."""
-        return pt.compress(condition, self, axis)
+        return self.functions["compress"](condition, self, axis)
 
     # Indexing ----------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: IndexLike) -> TensorVariable:
-        return pt.getitem(self, index)
+        return self.functions["getitem"](self, index)
 
     @property
     def at(self) -> At:
         """Changes at an index: ``x.at[index].max(y)``; also set, add, multiply and min."""
-        return pt.At(self)
+        return self.functions["At"](self)
 
     def __setitem__(self, index: IndexLike, value: TensorLike) -> None:
         raise TypeError(
@@ -303,7 +321,7 @@ class TensorVariable(TensorOperators, Variable):
     ``x.eq(y)`` and ``graphc.tensor.eq(x, y)`` compare elements. All other operators are NumPy's.
 
     Examples:
-        >>> pt.vector("x").dtype, pt.vector("x").ndim
+        >>> self.functions["vector"]("x").dtype, self.functions["vector"]("x").ndim
         ('float64', 1)
     """
 
@@ -343,7 +361,7 @@ class TensorConstant(TensorVariable, Constant):
         ArgumentError: the value has another shape or rank than the type; a TypeError and a ValueError.
 
     Examples:
-        >>> type(pt.constant([1, 2])).__name__
+        >>> type(self.functions["constant"]([1, 2])).__name__
         'TensorConstant'
     """
 
