@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply
 from graphc.graph.op import Op
-from graphc.ops import math
 from graphc.sparse.basic import as_dense, as_sparse_variable, is_sparse
 from graphc.sparse.type import SparseTensorType
+from graphc.tensor import math
 
 if TYPE_CHECKING:
     from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from graphc.ops import math
 from graphc.ops.math import conj as conj_
 from graphc.sparse.arithmetic import structured
 from graphc.sparse.basic import as_sparse_variable
+from graphc.tensor import math
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike

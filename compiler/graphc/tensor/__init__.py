@@ -6,7 +6,7 @@ first used, in modules that load then, since no program needs all of them.
 """
 
 import sys as _sys
-from collections.abc import Callable
+from collections.abc import Callable as _Callable
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
@@ -132,11 +132,11 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-class _Functions(dict[str, Callable[..., Any]]):
+class _Functions(dict[str, _Callable[..., Any]]):
     """What operators and methods of variables call: the names of this namespace."""
 
-    def __missing__(self, name: str) -> Callable[..., Any]:
-        found: Callable[..., Any] = globals().get(name) or __getattr__(name)
+    def __missing__(self, name: str) -> _Callable[..., Any]:
+        found: _Callable[..., Any] = globals().get(name) or __getattr__(name)
         self[name] = found
         return found
 

@@ -301,7 +301,7 @@ class _NoAttribute(AttributeError):
             return str(self.args[0])
         if name in _ELSEWHERE:
             return f"{self.args[0]}; use {_ELSEWHERE[name]}"
-        if name in dir(pt):
+        if name in dir(import_module("graphc.tensor")):
             return f"{self.args[0]}; it is a function, graphc.tensor.{name}(x)"
         return f"{self.args[0]}{did_you_mean(name, dir(self._owner))}"
 
