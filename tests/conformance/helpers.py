@@ -35,6 +35,12 @@ def _looks_at_the_graph(self: Any, *args: Any, **kwargs: Any) -> bool:
     return True
 
 
+def _compiled(self: Any) -> Any:
+    """The function of a graph that "was rewritten", to be held against that of the graph op by op."""
+    graph = self.rewr_fg
+    return graphc.function(graph.inputs, graph.outputs, "fast_run", on_unused_input="ignore")
+
+
 def _warns_of_class(expected: Any = Warning, *args: Any, match: Any = None, **kwargs: Any) -> Any:
     """``pytest.warns`` without the text. Warnings of deprecation may be missing, since what PyTensor has
     deprecated graphc never had or takes without a word: the rest of the test counts.
@@ -57,6 +63,8 @@ def adapt() -> None:
     tools = sys.modules.get("tests.unittest_tools")
     if tools is not None:
         tools.InferShapeTester._compile_and_check = _compile_and_check
+        if hasattr(tools, "RewriteTester"):
+            tools.RewriteTester.rewr_fn = property(_compiled)
         mixin = tools.OptimizationTestMixin
         for name in [name for name in dir(mixin) if name.startswith("assertFunctionContains")]:
             setattr(mixin, name, _looks_at_the_graph)

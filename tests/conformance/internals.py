@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -27,17 +27,27 @@ from absent import AbsentNameError
 # Calls of functions with these parts in their names hold a result against something.
 CHECKS = ("assert", "check", "expect", "raises", "test", "verify", "warns")
 
+# In tests of rewrites: attributes of nodes and graphs, and functions that read graphs.
+NODES = frozenset("op owner apply_nodes toposort tag clients variable variables dprint".split())
+NODES |= {"has_blockwise", "assert_structure"}
+READERS = frozenset("ancestors apply_ancestors debugprint pprint io_toposort vars_between".split())
+# The attribute that a test reads of which nothing is left.
+NOTHING = "nothing_else_is_left"
+
 
 def _use(self: Internal, *args: Any, **kwargs: Any) -> Any:
     raise AbsentNameError("attribute maker")
 
 
+def _attribute(self: Internal, name: str) -> Any:
+    raise AbsentNameError(f"attribute {name if name == NOTHING else 'maker'}")
+
+
 class Internal:
     """What a statement about internals would have given. Any use of it puts the test out of scope."""
 
-    __bool__ = __call__ = __contains__ = __eq__ = __getattr__ = __getitem__ = __iter__ = __len__ = __ne__ = (
-        _use
-    )
+    __bool__ = __call__ = __contains__ = __eq__ = __getitem__ = __iter__ = __len__ = __ne__ = _use
+    __getattr__ = _attribute
     __hash__ = object.__hash__
 
 
@@ -101,7 +111,11 @@ class _Function:
     def _statement(self, statement: ast.stmt) -> list[ast.stmt]:
         match statement:
             case ast.FunctionDef():
-                return [_function(statement, self.about, self.nodes, frozenset(self.internal))]
+                inner = _function(statement, self.about, self.nodes, frozenset(self.internal))
+                returned = [part.value for part in ast.walk(inner) if isinstance(part, ast.Return)]
+                if any(value and ast.unparse(value) == "__internal__()" for value in returned):
+                    self.internal.add(statement.name)
+                return [inner]
             case ast.Assert():
                 gone = self._is_internal(statement) or (self.nodes and _reads_node(statement.test))
                 return self._without([statement], gone or self.about.has_word(statement))
@@ -163,7 +177,7 @@ def _function(
     state = _Function(about, nodes, known)
     function.body = state.block(function.body) or [ast.Pass()]
     if state.left_out and function.name.startswith("test") and not _checks(function.body):
-        nothing = ast.Attribute(_marker(), "nothing_else_is_left", ast.Load())
+        nothing = ast.Attribute(_marker(), NOTHING, ast.Load())
         function.body = [ast.copy_location(ast.Expr(nothing), function)]
     return function
 
@@ -187,13 +201,38 @@ class _PublicValues(ast.NodeTransformer):
         return node
 
 
-def leave_out(tree: ast.Module, about: About, nodes: bool) -> ast.Module:
-    """Change the functions of a module. ``nodes``: also asserts about the nodes of results."""
+class _SameValues(ast.NodeTransformer):
+    """``assert rewritten == x``, and with ``is``, ask for equal values where both are variables."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        match node.test:
+            case ast.Compare(left, [ast.Eq() | ast.Is()], [right]):
+                same = ast.Name("__same_value__", ast.Load())
+                node.test = ast.copy_location(ast.Call(same, [left, right], []), node)
+        return node
+
+
+def _of_rewrites(path: str) -> bool:
+    """Whether a file's tests are about rewrites."""
+    return "/rewriting/" in Path(path).as_posix() or "/assumptions/" in Path(path).as_posix()
+
+
+def leave_out(tree: ast.Module, about: About, nodes: bool, rewrites: bool = False) -> ast.Module:
+    """Change the functions of a module.
+
+    Args:
+        tree: the module.
+        about: what makes a statement one about internals.
+        nodes: also asserts about the nodes of results.
+        rewrites: also what reads nodes and graphs.
+    """
     tree = _PublicValues().visit(tree)
+    readers = READERS if rewrites else frozenset()
+    about = replace(about, attributes=about.attributes | NODES) if rewrites else about
     for holder in ast.walk(tree):
         if isinstance(holder, ast.Module | ast.ClassDef):
             holder.body = [
-                _function(part, about, nodes) if isinstance(part, ast.FunctionDef) else part
+                _function(part, about, nodes, readers) if isinstance(part, ast.FunctionDef) else part
                 for part in holder.body
             ]
     return ast.fix_missing_locations(tree)
@@ -202,17 +241,28 @@ def leave_out(tree: ast.Module, about: About, nodes: bool) -> ast.Module:
 class _Loader(SourceFileLoader):
     about = About()
     nodes: Sequence[str] = ()
+    rewrites: Any = None
 
     def get_code(self, fullname: str) -> CodeType:
         source = self.get_data(self.path)
         nodes = any(part in Path(self.path).as_posix() for part in self.nodes)
-        tree = leave_out(ast.parse(source), self.about, nodes)
+        of_rewrites = self.rewrites is not None and _of_rewrites(self.path)
+        tree = leave_out(ast.parse(source), self.about, nodes, of_rewrites)
+        if of_rewrites:
+            tree = ast.fix_missing_locations(_SameValues().visit(tree))
         rewrite_asserts(tree, source, self.path)
         return compile(tree, self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__internal__"] = Internal
+        module.__dict__.update(__internal__=Internal, __same_value__=None)
         super().exec_module(module)
+        if self.rewrites is not None:
+            names: dict[str, Any] = {}
+            if _of_rewrites(self.path):
+                names = self.rewrites.IN_REWRITING
+            elif module.__name__ == "tests.unittest_tools":
+                names = self.rewrites.IN_HELPERS
+            module.__dict__.update({name: names[name] for name in names.keys() & vars(module)})
 
 
 class _Finder(MetaPathFinder):
@@ -229,13 +279,20 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-def install(attributes: Sequence[str], nodes: Sequence[str], words: Sequence[str] = ()) -> None:
+def install(
+    attributes: Sequence[str],
+    nodes: Sequence[str],
+    words: Sequence[str] = (),
+    rewrites: Any = None,
+) -> None:
     """Change the suite's modules as they are imported.
 
     Args:
         attributes: names of attributes that are internals.
         nodes: parts of paths of files in which nodes of results are internals, too.
         words: parts of names that asserts about internals have in them.
+        rewrites: the module with what tests of rewrites get for what they import.
     """
+    _Loader.rewrites = rewrites
     _Loader.about, _Loader.nodes = About(frozenset(attributes), tuple(words)), tuple(nodes)
     sys.meta_path.insert(0, _Finder())

@@ -103,7 +103,7 @@ class NamesModule(ModuleType):
             return _MISSING
         for namespace in self._packages() + [_module(path) for path in NAMESPACES]:
             value = getattr(namespace, name, _MISSING)
-            if value is not _MISSING:
+            if value is not _MISSING and getattr(value, "__module__", "") != "typing":
                 return value
         return _MISSING
 
@@ -117,7 +117,10 @@ class NamesModule(ModuleType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """``pytensor.function`` and ``pytensor.scan`` are functions that have the names of packages."""
-        target = importlib.import_module("graphc" + self.__name__.removeprefix("pytensor"))
+        target = _module("graphc" + self.__name__.removeprefix("pytensor"))
+        if target is None:
+            package, _, name = self.__name__.rpartition(".")
+            target = importlib.import_module(package)._look_up(name)
         return target(*args, **kwargs)  # type: ignore[operator]
 
 

@@ -130,8 +130,10 @@ def _linear(name: str) -> Callable[..., Function]:
 
 # By the name of the class: from the constructor's parameters to a function of the operands.
 CLASSES: dict[str, Callable[..., Function]] = {
+    "All": _reduction("all"),
     "Alloc": lambda: pt.alloc,
     "AllocEmpty": lambda dtype: lambda *sizes: pt.empty(sizes, dtype=dtype),
+    "Any": _reduction("any"),
     "ARange": lambda dtype: lambda start, stop, step: pt.arange(start, stop, step, dtype=dtype),
     "Argmax": _reduction("argmax"),
     "ArgSortOp": lambda kind="quicksort", order=None: lambda x, axis=-1: pt.argsort(x, axis, kind),

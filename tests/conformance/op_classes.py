@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from absent import absent, use
 from scipy import stats
 
 import graphc.sparse as sparse
@@ -34,6 +35,9 @@ class OpClass(type):
     ours: tuple[type, ...]
 
     def __call__(cls, *args: Any, **parameters: Any) -> Any:
+        if "build" not in vars(cls):  # a test's own subclass
+            use(f"pytensor.tensor.{cls.__mro__[1].__name__}")
+            return absent(f"pytensor.tensor.{cls.__name__}()")
         return cls.build(*args, **parameters)
 
     def __instancecheck__(cls, instance: Any) -> bool:

@@ -4,7 +4,8 @@
 ``make conformance`` calls it; ``--help`` lists the options. The archives of the suites are not part of the
 project: they lie in ``../shared/suites``, in the folder that SUITES names, or are cloned with ``--clone``.
 A run goes file by file and continues where it stopped, as long as graphc's sources are the same
-(``--resume``: also when they are not).
+(``--resume``: also when they are not). Where ``collected/VERSION.txt`` exists, all tests are accounted for:
+see `accounts`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import accounts
 import outcomes
 
 HERE = Path(__file__).resolve().parent
@@ -115,7 +117,7 @@ def run_file(suite: Suite, file: str, modules: list[str], scope: outcomes.Scope,
         "results": str(results),
         "modules": modules,
         "seconds": SECONDS,
-        "attributes": scope.attributes,
+        "attributes": list(scope.attributes),
         "left_out": scope.left_out,
         "nodes": scope.nodes,
         "words": scope.words,
@@ -198,7 +200,8 @@ def _options(version: str) -> argparse.Namespace:
     parser.add_argument(
         "--report", action="store_true", help="run nothing, report the results that there are"
     )
-    parser.add_argument("--update", action="store_true", help="write the list of expected failures")
+    parser.add_argument("--update", action="store_true", help="write the lists and the table of the files")
+    parser.add_argument("--collect", metavar="PYTHON", help="count the tests as this PyTensor collects them")
     return parser.parse_args()
 
 
@@ -213,17 +216,32 @@ def main(way: Way = IMPORTED, version: str = VERSIONS[0]) -> int:
     suite = Suite(folder, options.work / f"results-{name}", way)
     scope = outcomes.Scope.read(HERE / way.scope)
     files = [file for file in suite.files() if scope.file_reason(file) is None]
+    collected = HERE / "collected" / f"{name}.txt"
+    if options.collect:
+        accounts.collect(options.collect, folder, collected)
+        return 0
     if options.quick:
         files = [file for file in files if file in scope.quick]
     if options.files:
         files = [file for file in files if any(part in file for part in options.files)]
     if not options.report:
         run(suite, files, scope, options)
-    results = {file: scope.judge(outcomes.read(suite.result_file(file))) for file in files}
+    found = {file: suite.result_file(file) for file in files}
+    results = {
+        file: scope.judge(outcomes.read(path)) if outcomes.is_done(path) else {}
+        for file, path in found.items()
+    }
     expected = outcomes.Expected.read(HERE / "expected" / f"{name}.txt")
+    outside = accounts.Outside.read(HERE / "outside" / f"{name}.txt")
+    whole = not way.prefix and accounts.collected(collected)
     if options.update:
         expected.update(results)
-    return outcomes.report(results, expected)
+        if whole:
+            outside.update(results, scope, suite.files())
+    differences = outside.differences(results) + accounts.vanished(results, collected) if whole else []
+    if options.update and whole and not (options.quick or options.files):
+        accounts.write(options.version, accounts.accounts(suite.files(), results, expected, collected))
+    return outcomes.report(results, expected, differences)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import op_calls
 import op_classes
+import rewrites
 import scipy.sparse
 
 import graphc
@@ -39,7 +40,11 @@ class Mode(str):
     def _same(self, *args: Any, **kwargs: Any) -> Mode:
         return self
 
-    including = excluding = requiring = register = clone = _same
+    def including(self, *rewrites: str) -> Mode:
+        """PyTensor's op-by-op modes with rewrites of graphs: graphc's passes."""
+        return Mode("fast_run") if self == "reference" else self
+
+    excluding = requiring = register = clone = _same
     linker = property(lambda self: self)
     optimizer = property(lambda self: None)
     check_isfinite = True
@@ -53,7 +58,7 @@ class Config:
     """PyTensor's settings: those that graphc has are graphc's, the others can be set and have no effect."""
 
     _defaults = {
-        "cxx": "",
+        "cxx": "g++",  # tests that need a compiler run
         "linker": "py",
         "optimizer": "fast_run",
         "cast_policy": "custom",
@@ -187,6 +192,7 @@ _config = Config()
 # By name, or by full path where a name has several meanings.
 NAMES: dict[str, Any] = {
     **op_calls.NAMES,
+    **rewrites.NAMES,
     "Mode": Mode,
     "get_mode": get_mode,
     "get_default_mode": get_mode,
@@ -195,8 +201,6 @@ NAMES: dict[str, Any] = {
     "OPT_FAST_RUN": "fast_run",
     "OPT_FAST_COMPILE": "fast_compile",
     "OPT_NONE": None,
-    # Which rewrites a mode includes.
-    "RewriteDatabaseQuery": lambda *args, **kwargs: None,
     "config": _config,
     "function": function,
     "_allclose": _allclose,
@@ -217,6 +221,7 @@ NAMES: dict[str, Any] = {
     "old_np_unique": _unique,
     "_parse_gufunc_signature": parse_signature,
     "pytensor.scalar.all_types": DTYPES,
+    "pytensor.tensor.interpolate.valid_methods": ("linear", "nearest", "first", "last", "mean"),
     "PYTHON_INT_BITWIDTH": 64,
     "LOCAL_BITWIDTH": 64,
 }

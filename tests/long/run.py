@@ -96,7 +96,8 @@ STEPS = (
 
 
 def rows_of(page: str) -> dict[str, str]:
-    """The lines of a page's table, by step."""
+    """The lines of a page's first table, by step; other programs write the sections after it."""
+    page = page.partition("\n## ")[0]
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| step")]
     return {row.split("|")[1].strip(): row for row in rows}
 
@@ -156,7 +157,8 @@ def main(argv: Sequence[str] | None = None, steps: Sequence[Step] = STEPS, page:
     if unknown := set(chosen) - set(names):
         parser.error(f"no step {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     values = {key: getattr(options, key) for key in ("minutes", "jobs", "suites", "peers")}
-    rows = rows_of(page.read_text(encoding="utf-8")) if page.exists() else {}
+    before = page.read_text(encoding="utf-8") if page.exists() else ""
+    rows, sections = rows_of(before), "".join(before.partition("\n## ")[1:])
     commit, failed = commit_of(ROOT), False
     for step in steps:
         if step.name not in chosen:
@@ -170,7 +172,7 @@ def main(argv: Sequence[str] | None = None, steps: Sequence[Step] = STEPS, page:
             f"\nThe last line that was renewed ran on {platform.machine()} with {os.cpu_count()} cores.\n"
         )
         order = [rows[each.title] for each in steps if each.title in rows]
-        page.write_text(HEAD + "\n".join(order) + "\n" + machine, encoding="utf-8")
+        page.write_text(HEAD + "\n".join(order) + "\n" + machine + sections, encoding="utf-8")
     return int(failed)
 
 

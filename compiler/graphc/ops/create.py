@@ -105,7 +105,7 @@ class Iota(Op):
 
 
 def alloc(value: TensorLike, *shape: SizeLike) -> TensorVariable:
-    """``value`` broadcast to a shape, whose sizes are given one by one.
+    """``value`` broadcast to a shape, whose sizes are given one by one, or as one vector of known length.
 
     Examples:
         >>> pt.alloc(7.0, 2, 3).eval()
@@ -113,7 +113,8 @@ def alloc(value: TensorLike, *shape: SizeLike) -> TensorVariable:
                [7., 7., 7.]])
     """
     value = as_tensor_variable(value)
-    return BroadcastTo()(value, *as_sizes(list(shape), "alloc")) if shape else value
+    sizes = as_sizes(shape[0] if len(shape) == 1 else list(shape), "alloc")
+    return BroadcastTo()(value, *sizes) if sizes else value
 
 
 def full(shape: SizeLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:

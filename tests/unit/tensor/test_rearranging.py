@@ -258,3 +258,12 @@ def test_errors_name_the_operands():
     for output, words in ((x + y, "operands: x, y"), (pt.exp(x) * (y + 1), r"operands: exp\(x\), y \+ \[1")):
         with pytest.raises(ValueError, match=rf"(?s){words}.*test_rearranging.py"):
             graphc.function([x, y], output)(np.ones(3), np.ones(4))
+
+
+@pytest.mark.parametrize("length", [0, 1, 2])
+@pytest.mark.parametrize("make", [lambda shape: pt.alloc(2.0, shape), lambda shape: pt.full(shape, 2.0)])
+def test_a_vector_of_known_length_is_a_shape(make, length):
+    x = pt.tensor("x", shape=(None,) * length)
+    value = np.ones((3, 2)[:length])
+    for shape in (x.shape, list(x.shape), tuple(value.shape)):
+        np.testing.assert_array_equal(make(shape).eval({x: value}, on_unused_input="ignore"), 2 * value)

@@ -38,7 +38,10 @@ def test_figures_are_written_with_date_and_commit(run, tmp_path):
     assert "| the first | 12 \\| programs | 0 | 20" in row
     assert row.endswith(f" {run.commit_of(ROOT)} |")
     assert run.main(["--steps", "two", "--minutes", "7"], steps, page) == 1
+    page.write_text(page.read_text(encoding="utf-8") + "\n## Others\n\n| a | b |\n", encoding="utf-8")
+    assert run.main(["--steps", "two", "--minutes", "7"], steps, page) == 1
     text = page.read_text(encoding="utf-8")
+    assert text.endswith("cores.\n\n## Others\n\n| a | b |\n")
     assert "the first" in text and "| **failed** with exit code 3: 7 wrong |" in text
     assert (tmp_path / "two.log").read_text(encoding="utf-8") == "7 wrong\n"
     with pytest.raises(SystemExit):
