@@ -355,6 +355,11 @@ def test_behind_views(mode, static):
         wanted[f"{name}, 1 - sigmoid"] = -pt.softplus(view(x, n, y))
         found[f"{name}, log1p"] = pt.log1p(view(pt.exp(x), n, y))
         wanted[f"{name}, log1p"] = pt.softplus(view(x, n, y))
+        if name not in ("new axis", "concatenation", "stack", "roll"):  # elements of several arrays
+            found[f"{name}, arccosh"] = pt.arccosh(view(pt.cosh(x), n, y))
+            wanted[f"{name}, arccosh"] = pt.maximum(abs(view(x, n, y)), 0)
+            found[f"{name}, logit"] = pt.logit(view(pt.sigmoid(x), n, y))
+            wanted[f"{name}, logit"] = view(x, n, y)
     del found["new axis, 1 - sigmoid"], found["new axis, log1p"]
 
     def with_gradient(v):

@@ -143,18 +143,19 @@ class Stable(Logarithms[V]):
         name, operands = self.algebra.made_by(v)
         if name not in INVERSES:
             return None
-        inner, parts = self.algebra.made_by(operands[0])
-        if inner == "select" and len(parts) == 1:
-            found = self.inverse_of(name, parts[0])
-            if found is None:
-                return None
-            return Product(
-                self.algebra.again(operands[0], [found]),
-                (self.algebra.made_by(parts[0])[1][0],),
-                (operands[0], parts[0]),
-            )
-        found = self.inverse_of(name, operands[0])
-        return None if found is None else Product(found, (parts[0],), (operands[0],))
+        moved: list[V] = []
+        inside = operands[0]
+        inner, parts = self.algebra.made_by(inside)
+        while inner == "select" and len(parts) == 1:
+            moved.append(inside)
+            inside = parts[0]
+            inner, parts = self.algebra.made_by(inside)
+        found = self.inverse_of(name, inside)
+        if found is None:
+            return None
+        for part in reversed(moved):
+            found = self.algebra.again(part, [found])
+        return Product(found, (parts[0],), (*moved, inside))
 
     def inverse_of(self, name: str, v: V) -> V | None:
         """x of what computes a value, if that is the function that the named one is the inverse of."""
