@@ -289,3 +289,16 @@ def test_indexing_and_iteration(device):
     assert y.tolist() == [2, 3, 4] and before.get().tolist() == [1, 2, 3]
     with pytest.raises(TypeError):
         np.add(A, 1, out=before)
+
+
+def test_reductions_beside_others_that_take_elements(device):
+    """Kernels of one run are not looked into when the next one grows over them."""
+    z, s = pt.matrix("z"), pt.scalar("s")
+    total = pt.log((pt.ones((2, 3)) + pt.erf(s)).sum())
+    quantiles = pt.quantile(z, [0.0, 0.25, 1.0], axis=1)
+    for outputs in ([quantiles, total], [total, quantiles], [quantiles, total, pt.exp(z).sum(axis=0)]):
+        values = np.arange(20.0).reshape(4, 5) / 10, 0.5
+        found = device.function([z, s], outputs)(*values)
+        expected = graphc.function([z, s], outputs, mode="reference")(*values)
+        for got, want in zip(found, expected, strict=True):
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-12)

@@ -120,6 +120,8 @@ class _Run:
         self._written.update(operand.buffer for operand in row.nest.outputs)
         self._arrays.update(o.buffer for o in row.nest.outputs if not row.is_row(o))
         self._touched.update(operand.buffer for operand in row.nest.operands)
+        # Now, as nests of a run that is lowered are gone.
+        self._touched.update(row.nest.gathered)
         return True
 
     def _learn(self, keys: Keys) -> None:
@@ -191,8 +193,7 @@ class _Run:
 
     def may_pass_run(self, other: _Run) -> bool:
         """As `may_pass`, of the kernels of another run."""
-        gathered = [buffer for row in other.nests for buffer in row.nest.gathered]
-        memory = {root_of(buffer) for buffer in [*other._touched, *gathered]}
+        memory = {root_of(buffer) for buffer in other._touched}
         written = {root_of(buffer) for buffer in other._written}
         own = {root_of(buffer) for buffer in self._written}
         return not (memory & own or written & {root_of(buffer) for buffer in self._touched})
