@@ -129,3 +129,28 @@ def test_views_whose_sizes_turn_out_to_be_constants(mode: str) -> None:
     found = graphc.function([x, v], outputs, mode=mode)(*values)
     for got, want in zip(found, graphc.function([x, v], outputs, mode="reference")(*values), strict=True):
         np.testing.assert_allclose(got, want)
+
+
+# Of a matrix of unknown sizes.
+ROWS: dict[str, Callable[[Variable], Variable]] = {
+    "cotangent": lambda x: graphc.pullback(4.0 * pt.sigmoid(x) - 2.0, x, pt.ones_like(x)),
+    "part": lambda x: pt.exp(-x) * (4.0 * pt.sigmoid(x))[: x.shape[0]],
+    "parts": lambda x: (2 * pt.exp(x))[: x.shape[0], ::-1] + x[0],
+    "reduction": lambda x: pt.exp(x - x.max(axis=1, keepdims=True)).sum(axis=0),
+    "axes": lambda x: (x + 1).T[None] * 2,
+    "join": lambda x: pt.concatenate([x + 1, x * 2], axis=0),
+    "product": lambda x: pt.dot(x + 1, (x * 2).T),
+    "loop": lambda x: graphc.scan(lambda r, h: h + pt.tanh(r), x + 1, x[0] * 0, return_updates=False),
+}
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (1, 1), (None, 1)])
+@pytest.mark.parametrize("mode", [*MODES, "interpret"])
+def test_sizes_of_1_that_types_of_results_do_not_know(mode: str, shape: tuple[int | None, ...]) -> None:
+    """An input of known sizes is given to a graph that was written without them."""
+    x, known = pt.matrix("x"), pt.tensor("known", dtype="float64", shape=shape)
+    value = np.full([size or 3 for size in shape], 0.5)
+    for write in ROWS.values():
+        y = write(x)
+        found = graphc.function([known], y, givens={x: known}, rebuild_strict=False, mode=mode)(value)
+        np.testing.assert_allclose(found, graphc.function([x], y, mode="reference")(value), rtol=1e-12)

@@ -31,10 +31,13 @@ def sizes_of(x: ir.Value) -> Sizes:
 
 
 def broadcast_sizes(op: ir.Operation) -> Sizes:
-    """`SIZES` of a result whose operands of equal rank broadcast."""
+    """`SIZES` of a result whose operands of equal rank broadcast.
+
+    Where all of them have size 1, so has the result, even if its type does not say so.
+    """
     operands = list(op.operands)
     wide = [
-        [x for x, size in zip(operands, sizes, strict=True) if size != 1]
+        [x for x, size in zip(operands, sizes, strict=True) if size != 1] or operands[:1]
         for sizes in zip(*(x.type.shape for x in operands), strict=True)
     ]
     return [tuple((x, axis) for x in xs) for axis, xs in enumerate(wide)]
