@@ -85,7 +85,10 @@ def _mode(mode: str) -> Callable[[Checked], Iterator[Finding]]:
 def _is_allowed(fallback: Any) -> bool:
     """Whether it is a conditional that no order of one function suits, as the report says why."""
     orders = ("depends on", "not known in time", "too many combinations", "is nested in more")
-    return bool(fallback.op == "IfElse" and any(order in fallback.reason for order in orders))
+    return bool(
+        fallback.op == "IfElse"
+        and any(why in fallback.reason for why in (*orders, "compiled for themselves"))
+    )
 
 
 def _in_python(step: Step) -> bool:

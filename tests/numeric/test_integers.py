@@ -90,3 +90,20 @@ def test_casts_of_floats(dtype: str, mode: str) -> None:
             expected = values.astype(target)
         got = graphc.function([x], x.astype(target), mode=mode)(values)
         np.testing.assert_array_equal(got, expected, err_msg=target)
+
+
+@pytest.mark.parametrize("mode", ["reference", "fast_run"])
+def test_steps_of_arange_at_the_ends_of_their_dtype(mode):
+    a, b, step = pt.lscalars("a", "b", "step")
+    f = graphc.function([a, b, step], pt.arange(a, b, step), mode=mode)
+    low, high = -(2**63), 2**63 - 1
+    for limits in [
+        (0, 5, low),
+        (5, 0, low),
+        (3, 3, low),
+        (0, -5, low),
+        (high, 0, low),
+        (0, 5, high),
+        (5, 0, high),
+    ]:
+        np.testing.assert_array_equal(f(*limits), np.arange(*limits))

@@ -220,9 +220,9 @@ def _arange_dtype(ends: list[TensorVariable]) -> str:
 
 def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
     values: list[Any] = [known_value(x) for x in (start, stop, step)]
-    step = required(
-        step, lambda v: (abs(v) > 0) & np.isfinite(v), "the step of arange must be finite and not 0"
-    )
+    # Not by its absolute value: that of the least integer is negative.
+    message = "the step of arange must be finite and not 0"
+    step = required(step, lambda v: ((v < 0) | (v > 0)) & np.isfinite(v), message)
     if all(value is not None for value in values):
         return known_as(len(np.arange(*values)), start, stop, step)
     if values[0] is not None and values[2] is not None and values[0] == 0 and values[2] == 1:
