@@ -17,6 +17,7 @@
 #   make bench-cluster  tasks and bytes of Dask and Ray
 #   make bench-growth  loops that write and read single rows, at three sizes, beside PyTensor and JAX
 #   make long   for a night: fuzzing by time, conformance, leaks, benchmarks; docs/long-runs.md
+#   make operation NAME=log1p   the tests of one operation, in a few seconds
 #   make ulp    measure the accuracy of all functions, for docs/math.md
 #
 # PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
@@ -134,6 +135,11 @@ lint: $(VENV)/.test
 
 types: $(VENV)/.test
 	$(BIN)/mypy
+
+# NAME=log1p: the cases of one operation, its row and its gradient, in a few seconds.
+.PHONY: operation
+operation: $(VENV)/.test
+	$(BIN)/python -m pytest --quiet tests/unit/ops/test_completeness.py tests/numeric/test_op_table.py tests/numeric/test_op_gradients.py tests/numeric/test_elementwise.py -k $(NAME)
 
 lit: $(VENV)/.test
 	$(BIN)/lit --quiet --workers $(JOBS) tests/lit

@@ -193,7 +193,7 @@ def test_loops_updates_joins_and_donations() -> None:
     w = pt.tensor("w", shape=(WIDTH, WIDTH), dtype="float64")
     a = pt.tanh(x)
     b = pt.exp(-a)
-    rows = graphc.scan(lambda row, h: pt.tanh(row + h), sequences=a, outputs_info=a[0])[0]
+    rows = graphc.scan(lambda row, h: pt.tanh(row + h), sequences=a, outputs_info=a[0])
     p = (rows @ w) @ w
     joined = pt.concatenate([p * a, b @ w], axis=1)
     changed = pt.set_subtensor(a[3], 0.0) @ w

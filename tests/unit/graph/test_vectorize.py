@@ -174,6 +174,7 @@ for _module in pkgutil.walk_packages(graphc.__path__, "graphc.", onerror=lambda 
 LOOPS = {
     "PythonFunction": "it is the user's function, of which nothing else is known",
     "MultivariateNormal": "NumPy's generator draws in calls from Python",
+    "Prologue": "the compiler makes it of a loop with Python ops, when batches are made already",
     "ChoiceWithoutReplacement": "NumPy's generator draws in calls from Python",
 }
 
