@@ -42,6 +42,57 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
             exec(compile("\n" * line + block[1], str(page), "exec"), names)
 
 
+def test_numbers_of_the_first_page_are_those_of_the_benchmarks():
+    """Whoever measures anew is told which numbers to write here; the picture is told by `make docs`."""
+
+    def cells(page: str, line: str) -> list[str]:
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        return next(
+            row.strip("| ").split(" | ") for row in text.splitlines() if row.startswith(f"| {line} |")
+        )
+
+    call = cells("benchmarks.md", "call overhead: `x + 1`, 3 elements")
+    garch = cells("benchmarks.md", "GARCH(1,1), T = 500: log-likelihood and gradient")
+    compiled = cells("benchmarks.md", "the same, 300 operations with gradient")
+    models = cells("benchmarks_pymc.md", "times as long a call")
+    file, other = (
+        cells("guide/ship-a-model.md", f"hierarchical: {name}") for name in ("graphc", "AOTInductor")
+    )
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    pytensor, jax = (round(float(call[k]), -1) for k in (3, 4))
+    seconds = [float(each) / 1e3 for each in compiled[2:5]]
+    times = [float(each.split()[0]) for each in models[1:3]]
+    for number in (
+        f"{float(call[2]):.0f} ns | [PyTensor {pytensor:,.0f} ns, JAX {jax:,.0f} ns]",
+        f"{float(garch[2]):.1f} µs | [PyTensor {float(garch[3]):.0f} µs, JAX {float(garch[4]):.0f} µs]",
+        f"{seconds[0]:.2f} s | [PyTensor with numba {seconds[1]:.0f} s, JAX {seconds[2]:.1f} s]",
+        f"numba takes {times[0]:.1f} times as long, JAX {times[1]:.0f} times",
+        f"{file[1]}, loads in {file[2]}",
+        f"AOTInductor {other[1]}, {other[2]}",
+    ):
+        assert number in page, number
+
+
+def test_the_first_example_prints_what_is_shown(capsys):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = BLOCK.search(page)
+    shown = re.search(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    exec(example[1], {"__name__": "page"})
+    assert capsys.readouterr().out == shown[1] and example[1].count("\n") <= 14
+
+
+def test_the_installation_is_that_of_the_guide():
+    """`tests/unit/tools/test_wheels.py` runs these commands."""
+    blocks = [
+        re.search(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        for page in ("README.md", "docs/guide/install.md")
+    ]
+    short, full = (
+        [line.split("#")[0].rstrip() for line in block[1].splitlines()] for block in blocks if block
+    )
+    assert short and set(short) <= set(full)
+
+
 def test_the_guide_shows_code():
     generated = {"scan-passes.md"}
     guide = {page.name for page in (ROOT / "docs" / "guide").glob("*.md")}

@@ -22,6 +22,7 @@ from graphc_tools.docs_operations import NOTICE as _NOTICE
 from graphc_tools.docs_operations import operations_page
 from graphc_tools.layers_picture import layers_picture
 from graphc_tools.lit_format import parse_command
+from graphc_tools.ratio_picture import first_picture
 from graphc_tools.scan_picture import rows_picture
 from graphc_tools.scan_tutorial import tutorial_page
 
@@ -140,6 +141,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "guide/scan-passes.md": tutorial_page,
     "guide/scan-rows.svg": rows_picture,
     "architecture/layers.svg": layers_picture,
+    "ratios.svg": first_picture,
 }
 
 

@@ -48,6 +48,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links as the site has them."""
     here = page.file.src_uri
+    if here == "index.md":  # begins as the repository's first page does
+        start = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## What is in it")[0]
+        markdown = f"{start.replace('](docs/', '](')}\n\n## Where to go\n{markdown.partition(chr(10))[2]}"
     sources = {target: source for source, target in PAGES.items()}
     folder = posixpath.dirname(sources.get(here, f"docs/{here}"))
 

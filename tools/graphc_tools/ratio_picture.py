@@ -32,6 +32,73 @@ def pictures() -> dict[str, str]:
     }
 
 
+# The lines of the first page, and what they are called there.
+_CHOSEN = {
+    "call overhead: x + 1, 3 elements": "a call of x + 1",
+    "exp(x) * y + 1, 1e6 float64": "exp(x) * y + 1, a million elements",
+    "matrix product, 512 x 512": "matrix product, 512 x 512",
+    "sort, 1e6 float64": "sort, a million elements",
+    "perceptron, 8 layers of 256, batch 512: loss and gradient": "perceptron, loss and gradient",
+    "h = 0.9*h + x, 10,000 steps, all kept": "loop, 10,000 steps of 0.9 * h + x",
+    "recurrent network, H = 64, T = 1000: gradient of the sum of squares by W, U and h0": (
+        "recurrent network, gradient"
+    ),
+    "GARCH(1,1), T = 500: log-likelihood and gradient": "GARCH, likelihood and gradient",
+    "the same and its gradient by the four matrices of the model": "Kalman filter, likelihood and gradient",
+    "compile and first call of x + 1, compiler loaded": "compiling x + 1",
+    "the same, 300 operations with gradient": "compiling 300 operations with gradient",
+}
+_STYLE = (
+    ".back{fill:#fff}text{fill:#222}.grid{stroke:#ddd}.one{stroke:#222}.quiet{fill:#666}"
+    "@media(prefers-color-scheme:dark){.back{fill:#1e2129}text{fill:#e6e6e6}.grid{stroke:#444}"
+    ".one{stroke:#e6e6e6}.quiet{fill:#aaa}}"
+)
+
+
+def first_picture() -> str:
+    """The chart of the first page: some lines, large enough for phones, light or dark as the reader has it.
+
+    Raises:
+        KeyError: the benchmarks have no line of that name any more.
+    """
+    found = dict(_bench_rows())
+    left, width, row, top = 250, 430, 24, 62
+    low, high = 0.5, 512.0
+    bottom = top + row * len(_CHOSEN)
+    peers = ("pytensor", "jax", "torch")
+
+    def place(ratio: float) -> float:
+        return left + width * math.log(min(max(ratio, low), high) / low) / math.log(high / low)
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {bottom + 28}"',
+        'font-family="sans-serif" font-size="13">',
+        "<title>Times of PyTensor, JAX and PyTorch over graphc's</title>",
+        f"<style>{_STYLE}</style>",
+        '<rect class="back" width="100%" height="100%"/>',
+        '<text x="8" y="20" font-size="15">How many times as long others take</text>',
+    ]
+    for number, (name, shown) in enumerate(zip(peers, ("PyTensor", "JAX", "torch.compile"), strict=True)):
+        lines.append(_mark(name, left + 6 + 92 * number, 36))
+        lines.append(f'<text x="{left + 16 + 92 * number}" y="41">{shown}</text>')
+    ratio = low
+    while ratio <= high:
+        x, kind = place(ratio), "one" if ratio == 1.0 else "grid"
+        lines.append(f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{top - 6}" y2="{bottom}"/>')
+        label = f"{ratio:g}" if ratio != 1.0 else "as long"
+        lines.append(f'<text class="quiet" x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{label}</text>')
+        ratio *= 4 if ratio >= 1 else 2
+    for number, (name, shown) in enumerate(_CHOSEN.items()):
+        y = top + row * number + row / 2
+        lines.append(f'<text x="{left - 12}" y="{y + 4:.1f}" text-anchor="end">{html.escape(shown)}</text>')
+        lines += [
+            _mark(peer, place(found[name][peer]), y, found[name][peer])
+            for peer in peers
+            if peer in found[name]
+        ]
+    return "\n".join([*lines, "</svg>", ""])
+
+
 def _tables(page: str) -> Iterator[tuple[list[str], list[str]]]:
     """Each row of each table of a page, with the header of its table."""
     header: list[str] = []

@@ -144,6 +144,10 @@ class CompileReport(CompileLog):
         page: str = notebook.report_html(self)
         return page
 
+    def __repr__(self) -> str:
+        native = f"{self.native_nodes} of {self.nodes} nodes native"
+        return f"<report of {self.name}: mode {self.mode}, {native}, {self.total * 1e3:.1f} ms; print it>"
+
     def __str__(self) -> str:
         plural = "" if self.segments == 1 else "s"
         native = f"{self.native_nodes} of them native in {self.segments} segment{plural}"
