@@ -20,6 +20,7 @@ import graphc
 import graphc.tensor as pt
 from graphc import scan
 from graphc.function.roofline import roofline
+from graphc.ifelse import ifelse
 
 SIZES = (64, 128, 256)
 Made = tuple[list[Any], Any, Any]  # inputs, an output, what derivatives are by
@@ -107,6 +108,35 @@ PROGRAMS: dict[str, Callable[[], Made]] = {
         [x, y],
         loop(lambda t, v, b: pt.switch(v > 0.5, pt.set_subtensor(b[t], v * b[t - 1]), b), [over(x), x], y),
         y,
+    ),
+    "an update in a branch": lambda: (
+        [x, y],
+        loop(lambda t, v, b: ifelse(v > 0.5, pt.set_subtensor(b[t], v * b[t - 1]), b), [over(x), x], y),
+        y,
+    ),
+    "updates in both branches": lambda: (
+        [x, k],
+        loop(
+            lambda t, i, v, b: ifelse(
+                v > 0.5, pt.inc_subtensor(b[i], v), pt.set_subtensor(b[1:4], b[t] * b[:3])
+            ),
+            [over(x)[1:-1], k[1:-1], x[1:-1]],
+            pt.ones(n),
+        ),
+        x,
+    ),
+    "updates in branches in branches": lambda: (
+        [x, k],
+        loop(
+            lambda i, v, b: ifelse(
+                v > 0.4,
+                ifelse(v > 0.6, pt.set_subtensor(b[i], v), b),
+                pt.inc_subtensor(b[pt.stack([i, -1])], b[:2]),
+            ),
+            [k, x],
+            pt.ones(n),
+        ),
+        x,
     ),
     "two elements a step": lambda: (
         [x, k],
@@ -312,9 +342,15 @@ def assert_power(inputs: list[Any], output: Any, power: int) -> None:
     assert found < power + 0.25, f"the work grows by the power {found:.2f}: {counts} at {SIZES}"
 
 
-# The derivative of a choice of arrays chooses arrays. That of setting gathered elements (which puts
-# them back), of which the last counts where a position is repeated, looks for it in an array of positions.
-DENSE = {"choice of an update": (1, 2), "gathered elements": (2,), "a window": (2,)}
+# The derivative of a choice of arrays chooses arrays, also of two that are updates of different sizes. That
+# of setting gathered elements (which puts them back), of which the last counts where a position is repeated,
+# looks for it in an array of positions.
+DENSE = {
+    "choice of an update": (1, 2),
+    "gathered elements": (2,),
+    "a window": (2,),
+    "updates in both branches": (1, 2),
+}
 LINEAR = [
     (name, order) for name in PROGRAMS for order in range(3) if not order or PROGRAMS[name]()[2] is not None
 ]

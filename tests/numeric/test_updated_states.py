@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loops that change a state in part have one buffer for it; all that reads an older version still reads that.
 
-Bodies are made at random from updates (of elements, parts, gathered elements, by inner loops) and from what
-reads older and newer versions of the states, before and after an update in the text; each is compared with
-the reference mode, in which every version is an array of its own.
+Bodies are made at random from updates (of elements, parts, gathered elements, by inner loops, in branches of
+conditionals) and from what reads older and newer versions of the states, before and after an update in the
+text; each is compared with the reference mode, in which every version is an array of its own.
 """
 
 from __future__ import annotations
@@ -71,6 +71,14 @@ class _Body:
         return b[[int(i) for i in self.rng.integers(N, size=size)]]
 
     def update(self, b, t, k, versions):
+        kind = self.rng.integers(10)
+        if kind > 2:
+            return self.plain_update(b, t, k, versions)
+        condition = self.pick(versions).sum() > self.pick([-0.5, 0.3, 1.0])
+        sides = [self.plain_update(b, t, k, versions), b if kind else self.update(b, t, k, versions)]
+        return graphc.ifelse(condition, *self.pick([sides, sides[::-1]]))
+
+    def plain_update(self, b, t, k, versions):
         change = self.pick([pt.set_subtensor, pt.inc_subtensor])
         kind = self.rng.integers(7)
         shape = b.shape[1:]

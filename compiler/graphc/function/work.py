@@ -107,8 +107,7 @@ class Counts:
         if not loops:
             return 1
         (variable, *bounds), *inner = loops
-        first, end, step = map(self._value, bounds)
-        trips = range(first, end, step)
+        trips = self._trips(bounds)
         if not any(variable in self._variables(bound) for loop in inner for bound in loop[1:]):
             return len(trips) * self._iterations(inner) if trips else 0
         total = 0
@@ -117,6 +116,17 @@ class Counts:
             total += self._iterations(inner)
         self._sizes.variables.pop(variable, None)
         return total
+
+    def _trips(self, bounds: list[int]) -> range:
+        """The values of a loop's variable: of two ends between which data decide, up to the later one."""
+        first, end, step = bounds
+        return range(self._value(first), self._latest(end), self._value(step))
+
+    def _latest(self, number: int) -> int:
+        name, *operands = self._work["expressions"][number]
+        if name != "select" or self._sizes.value(number) is not None:
+            return self._value(number)
+        return max(self._latest(int(side)) for side in operands[1:])
 
     def _value(self, number: int) -> int:
         value = self._sizes.value(number)
@@ -168,8 +178,7 @@ class Counts:
         body, variable = part["body"], part["loop"]
         if not self._counts_anything(body):
             return Counter()
-        first, end, step = map(self._value, part["bounds"])
-        trips = range(first, end, step)
+        trips = self._trips(part["bounds"])
         if not any(variable in self._variables(number) for number in _numbers(body)):
             return _times(self._block(body), len(trips)) if trips else Counter()
         total: Counter[str] = Counter()

@@ -4,18 +4,24 @@
 Results of one element are scalars of the new operation. Other results have memory that is chosen before
 it, and each region computes its value there: `place_results` writes this down as `graphc.write_buffer`, a
 `graphc.write` in each region and a `graphc.write_join`, so that graphc.lowering.destinations does the rest.
+
+An iteration that updates an array in one region, or in both, and leaves it as it is otherwise, would copy the
+array. These updates are made after the conditional, of no rows where their region was not chosen; regions
+compute what is put there, and where. What was read of the array in a region is read before any of them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc.ir import build
+from graphc.ir.scan_view import is_scan
 from graphc.ir.types import dtype_of
-from graphc.ir.views import INLINED
-from graphc.ir.walk import walk
+from graphc.ir.views import INLINED, UPDATES, UPDATES_PART, axis_of, part_of
+from graphc.ir.walk import is_used_once, walk
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
+from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of, conditional_size
 from graphc_dialects.write import new_buffer, read_buffer, write_to
@@ -24,21 +30,34 @@ if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
 
 
-def place_results(function: ir.Operation) -> int:
+# The array that updates start from, and those of each region.
+_Updates: TypeAlias = "tuple[ir.Value, list[list[ir.Operation]]]"
+
+
+def place_results(function: ir.Operation, *, updates: bool = True) -> int:
     """Gives the results of a function's conditionals memory of their own; returns how many got some.
 
     Inner conditionals come first, so that the results of outer ones can be what was computed in place.
 
     Args:
         function: a graph-stage `func.func`.
+        updates: make updates in loops after conditionals.
     """
     placed = 0
     for op in reversed(walk(function)):
         if op.name == "arith.select" and _is_stored(op.results[0]):
             op = _as_regions(op)
         if op.name == "scf.if":
-            placed += _place(op)
+            placed += _place(_without_updates(op) if updates and _is_in_loop(op) else op)
     return placed
+
+
+def _is_in_loop(op: ir.Operation) -> bool:
+    while op.name != "func.func":
+        op = op.parent.operation
+        if is_scan(op):
+            return True
+    return False
 
 
 def _is_stored(value: ir.Value) -> bool:
@@ -65,6 +84,118 @@ def _view_again(value: ir.Value) -> Any:
     if isinstance(owner, ir.Block) or owner.name not in INLINED:
         return value
     return owner.operation.clone(ip=ir.InsertionPoint.current).operation.results[0]
+
+
+def _without_updates(op: ir.Operation) -> ir.Operation:
+    """The conditional without the updates that can be made after it, which are made there."""
+    blocks = blocks_of(op)
+    moved = {}
+    for number in range(len(op.results)):
+        found = _updates(op, blocks, number)
+        if found is not None:
+            moved[number] = found
+    if not moved:
+        return op
+    kept = [number for number in range(len(op.results)) if number not in moved]
+    sides = [[x for _, updates in moved.values() for x in updates[side]] for side in (0, 1)]
+    # What the updates need of each region, as results.
+    inside = [
+        list(dict.fromkeys(x for update in updates for x in update.operands[1:] if _defined_in(x, block)))
+        for updates, block in zip(sides, blocks, strict=True)
+    ]
+    with ir.InsertionPoint(op), op.location:
+        types = [op.results[number].type for number in kept] + [x.type for values in inside for x in values]
+        new = ir.Operation.create("scf.if", types, [op.operands[0]], regions=2)
+        for side, (block, region) in enumerate(zip(blocks, new.regions, strict=True)):
+            end = block.operations[-1].operation
+            with ir.InsertionPoint(end):
+                values = [end.operands[number] for number in kept]
+                for other, needed in enumerate(inside):
+                    values += needed if other == side else map(_unread, needed)
+                build.create("scf.yield", [], values)
+            end.erase()
+            block.append_to(region)
+        results = list(new.results)[len(kept) :]
+        outside = [dict(zip(inside[0], results, strict=False))]
+        outside.append(dict(zip(inside[1], results[len(inside[0]) :], strict=True)))
+        for number, (value, by_side) in moved.items():
+            for side, updates in enumerate(by_side):
+                for update in updates:
+                    operands = [outside[side].get(x, x) for x in update.operands[1:]]
+                    value = _update_if(update, value, operands, op.operands[0], side)
+            op.results[number].replace_all_uses_with(value)
+    for updates in sides:
+        for update in reversed(updates):
+            update.erase()
+    for position, number in enumerate(kept):
+        op.results[number].replace_all_uses_with(new.results[position])
+    op.erase()
+    return new
+
+
+def _updates(op: ir.Operation, blocks: list[ir.Block], number: int) -> _Updates | None:
+    """The array that both regions make a result of by updates, or as it is, and the updates of each.
+
+    Nobody else reads what is between the updates, so that all else in the regions may come before them.
+    """
+    if len(blocks) != 2 or not _is_stored(op.results[number]):
+        return None
+    bases, found = [], []
+    for block in blocks:
+        value, updates = block.operations[-1].operands[number], list[ir.Operation]()
+        while _defined_in(value, block) and value.owner.name in UPDATES and is_used_once(value):
+            updates.insert(0, value.owner.operation)
+            value = value.owner.operands[0]
+        bases.append(value)
+        found.append(updates)
+    is_outside = not any(_defined_in(bases[0], block) for block in blocks)
+    if bases[0] != bases[1] or not is_outside or bases[0].type != op.results[number].type or not any(found):
+        return None
+    return bases[0], found
+
+
+def _defined_in(value: ir.Value, block: ir.Block) -> bool:
+    return not isinstance(value.owner, ir.Block) and bool(value.owner.operation.block == block)
+
+
+def _unread(value: ir.Value) -> ir.Value:
+    """What a region yields for a value of the other one."""
+    if not isinstance(value.type, ir.RankedTensorType):
+        return build.const_index(0)
+    return build.empty(value.type, [build.const_index(0) for _ in value.type.shape])
+
+
+def _update_if(
+    update: ir.Operation, value: ir.Value, operands: list[ir.Value], condition: ir.Value, side: int
+) -> ir.Value:
+    """An update, of as many rows as in its region, or none. Of a part, the lowering takes the first rows of
+    what is put there; of gathered rows, both operands are cut.
+    """
+
+    def rows(size: ir.Value) -> ir.Value:
+        none = build.const_index(0)
+        return build.select(condition, *((size, none) if side == 0 else (none, size)))
+
+    with update.location:
+        if update.name in UPDATES_PART:
+            rank = len(value.type.shape)
+            operands[1 + rank] = rows(operands[1 + rank])
+        else:
+            y, positions = operands
+            count = rows(dim_of(positions, 0))
+            operands = [_first(y, axis_of(update), count), _first(positions, 0, count)]
+        attributes = {name: update.attributes[name] for name in update.attributes}
+        return build.create(update.name, [value.type], [value, *operands], **attributes).result
+
+
+def _first(x: ir.Value, axis: int, count: ir.Value) -> ir.Value:
+    """The first elements of a tensor along an axis."""
+    zero, one = build.const_index(0), build.const_index(1)
+    shape = list(x.type.shape)
+    shape[axis] = ir.ShapedType.get_dynamic_size()
+    sizes = [count if k == axis else dim_of(x, k) for k in range(len(shape))]
+    kind = ir.RankedTensorType.get(shape, x.type.element_type)
+    return part_of(x, [(zero, size, one) for size in sizes], kind)
 
 
 def _place(op: ir.Operation) -> int:

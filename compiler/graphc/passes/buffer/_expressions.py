@@ -10,6 +10,7 @@ from graphc.ir.build import predicate_of
 from graphc.passes.buffer.memory._buffer_sizes import size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
+from graphc_dialects.conditional_shapes import read_results
 from graphc_runtime.index_arithmetic import BINARY, muli
 
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
@@ -97,6 +98,10 @@ class Expressions:
             return self.number(None) if axis is None else self.size(op.operands[0], axis)
         if name == "memref.load" and len(op.operands) == 1 and isinstance(op.operands[0].owner, ir.Block):
             return self._add(["value", op.operands[0].arg_number])
+        if name == "scf.if":
+            # One of two: which is not looked at.
+            sides = [self.number(x) for x in read_results(value)]
+            return sides[0] if len(set(sides)) == 1 else self._add(["select", self.number(None), *sides])
         operands = [self.number(x) for x in op.operands] if name.startswith("arith.") else []
         short = name.removeprefix("arith.")
         if short == "cmpi":

@@ -51,7 +51,8 @@ class ConvertToLinalg(Pass):
         for function in list(module.body.operations):
             if function.operation.name == "func.func" and len(function.regions[0].blocks):
                 _check_element_types(function)
-                self.count("results of conditionals", place_results(function.operation))
+                placed = place_results(function.operation, updates=not self.device)
+                self.count("results of conditionals", placed)
                 donations = Donations.of_module(module, function.operation)
                 if donations.pairs or donations.spares or donations.notes:
                     outcome = ir.Attribute.parse(donations.outcome.to_text())
