@@ -148,7 +148,7 @@ CLASSES: dict[str, Callable[..., Function]] = {
         pt.diagonal, offset=offset, axis1=axis1, axis2=axis2
     ),
     "Eye": lambda dtype=None: lambda n, m, k: pt.eye(n, m, k, dtype=dtype),
-    "Join": lambda: pt.join,
+    "Join": lambda axis=None: pt.join if axis is None else partial(pt.join, axis),
     "LogSoftmax": lambda axis=None: partial(pt.special.log_softmax, axis=axis),
     "MakeVector": _make_vector,
     "MatrixInverse": lambda: pt.linalg.matrix_inverse,
@@ -167,7 +167,9 @@ CLASSES: dict[str, Callable[..., Function]] = {
     ),
     "SortOp": lambda kind="quicksort", order=None: lambda x, axis=-1: pt.sort(x, axis, kind),
     "SpecifyShape": lambda: lambda x, *shape: pt.specify_shape(x, shape),
-    "Split": lambda len_splits: lambda x, axis, sizes: pt.split(x, sizes, len_splits, axis),
+    "Split": lambda len_splits, axis=None: (
+        lambda x, *at: pt.split(x, at[-1], len_splits, at[0] if axis is None else axis)
+    ),
     "Subtensor": _at,
     "AdvancedSubtensor1": lambda: lambda x, index: pt.as_tensor_variable(x)[index],
     "Sum": _reduction("sum"),

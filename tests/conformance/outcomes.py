@@ -202,5 +202,6 @@ def report(results: dict[str, Judged], expected: Expected, differences: Sequence
     for title, tests in (("fails and is not listed", new), ("passes and is listed as failing", mended)):
         for test in tests:
             print(f"{title}: {test}  {records[test].get('error', '')[:200]}")
-    print(*differences, sep="\n")
+    for difference in differences:
+        print(difference)
     return int(bool(new or mended or differences))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from absent import use
+from absent import absent, use
 
 import graphc
 from graphc.graph.equality import equal_computations
@@ -148,9 +148,13 @@ def no_rewrites(*rewrites: Any, **kwargs: Any) -> NoRewrites:
     return NoRewrites()
 
 
+# Facts of matrices, as parameters of tests.
+_KEYS = tuple(absent(f"pytensor.assumptions.{name.upper()}") for name in _WITH)
 # For all tests, by name.
 NAMES: dict[str, Any] = {
     "assume": assume,
+    "MATRIX_KEYS": _KEYS,
+    "ALL_KEYS": (*_KEYS, absent("pytensor.assumptions.UNIQUE_INDICES")),
     "rewrite_graph": not_rewritten,
     "optdb": NoRewrites(),
     "predefined_optimizers": NoRewrites(),

@@ -30,7 +30,7 @@ import outcomes
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-VERSIONS = ("3.0.7", "3.3.0", "2.38.3")
+VERSIONS = ("3.3.0", "3.0.7", "2.38.3")
 CLONE = "https://github.com/pymc-devs/pytensor"
 SECONDS = 300  # for one test
 SILENCE = 420  # a process that reports nothing for so long is killed
