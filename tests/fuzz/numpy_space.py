@@ -142,6 +142,10 @@ class NumPySpace:
         return np.asarray(scipy.special.softmax(x, axis=axis))
 
     @staticmethod
+    def triu(x: Any, k: Any = 0) -> np.ndarray:
+        return np.asarray(np.triu(x, max(int(k), -(2**62))))  # NumPy subtracts 1
+
+    @staticmethod
     def logsumexp(x: Any, axis: Any = None) -> np.ndarray:
         return np.asarray(scipy.special.logsumexp(x, axis=axis))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ir import build
+from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of
 from graphc.lowering.rules import lowers
 from graphc.lowering.scan_buffers import any_layout, read
@@ -21,6 +22,9 @@ BUFFERS = ".buffers"
 @lowers("func.call")
 def host_call(context: FunctionConverter, op: ir.Operation) -> None:
     """Lowers one call; its results are new arrays, whose sizes show when they are there."""
+    for result in op.results:
+        if not isinstance(result.type, ir.RankedTensorType):
+            fail(op, f"calls of functions of the host give tensors, not {result.type}")
     arguments = []
     for operand in op.operands:
         value = context.tensor_of(operand)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.walk import functions, walk
 from graphc.library.helpers import KernelCall
@@ -69,6 +70,7 @@ def calls_of(module: ir.Module, names: Iterable[str]) -> list[LibraryCall]:
     for op in [op for function in functions(module) for op in walk(function)]:
         kernel = kernels.get(callee_of(op)) if op.name == "func.call" else None
         if kernel is not None:
+            _check_types(op, kernel)
             buffers = [x.owner.operands[0] for x in op.operands if _is_address(x)]
             with ir.InsertionPoint(op), op.location:
                 numbers = [_index(x) for x in op.operands if not _is_address(x)]
@@ -79,6 +81,14 @@ def calls_of(module: ir.Module, names: Iterable[str]) -> list[LibraryCall]:
 def dtype_named(name: str) -> np.dtype:
     """The dtype of a type of the kernel language."""
     return np.dtype("bool" if name == "bool" else f"{_KINDS[name[0]]}{name[1:]}")
+
+
+def _check_types(op: ir.Operation, kernel: KernelCall) -> None:
+    for name in kernel.types:
+        try:
+            dtype_named(name)
+        except (TypeError, KeyError, IndexError):
+            fail(op, f"'{kernel.name}' is declared with a type '{name}', which kernels do not have")
 
 
 def _is_address(value: ir.Value) -> bool:

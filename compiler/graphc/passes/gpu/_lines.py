@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.diagnostics import fail
 from graphc.library.arrays.running import KINDS as ALONG_ROWS
 from graphc.lowering.device_recurrences import LINEAR, RECURRENCE
 from graphc.passes.gpu._calls import LibraryCall
@@ -35,6 +36,9 @@ class Lines:
         is_recurrence = call.kernel.name == RECURRENCE
         kind, dtype = call.attribute("kind"), call.dtypes[-1]
         names = (*KINDS, "linear") if is_recurrence else ALONG_ROWS
+        count = len(call.buffers) - 1 - is_recurrence
+        if not 0 <= kind < len(names) or count != (2 if is_recurrence and kind == LINEAR else 1):
+            fail(call.op, f"'{call.kernel.name}' has no kind {kind} of {max(count, 0)} arrays")
         self.running = Running(names[kind], dtype)
         self.itemsize = int(np.dtype(dtype).itemsize)
         self._reverse = bool(call.attribute("reverse"))
@@ -42,7 +46,6 @@ class Lines:
         *operands, self._result = call.buffers
         self._initial = operands.pop() if is_recurrence else None
         self._operands = operands
-        assert len(operands) == (2 if is_recurrence and kind == LINEAR else 1)
         sizes = build.dims(self._result)
         self._sizes = sizes[1:] if is_recurrence else sizes[:-1]
         self.steps = call.numbers[0] if is_recurrence else sizes[-1]

@@ -73,14 +73,23 @@ def _axis_problem(op: ir.Operation) -> str | None:
 
 
 def _type_problem(type_: ir.Type) -> str | None:
-    if not isinstance(type_, ir.RankedTensorType):
+    if isinstance(type_, ir.RankedTensorType):
+        kind = "tensor"
+    elif isinstance(type_, ir.MemRefType) and not _is_position(type_.element_type):
+        kind = "buffer"
+    else:
         return None
     try:
         size = element_dtype(type_.element_type).itemsize
     except TypeError:
         known = ", ".join(ELEMENTS)
         return (
-            f"has a tensor whose element type {type_.element_type} is not supported; expected one of {known}"
+            f"has a {kind} whose element type {type_.element_type} is not supported; expected one of {known}"
         )
     count = math.prod(extent for extent in type_.shape if extent >= 0) * size
-    return f"has a tensor of {count} bytes, more than any memory: {type_}" if count > _MOST_BYTES else None
+    return f"has a {kind} of {count} bytes, more than any memory: {type_}" if count > _MOST_BYTES else None
+
+
+def _is_position(element: ir.Type) -> bool:
+    """Whether it is what buffers hold besides numbers: indices, and types of dialects, such as pointers."""
+    return isinstance(element, ir.IndexType) or str(element).startswith("!")

@@ -18,3 +18,10 @@ func.func @main() {
 func.func @shapes() {
   return
 }
+
+// -----
+
+func.func @main(%n: i64) -> i64 {
+  // expected-error @below {{results whose sizes are asked for are tensors, not i64}}
+  return %n : i64
+}

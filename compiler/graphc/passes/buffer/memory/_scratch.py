@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import field
 
+from graphc.ir.diagnostics import fail
 from graphc.ir.lifetimes import Lifetimes
 from graphc.library.memory.places import Interval, aligned, first_fit
 from graphc.lowering.returns import FIRST_RESULT
@@ -49,7 +50,10 @@ def rooms(lifetimes: Lifetimes) -> list[Room]:
     function = lifetimes.block.owner.operation
     if FIRST_RESULT not in function.attributes:
         return []
-    first = ir.IntegerAttr(function.attributes[FIRST_RESULT]).value
+    given = function.attributes[FIRST_RESULT]
+    if not isinstance(given, ir.IntegerAttr):
+        fail(function, f"attribute '{FIRST_RESULT}' must be an integer, but is {given}")
+    first = ir.IntegerAttr(given).value
     found = []
     for number, result in enumerate(list(lifetimes.block.arguments)[first:]):
         kind = ir.MemRefType(result.type)

@@ -65,6 +65,8 @@ class OutlineShapes(Pass):
         sizes = []
         with ir.InsertionPoint(terminator), terminator.location:
             for value in terminator.operands:
+                if not isinstance(value.type, ir.RankedTensorType):
+                    fail(terminator, f"results whose sizes are asked for are tensors, not {value.type}")
                 for axis, size in enumerate(value.type.shape):
                     if size < 0:
                         position = ir.Operation.create(
