@@ -21,6 +21,9 @@ os.environ["GRAPHC_TEST_CACHE"] = os.environ["GRAPHC_CACHE_DIR"] = _CACHE
 # On a busy machine the lines of long compilations would be in outputs that tests compare.
 os.environ.setdefault("GRAPHC_COMPILE_PROGRESS", "off")
 
+# Whatever is compiled is checked for reads of memory that was overwritten.
+os.environ.setdefault("GRAPHC_VERIFY_MEMORY", "1")
+
 # Ordinary runs are short and always the same; `make fuzz-inputs` explores, FUZZ_EXAMPLES inputs a test.
 hypothesis.settings.register_profile(
     "graphc", deadline=None, max_examples=EXAMPLES or 12, derandomize=not FUZZING, print_blob=True

@@ -164,6 +164,11 @@ class Config:
         "for tests: compile functions that fill workspaces, temporaries and results with NaN before use, and "
         "fail when memory next to a workspace was written",
     )
+    verify_memory: bool = _setting(
+        False,
+        _boolean,
+        "for tests: refuse to compile a function that reads memory after something else was written there",
+    )
 
     def __setattr__(self, name: str, value: object) -> None:
         for setting in fields(self):

@@ -31,3 +31,13 @@ class AddressOp(Operation, name="address"):
         return access in ACCESSES or fail(
             self, f"access must be one of {', '.join(ACCESSES)}, but is {access}"
         )
+
+
+def is_address(op: ir.Operation) -> bool:
+    """True if an operation gives a pointer to a buffer."""
+    return op.name == AddressOp.OPERATION_NAME
+
+
+def is_written(op: ir.Operation) -> bool:
+    """True if an operation gives a pointer to a buffer to calls that write there."""
+    return is_address(op) and ir.StringAttr(op.attributes["access"]).value == ACCESSES[1]

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [
     str(ROOT / name) for name in ("tests/fuzz", "tests/numeric", "compiler", "dialects", "runtime", "tools")
 ]
+os.environ.setdefault("GRAPHC_VERIFY_MEMORY", "1")
 os.environ.setdefault("GRAPHC_CACHE_DIR", tempfile.gettempdir() + "/graphc-fuzz-cache")
 
 from checked import Finding  # noqa: E402

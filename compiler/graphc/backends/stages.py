@@ -30,6 +30,7 @@ class Request:
         budget: bytes of intermediate arrays above which some are computed again.
         device: the program is for a GPU.
         precision: of products of float32 on a GPU: "tf32", else with all digits.
+        verify: reads of memory that was overwritten are looked for.
     """
 
     has_scan: bool = True
@@ -40,6 +41,7 @@ class Request:
     budget: int | None = None
     device: bool = False
     precision: str = ""
+    verify: bool = False
 
 
 class Step(NamedTuple):
@@ -86,9 +88,11 @@ def request_of(
     budget: int | None = None,
     device: bool = False,
     precision: str = "",
+    verify: bool = False,
 ) -> Request:
     """A request for the text of a module, which shows the passes that it has no use for."""
-    return Request(has_loops(text), "complex<" in text, fastmath, profile, work, budget, device, precision)
+    has_complex = "complex<" in text
+    return Request(has_loops(text), has_complex, fastmath, profile, work, budget, device, precision, verify)
 
 
 def has_loops(text: str) -> bool:
@@ -250,6 +254,11 @@ IN_PLACE = Stage(
     ),
 )
 
+# In tests, before and after upstream moves what is computed into destinations.
+_VERIFY = Step(
+    "graphc-verify-reads", "nothing is read after it has been overwritten", lambda request: request.verify
+)
+
 BUFFERS = Stage(
     "buffers",
     (
@@ -258,9 +267,11 @@ BUFFERS = Stage(
             "one loop nest per cluster; recurrences stay whole for a GPU",
             options=_conversion,
         ),
+        _VERIFY,
         # No cse here: one buffer shared by two results could not be written in both destinations.
         Step("canonicalize", "sizes and index arithmetic of the loops"),
         Step("eliminate-empty-tensors", "results are computed in their destination"),
+        _VERIFY,
         Step(
             (
                 "one-shot-bufferize{bufferize-function-boundaries"

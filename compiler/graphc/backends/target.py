@@ -37,6 +37,7 @@ class CompileOptions:
         donations: arguments that may be overwritten.
         workspace_limit_mb: largest workspace that is kept for the next call, in MiB.
         poison_memory: fill memory with NaN before use, and look for writes next to workspaces.
+        verify_memory: refuse code that reads memory after it has been overwritten.
         arch: the oldest device that code is for, such as "sm_90"; empty for targets that have no such choice.
         matmul_precision: of products of float32, "float32" or "tf32"; empty where there is no such choice.
         memory_budget: bytes of intermediate arrays above which some are computed again; None for any number.
@@ -49,6 +50,7 @@ class CompileOptions:
     donations: tuple[Donation, ...] = ()
     workspace_limit_mb: int = 1024
     poison_memory: bool = False
+    verify_memory: bool = False
     arch: str = ""
     matmul_precision: str = ""
     memory_budget: int | None = None

@@ -51,6 +51,7 @@ def compile_options(
         flush_denormals=config.flush_denormals if flush_denormals is None else bool(flush_denormals),
         workspace_limit_mb=config.workspace_limit_mb,
         poison_memory=config.poison_memory,
+        verify_memory=config.verify_memory,
         arch=config.cuda_arch if mode == "cuda" else "",
         matmul_precision=config.matmul_precision if mode == "cuda" else "",
         memory_budget=limit,

@@ -28,6 +28,7 @@ CHANGED = {
     "donations": (Donation(0, (0,)),),
     "workspace_limit_mb": 5,
     "poison_memory": True,
+    "verify_memory": True,
     "arch": "sm_80",
     "profile": True,
     "memory_budget": 1000,
@@ -45,7 +46,9 @@ def test_every_option_is_part_of_the_key():
     assert fingerprint(graph, kept) not in keys
 
 
-@pytest.mark.parametrize("setting", ["fastmath", "flush_denormals", "workspace_limit_mb", "poison_memory"])
+@pytest.mark.parametrize(
+    "setting", ["fastmath", "flush_denormals", "workspace_limit_mb", "poison_memory", "verify_memory"]
+)
 def test_settings_are_options(setting):
     with graphc.config.change_flags({setting: CHANGED[setting]}):
         assert getattr(compile_options("fast_run"), setting) == CHANGED[setting]

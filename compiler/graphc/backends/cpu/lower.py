@@ -182,6 +182,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                     profile=options.profile,
                     work=log.work is not None,
                     budget=options.memory_budget,
+                    verify=options.verify_memory,
                 )
                 if log.views is not None:
                     entries.append(_LINES)

@@ -186,9 +186,11 @@ def pipeline_of(
     profile: bool = False,
     work: bool = False,
     budget: int | None = None,
+    verify: bool = False,
 ) -> list[Entry]:
     """The pipeline of a mode, without what the text of a module shows it has no use for."""
-    return entries(PIPELINES[mode], request_of(text, fastmath, profile=profile, work=work, budget=budget))
+    request = request_of(text, fastmath, profile=profile, work=work, budget=budget, verify=verify)
+    return entries(PIPELINES[mode], request)
 
 
 # For programs with loops and complex numbers.

@@ -37,7 +37,12 @@ class CpuTarget(Target):
 
     def pipeline(self, text: str, options: CompileOptions) -> list[str]:
         entries = pipeline_of(
-            text, options.mode, options.fastmath, profile=options.profile, budget=options.memory_budget
+            text,
+            options.mode,
+            options.fastmath,
+            profile=options.profile,
+            budget=options.memory_budget,
+            verify=options.verify_memory,
         )
         return [entry for entry, _ in entries]
 

@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Memrefs as regions of memory, and two regions that have an element in common for certain.
+
+Nothing here knows why a value was placed somewhere: everything is read from the operations of the module.
+Positions are polynomials of index values. What cannot be told apart is not in common: two parts of a buffer
+are, where they begin at the same element, where one was cut out of the other, or where numbers say so. What a
+loop carries is one memory in one iteration, and any of those that come there in all iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from graphc.ir import build
+from graphc.ir.walk import is_inside
+from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
+
+# Coefficients by monomial, the sorted numbers of its factors.
+Poly = dict[tuple[int, ...], int]
+# Size and stride of each axis.
+Dims = tuple[tuple[Poly, Poly], ...]
+# What a factor is: an index value, or the size of an axis of what is named first.
+Key = ir.Value | tuple[ir.Value, int]
+LOOPS = ("scf.for", "scf.while")
+_CASTS = ("memref.cast", "memref.memory_space_cast")
+_SAME_SIZE = (*_CASTS, "tensor.cast", "bufferization.to_tensor", "bufferization.to_buffer")
+_MANY = 10_000
+_ONE: Poly = {(): 1}
+
+
+def _add(a: Poly, b: Poly, factor: int = 1) -> Poly:
+    total = dict(a)
+    for monomial, count in b.items():
+        total[monomial] = total.get(monomial, 0) + factor * count
+        if not total[monomial]:
+            del total[monomial]
+    return total
+
+
+def _multiply(a: Poly, b: Poly) -> Poly:
+    total: Poly = {}
+    for x, m in a.items():
+        total = _add(total, {tuple(sorted(x + y)): m * n for y, n in b.items()})
+    return total
+
+
+@record(frozen=True)
+class Slot:
+    """A value among those that a loop carries: in each iteration, or after the last one."""
+
+    loop: ir.Operation
+    number: int
+    is_result: bool = False
+
+
+@record(frozen=True)
+class Region:
+    """Elements of one memory.
+
+    Attributes:
+        root: what names the memory: a memref, a tensor that is computed in memory of its own, or a slot.
+        offset: of the first element, None if unknown. dims: size and stride of each axis.
+        around: another region that it was cut out of.
+        is_whole: whether it is all of the memory.
+    """
+
+    root: ir.Value | Slot
+    offset: Poly | None = None
+    dims: Dims = ()
+    around: Region | None = None
+    is_whole: bool = False
+
+
+class Regions:
+    """The regions of memrefs of one function.
+
+    Args:
+        of_tensor: the regions in which a tensor lies.
+        order: positions of operations, in which loops come before what they contain.
+    """
+
+    def __init__(self, of_tensor: Callable[[ir.Value], list[Region]], order: dict[ir.Operation, int]) -> None:
+        self._of_tensor = of_tensor
+        self._order = order
+        self._symbols: dict[Key, int] = {}
+        self._defined: list[Key] = []
+        self._found: dict[ir.Value, list[Region]] = {}
+        self._starts: dict[Slot, list[Region]] = {}
+
+    # -- index values ----------------------------------------------------------------------------------------
+
+    def _symbol(self, key: Key) -> Poly:
+        if key not in self._symbols:
+            self._symbols[key] = len(self._defined)
+            self._defined.append(key)
+        return {(self._symbols[key],): 1}
+
+    def value(self, value: ir.Value | int) -> Poly:
+        """An index value."""
+        if isinstance(value, int):
+            return {(): value} if value else {}
+        known = build.constant_value(value)
+        if known is not None:
+            return {(): known} if known else {}
+        op = value.owner
+        if isinstance(op, ir.Block):
+            return self._symbol(value)
+        if op.name in ("arith.addi", "arith.subi"):
+            a, b = map(self.value, op.operands)
+            return _add(a, b, 1 if op.name == "arith.addi" else -1)
+        if op.name == "arith.muli":
+            return _multiply(*map(self.value, op.operands))
+        if op.name in ("memref.dim", "tensor.dim"):
+            axis = build.constant_value(op.operands[1])
+            if axis is not None:
+                return self.size(op.operands[0], axis)
+        return self._symbol(value)
+
+    def size(self, x: ir.Value, axis: int) -> Poly:
+        """A size of a memref or tensor."""
+        shaped = ir.ShapedType(x.type)
+        if not shaped.is_dynamic_dim(axis):
+            return self.value(shaped.get_dim_size(axis))
+        if isinstance(x.owner, ir.Block):
+            loop = x.owner.owner.operation
+            is_carried = loop.name in LOOPS and slot_of(x) >= 0
+            return self.size(start_of(loop, slot_of(x)), axis) if is_carried else self._symbol((x, axis))
+        op = x.owner.operation
+        if op.name in ("memref.alloc", "tensor.empty"):
+            dynamic = [i for i in range(shaped.rank) if shaped.is_dynamic_dim(i)]
+            return self.value(op.operands[dynamic.index(axis)])
+        if op.name in _SAME_SIZE:
+            return self.size(op.operands[0], axis)
+        if op.name == "memref.reinterpret_cast":
+            return self.value(_listed(op)[1][axis])
+        if op.name in ("memref.subview", "tensor.extract_slice"):
+            kept = _kept_axes(op)
+            return self._symbol((x, axis)) if kept is None else self.value(_listed(op)[1][kept[axis]])
+        return self._symbol((x, axis))
+
+    def sizes(self, x: ir.Value) -> list[Poly]:
+        """All sizes of a memref or tensor."""
+        return [self.size(x, axis) for axis in range(ir.ShapedType(x.type).rank)]
+
+    # -- regions ---------------------------------------------------------------------------------------------
+
+    def of(self, memref: ir.Value) -> list[Region]:
+        """The regions that a memref may be."""
+        if memref not in self._found:
+            self._found[memref] = self._of(memref)
+        return self._found[memref]
+
+    def _of(self, memref: ir.Value) -> list[Region]:
+        if isinstance(memref.owner, ir.Block):
+            loop = memref.owner.owner.operation
+            is_carried = loop.name in LOOPS and slot_of(memref) >= 0
+            return [self._whole(Slot(loop, slot_of(memref)) if is_carried else memref, memref)]
+        op = memref.owner.operation
+        name = op.name
+        if name in LOOPS and slot_of(memref) >= 0:
+            return [self._whole(Slot(op, slot_of(memref), True), memref)]
+        if name == "bufferization.to_buffer":
+            return self._of_tensor(op.operands[0])
+        if name in ("arith.select", "scf.if"):
+            return [region for x in choices_of(memref) for region in self.of(x)]
+        if name in _CASTS:
+            return self.of(op.operands[0])
+        if name == "memref.extract_strided_metadata":
+            return [Region(region.root) for region in self.of(op.operands[0])]
+        if name == "memref.reinterpret_cast":
+            offsets, sizes, strides = ([self.value(x) for x in listed] for listed in _listed(op))
+            dims = tuple(zip(sizes, strides, strict=True))
+            return [self._recast(region, offsets[0], dims) for region in self.of(op.operands[0])]
+        if name in VIEWS:
+            return [self.seen(op, region) for region in self.of(op.operands[0])]
+        return [self._whole(memref, memref)]
+
+    def seen(self, op: ir.Operation, region: Region) -> Region:
+        """The region of a view, of a memref or of a tensor, of one that lies in a region."""
+        if op.name.endswith(".cast"):
+            return region
+        if not op.name.endswith(("subview", "extract_slice")):  # another shape of the same elements
+            return Region(region.root, region.offset, (), region, region.is_whole)
+        offsets, sizes, strides = _listed(op)
+        kept = _kept_axes(op)
+        if kept is None or len(region.dims) != len(offsets):
+            return Region(region.root, None, (), region)
+        offset = self._at(region, offsets)
+        dims = tuple(
+            (self.value(sizes[axis]), _multiply(region.dims[axis][1], self.value(strides[axis])))
+            for axis in kept
+        )
+        return Region(region.root, offset, dims, region)
+
+    def element(self, op: ir.Operation, shaped: ir.Value, region: Region) -> Region:
+        """The region of the element of an operation whose last operands are its position."""
+        rank = ir.ShapedType(shaped.type).rank
+        if len(region.dims) != rank:
+            return Region(region.root, None, (), region)
+        return Region(region.root, self._at(region, list(op.operands)[len(op.operands) - rank :]), (), region)
+
+    def _at(self, region: Region, positions: Iterable[ir.Value | int]) -> Poly | None:
+        offset = region.offset
+        if offset is None:
+            return None
+        for position, (_, stride) in zip(positions, region.dims, strict=True):
+            offset = _add(offset, _multiply(self.value(position), stride))
+        return offset
+
+    def _whole(self, root: ir.Value | Slot, memref: ir.Value) -> Region:
+        """All of a memory. Where its elements lie is known if they lie side by side."""
+        kind = ir.MemRefType(memref.type)
+        strides = list(kind.get_strides_and_offset()[0])
+        if kind.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank)) or (
+            isinstance(root, Slot) and strides in ([], [1])
+        ):
+            return Region(root, {}, _row_major(self.sizes(memref)), None, True)
+        return Region(root, {} if isinstance(root, Slot) else None, (), None, True)
+
+    def _recast(self, region: Region, offset: Poly, dims: Dims) -> Region:
+        """A region at an offset from the beginning of an allocation, which of a slot is not known."""
+        if isinstance(region.root, Slot):
+            return Region(region.root, None, dims, region if region.is_whole else None)
+        is_whole = region.is_whole and not offset and dims == _row_major([size for size, _ in dims])
+        is_whole = is_whole and _elements(dims) == _elements(region.dims)
+        around = region if region.is_whole else None
+        return Region(region.root, offset, dims, around, is_whole)
+
+    # -- loops -----------------------------------------------------------------------------------------------
+
+    def starts(self, slot: Slot) -> list[Region]:
+        """The regions, seen from outside of a loop, that come to a slot in some iteration."""
+        if slot not in self._starts:
+            numbers, number, trips = [slot.number], slot.number, trips_of(slot.loop)
+            found = [self.of(start_of(slot.loop, number))]
+            most = None if trips is None else trips + slot.is_result
+            while most is None or len(found) < most:
+                end = end_of(slot.loop, number)
+                if not (isinstance(end.owner, ir.Block) and end.owner == body_of(slot.loop)):
+                    found.append([self.any_iteration(x, slot.loop) for x in self.of(end)])
+                    break
+                number = slot_of(end)
+                if number in numbers:
+                    break
+                numbers.append(number)
+                found.append(self.of(start_of(slot.loop, number)))
+            self._starts[slot] = [region for regions in found for region in regions]
+        return self._starts[slot]
+
+    def roots(self, region: Region) -> list[ir.Value | Slot]:
+        """The memories that a region may be in, those of slots too."""
+        found: list[ir.Value | Slot] = [region.root]
+        for root in found:
+            if isinstance(root, Slot):
+                found += [x.root for x in self.starts(root) if x.root not in found]
+        return found
+
+    def any_iteration(self, region: Region, loop: ir.Operation) -> Region:
+        """A region as it is in some other iteration of a loop: what changes is not known."""
+        around = None if region.around is None else self.any_iteration(region.around, loop)
+        keys = (self._defined[symbol] for symbol in _symbols(region))
+        if any(is_inside(key[0] if isinstance(key, tuple) else key, loop) for key in keys):
+            return Region(region.root, None, (), around)
+        return Region(region.root, region.offset, region.dims, around, region.is_whole)
+
+    def in_other_iterations(self, region: Region, loop: ir.Operation) -> Iterator[Region]:
+        """The regions that a region may be in other iterations of a loop."""
+        region = self.any_iteration(region, loop)
+        root = region.root
+        if isinstance(root, Slot) and root.loop == loop and not root.is_result:
+            yield from (_moved(start, region) for start in self.starts(root))
+        else:
+            yield region
+
+    # -- comparing -------------------------------------------------------------------------------------------
+
+    def meet(self, a: Region, b: Region, opened: tuple[Slot, ...] = ()) -> bool:
+        """True if two regions have an element in common for certain, where slots are any of their starts."""
+        if a.root == b.root:
+            return _meet(a, b)
+        if not isinstance(a.root, Slot) or (isinstance(b.root, Slot) and self._is_later(b.root, a.root)):
+            a, b = b, a
+        slot = a.root
+        if not isinstance(slot, Slot) or slot in opened:
+            return False
+        if isinstance(b.root, Slot) and (b.root.loop, b.root.is_result) == (slot.loop, slot.is_result):
+            return False  # what else the loop carries is not the same memory, as far as is known
+        return any(self.meet(_moved(start, a), b, (*opened, slot)) for start in self.starts(slot))
+
+    def _is_later(self, a: Slot, b: Slot) -> bool:
+        """True if a slot may be made of another one, and not the other way round."""
+        if a.loop == b.loop:
+            return a.is_result
+        return self._order[a.loop] > self._order[b.loop]
+
+
+def _meet(a: Region, b: Region) -> bool:
+    """True if two regions of one memory have an element in common for certain."""
+    if _is_empty(a) or _is_empty(b):
+        return False
+    if a.is_whole or b.is_whole:
+        return True
+    for inner, outer in ((a, b), (b, a)):
+        around = inner.around
+        while around is not None:
+            if around.offset is not None and (around.offset, around.dims) == (outer.offset, outer.dims):
+                return True
+            around = around.around
+    if a.offset is None or b.offset is None:
+        return False
+    if a.offset == b.offset:
+        return True
+    one, other = _numbers(a), _numbers(b)
+    return one is not None and other is not None and not one.isdisjoint(other)
+
+
+def _moved(start: Region, region: Region) -> Region:
+    """A region of a slot's memory, where that is one that the slot may be."""
+    if region.is_whole:
+        return start
+    if start.offset is None or region.offset is None:
+        return Region(start.root, None, (), start)
+    return Region(start.root, _add(start.offset, region.offset), region.dims, start)
+
+
+def _row_major(sizes: list[Poly]) -> Dims:
+    dims: list[tuple[Poly, Poly]] = []
+    step = _ONE
+    for size in reversed(sizes):
+        dims.insert(0, (size, step))
+        step = _multiply(step, size)
+    return tuple(dims)
+
+
+def _elements(dims: Dims) -> Poly:
+    total = _ONE
+    for size, _ in dims:
+        total = _multiply(total, size)
+    return total
+
+
+def _is_empty(region: Region) -> bool:
+    return any(not size for size, _ in region.dims)
+
+
+def _symbols(region: Region) -> set[int]:
+    polys = (region.offset or {}, *(p for dim in region.dims for p in dim))
+    return {symbol for p in polys for monomial in p for symbol in monomial}
+
+
+def _numbers(region: Region) -> set[int] | None:
+    """The positions of all elements, at most some thousands; None if they are not known."""
+    if _symbols(region) or (not region.dims and region.around is not None):
+        return None
+    found = {(region.offset or {}).get((), 0)}
+    for size, stride in region.dims:
+        if len(found) * size.get((), 0) > _MANY:
+            return None
+        found = {start + i * stride.get((), 0) for start in found for i in range(size.get((), 0))}
+    return found
+
+
+# -- operations ----------------------------------------------------------------------------------------------
+
+VIEWS = ("memref.subview", "memref.collapse_shape", "memref.expand_shape")
+
+
+def _listed(op: ir.Operation) -> list[list[ir.Value | int]]:
+    """Offsets, sizes and strides of a view: numbers, or index values."""
+    counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    dynamic = iter(list(op.operands)[counts[0] :])
+    names = ("static_offsets", "static_sizes", "static_strides")
+    listed = (ir.DenseI64ArrayAttr(op.attributes[name]) for name in names)
+    return [[next(dynamic) if x == build.DYNAMIC else x for x in numbers] for numbers in listed]
+
+
+def _kept_axes(op: ir.Operation) -> list[int] | None:
+    """The axes of a slice's source that its result has, the first ones of size 1 dropped; None in doubt."""
+    sizes, rank = _listed(op)[1], ir.ShapedType(op.results[0].type).rank
+    kept = list(range(len(sizes)))
+    for axis, size in enumerate(sizes):
+        if len(kept) > rank and isinstance(size, int) and size == 1:
+            kept.remove(axis)
+    return kept if len(kept) == rank else None
+
+
+def choices_of(result: ir.Value) -> list[ir.Value]:
+    """The values of which a conditional chooses a result."""
+    op = result.owner.operation
+    if op.name != "scf.if":
+        return list(op.operands)[1:]
+    number = ir.OpResult(result).result_number
+    return [region.blocks[0].operations[-1].operands[number] for region in op.regions]
+
+
+def body_of(loop: ir.Operation) -> ir.Block:
+    """The block that a loop repeats, as far as it computes something."""
+    return loop.regions[-1].blocks[0]
+
+
+def trips_of(loop: ir.Operation) -> int | None:
+    """The number of iterations, None if unknown."""
+    bounds = [build.constant_value(x) for x in list(loop.operands)[:3]] if loop.name == "scf.for" else [None]
+    return None if None in bounds else len(range(*bounds))
+
+
+def slot_of(value: ir.Value) -> int:
+    """The number among what a loop carries of an argument of a block of it, or of a result; -1 for what the
+    condition of a loop computes, and for the number of an iteration.
+    """
+    owner = value.owner
+    is_argument = isinstance(owner, ir.Block)
+    loop = owner.owner.operation if is_argument else owner.operation
+    number = int(ir.BlockArgument(value).arg_number if is_argument else ir.OpResult(value).result_number)
+    if loop.name == "scf.for":
+        return number - is_argument
+    first = loop.regions[0].blocks[0]
+    if is_argument and owner == first:
+        return number
+    passed = first.operations[-1].operands[1 + number]
+    is_carried = isinstance(passed.owner, ir.Block) and passed.owner == first
+    return int(ir.BlockArgument(passed).arg_number) if is_carried else -1
+
+
+def start_of(loop: ir.Operation, slot: int) -> ir.Value:
+    """The value with which a loop starts."""
+    return loop.operands[slot + (3 if loop.name == "scf.for" else 0)]
+
+
+def end_of(loop: ir.Operation, slot: int) -> ir.Value:
+    """The value that an iteration hands on."""
+    return body_of(loop).operations[-1].operands[slot]
+
+
+def ancestors(op: ir.Operation) -> Iterator[ir.Operation]:
+    """An operation and those around it, within its function."""
+    while op is not None and op.name != "func.func":
+        yield op
+        op = op.parent.operation
