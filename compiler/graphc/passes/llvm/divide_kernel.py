@@ -13,7 +13,7 @@ from graphc.ir.walk import symbol_of, walk
 from graphc.library.helpers import Helper, Split
 from graphc.passes.llvm.parts import _frame as frame
 from graphc.passes.llvm.parts._frame import Argument
-from graphc.passes.llvm.parts._inner_loops import mark_long_loops, outline_blocks
+from graphc.passes.llvm.parts._inner_loops import outline_blocks
 from graphc.passes.llvm.parts._kernel import CONSTANTS, Kernel, Nest
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -220,9 +220,6 @@ class _Division:
             body.append(self._symbols[code])
             outline_blocks(self._symbols[code], body)
         _append(body, ir.Module.parse("\n".join(texts)), without={*codes, *_names(body)})
-        for op in body.operations:
-            if op.operation.name == "llvm.func" and _is_defined(op.operation):
-                mark_long_loops(op.operation)
         for nest in group.nests:
             if nest.name != nest.original or nest.split is not None:
                 self._symbols[nest.name].erase()

@@ -22,6 +22,7 @@ LONG_BODY = 16
 # Iterations of blocks (see `graphc.lowering.partial_reductions`).
 _BLOCK = 4096
 _SLT = 2  # llvm.icmp
+_ANNOTATION, _ONCE = "loop_annotation", "#llvm.loop_annotation<interleave = <count = 1 : i32>>"
 _CLONED = (
     "llvm.mlir.constant",
     "llvm.mlir.zero",
@@ -49,9 +50,15 @@ class _Loop:
 def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
     """Moves the inner loops of blocks to functions after it in a module.
 
-    The function is inlined into its callers then, as little is left of it.
+    The function is inlined into its callers then, as little is left of it. All its long loops are vectorised
+    without a second copy of the vectorised body, which hides latencies of short bodies, and only makes more
+    code of long ones.
     """
-    found = [loop for loop in _loops(function) if loop.header.arguments and _is_block(loop.bound)]
+    loops = _loops(function)
+    once = ir.Attribute.parse(_ONCE) if loops else None
+    for loop in loops:
+        _last(loop.body).attributes[_ANNOTATION] = once
+    found = [loop for loop in loops if _is_block(loop.bound)]
     name = symbol_of(function)
     for number, loop in enumerate(found):
         _Outlining(function, loop, f"{name}_inner_{number}").move(module_body)
@@ -61,35 +68,28 @@ def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
             del function.attributes["no_inline"]
 
 
-def mark_long_loops(function: ir.Operation) -> None:
-    """Has loops with long bodies vectorised without a second copy of the vectorised body.
-
-    That hides latencies of short bodies, and only makes more code of long ones.
-    """
-    once = ir.Attribute.parse("#llvm.loop_annotation<interleave = <count = 1 : i32>>")
-    for loop in _loops(function):
-        _last(loop.body).attributes["loop_annotation"] = once
-
-
 def _loops(function: ir.Operation) -> list[_Loop]:
     """The loops of two blocks whose bodies are long."""
     return [loop for block in function.regions[0].blocks if (loop := _loop(block)) is not None]
 
 
 def _loop(header: ir.Block) -> _Loop | None:
-    operations = [op.operation for op in header.operations]
-    if len(operations) != 2 or operations[1].name != "llvm.cond_br" or not len(header.arguments):
+    # Operations of a block are wrapped only where it may be a header: most blocks have many and are none.
+    if not len(header.arguments) or _last(header).name != "llvm.cond_br":
         return None
-    compare, branch = operations
+    branch = _last(header)
     body = branch.successors[0]
+    if len(body.arguments) or list(body.successors) != [header]:
+        return None
+    operations = [op.operation for op in header.operations]
+    compare = operations[0]
     is_test = compare.name == "llvm.icmp" and branch.operands[0] == compare.results[0]
-    if not is_test or len(body.arguments) or list(body.successors) != [header]:
+    if len(operations) != 2 or not is_test or predicate_of(compare) != _SLT:
         return None
     inside = [op.operation for op in body.operations]
     long = sum(op.name not in _CLONED for op in inside[:-1]) >= LONG_BODY
     only = list(body.predecessors) == [header] and inside[-1].name == "llvm.br"
-    signed = predicate_of(compare) == _SLT
-    return _Loop(header, body, compare.operands[1]) if long and only and signed else None
+    return _Loop(header, body, compare.operands[1]) if long and only else None
 
 
 def _last(block: ir.Block) -> ir.Operation:
@@ -220,8 +220,8 @@ class _Outlining:
             ]
         )
 
-    def _jump(self, block: ir.Block, operands: list[Any]) -> None:
-        ir.Operation.create("llvm.br", [], operands, {}, [block])
+    def _jump(self, block: ir.Block, operands: list[Any]) -> ir.Operation:
+        return ir.Operation.create("llvm.br", [], operands, {}, [block])
 
     def _fill(self, made: ir.Operation, initial: list[ir.Value]) -> None:
         """Moves the loop into the new function."""
@@ -249,7 +249,8 @@ class _Outlining:
                 )
             branch = _last(body)
             with ir.InsertionPoint(branch):
-                self._jump(header, list(branch.operands))
+                again = self._jump(header, list(branch.operands))
+                again.attributes[_ANNOTATION] = branch.attributes[_ANNOTATION]
             branch.erase()
             with ir.InsertionPoint(end):
                 self._return([new[value] for value in self._results])
