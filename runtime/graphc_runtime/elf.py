@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from graphc_runtime.errors import LoadError
@@ -76,8 +77,9 @@ class Object:
     relocations: dict[int, list[Relocation]]
 
 
+@lru_cache(maxsize=1)  # what was compiled is read for its external symbols, and then to be loaded
 def parse(data: bytes) -> Object:
-    """Parses an object, or several that `join` has joined.
+    """Parses an object, or several that `join` has joined. Nobody changes what it returns.
 
     Raises:
         LoadError: not well-formed ELF64 little-endian relocatable objects, or two of them define a symbol.
