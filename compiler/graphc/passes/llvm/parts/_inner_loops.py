@@ -55,7 +55,7 @@ def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
     code of long ones.
     """
     loops = _loops(function)
-    once = ir.Attribute.parse(_ONCE) if loops else None
+    once = ir.Attribute.parse(_ONCE)
     for loop in loops:
         _last(loop.body).attributes[_ANNOTATION] = once
     found = [loop for loop in loops if _is_block(loop.bound)]
