@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import mul
+from operator import mul, or_
 
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.dims import Key
 from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.value import larger
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
 from graphc_dialects.scan_shapes import UnknownSize
@@ -128,7 +129,7 @@ class SizeChecks:
         if done in rw.reified:
             return
         positive = [
-            size if isinstance(rw.dims.size(size), int) else rw.index_op("maxsi", size, rw.index(1))
+            size if isinstance(rw.dims.size(size), int) else rw.build(larger, size, 1)
             for size in sizes
             if rw.dims.size(size) != 0
         ]
@@ -150,7 +151,7 @@ class SizeChecks:
             return
         bits = dynamic[0]
         for size in dynamic[1:]:
-            bits = rw.index_op("ori", bits, size)
+            bits = rw.build(or_, bits, size)
         most = rw.index(_MOST_IN_MEMORY)
         message = (
             "join: a size along the joined axis is about {given}, memory holds at most {expected} elements"

@@ -89,6 +89,11 @@ def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
     return max(a, b) if isinstance(a, int) and isinstance(b, int) else _on_sizes("maximum", a, b)
 
 
+def quotient(a: ir.Value, b: ir.Value | int) -> ir.Value:
+    """`a // b` of sizes, which are not negative."""
+    return _made("arith.divui", ir.IndexType.get(), a, b)
+
+
 def built(size: Size) -> ir.Value:
     """A sum of products of index values, at the insertion point."""
     total = const_index(size.constant)

@@ -106,7 +106,7 @@ def _copied(matrix: ir.Value, loop: ir.Operation) -> Place:
     steps = loop.operands[1] - loop.operands[0]
     stays = build.compare_index(2, steps, build.const_index(_STEPS))
     if padded == columns:
-        beside = build.index_op("andi", place, build.const_index(_LINE - 1))
+        beside = place & (_LINE - 1)
         even = build.compare_index(0, beside, build.const_index(0))
         stays = build.create("arith.ori", [even.type], [even, stays]).result
     either(stays, [], list, lambda: _copy(matrix, copy))

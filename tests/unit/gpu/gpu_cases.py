@@ -306,7 +306,7 @@ CASES: dict[str, Case] = {
         [("float64", 3), ("float64", 2)],
         lambda x, w: _network(x, w, gradient=True),
         [[(3, 3, 5), (5, 5)], [(2, 5, 40), (40, 40)]],
-        kernels=8,
+        kernels=7,
         registers=128,
     ),
     "put": Case([("float32", 1), ("int64", 1)], lambda x, i: x[i].inc(1.0), [[(8,), (9,)]], kernels=10),
