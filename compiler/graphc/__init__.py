@@ -29,14 +29,72 @@ if any(
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from graphc import array_api as array_api
+    from graphc import distributed as distributed
+    from graphc import gradient as gradient
+    from graphc import graph as graph
+    from graphc import immediate as immediate
+    from graphc import ops as ops
+    from graphc import optimizers as optimizers
+    from graphc import sparse as sparse
+    from graphc import tensor as tensor
+
     # At run time this is the callable package `graphc.function`.
     from graphc.artifacts.export import export as export
+    from graphc.compile.jax_ops import wrap_jax as wrap_jax
+    from graphc.compile.ops import as_op as as_op
+    from graphc.compile.ops import wrap_py as wrap_py
     from graphc.function.function import function as function
     from graphc.function.io import In as In
     from graphc.function.io import Out as Out
     from graphc.function.shared import shared as shared
+    from graphc.gradient import Lop as Lop
+    from graphc.gradient import Rop as Rop
+    from graphc.gradient import consider_constant as consider_constant
+    from graphc.gradient import disconnected_grad as disconnected_grad
+    from graphc.gradient import grad as grad
+    from graphc.gradient import grad_clip as grad_clip
+    from graphc.gradient import hessian as hessian
+    from graphc.gradient import jacobian as jacobian
+    from graphc.gradient import pullback as pullback
+    from graphc.gradient import pushforward as pushforward
+    from graphc.gradient import value_and_grad as value_and_grad
+    from graphc.gradient import verify_grad as verify_grad
+    from graphc.gradient import zero_grad as zero_grad
+    from graphc.graph.basic import Apply as Apply
+    from graphc.graph.basic import Constant as Constant
+    from graphc.graph.basic import Variable as Variable
+    from graphc.graph.function_graph import FunctionGraph as FunctionGraph
+    from graphc.graph.location import located as located
+    from graphc.graph.op import Op as Op
+    from graphc.graph.printing import debugprint as debugprint
+    from graphc.graph.printing import dprint as dprint
+    from graphc.graph.replace import clone_replace as clone_replace
+    from graphc.graph.replace import graph_replace as graph_replace
+    from graphc.graph.shared import SharedVariable as SharedVariable
+    from graphc.graph.svg import to_svg as to_svg
+    from graphc.graph.tensor.convert import as_tensor_variable as as_symbolic  # noqa: F401
+    from graphc.graph.traversal import ancestors as ancestors
+    from graphc.graph.traversal import explicit_graph_inputs as explicit_graph_inputs
+    from graphc.graph.type import Type as Type
+    from graphc.immediate.jit import jit as jit
     from graphc.ops.ifelse import ifelse as ifelse
+    from graphc.scan.associative import associative_scan as associative_scan
+    from graphc.scan.condition import until as until
     from graphc.scan.frontend import scan as scan
+    from graphc.scan.helpers import cumulative as cumulative
+    from graphc.scan.helpers import foldl as foldl
+    from graphc.scan.helpers import foldr as foldr
+    from graphc.scan.helpers import map as map
+    from graphc.scan.helpers import reduce as reduce
+    from graphc.scan.loops import fori_loop as fori_loop
+    from graphc.scan.loops import loop as loop
+    from graphc.scan.loops import while_loop as while_loop
+    from graphc.tensor.vectorizing import vmap as vmap
+    from graphc.transforms.op_from_graph import OpFromGraph as OpFromGraph
+    from graphc.transforms.vectorize import vectorize_graph as vectorize_graph
+    from graphc.versions import show_versions as show_versions
+    from graphc_runtime.threads import threads as threads
 
     __version__: str
 

@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import graphc
+import graphc.tensor as pt
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = {r"\bAny\b": 2433, r"type: ignore": 39}
@@ -24,3 +30,26 @@ def test_types_give_up_ever_less(pattern):
     assert found <= MOST[pattern]
     # Room for what others are about to land; then the number above goes down.
     assert found > MOST[pattern] - 100, f"lower the number of {pattern} to {found}"
+
+
+def test_users_see_types():
+    """The program whose types mypy checks runs, and signatures say the same to `help` and to editors."""
+    runpy.run_path(str(ROOT / "tests" / "typing" / "user_types.py"))
+    assert '"user_types"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert list(inspect.signature(pt.clip).parameters) == ["x", "min", "max"]
+    assert list(inspect.signature(pt.arctan2).parameters) == ["y", "x"]
+    for function, first in (
+        (graphc.grad, "cost"),
+        (graphc.jacobian, "expression"),
+        (pt.concatenate, "tensor_list"),
+    ):
+        assert next(iter(inspect.signature(function).parameters)) == first
+
+
+def test_operands_by_name():
+    x = np.array([-1.0, 0.5, 2.0])
+    np.testing.assert_array_equal(pt.clip(x, max=1.0, min=0.0).eval(), [0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(pt.switch(cond=x > 0, ift=x, iff=0.0).eval(), [0.0, 0.5, 2.0])
+    np.testing.assert_array_equal(pt.sub(x, y=1.0).eval(), x - 1)
+    with pytest.raises(TypeError, match="clip takes the operands x, min, max: "):
+        pt.clip(x, low=0.0, max=1.0)

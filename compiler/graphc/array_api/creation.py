@@ -60,7 +60,8 @@ def asarray(
     """A variable, or a constant of array-likes."""
     check_device(device)
     x = as_array(obj)
-    return x if dtype is None else pt.cast(x, _name(dtype))
+    name = _name(dtype)
+    return x if name is None else pt.cast(x, name)
 
 
 def from_dlpack(x: np.ndarray, /, *, device: str | None = None, copy: Any = None) -> TensorVariable:

@@ -108,7 +108,8 @@ class JaxFunction(Op):
         if not wanted or not reached:
             return [None] * len(inputs)
         op = JaxFunction(_Vjp(self.function, len(inputs), wanted, reached), f"gradient of {self.name}")
-        given = [pt.cast(cotangents[i], outputs[i].dtype) for i in reached]
+        pairs = ((cotangents[i], outputs[i].dtype) for i in reached)
+        given = [pt.cast(g, dtype) for g, dtype in pairs if g is not None]
         found = dict(zip(wanted, op(*inputs, *given, return_list=True), strict=True))
         return [found.get(i) for i in range(len(inputs))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from graphc.graph.tensor.shared import TensorSharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.tensor.random.shared import share_generator
 from graphc_runtime.marshal import demand_numbers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @singledispatch
@@ -55,6 +58,25 @@ def shared_constructor(
     return variable
 
 
+@overload
+def shared(
+    value: npt.ArrayLike,
+    name: str | None = None,
+    strict: bool = False,
+    allow_downcast: bool | None = None,
+    borrow: bool = False,
+    shape: Sequence[int | None] | None = None,
+) -> TensorSharedVariable: ...
+@overload
+def shared(
+    value: Any,
+    name: str | None = None,
+    strict: bool = False,
+    allow_downcast: bool | None = None,
+    borrow: bool = False,
+    shape: Sequence[int | None] | None = None,
+    **kwargs: Any,
+) -> Any: ...
 def shared(
     value: Any,
     name: str | None = None,

@@ -11,7 +11,7 @@ unrolled, which needs a static number of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from graphc.errors import VectorizeError
 from graphc.gradient.reverse import as_written, grad, pullback
@@ -72,6 +72,22 @@ def _rows_looped(flat: Variable, wrt: list[Variable], options: GradOptions) -> l
     return scan(row, sequences=arange(flat.shape[0]), return_updates=False, return_list=True)
 
 
+@overload
+def jacobian(
+    expression: Variable,
+    wrt: Variable,
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+    vectorize: bool | None = None,
+) -> TensorVariable: ...
+@overload
+def jacobian(
+    expression: Variable,
+    wrt: Sequence[Variable],
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+    vectorize: bool | None = None,
+) -> list[TensorVariable]: ...
 def jacobian(
     expression: Variable,
     wrt: Variable | Sequence[Variable],
@@ -154,6 +170,20 @@ def _jacobian_rows(
     return _rows_unrolled(flat, wrt, rows, options)
 
 
+@overload
+def hessian(
+    cost: Variable,
+    wrt: Variable,
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+) -> TensorVariable: ...
+@overload
+def hessian(
+    cost: Variable,
+    wrt: Sequence[Variable],
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+) -> list[TensorVariable]: ...
 def hessian(
     cost: Variable,
     wrt: Variable | Sequence[Variable],

@@ -11,7 +11,7 @@ continued to the reals.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from graphc.errors import NullTypeGradError, checks_keywords
 from graphc.gradient.accumulate import Cotangents
@@ -27,6 +27,8 @@ from graphc.ops.math import cast, tensor_copy
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+    from graphc.graph.tensor.variable import TensorVariable
 
 # A variable, or a container of variables.
 Wrt: TypeAlias = "Variable | Sequence[object] | Mapping[str, object] | DataclassInstance"
@@ -166,6 +168,39 @@ def _check_cost(cost: Variable) -> None:
         )
 
 
+@overload
+def grad(
+    cost: Variable | None,
+    wrt: TensorVariable,
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+    add_names: bool = True,
+    known_grads: Mapping[Variable, Variable] | None = None,
+    return_disconnected: Literal["zero"] = "zero",
+    null_gradients: str = "raise",
+) -> TensorVariable: ...
+@overload
+def grad(
+    cost: Variable | None,
+    wrt: list[TensorVariable] | tuple[TensorVariable, ...],
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+    add_names: bool = True,
+    known_grads: Mapping[Variable, Variable] | None = None,
+    return_disconnected: Literal["zero"] = "zero",
+    null_gradients: str = "raise",
+) -> list[TensorVariable]: ...
+@overload
+def grad(
+    cost: Variable | None,
+    wrt: Wrt,
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+    add_names: bool = True,
+    known_grads: Mapping[Variable, Variable] | None = None,
+    return_disconnected: str = "zero",
+    null_gradients: str = "raise",
+) -> Any: ...
 @checks_keywords
 def grad(
     cost: Variable | None,

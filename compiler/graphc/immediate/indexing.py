@@ -128,7 +128,9 @@ class Indexing(Assigning):
             whole = self._parent(x)
         if type(y) in (bool, int, float, complex):
             # As a constant, a number takes the dtype of the array it goes into.
-            y = pt.cast(pt.constant(y), whole.dtype).data
+            made = pt.cast(pt.constant(y), whole.dtype)
+            assert isinstance(made, pt.TensorConstant)
+            y = made.data
         names = ("inplace", "tolerate_inplace_aliasing")
         kwargs = {**dict(zip(names, args, strict=False)), **kwargs}
         return self._indexer(name, function)(whole, index, y, **kwargs)

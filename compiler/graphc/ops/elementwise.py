@@ -204,8 +204,12 @@ class Elementwise(Op):
         one is the result itself.
         """
         if kwargs and self.__signature__ is not None:
-            named = {key: kwargs.pop(key) for key in self.__signature__.parameters if key in kwargs}
-            inputs = self.__signature__.bind(*inputs, **named).args if named else inputs
+            named = {key: kwargs.pop(key) for key in [*kwargs] if key not in ("name", "return_list")}
+            try:
+                inputs = self.__signature__.bind(*inputs, **named).args
+            except TypeError as error:
+                operands = ", ".join(self.__signature__.parameters)
+                raise TypeError(f"{self.name} takes the operands {operands}: {error}") from None
         if self.row.special is not None:
             found = self.row.special(*inputs)
             if found is not None:

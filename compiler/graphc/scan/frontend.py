@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from graphc.errors import checks_keywords
 from graphc.graph.basic import Variable
@@ -32,7 +32,7 @@ from graphc_runtime.record import record
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply
     from graphc.graph.shared import SharedVariable
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import AnyFunction, TensorLike
     from graphc.scan.arguments import Given
     from graphc.scan.states import StatePart
 
@@ -103,9 +103,72 @@ class Outputs(list[Variable]):
     __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __neg__ = _refuse
 
 
+@overload
+def scan(
+    fn: AnyFunction,
+    sequences: Given = None,
+    outputs_info: Given = None,
+    non_sequences: TensorLike | None = None,
+    n_steps: TensorLike | None = None,
+    truncate_gradient: int = -1,
+    go_backwards: bool = False,
+    name: str | None = None,
+    strict: bool = False,
+    return_list: bool = False,
+    return_updates: Literal[None] = None,
+    *,
+    checkpoint_every: int | None = None,
+    unroll: int = 1,
+    progress: bool = False,
+    mode: object = None,
+    profile: object = None,
+    allow_gc: object = None,
+) -> Rows | Outputs: ...
+@overload
+def scan(
+    fn: AnyFunction,
+    sequences: Given = None,
+    outputs_info: Given = None,
+    non_sequences: TensorLike | None = None,
+    n_steps: TensorLike | None = None,
+    truncate_gradient: int = -1,
+    go_backwards: bool = False,
+    name: str | None = None,
+    strict: bool = False,
+    return_list: bool = False,
+    *,
+    return_updates: Literal[False],
+    checkpoint_every: int | None = None,
+    unroll: int = 1,
+    progress: bool = False,
+    mode: object = None,
+    profile: object = None,
+    allow_gc: object = None,
+) -> TensorVariable | list[TensorVariable]: ...
+@overload
+def scan(
+    fn: AnyFunction,
+    sequences: Given = None,
+    outputs_info: Given = None,
+    non_sequences: TensorLike | None = None,
+    n_steps: TensorLike | None = None,
+    truncate_gradient: int = -1,
+    go_backwards: bool = False,
+    name: str | None = None,
+    strict: bool = False,
+    return_list: bool = False,
+    *,
+    return_updates: Literal[True],
+    checkpoint_every: int | None = None,
+    unroll: int = 1,
+    progress: bool = False,
+    mode: object = None,
+    profile: object = None,
+    allow_gc: object = None,
+) -> tuple[Any, dict[SharedVariable, Variable]]: ...
 @checks_keywords
 def scan(
-    fn: Callable[..., Any],
+    fn: AnyFunction,
     sequences: Given = None,
     outputs_info: Given = None,
     non_sequences: TensorLike | None = None,
@@ -255,7 +318,7 @@ def as_argument(value: TensorLike) -> Variable:
 
 
 def build_loop(
-    fn: Callable[..., Any],
+    fn: AnyFunction,
     sequences: Given,
     outputs_info: Given,
     non_sequences: TensorLike | None,

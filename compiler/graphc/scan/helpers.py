@@ -18,13 +18,13 @@ from graphc.scan.returned import parse
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import AnyFunction, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.arguments import Given
 
 
 def map(
-    fn: Callable[..., Any],
+    fn: AnyFunction,
     sequences: Given,
     non_sequences: TensorLike | None = None,
     truncate_gradient: int = -1,
@@ -94,7 +94,7 @@ def reduce(
 
 
 def foldl(
-    fn: Callable[..., Any],
+    fn: AnyFunction,
     sequences: Given,
     outputs_info: Given,
     non_sequences: TensorLike | None = None,
@@ -113,7 +113,7 @@ def foldl(
 
 
 def foldr(
-    fn: Callable[..., Any],
+    fn: AnyFunction,
     sequences: Given,
     outputs_info: Given,
     non_sequences: TensorLike | None = None,
@@ -132,7 +132,7 @@ def foldr(
 
 
 def cumulative(
-    fn: Callable[..., Any],
+    fn: AnyFunction,
     sequences: Given,
     outputs_info: Given = None,
     non_sequences: TensorLike | None = None,
@@ -184,7 +184,7 @@ def cumulative(
 
 
 def filter(
-    fn: Callable[..., Any],
+    fn: AnyFunction,
     sequences: Given,
     non_sequences: TensorLike | None = None,
     name: str | None = None,

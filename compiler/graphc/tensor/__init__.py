@@ -6,7 +6,6 @@ first used, in modules that load then, since no program needs all of them.
 """
 
 import sys as _sys
-from collections.abc import Callable as _Callable
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from graphc.errors import did_you_mean as _did_you_mean
 from graphc.graph.tensor.convert import *  # noqa: F403
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant, TensorOperators, TensorVariable
-from graphc.ops import rows  # noqa: F401
+from graphc.ops.math import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
 
@@ -22,11 +21,25 @@ if TYPE_CHECKING:
     from graphc.gradient import grad as grad
     from graphc.gradient import hessian as hessian
     from graphc.gradient import jacobian as jacobian
+    from graphc.graph.tensor.like import AnyFunction as _AnyFunction
     from graphc.ops.create import *  # noqa: F403
     from graphc.ops.ifelse import ifelse as ifelse
     from graphc.ops.join import *  # noqa: F403
     from graphc.ops.reduce import *  # noqa: F403
     from graphc.ops.shaping import *  # noqa: F403
+    from graphc.tensor import basic as basic
+    from graphc.tensor import fft as fft
+    from graphc.tensor import fourier as fourier
+    from graphc.tensor import linalg as linalg
+    from graphc.tensor import nlinalg as nlinalg
+    from graphc.tensor import nn as nn
+    from graphc.tensor import optimize as optimize
+    from graphc.tensor import random as random
+    from graphc.tensor import signal as signal
+    from graphc.tensor import slinalg as slinalg
+    from graphc.tensor import special as special
+    from graphc.tensor import type as type
+    from graphc.tensor import variable as variable
     from graphc.tensor.accumulating import *  # noqa: F403
     from graphc.tensor.arithmetic import *  # noqa: F403
     from graphc.tensor.at import *  # noqa: F403
@@ -132,11 +145,11 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-class _Functions(dict[str, _Callable[..., Any]]):
+class _Functions(dict[str, "_AnyFunction"]):
     """What operators and methods of variables call: the names of this namespace."""
 
-    def __missing__(self, name: str) -> _Callable[..., Any]:
-        found: _Callable[..., Any] = globals().get(name) or __getattr__(name)
+    def __missing__(self, name: str) -> "_AnyFunction":
+        found: _AnyFunction = globals().get(name) or __getattr__(name)
         self[name] = found
         return found
 

@@ -281,7 +281,7 @@ class MinimizeOp(Solver):
             if not (jac or hess):
                 return {}
             slope = grad(value, x)
-            found = {"jac": slope} if jac else {}
+            found: dict[str, Variable] = {"jac": slope} if jac else {}
             if hess:
                 found["hess"] = _jacobian(slope, x, vectorized)
             return found
@@ -326,7 +326,7 @@ class RootScalarOp(Solver):
             )
 
         def derivatives(value: TensorVariable, x: TensorVariable) -> dict[str, Variable]:
-            first = {"fprime": grad(value, x)} if jac else {}
+            first: dict[str, Variable] = {"fprime": grad(value, x)} if jac else {}
             return {**first, "fprime2": grad(first["fprime"], x)} if hess else first
 
         super().__init__(variables, args, equation, derivatives, method, optimizer_kwargs)

@@ -7,7 +7,7 @@ One axis after the other is added by `graphc.ops.batch`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from graphc.graph.basic import Variable
 from graphc.graph.replace import checked_constants, checked_replacements, rebuild
@@ -17,9 +17,18 @@ from graphc.ops.batch import batch_some, rank_of
 from graphc.ops.shape import Shape, Shape_i
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.graph.type import Type
 
 
+@overload
+def vectorize_graph(outputs: TensorVariable, replace: Mapping[Variable, Variable]) -> TensorVariable: ...
+@overload
+def vectorize_graph(outputs: Variable, replace: Mapping[Variable, Variable]) -> Variable: ...
+@overload
+def vectorize_graph(
+    outputs: Sequence[Variable], replace: Mapping[Variable, Variable]
+) -> Sequence[Variable]: ...
 def vectorize_graph(
     outputs: Variable | Sequence[Variable], replace: Mapping[Variable, Variable]
 ) -> Variable | Sequence[Variable]:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import EllipsisType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,3 +24,5 @@ SizeLike: TypeAlias = "Size | npt.NDArray | Sequence[Size]"
 IndexLike: TypeAlias = "TensorLike | slice | EllipsisType | tuple[IndexLike, ...] | None"
 # Sizes of some axes, known or symbolic; None keeps those of the array.
 Lengths: TypeAlias = "Sequence[int | Variable] | None"
+# A function of a namespace, whatever it takes and returns.
+AnyFunction: TypeAlias = "Callable[..., Any]"

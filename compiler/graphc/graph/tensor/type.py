@@ -142,14 +142,18 @@ class TensorType(Type):
         kwargs.setdefault("name", self.name)
         return type(self)(self.dtype if dtype is None else dtype, shape=shape, **kwargs)
 
-    def __call__(self, name: str | None = None, *, shape: Iterable[int | None] | None = None) -> Any:
+    def __call__(
+        self, name: str | None = None, *, shape: Iterable[int | None] | None = None
+    ) -> TensorVariable:
         """A new root variable; ``shape`` may narrow the type's own static shape.
 
         Raises:
             ValueError: ``shape`` has another length, or another size where the type's is known.
         """
         if shape is None:
-            return super().__call__(name)
+            variable = super().__call__(name)
+            assert isinstance(variable, TensorVariable)
+            return variable
         narrower = self.clone(shape=shape)
         if not self.is_super(narrower):
             raise ValueError(f"the shape of a variable must match that of {self}, got {narrower.shape}")

@@ -19,7 +19,7 @@ from graphc.graph.type import transfer
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from graphc.graph.tensor.like import AxisLike, DTypeLike, IndexLike, SizeLike, TensorLike
+    from graphc.graph.tensor.like import AnyFunction, AxisLike, DTypeLike, IndexLike, SizeLike, TensorLike
     from graphc.graph.tensor.type import TensorType
     from graphc.tensor.at import At
 
@@ -50,10 +50,10 @@ def _method(name: str) -> Callable[..., TensorVariable]:
     return method
 
 
-class _NotLoaded(dict[str, Callable[..., Any]]):
+class _NotLoaded(dict[str, "AnyFunction"]):
     """Functions of `graphc.tensor` before it has loaded, as for variables from a pickle: loads it."""
 
-    def __missing__(self, name: str) -> Callable[..., Any]:
+    def __missing__(self, name: str) -> AnyFunction:
         import_module("graphc.tensor")
         return TensorOperators.functions[name]
 
@@ -66,7 +66,7 @@ class TensorOperators(NumpyProtocols):
             they are when it loads.
     """
 
-    functions: ClassVar[Mapping[str, Callable[..., Any]]] = _NotLoaded()
+    functions: ClassVar[Mapping[str, AnyFunction]] = _NotLoaded()
 
     if TYPE_CHECKING:
         type: TensorType

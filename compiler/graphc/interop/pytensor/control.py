@@ -17,6 +17,7 @@ from graphc.interop.pytensor.convert import Converter, NoConversion, Values, con
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.interop.pytensor.convert import Result
 
 
@@ -48,7 +49,8 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if getattr(op, "can_be_replaced_by_ninf", False) is False:
         return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
     value, *conditions = inputs
-    met = reduce(pt.bitwise_and, (pt.all(pt.cast(x, "bool")) for x in conditions), pt.constant(np.True_))
+    true: TensorVariable = pt.constant(np.True_)
+    met = reduce(pt.bitwise_and, (pt.all(pt.cast(x, "bool")) for x in conditions), true)
     return pt.switch(met, value, pt.constant(np.asarray(-np.inf, dtype=value.type.dtype)))
 
 

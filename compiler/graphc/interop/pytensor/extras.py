@@ -14,7 +14,6 @@ from graphc.interop.pytensor.convert import Converter, NoConversion, Values, con
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
-    from graphc.graph.tensor.variable import TensorVariable
     from graphc.interop.pytensor.convert import Result
 
 
@@ -171,7 +170,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     at = pt.searchsorted(pt.constant(pieces.x), inside, side="right") - 1
     at = pt.clip(at, degree, len(pieces.x) - degree - 2)
     offset = inside - pt.constant(pieces.x)[at]
-    value: TensorVariable | None = pt.zeros_like(offset)
+    value = pt.zeros_like(offset)
     for coefficients in pieces.c:
         value = value * offset + pt.constant(coefficients)[at]
     return pt.switch((x < low) | (x > high), 0.0, value) if spline.ext == 1 else value

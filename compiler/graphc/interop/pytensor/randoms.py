@@ -37,7 +37,7 @@ def sampler_of(cls: type) -> type:
     return next(base for base in cls.__mro__ if "rng_fn" in vars(base))
 
 
-def _options(node: Apply, rng: object, size: Any) -> dict[str, object]:
+def _options(node: Apply, rng: object, size: Any) -> dict[str, Any]:
     """The options of graphc's functions: the generator, and the size where the node has one."""
     options: dict[str, Apply] = {"rng": rng, "return_next_rng": True}
     if size is not None:

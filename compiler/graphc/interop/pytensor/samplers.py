@@ -47,11 +47,13 @@ def _shape(node: Apply, size: Variable | None, parameters: Values) -> list[Varia
 
 
 def _normal(rng: Variable, shape: Sequence[Variable | int]) -> Sequence[Variable]:
-    return pt.random.normal(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
+    following, draws = pt.random.normal(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
+    return following, draws
 
 
 def _uniform(rng: Variable, shape: Sequence[Variable | int]) -> Sequence[Variable]:
-    return pt.random.uniform(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
+    following, draws = pt.random.uniform(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
+    return following, draws
 
 
 @converts("SkewNormalRV", module="pymc")

@@ -17,6 +17,7 @@ from graphc.interop.pytensor.types import is_tensor
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.interop.pytensor.convert import Result
 
 
@@ -29,7 +30,8 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     (x,) = inputs
     known, first, end = sizes(x), op.start_axis, op.start_axis + op.n_axes
-    joined = reduce(pt.mul, known[first:end], pt.constant(np.int64(1)))
+    one: TensorVariable = pt.constant(np.int64(1))
+    joined = reduce(pt.mul, known[first:end], one)
     return pt.reshape(x, [*known[:first], joined, *known[end:]])
 
 

@@ -233,7 +233,8 @@ def permutation(
     op = RandomVariable("permutation", options.pop("dtype", None) if x.type.ndim == 0 else None)
     following, order = _on_sizes(op, [*batch, count], options)
     draws = order if x.type.ndim == 0 else x[(slice(None),) * axis + (order,)]
-    return (following, draws) if options.get("return_next_rng") else draws
+    result: Any = (following, draws) if options.get("return_next_rng") else draws
+    return result
 
 
 shuffle = permutation
@@ -294,7 +295,8 @@ def choice(
     # Positions are int64, as NumPy's are; what was asked for is the dtype of what they choose.
     draws = draws if dtype is None else cast(draws, parse_dtype(dtype))
     draws.name = name
-    return (following, draws) if options.get("return_next_rng") else draws
+    result: Any = (following, draws) if options.get("return_next_rng") else draws
+    return result
 
 
 def _as_long_as(p: TensorVariable, count: TensorVariable) -> TensorVariable:

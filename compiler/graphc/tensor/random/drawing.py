@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-# A draw; with ``return_next_rng``, the generator after it and the draw.
-Drawn: TypeAlias = "TensorVariable | tuple[TensorVariable, TensorVariable]"
+# A draw; with ``return_next_rng``, a pair: the generator after it and the draw. Tensors can be unpacked, too.
+Drawn: TypeAlias = "TensorVariable"
 
 
 class DrawOptions(TypedDict, total=False):

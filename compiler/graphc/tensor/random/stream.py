@@ -12,7 +12,7 @@ import numpy as np
 from graphc.tensor.random.shared import shared_rng
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import AnyFunction, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.tensor.random.shared import RandomGeneratorSharedVariable
     from graphc.tensor.random.type import RandomGeneratorVariable
@@ -44,7 +44,7 @@ class RandomStream:
     """
 
     # Those of the package, which says so when it loads.
-    functions: ClassVar[Mapping[str, Callable[..., Any]]] = {}
+    functions: ClassVar[Mapping[str, AnyFunction]] = {}
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class RandomStream:
         for (shared, _), child in zip(self.state_updates, children, strict=True):
             shared.set_value(self.rng_ctor(child))
 
-    def gen(self, op: Callable[..., Any], *args: TensorLike, **kwargs: Any) -> Any:
+    def gen(self, op: AnyFunction, *args: TensorLike, **kwargs: Any) -> Any:
         """Draws with a generator of its own.
 
         Args:
@@ -89,7 +89,7 @@ class RandomStream:
         shared.default_update = following
         return (following, draws) if wants_both else draws
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> AnyFunction:
         namespace = self.__dict__.get("_namespace")
         given = self.functions if namespace is None else vars(namespace)
         function = given.get(name) if not name.startswith("_") else None

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a type checker knows of a user's program: `make types` checks it, tests/unit/test_types.py runs it."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import numpy as np
+
+import graphc
+import graphc.tensor as pt
+from graphc.function.types import Function
+from graphc.graph.tensor.shared import TensorSharedVariable
+from graphc.tensor import TensorVariable
+
+x = pt.vector("x")
+a = pt.dmatrix("a")
+assert_type(x, TensorVariable)
+assert_type(a, TensorVariable)
+assert_type(pt.tensor("t", dtype="float32", shape=(None, 3)), TensorVariable)
+assert_type(pt.scalars("u", "v"), list[TensorVariable])
+
+# Operators and methods.
+for value in (x + 1, 2 * x, -x, x**2, a @ x, x[0], x[1:], x > 0, x.sum(), x.T, x.reshape((-1, 1)), abs(x)):
+    assert_type(value, TensorVariable)
+
+# Functions: elementwise ones, which take operands by name, their other names, and those of shapes.
+assert_type(pt.exp(x), TensorVariable)
+assert_type(pt.clip(x, min=0, max=1), TensorVariable)
+assert_type(pt.power(x, 2), TensorVariable)
+assert_type(pt.where(x > 0, x, 0), TensorVariable)
+assert_type(pt.where(x > 0), tuple[TensorVariable, ...])
+assert_type(pt.sum(x, axis=0), TensorVariable)
+assert_type(pt.mean(x), TensorVariable)
+assert_type(pt.concatenate([x, x]), TensorVariable)
+assert_type(pt.zeros((2, 3)), TensorVariable)
+assert_type(pt.arange(3), TensorVariable)
+assert_type(pt.dot(a, x), TensorVariable)
+
+# Namespaces.
+assert_type(pt.linalg.solve(a, x), TensorVariable)
+assert_type(pt.special.gammaln(x), TensorVariable)
+assert_type(pt.nn.relu(x), TensorVariable)
+assert_type(pt.fft.fft(x), TensorVariable)
+assert_type(pt.random.normal(0, 1, size=3), TensorVariable)
+
+# Derivatives, loops, functions.
+cost = pt.sum(pt.exp(x))
+assert_type(graphc.grad(cost, x), TensorVariable)
+assert_type(graphc.grad(cost, [x]), list[TensorVariable])
+assert_type(graphc.jacobian(x**2, x), TensorVariable)
+assert_type(graphc.function([x], cost), Function)
+assert_type(graphc.shared(np.zeros(3), name="s"), TensorSharedVariable)
+rows = graphc.scan(lambda v: v * 2, outputs_info=x, n_steps=3, return_updates=False)
+assert_type(rows, TensorVariable | list[TensorVariable])
