@@ -268,6 +268,84 @@ PROGRAMS: dict[str, Callable[[], Made]] = {
     "scattered": lambda: ([x, y, k], pt.inc_subtensor(x[k], y) * x, x),
     "set where": lambda: ([x, y, k], pt.set_subtensor(x[k[:7]], y[:7]) ** 2, y),
 }
+
+
+def _batched(name: str) -> Made:
+    """The program for each column of the table."""
+    inputs, found, _ = PROGRAMS[name]()
+    others = [v for v in inputs if v is not x]
+    return [table, *others], graphc.vectorize_graph(found, {x: table.T}), table
+
+
+# Programs of which first derivatives are looked at, but not second ones.
+MORE: dict[str, Callable[[], Made]] = {
+    "sums of outer products": lambda: (
+        [table],
+        loop(lambda r, s, w: w + pt.outer(r, s), [table, table[::-1]], pt.zeros((4, 4))),
+        table,
+    ),
+    "backwards": lambda: (
+        [x, k],
+        loop(lambda i, v, b: pt.inc_subtensor(b[i], v * b[i - 1]), [k[::-1], x[::-1]], pt.ones(n)),
+        x,
+    ),
+    "two taps": lambda: (
+        [x],
+        loop(lambda v, a, b: pt.tanh(v * a + b), [x], {"initial": pt.ones(2), "taps": [-2, -1]}),
+        x,
+    ),
+    "rows of two states": lambda: (
+        [table, k],
+        sum(
+            part.sum()
+            for part in loop(
+                lambda i, r, a, b: [pt.set_subtensor(a[i], r * b[i]), pt.inc_subtensor(b[i - 1], a[i])],
+                [k, table],
+                [pt.ones_like(table), pt.zeros_like(table)],
+            )
+        ),
+        table,
+    ),
+    "the last row by the number of steps": lambda: (
+        [x],
+        scan(
+            lambda v, h: pt.tanh(v * h),
+            sequences=[x],
+            outputs_info=[pt.ones(3)],
+            n_steps=n,
+            return_updates=False,
+        )[n - 1],
+        x,
+    ),
+    "a state that starts from what is computed": lambda: (
+        [x, y],
+        loop(lambda t, v, b: pt.set_subtensor(b[t], v * b[t]), [over(x), x], pt.exp(y)),
+        y,
+    ),
+    "rows by positions": lambda: ([table, k], pt.tanh(table[k]).sum(axis=1), table),
+    "what is put together": lambda: ([x, y], pt.concatenate([x[:20], y[20:], pt.exp(x[::2])]), x),
+    "stacked": lambda: ([x, y], pt.stack([pt.tanh(x), pt.exp(y)], axis=1), y),
+    "split": lambda: ([x], _sum_of(pt.split(x, [16, 32, n - 48], n_splits=3, axis=0)), x),
+    "columns": lambda: ([table], _sum_of([table[:, 0], table[:, 1:3], table[:, 3]]), table),
+    "running sums": lambda: ([x], pt.cumsum(pt.sin(x)), x),
+    "differences": lambda: ([x], pt.diff(x) ** 2, x),
+    "a choice of parts": lambda: ([x, y], pt.where(x > 0.5, x, y)[3:], x),
+    "counted": lambda: ([k], pt.bincount(k), None),
+    "gathered columns": lambda: ([table], table[:, pt.constant([0, 2, 0])], table),
+    "updates of parts": lambda: (
+        [x, y],
+        pt.set_subtensor(x[:32], y[:32] * 2) + pt.inc_subtensor(y[5:], x[5:]),
+        y,
+    ),
+    **{
+        f"batched {name}": lambda name=name: _batched(name)
+        for name in (
+            *("set an element", "set an element from the one before", "two states"),
+            *("prefix sums", "parts", "elements"),
+        )
+    },
+}
+PROGRAMS |= MORE
 # Their last rows cost what all rows do.
 QUADRATIC = {
     "all rows": lambda: (
@@ -350,9 +428,16 @@ DENSE = {
     "gathered elements": (2,),
     "a window": (2,),
     "updates in both branches": (1, 2),
+    # Of a state with a batch axis each step of the derivative costs all of it.
+    **dict.fromkeys(
+        ("batched set an element", "batched set an element from the one before", "batched two states"), (1,)
+    ),
 }
 LINEAR = [
-    (name, order) for name in PROGRAMS for order in range(3) if not order or PROGRAMS[name]()[2] is not None
+    (name, order)
+    for name in PROGRAMS
+    for order in range(2 if name in MORE else 3)
+    if not order or PROGRAMS[name]()[2] is not None
 ]
 
 
