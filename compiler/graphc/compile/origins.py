@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.infix import pprint
+from graphc.graph.traversal import graph_inputs
 from graphc.ops.checks import CheckAndRaise
 from graphc.ops.elementwise import Elementwise
 from graphc_runtime.errors import Origin
 
 _LONGEST = 40  # characters of a formula
+_MOST = 4  # operands of operations that are not elementwise
 
 
 def origin_of(node: Apply) -> Origin:
@@ -18,9 +20,13 @@ def origin_of(node: Apply) -> Origin:
     if isinstance(node.op, CheckAndRaise):
         return Origin(line, error=node.op.exc_type, op=str(node.op))
     operands = [x for x in node.inputs if getattr(x.type, "ndim", 0)]
-    if not isinstance(node.op, Elementwise) or len(operands) < 2:
-        return Origin(line, op=str(node.op))
-    return Origin(line, ", ".join(map(_words, operands)), op=str(node.op))
+    words = [_words(x) for x in operands]
+    if isinstance(node.op, Elementwise):
+        is_told = len(operands) > 1
+    else:  # of loops, and of variables without a name, the words would say nothing
+        names = {v.name for v in graph_inputs(operands) if v.name is not None}
+        is_told = len(operands) <= _MOST and any(name in word for name in names for word in words)
+    return Origin(line, ", ".join(words) if is_told else None, op=str(node.op))
 
 
 def _words(v: Variable) -> str:

@@ -22,7 +22,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 
-x, y, m = pt.vector("x"), pt.vector("y"), pt.matrix("m")
+x, y, m, n = pt.vector("x"), pt.vector("y"), pt.matrix("m"), pt.matrix("n")
 r, i = pt.scalar("r"), pt.iscalar("i")
 w = graphc.shared(np.zeros(2), name="w")
 
@@ -251,8 +251,14 @@ CALLING = {
     "keyword": (lambda: call([x], x + 1, z=[1.0]), "no input named 'z'", "the names are x"),
     "twice": (lambda: call([x], x + 1, [1.0], x=[1.0]), "'x' both by position and by name"),
     "sizes": (lambda: call([x, y], x + y, [1.0, 2.0], [1.0, 2.0, 3.0]), "2 and 3", "must agree", "x, y"),
-    "product": (lambda: call([m, x], m @ x, np.ones((2, 3)), [1.0]), "3 columns", "1 rows"),
-    "bounds": (lambda: call([x], x[5], [1.0]), "index 5", "size 1"),
+    "product": (lambda: call([m, x], m @ x, np.ones((2, 3)), [1.0]), "3 columns", "1 rows", "operands: m, x"),
+    "join": (
+        lambda: call([m], pt.stack([m[0], m[:, 0]]), np.ones((2, 3))),
+        "size 2",
+        "has 3",
+        "operands: m[0]",
+    ),
+    "bounds": (lambda: call([x], x[5], [1.0]), "index 5", "size 1", "operands: x"),
     "reshape": (lambda: call([x], x.reshape((2, 2)), [1.0]), "1 elements", "shape of 4 elements"),
     "variable as value": (lambda: f(x), "symbolic variable x", "expected an array", "givens="),
     "None": (lambda: f(None), "got None", "expected a value for"),
