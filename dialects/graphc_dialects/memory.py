@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Memory that code unknown to the compiler reads or writes: kernels, random draws."""
 
-from graphc_dialects._base import Operation, Tensor, fail
+from graphc_dialects._base import Operation, Tensor, attribute_of, fail
 from graphc_dialects._mlir import ext, ir
 
 ACCESSES = ("read", "write")
@@ -26,7 +26,7 @@ class AddressOp(Operation, name="address"):
         kinds = self.operands[0].type, self.results[0].type
         if not isinstance(kinds[0], ir.MemRefType) or str(kinds[1]) != "!llvm.ptr":
             return fail(self, f"takes a memref and gives a !llvm.ptr, but has {kinds[0]} and {kinds[1]}")
-        attribute = self.attributes.get("access")
+        attribute = attribute_of(self, "access")
         access = attribute.value if isinstance(attribute, ir.StringAttr) else None
         return access in ACCESSES or fail(
             self, f"access must be one of {', '.join(ACCESSES)}, but is {access}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import declared
 from graphc.ir.walk import symbol_of
 from graphc.library.helpers import Split
@@ -31,6 +32,9 @@ class DefineSplits(Pass):
         if not splits:
             return
         functions = {symbol_of(op.operation): op.operation for op in _functions(module)}
+        for split in splits:
+            if split.body not in functions:
+                fail(module.operation, f"there is no function @{split.body}, which a split asks for")
         sharing = [_Sharing(split, functions[split.body]) for split in splits]
         text = [
             SHARE,

@@ -32,3 +32,11 @@ func.func @main(%y: memref<?xui8>, %n: i64) {
   call @recurrence(%0, %n) : (!llvm.ptr, i64) -> ()
   return
 }
+
+// -----
+
+func.func @access(%x: memref<?xf32>) {
+  // expected-error @below {{access must be one of read, write, but is None}}
+  %0 = "graphc.address"(%x) {access = array<i128: 0>} : (memref<?xf32>) -> !llvm.ptr
+  return
+}
