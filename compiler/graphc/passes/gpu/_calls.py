@@ -45,6 +45,8 @@ class LibraryCall:
 
     def attribute(self, name: str) -> int:
         """One of the kernel's attributes."""
+        if name not in self.kernel.keywords:
+            fail(self.op, f"'{self.kernel.name}' is declared without its attribute '{name}'")
         return self.kernel.values[self.kernel.keywords.index(name)]
 
     def erase(self) -> None:
