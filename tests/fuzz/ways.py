@@ -22,10 +22,13 @@ from ways_numpy import by_numpy
 from ways_types import given, loosened, resized, substituted, tightened, vectorized
 
 import graphc
-from graphc.backends.cpu.pipeline import FAST_RUN, PIPELINES
-from graphc.backends.stages import Entry, Stage
+from graphc.backends.cpu.pipeline import PIPELINES, pipeline
+from graphc.backends.stages import Entry, Request, Stage
 from graphc.config import config
 from graphc.immediate import Environment
+
+# With what `verify_memory` adds, as the pipelines that are not changed have it.
+FAST_RUN = pipeline("fast_run", Request(verify=True))
 
 # Passes without which a module still compiles.
 OPTIONAL = (
