@@ -103,8 +103,10 @@ class NamesModule(ModuleType):
             return _MISSING
         for namespace in self._packages() + [_module(path) for path in NAMESPACES]:
             value = getattr(namespace, name, _MISSING)
-            if value is not _MISSING and getattr(value, "__module__", "") != "typing":
-                return value
+            # Not a name of types, which may be a string.
+            if value is not _MISSING and not isinstance(value, str):
+                if getattr(value, "__module__", "") != "typing":
+                    return value
         return _MISSING
 
     def _packages(self) -> list[ModuleType | None]:
