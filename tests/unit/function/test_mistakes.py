@@ -253,10 +253,8 @@ CALLING = {
     "sizes": (lambda: call([x, y], x + y, [1.0, 2.0], [1.0, 2.0, 3.0]), "2 and 3", "must agree", "x, y"),
     "product": (lambda: call([m, x], m @ x, np.ones((2, 3)), [1.0]), "3 columns", "1 rows", "operands: m, x"),
     "join": (
-        lambda: call([m], pt.stack([m[0], m[:, 0]]), np.ones((2, 3))),
-        "size 2",
-        "has 3",
-        "operands: m[0]",
+        lambda: call([m, n], pt.concatenate([m, n]), np.ones((2, 3)), np.ones((2, 2))),
+        *("has size 2 in dimension 1", "operand 0 has 3", "operands: m, n"),
     ),
     "bounds": (lambda: call([x], x[5], [1.0]), "index 5", "size 1", "operands: x"),
     "reshape": (lambda: call([x], x.reshape((2, 2)), [1.0]), "1 elements", "shape of 4 elements"),
