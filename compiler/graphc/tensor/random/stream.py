@@ -91,8 +91,8 @@ class RandomStream:
 
     def __getattr__(self, name: str) -> AnyFunction:
         namespace = self.__dict__.get("_namespace")
-        given = self.functions if namespace is None else vars(namespace)
-        function = given.get(name) if not name.startswith("_") else None
+        found = self.functions.get(name) if namespace is None else getattr(namespace, name, None)
+        function = None if name.startswith("_") else found
         if not callable(function):
             raise AttributeError(f"there is no distribution {name!r}")
 
