@@ -154,7 +154,7 @@ class _Functions(dict[str, "_AnyFunction"]):
         return found
 
 
-TensorOperators.functions = _Functions()
+TensorOperators._functions = _Functions()
 
 
 def __dir__() -> list[str]:

@@ -146,7 +146,7 @@ def as_tensor_variable(
         known = [item.data for item in items if isinstance(item, Constant)]
         if len(known) == len(items):
             return constant(np.stack(known), name, ndim, dtype)
-        x = TensorVariable.functions["stack"](items)
+        x = TensorVariable._functions["stack"](items)
     if not isinstance(x, Variable):
         return constant(x, name, ndim, dtype)
     if not isinstance(x.type, TensorType):
@@ -154,7 +154,7 @@ def as_tensor_variable(
             return constant(x.data, name, ndim, dtype)
         raise AsTensorError(f"expected a tensor variable, got {x} of type {x.type}")
     if dtype is not None and x.type.dtype != parse_dtype(dtype):
-        return _variable_with_ndim(TensorVariable.functions["cast"](x, parse_dtype(dtype)), ndim)
+        return _variable_with_ndim(TensorVariable._functions["cast"](x, parse_dtype(dtype)), ndim)
     return _variable_with_ndim(x, ndim)
 
 

@@ -255,7 +255,7 @@ class TensorType(Type):
         """
         if not isinstance(other, Variable):
             array = self.filter(other)
-            return TensorVariable.functions["as_tensor_variable"](array)
+            return TensorVariable._functions["as_tensor_variable"](array)
         return super().filter_variable(other, allow_convert)
 
     def convert_variable(self, var: Variable) -> Variable | None:
@@ -269,7 +269,7 @@ class TensorType(Type):
             if mine is not None and theirs is not None and mine != theirs:
                 return None
             merged.append(theirs if mine is None else mine)
-        return TensorVariable.functions["specify_shape"](var, tuple(merged))
+        return TensorVariable._functions["specify_shape"](var, tuple(merged))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (

@@ -29,7 +29,7 @@ _Number = TypeVar("_Number", bound=complex)
 
 def _binary(name: str, reflected: bool = False) -> Callable[[TensorOperators, TensorLike], TensorVariable]:
     def method(self: TensorOperators, other: TensorLike) -> TensorVariable:
-        function = self.functions[name]
+        function = self._functions[name]
         try:
             return function(other, self) if reflected else function(self, other)
         except AsTensorError:
@@ -43,7 +43,7 @@ def _method(name: str) -> Callable[..., TensorVariable]:
     """A method that passes itself as the first argument of the namespace's function of that name."""
 
     def method(self: TensorOperators, *args: TensorLike, **kwargs: Any) -> TensorVariable:
-        return self.functions[name](self, *args, **kwargs)
+        return self._functions[name](self, *args, **kwargs)
 
     method.__doc__ = f"``graphc.tensor.{name}`` of this variable."
     method.__name__ = name
@@ -55,18 +55,18 @@ class _NotLoaded(dict[str, "AnyFunction"]):
 
     def __missing__(self, name: str) -> AnyFunction:
         import_module("graphc.tensor")
-        return TensorOperators.functions[name]
+        return TensorOperators._functions[name]
 
 
 class TensorOperators(NumpyProtocols):
     """Operators and methods of tensor variables; arguments follow NumPy.
 
     Attributes:
-        functions: those of `graphc.tensor` by name, which are made of what is defined below it: it says what
+        _functions: those of `graphc.tensor` by name, which are made of what is defined below it: it says what
             they are when it loads.
     """
 
-    functions: ClassVar[Mapping[str, AnyFunction]] = _NotLoaded()
+    _functions: ClassVar[Mapping[str, AnyFunction]] = _NotLoaded()
 
     if TYPE_CHECKING:
         type: TensorType
@@ -145,32 +145,32 @@ class TensorOperators(NumpyProtocols):
     @property
     def shape(self) -> TensorVariable:
         """The symbolic shape, an int64 vector; the static one is ``type.shape``."""
-        return self.functions["shape"](self)
+        return self._functions["shape"](self)
 
     @property
     def size(self) -> TensorVariable:
         """Symbolic number of elements."""
-        return self.functions["size"](self)
+        return self._functions["size"](self)
 
     @property
     def real(self) -> TensorVariable:
         """Real part."""
-        return self.functions["real"](self)
+        return self._functions["real"](self)
 
     @property
     def imag(self) -> TensorVariable:
         """Imaginary part."""
-        return self.functions["imag"](self)
+        return self._functions["imag"](self)
 
     @property
     def T(self) -> TensorVariable:
         """The variable with its axes reversed."""
-        return self.functions["transpose"](self)
+        return self._functions["transpose"](self)
 
     @property
     def mT(self) -> TensorVariable:
         """The variable with its last two axes exchanged."""
-        return self.functions["swapaxes"](self, -1, -2)
+        return self._functions["swapaxes"](self, -1, -2)
 
     # Shapes and types --------------------------------------------------------------------------------------
 
@@ -182,28 +182,28 @@ class TensorOperators(NumpyProtocols):
         if len(given) == 1 and not (
             isinstance(given[0], int | np.integer) or getattr(given[0], "ndim", 1) == 0
         ):
-            return self.functions["reshape"](self, given[0], ndim=ndim)
-        return self.functions["reshape"](self, given, ndim=ndim)
+            return self._functions["reshape"](self, given[0], ndim=ndim)
+        return self._functions["reshape"](self, given, ndim=ndim)
 
     def dimshuffle(self, *pattern: int | str | Sequence[int | str]) -> TensorVariable:
         """Permute axes: each entry is an axis of this variable, or ``"x"`` for a new axis of size 1."""
         if len(pattern) == 1 and isinstance(pattern[0], list | tuple):
-            return self.functions["dimshuffle"](self, tuple(pattern[0]))
-        return self.functions["dimshuffle"](self, pattern)
+            return self._functions["dimshuffle"](self, tuple(pattern[0]))
+        return self._functions["dimshuffle"](self, pattern)
 
     def transpose(self, *axes: AxisLike) -> TensorVariable:
         """As ``graphc.tensor.transpose``; the axes may be given one by one."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple | np.ndarray)):
-            return self.functions["transpose"](self, axes[0])
-        return self.functions["transpose"](self, axes or None)
+            return self._functions["transpose"](self, axes[0])
+        return self._functions["transpose"](self, axes or None)
 
     def flatten(self, ndim: int = 1) -> TensorVariable:
         """Join the last axes until ``ndim`` remain."""
-        return self.functions["flatten"](self, ndim)
+        return self._functions["flatten"](self, ndim)
 
     def astype(self, dtype: DTypeLike) -> TensorVariable:
         """The elements converted to ``dtype``."""
-        return self.functions["cast"](self, dtype)
+        return self._functions["cast"](self, dtype)
 
     def transfer(self, target: str) -> Variable:
         """The variable on another target; see `graphc.graph.type.register_transfer`."""
@@ -220,17 +220,17 @@ class TensorOperators(NumpyProtocols):
 
     def compress(self, condition: TensorLike, axis: int | None = None) -> TensorVariable:
         """``graphc.tensor.compress(condition, self, axis)``."""
-        return self.functions["compress"](condition, self, axis)
+        return self._functions["compress"](condition, self, axis)
 
     # Indexing ----------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: IndexLike) -> TensorVariable:
-        return self.functions["getitem"](self, index)
+        return self._functions["getitem"](self, index)
 
     @property
     def at(self) -> At:
         """Changes at an index: ``x.at[index].max(y)``; also set, add, multiply and min."""
-        return self.functions["At"](self)
+        return self._functions["At"](self)
 
     def __setitem__(self, index: IndexLike, value: TensorLike) -> None:
         raise TypeError(
@@ -321,7 +321,7 @@ class TensorVariable(TensorOperators, Variable):
     ``x.eq(y)`` and ``graphc.tensor.eq(x, y)`` compare elements. All other operators are NumPy's.
 
     Examples:
-        >>> self.functions["vector"]("x").dtype, self.functions["vector"]("x").ndim
+        >>> self._functions["vector"]("x").dtype, self._functions["vector"]("x").ndim
         ('float64', 1)
     """
 
@@ -361,7 +361,7 @@ class TensorConstant(TensorVariable, Constant):
         ArgumentError: the value has another shape or rank than the type; a TypeError and a ValueError.
 
     Examples:
-        >>> type(self.functions["constant"]([1, 2])).__name__
+        >>> type(self._functions["constant"]([1, 2])).__name__
         'TensorConstant'
     """
 
