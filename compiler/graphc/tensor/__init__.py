@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.errors import did_you_mean as _did_you_mean
 from graphc.graph.tensor.convert import *  # noqa: F403
 from graphc.graph.tensor.type import TensorType
-from graphc.graph.tensor.variable import TensorConstant, TensorOperators, TensorVariable
+from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.ops.math import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
@@ -154,7 +154,7 @@ class _Functions(dict[str, "_AnyFunction"]):
         return found
 
 
-TensorOperators._functions = _Functions()
+TensorVariable._functions = _Functions()
 
 
 def __dir__() -> list[str]:

@@ -55,7 +55,7 @@ class _NotLoaded(dict[str, "AnyFunction"]):
 
     def __missing__(self, name: str) -> AnyFunction:
         import_module("graphc.tensor")
-        return TensorOperators._functions[name]
+        return TensorVariable._functions[name]
 
 
 class TensorOperators(NumpyProtocols):
@@ -66,7 +66,7 @@ class TensorOperators(NumpyProtocols):
             they are when it loads.
     """
 
-    _functions: ClassVar[Mapping[str, AnyFunction]] = _NotLoaded()
+    _functions: ClassVar[Mapping[str, AnyFunction]]
 
     if TYPE_CHECKING:
         type: TensorType
@@ -326,6 +326,7 @@ class TensorVariable(TensorOperators, Variable):
     """
 
     type: TensorType
+    _functions: ClassVar[Mapping[str, AnyFunction]] = _NotLoaded()
 
     # Also what functions of `math` ask for.
     __call__ = _refuse(
