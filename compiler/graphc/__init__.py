@@ -80,16 +80,16 @@ if TYPE_CHECKING:
     from graphc.immediate.jit import jit as jit
     from graphc.ops.ifelse import ifelse as ifelse
     from graphc.scan.associative import associative_scan as associative_scan
-    from graphc.scan.condition import until as until
+    from graphc.scan.associative import fori_loop as fori_loop
+    from graphc.scan.associative import loop as loop
+    from graphc.scan.associative import while_loop as while_loop
     from graphc.scan.frontend import scan as scan
     from graphc.scan.helpers import cumulative as cumulative
     from graphc.scan.helpers import foldl as foldl
     from graphc.scan.helpers import foldr as foldr
     from graphc.scan.helpers import map as map
     from graphc.scan.helpers import reduce as reduce
-    from graphc.scan.loops import fori_loop as fori_loop
-    from graphc.scan.loops import loop as loop
-    from graphc.scan.loops import while_loop as while_loop
+    from graphc.scan.returned import until as until
     from graphc.tensor.vectorizing import vmap as vmap
     from graphc.transforms.op_from_graph import OpFromGraph as OpFromGraph
     from graphc.transforms.vectorize import vectorize_graph as vectorize_graph

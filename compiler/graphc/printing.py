@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import graphc.tensor as pt
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
-from graphc.graph.infix import pprint as pprint
 from graphc.graph.op import Op
 from graphc.graph.printing import debugprint as debugprint
 from graphc.graph.printing import dprint as dprint
+from graphc.graph.printing import pprint as pprint
 
 if TYPE_CHECKING:
     import numpy as np

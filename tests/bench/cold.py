@@ -39,7 +39,7 @@ def main() -> None:
     library = libraries.load(name)
     lap("import")
     if name == "graphc" and not graphc.config.cache_dir:
-        from graphc.backends.cpu.preload import preload
+        from graphc.backends.cpu.compiler import preload
 
         preload(has_scan=what.startswith("scan"))
         lap("load_compiler")

@@ -126,7 +126,7 @@ def _kind(text: str) -> str:
 def measure(name: str) -> dict[str, float]:
     """Milliseconds by stage, in this process."""
     import graphc
-    from graphc.backends.cpu.preload import preload
+    from graphc.backends.cpu.compiler import preload
     from graphc.native.parts import forget_parts
 
     preload(has_scan=True)

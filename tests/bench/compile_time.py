@@ -120,7 +120,7 @@ def measure(size: int, gradient: bool, shape: str = "") -> dict[str, Any]:
     import graphc
 
     if not graphc.config.cache_dir:
-        from graphc.backends.cpu.preload import preload
+        from graphc.backends.cpu.compiler import preload
 
         preload()
     inputs, outputs = SHAPES[shape][0](size) if shape else random_graph(size, gradient)

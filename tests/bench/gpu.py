@@ -224,7 +224,7 @@ def _table(rows: list[list[str]]) -> list[str]:
 def simulate(path: Path) -> None:
     """Compares the small sizes with float64, with the interpreter of kernels instead of a device."""
     executable = importlib.import_module("graphc_runtime.cuda.executable")
-    lower = importlib.import_module("graphc.backends.cuda.lower").lower
+    lower = importlib.import_module("graphc.backends.cuda.code").lower
     kernels = importlib.import_module("graphc_tools.gpu.kernels").Kernels
     simulated = importlib.import_module("graphc_tools.gpu.simulated").SimulatedDriver
     load = importlib.import_module("graphc_runtime").load

@@ -40,7 +40,7 @@ NAMESPACES = (
     "graphc.function.io",
     "graphc.function.shared",
     "graphc.graph.shared",
-    "graphc.graph.tensor.shared",
+    "graphc.graph.tensor.variable",
     "graphc.compile",
     "graphc.compile.ops",
     "graphc.printing",

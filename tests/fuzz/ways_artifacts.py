@@ -44,7 +44,7 @@ def by_c(c: Checked) -> Iterator[Finding]:
     if f is None:
         return
     from graphc.artifacts.c_module import c_module
-    from graphc.artifacts.names import StateNames
+    from graphc.artifacts.export import StateNames
     from graphc.artifacts.source import sources
     from graphc.backends.cpu.object import this_machine
 
@@ -157,7 +157,7 @@ def _given(c: Checked) -> list[Any]:
 
 def _state(c: Checked, f: Any, old: str) -> str:
     """The name of a shared variable in the artifact of a function."""
-    from graphc.artifacts.names import StateNames
+    from graphc.artifacts.export import StateNames
     from graphc.artifacts.source import sources
 
     names = StateNames(sources({"f": f}))

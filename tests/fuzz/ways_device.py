@@ -13,7 +13,7 @@ import numpy as np
 from checked import Checked, Finding
 
 from graphc.backends.cuda import code
-from graphc.backends.cuda.lower import Lowered, lower
+from graphc.backends.cuda.code import Lowered, lower
 from graphc.config import config
 from graphc.errors import UnsupportedError
 from graphc_runtime.cuda import executable, gemm

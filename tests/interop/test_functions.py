@@ -22,7 +22,7 @@ from pytensor.raise_op import Assert
 import graphc
 from graphc.interop.pytensor import GraphcLinker, from_pytensor, to_pytensor
 from graphc.interop.pytensor.identity import key_of
-from graphc.interop.pytensor.stored import StoredFunction
+from graphc.interop.pytensor.linker import StoredFunction
 
 
 def line() -> int:

@@ -9,7 +9,7 @@ import pytensor
 import pytest
 
 import graphc
-from graphc.interop.pytensor.stored import StoredFunction
+from graphc.interop.pytensor.linker import StoredFunction
 
 rng = np.random.default_rng(4)
 X, Y = rng.normal(size=(50, 3)), rng.normal(size=50)

@@ -23,7 +23,7 @@ from pipelines import compile_text, interpret
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cpu.kernel import kernel_wrappers
+from graphc.backends.cpu.generate import kernel_wrappers
 from graphc.backends.cpu.object import compile_to_object
 from graphc.backends.cpu.pipeline import PIPELINES, pipeline
 from graphc.backends.stages import Entry

@@ -14,7 +14,7 @@ import pytest
 from pipelines import compile_text, interpret
 
 from graphc.backends.cpu.pipeline import FAST_COMPILE, FAST_RUN
-from graphc.graph.tensor.compare import tolerances
+from graphc.graph.tensor.type import tolerances
 
 STEPS = [0, 1, 2, 3, 4, 7, 8, 9, 16, 25]
 DTYPES = {

@@ -10,7 +10,7 @@ import numpy as np
 import graphc
 import graphc.tensor as pt
 from graphc.function.types import Function
-from graphc.graph.tensor.shared import TensorSharedVariable
+from graphc.graph.tensor.variable import TensorSharedVariable
 from graphc.tensor import TensorVariable
 
 x = pt.vector("x")

@@ -186,7 +186,7 @@ LATE = {
     "graphc.ops.external": 1,
     "graphc.ops.fourier": 1,
     "graphc.ops.kernel": 1,
-    "graphc.ops.python_matrices": 1,
+    "graphc.ops.canonical": 1,
     "graphc.tensor.accumulating": 1,
     "graphc.tensor.random.library": 1,
     "graphc_tools.opt": 4,

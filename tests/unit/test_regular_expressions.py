@@ -22,7 +22,7 @@ PACKAGES = {
 ALLOWED = {
     # What people write: names, signatures, options, documentation.
     "graphc.artifacts.c_header": "names of models",
-    "graphc.artifacts.names": "names of states",
+    "graphc.artifacts.export": "names of states",
     "graphc.passes.manager.parse": "options of passes",
     "graphc.tensor.einsums": "subscripts",
     "graphc.tensor.vectorizing": "signatures of core dimensions",
@@ -41,7 +41,7 @@ ALLOWED = {
     "graphc_tools.scan_tutorial": "documentation, and the IR that it shows",
     # What other programs and libraries say.
     "graphc.artifacts.c_module": "symbols of libraries",
-    "graphc.artifacts.needs": "symbols of libraries",
+    "graphc.artifacts.export": "symbols of libraries",
     "graphc.interop.pytensor.identity": "addresses in what PyTensor prints",
     "graphc_runtime.cache": "names of files",
     "graphc_runtime.symbols": "symbols of libraries",

@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from graphc.backends.reproducer import reproducer
+from graphc.backends.isolated import reproducer
 from graphc_tools._usage import UsageError
 
 _PIPELINE = re.compile(r'mlir_reproducer:.*?pipeline:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphc.artifacts.emit import emit_sources
-from graphc.artifacts.export import LICENCE, export_sources
+from graphc.artifacts.export import LICENCE, NAMES, export_sources
 from graphc.artifacts.source import mlir_source, sources
-from graphc.artifacts.targets import NAMES
 from graphc.errors import GraphcError
 from graphc_tools._functions import SourceError, functions_of
 

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc.library.memory.arena import CONTEXT, HEADER, SIZE, allocate, define_arena, release, words
-from graphc.library.memory.packing import pack, size_of
-from graphc.library.memory.workspace import MEMORY, PLANNED, find_places, workspace_table
+from graphc.library.memory.workspace import MEMORY, PLANNED, find_places, pack, size_of, workspace_table
 from graphc.native.builtins import address, apart, at, inlined, invoke, unrolled
 from graphc.native.translate import Translator
 from graphc.native.types import I64, Static, Value

@@ -14,8 +14,7 @@ from graphc.artifacts.c_random import PREFIX, tables_ir
 from graphc.artifacts.c_sort import sort_ir
 from graphc.artifacts.c_text import TYPES, shared_ir
 from graphc.artifacts.c_workspace import DECLARATIONS
-from graphc.artifacts.names import require_c_names
-from graphc.artifacts.needs import need_of
+from graphc.artifacts.export import need_of, require_c_names
 from graphc.artifacts.source import Source
 from graphc.backends.cpu import llvm
 from graphc.backends.cpu.object import UNROLLED_SIZE, VECTORISED_SIZE, Machine

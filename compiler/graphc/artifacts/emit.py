@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.artifacts.c_header import c_header
 from graphc.artifacts.c_module import c_module
-from graphc.artifacts.names import StateNames
+from graphc.artifacts.export import StateNames, named_target
 from graphc.artifacts.source import Source, sources
-from graphc.artifacts.targets import named_target
 from graphc.backends.cpu.object import this_machine
 from graphc.errors import CompileError
 from graphc_runtime.container import write_file

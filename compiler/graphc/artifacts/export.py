@@ -1,34 +1,189 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``graphc.export``: compiled functions as a `.gcx` file."""
+"""``graphc.export``: compiled functions as a `.gcx` file.
+
+The libraries that a compiled function calls, from the symbols of its object.
+
+The machines that artifacts can have code for, by name.
+
+Names of exported functions and of their shared variables: the identifiers that readers take.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import graphc
-from graphc.artifacts.names import StateNames
-from graphc.artifacts.needs import needs_of
 from graphc.artifacts.source import Source, sources
-from graphc.artifacts.targets import is_device, named_target
 from graphc.backends.cpu import llvm
+from graphc.backends.cpu.object import Machine, this_machine
 from graphc.graph.basic import Constant
 from graphc_runtime import signing
 from graphc_runtime.container import Container, Writer, write_file
+from graphc_runtime.cuda.code import TRIPLE
 from graphc_runtime.manifest import Site
-from graphc_runtime.package import Code, FunctionRecord, Package, StateRecord, Stored, TargetRecord
+from graphc_runtime.package import MAX_NAME, Code, FunctionRecord, Package, StateRecord, Stored, TargetRecord
 from graphc_runtime.worker import apart
 
 if TYPE_CHECKING:
     from graphc.backends.cpu.object import Machine
     from graphc.function.types import Function
     from graphc_runtime.artifact import Artifact
+
+
+# Keywords of C and C++, whose programs include the headers; what a program has already; and what code may
+# call: a function of that name would be called in the library's place.
+_RESERVED = frozenset(
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t
+    class co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue
+    decltype default delete do double dynamic_cast else enum explicit export extern false float for friend
+    goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private
+    protected public register reinterpret_cast requires restrict return short signed sizeof static
+    static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename
+    typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq
+    NULL errno linux unix main malloc calloc realloc free memcpy memmove memset memcmp
+    """.split()
+)
+_MATHEMATICAL = frozenset(
+    """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs
+    floor fma fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 modf nearbyint pow remainder rint
+    round roundeven sin sincos sinh sqrt tan tanh tgamma trunc
+    """.split()
+)
+_PREFIXES = ("graphc_", "GRAPHC_", "blas_", "lapack_", "npyrandom_", "__")
+
+
+def require_c_names(symbols: Mapping[str, Sequence[str]]) -> None:
+    """Refuses functions that C or C++ programs could not declare, or that would stand for other symbols.
+
+    Args:
+        symbols: by function, what it defines for C programs.
+
+    Raises:
+        ValueError: such a name.
+    """
+    owners: dict[str, str] = {}
+    for name, defined in symbols.items():
+        if name in _RESERVED or name.removesuffix("f") in _MATHEMATICAL or name.startswith(_PREFIXES):
+            raise ValueError(
+                f"a C function cannot be named {name!r}: C, C++, graphc.h or a library has that name; "
+                "give another one: emit({'another_name': f}, ...)"
+            )
+        for symbol in defined:
+            other = owners.setdefault(symbol, name)
+            if other != name:
+                raise ValueError(
+                    f"the functions {other!r} and {name!r} would both define {symbol!r}; rename one of them"
+                )
+
+
+class StateNames:
+    """The shared variables of all functions in order of first use, under different identifiers.
+
+    Attributes:
+        variables: function, position of a cell, and name of each.
+    """
+
+    def __init__(self, given: Sequence[Source]) -> None:
+        self.variables: list[tuple[Source, int, str]] = []
+        self._numbers: dict[int, int] = {}
+        for source in given:
+            for i, variable in enumerate(source.cells):
+                if not isinstance(variable, Constant) and id(variable.container) not in self._numbers:
+                    self._numbers[id(variable.container)] = len(self.variables)
+                    self.variables.append((source, i, self._new(variable.name)))
+
+    def number(self, variable: Any) -> int:
+        """Of a shared variable."""
+        return self._numbers[id(variable.container)]
+
+    def of_cells(self, source: Source) -> list[str]:
+        """A name for each cell of a function, empty for constants."""
+        return [
+            "" if isinstance(variable, Constant) else self.variables[self.number(variable)][2]
+            for variable in source.cells
+        ]
+
+    def _new(self, name: str | None) -> str:
+        label = re.sub(r"\W", "_", name or "", flags=re.ASCII) or f"state_{len(self.variables)}"
+        label = f"_{label}" if label[0].isdigit() else label
+        label = label[: MAX_NAME - len(str(len(self.variables) + 2)) - 1]
+        taken = {known for _, _, known in self.variables}
+        candidates = [label, *(f"{label}_{i}" for i in range(2, len(taken) + 3))]
+        return next(candidate for candidate in candidates if candidate not in taken)
+
+
+# The levels of the x86-64 psABI: each has the features of those before it.
+_LEVELS = {
+    "x86-64-v2": "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3",
+    "x86-64-v3": "avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave",
+    "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl",
+}
+# Linux, macOS: the latter keeps the register x18 for itself.
+_AARCH64 = Machine("aarch64-unknown-linux-gnu", "generic", "+neon,+reserve-x18")
+# Devices: what is compiled for an architecture runs on all later ones.
+_DEVICES = {"cuda": "sm_90", **{f"cuda-{arch}": arch for arch in ("sm_80", "sm_90", "sm_100")}}
+NAMES = ("host", *_LEVELS, "aarch64", *_DEVICES)
+
+
+def named_target(name: str) -> Machine:
+    """The target of a name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name == "host":
+        return this_machine()
+    if name == "aarch64":
+        return _AARCH64
+    if name in _DEVICES:
+        return Machine(TRIPLE, _DEVICES[name], "")
+    if name not in _LEVELS:
+        raise ValueError(f"target must be one of {', '.join(NAMES)}, got {name!r}")
+    levels = list(_LEVELS)
+    features = [f for level in levels[: levels.index(name) + 1] for f in _LEVELS[level].split()]
+    return Machine("x86_64-unknown-linux-gnu", name, ",".join(f"+{feature}" for feature in features))
+
+
+def is_device(target: Machine) -> bool:
+    """Whether it is no CPU."""
+    return target.triple == TRIPLE
+
+
+# Of the C library itself, which every process has.
+_PLAIN = frozenset("malloc free realloc memcpy memset memmove memcmp".split())
+_RULES = (
+    (r"blas_\w+|graphc_share_blas", "BLAS"),
+    (r"lapack_\w+", "LAPACK"),
+    (r"special_\w+", "SciPy's special functions"),
+    (r"npyrandom_\w+", "NumPy's random draws"),
+    (r"numpy_sort_\w+", "NumPy's sort functions"),
+    (r"_ZGV\w+", "libmvec"),
+    (r"graphc_\w+|descr_\w+|str_\w+|_?Py\w+", ""),
+    (r"\w+", "libm"),
+)
+
+
+def need_of(symbol: str) -> str:
+    """The library that has a symbol; empty for the runtime, Python and the C library."""
+    if symbol in _PLAIN:
+        return ""
+    return next((need for pattern, need in _RULES if re.fullmatch(pattern, symbol)), "")
+
+
+def needs_of(symbols: Collection[str]) -> tuple[str, ...]:
+    """The libraries that have these symbols."""
+    return tuple(sorted({need_of(symbol) for symbol in symbols} - {""}))
+
 
 LICENCE = "Apache-2.0 WITH LLVM-exception"
 

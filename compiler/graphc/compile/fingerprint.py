@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.emit.native import MAX_LITERAL
+from graphc.emit.emitter import MAX_LITERAL
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.infix import pprint
+from graphc.graph.printing import pprint
 from graphc.graph.traversal import graph_inputs
 from graphc.ops.checks import CheckAndRaise
 from graphc.ops.elementwise import Elementwise

@@ -1,28 +1,135 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``emit_module``: a `FunctionGraph` as text of the graphc dialect."""
+"""``emit_module``: a `FunctionGraph` as text of the graphc dialect.
+
+Index arithmetic of the emitter: sizes and offsets, folded where they are known.
+
+Which nodes can be compiled, and which constants are part of the code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc.emit.conditionals import emit_graph
-from graphc.emit.index_code import IndexCode
 from graphc.emit.literals import dense, location, quoted, tensor_type
-from graphc.emit.native import MAX_LITERAL
 from graphc.emit.types import NAMES
 from graphc.errors import CompileError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import SourceLocation, describe
 from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.variable import TensorConstant
+from graphc_runtime.index_arithmetic import BINARY, COMPARISONS, addi, muli, subi
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.type import Type
+
+
+# Larger constants are arguments, so that code depends on the structure of a graph and not on data.
+MAX_LITERAL = 16
+
+
+def is_hidden_argument(v: Variable) -> bool:
+    """Whether a constant is passed to native code as an argument instead of being part of the code."""
+    return isinstance(v, TensorConstant) and v.data.size > MAX_LITERAL
+
+
+def why_not_native(node: Apply) -> str | None:
+    """Why a node cannot be compiled, or None when it can."""
+    obstacle = getattr(node.op, "body_obstacle", None)
+    if obstacle is not None:
+        return str(obstacle)
+    if node.op.emit is None:
+        return "the op has no emit method"
+    for v in (*node.inputs, *node.outputs):
+        if not isinstance(v.type, TensorType):
+            return f"{v.type} is not a tensor type"
+    return None
+
+
+ADD, SUBTRACT, MULTIPLY = addi.__name__, subi.__name__, muli.__name__
+_DIVISIONS = frozenset("divsi divui floordivsi ceildivsi remsi remui".split())
+# Right operands that change nothing.
+_NEUTRAL = {ADD: 0, SUBTRACT: 0, MULTIPLY: 1, "floordivsi": 1, "ceildivsi": 1}
+
+
+class IndexCode:
+    """Mixin of `Emitter`. Values of index type are SSA names; known ones are remembered and folded."""
+
+    raw: Callable[[str], str]
+    _literals: dict[str, int | bool]
+    _names: dict[tuple[str, int | str | bytes] | str, str]
+
+    def const_index(self, value: int) -> str:
+        """A constant of index type."""
+        return self._constant(value, f"arith.constant {value} : index")
+
+    def _constant(self, value: int | bool, text: str) -> str:
+        name = self._names.get(text)
+        if name is None:
+            name = self._names[text] = self.raw(text)
+            self._literals[name] = value
+        return name
+
+    def known(self, operand: str) -> int | None:
+        """The value of an index operand that is a constant."""
+        value = self._literals.get(operand)
+        return None if value is None else int(value)
+
+    def arith(self, name: str, a: str, b: str) -> str:
+        """Integer arithmetic on index operands; ``name`` is an operation of the arith dialect, such as
+        ``addi``.
+        """
+        x, y = self.known(a), self.known(b)
+        if x is not None and y is not None and name in BINARY and not (y == 0 and name in _DIVISIONS):
+            return self.const_index(BINARY[name](x, y))
+        if y is not None and y == _NEUTRAL.get(name):
+            return a
+        if x is not None and x == _NEUTRAL.get(name) and name in (ADD, MULTIPLY):
+            return b
+        return self.raw(f"arith.{name} {a}, {b} : index")
+
+    def add(self, a: str, b: str) -> str:
+        """``a + b`` of index operands."""
+        return self.arith(ADD, a, b)
+
+    def subtract(self, a: str, b: str) -> str:
+        """``a - b`` of index operands."""
+        return self.arith(SUBTRACT, a, b)
+
+    def multiply(self, a: str, b: str) -> str:
+        """``a * b`` of index operands."""
+        return self.arith(MULTIPLY, a, b)
+
+    def compare(self, predicate: str, a: str, b: str) -> str:
+        """An ``i1`` from two index operands; ``predicate`` is one of eq, ne, slt, sle, sgt, sge."""
+        x, y = self.known(a), self.known(b)
+        if x is not None and y is not None:
+            return self.truth(bool(COMPARISONS[predicate](x, y)))
+        return self.raw(f"arith.cmpi {predicate}, {a}, {b} : index")
+
+    def truth(self, value: bool) -> str:
+        """A constant ``i1``."""
+        return self._constant(value, f"arith.constant {'true' if value else 'false'}")
+
+    def both(self, a: str, b: str) -> str:
+        """Logical and of two ``i1``."""
+        for x, other in ((a, b), (b, a)):
+            if x in self._literals:
+                return other if self._literals[x] else x
+        return self.raw(f"arith.andi {a}, {b} : i1")
+
+    def select(self, condition: str, a: str, b: str) -> str:
+        """``a`` if the ``i1`` condition holds, else ``b``; both of index type."""
+        if condition in self._literals:
+            return a if self._literals[condition] else b
+        return self.raw(f"arith.select {condition}, {a}, {b} : index")
+
 
 # The file of `node_line`.
 NODES_FILE = "graph"

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
-from graphc.emit.native import is_hidden_argument, why_not_native
+from graphc.emit.emitter import is_hidden_argument, why_not_native
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import perform_node

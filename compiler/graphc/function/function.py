@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.config import config
-from graphc.emit.native import is_hidden_argument
+from graphc.emit.emitter import is_hidden_argument
 from graphc.errors import MissingInputError, UnusedInputError, checks_keywords
 from graphc.function import settings
 from graphc.function.call_form import Signature
@@ -27,7 +27,7 @@ from graphc.public import constants, op_graphs, tiers
 from graphc_runtime.collecting import new_objects_only
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.shared import TensorSharedVariable
+    from graphc.graph.tensor.variable import TensorSharedVariable
 
 Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None
 

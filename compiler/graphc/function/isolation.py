@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from graphc.backends.isolated import CompilerDied, IsolatedTarget
-from graphc.backends.reproducer import Reproducers
+from graphc.backends.isolated import CompilerDied, IsolatedTarget, Reproducers
 from graphc.backends.target import CompileOptions, Target
 from graphc.config import config
 from graphc.errors import CompileError

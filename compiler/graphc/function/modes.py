@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphc.config import MODES, config
-from graphc.emit.native import why_not_native
+from graphc.emit.emitter import why_not_native
 from graphc.function.call_form import KernelForm, Signature, kernel_form, plain_form
 from graphc.function.compiled import Compiled, NotStored, compile_graph
 from graphc.function.program import Program

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphc.emit.native import is_hidden_argument, why_not_native
+from graphc.emit.emitter import is_hidden_argument, why_not_native
 from graphc.function.call_form import KernelForm
 from graphc.function.compiled import Compiled
 from graphc.function.partition import LazyDemands, lazy_groups, segment

@@ -13,8 +13,8 @@ from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.graph.location import capture
 from graphc.graph.shared import SharedVariable
-from graphc.graph.tensor.shared import TensorSharedVariable
 from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.variable import TensorSharedVariable
 from graphc.tensor.random.shared import share_generator
 from graphc_runtime.marshal import demand_numbers
 

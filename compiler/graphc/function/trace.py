@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``Trace``: what calls of a function did, thunk by thunk."""
+"""``Trace``: what calls of a function did, thunk by thunk.
+
+Tracing a function that is one native executable.
+
+Traces as text, and in Chrome's format.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +24,7 @@ from graphc.function.modes import build_op_schedule
 from graphc.function.nan_guard import GuardedExecutor
 from graphc.function.schedule import Schedule
 from graphc.function.steps import Cells, NodeStep, Segment
-from graphc.function.trace_native import TracedNative
-from graphc.function.trace_text import chrome, table
+from graphc.graph.basic import Apply
 from graphc.graph.executor import Executor
 from graphc.graph.location import SourceLocation
 from graphc_runtime.callable_type import resume, suspend
@@ -28,6 +33,157 @@ from graphc_runtime.thunk import Register, Thunk
 
 if TYPE_CHECKING:
     from graphc.function.types import Function
+
+
+if TYPE_CHECKING:
+    pass
+
+_HEADER = ("thunk", "runs", "total us", "mean us", "bytes", "kind", "op", "line")
+_LEFT = ("kind", "op", "line")
+# Longer lists of ops are cut.
+_WIDTH = 60
+
+
+def table(trace: Trace) -> str:
+    """A line for each thunk, in the order in which they first ran."""
+    count, calls = len(trace.events), len(trace.calls)
+    in_thunks = sum(event.duration for event in trace.events if not event.iterations)
+    name = trace.calls[0].name if calls else "nothing"
+    in_calls = sum(call.duration for call in trace.calls)
+    head = (
+        f"trace of {name}: {calls} call{'s' * (calls != 1)} in {_us(in_calls)} us, "
+        f"{count} runs of thunks, {_us(in_thunks)} us in them"
+    )
+    runs: dict[int, list[TraceEvent]] = {}
+    for event in trace.events:
+        runs.setdefault(event.thunk, []).append(event)
+    first = {number: min(event.start for event in events) for number, events in runs.items()}
+    rows = [_row(number, runs[number]) for number in sorted(runs, key=first.__getitem__)]
+    widths = [max(map(len, column)) for column in zip(_HEADER, *rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if title in _LEFT else cell.rjust(width)
+            for cell, width, title in zip(row, widths, _HEADER, strict=True)
+        ).rstrip()
+        for row in (_HEADER, *rows)
+    ]
+    return "\n".join([head, *(lines if rows else [])])
+
+
+def _row(number: int, events: list[TraceEvent]) -> tuple[str, ...]:
+    event = events[0]
+    total = sum(each.duration for each in events)
+    what = event.op if len(event.op) <= _WIDTH else f"{event.op[: _WIDTH - 3]}..."
+    if event.iterations:
+        what = f"in {event.iterations[-1].loop}: {what}"
+    errors = {each.error: None for each in events if each.error}
+    what += "".join(f" (raised {error})" for error in errors)
+    return (
+        str(number),
+        str(len(events)),
+        _us(total),
+        _us(total / len(events)),
+        str(sum(each.bytes for each in events)),
+        "native" if event.native else "python",
+        what,
+        event.line,
+    )
+
+
+def _us(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e3:.1f}"
+
+
+def chrome(trace: Trace) -> dict[str, Any]:
+    """Complete events ("X") for calls and thunks, in microseconds."""
+    process = os.getpid()
+    events: list[dict[str, Any]] = [
+        _event(call.name, "call", call.start, call.duration, process, call.thread) for call in trace.calls
+    ]
+    for event in trace.events:
+        kind = "native" if event.native else "python"
+        entry = _event(event.name, kind, event.start, event.duration, process, event.thread)
+        entry["args"] = {"ops": event.op, "line": event.line, "bytes": event.bytes, "order": event.order}
+        if event.iterations:
+            entry["args"]["iteration"] = ", ".join(map(str, event.iterations))
+        if event.asked:
+            entry["args"]["asked for inputs"] = list(event.asked)
+        if event.error:
+            entry["args"]["error"] = event.error
+        events.append(entry)
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def _event(name: str, kind: str, start: int, duration: int, process: int, thread: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "cat": kind,
+        "ph": "X",
+        "ts": start / 1e3,
+        "dur": duration / 1e3,
+        "pid": process,
+        "tid": thread,
+    }
+
+
+if TYPE_CHECKING:
+    pass
+
+
+class TracedNative(Executor):
+    """Calls an executable as its function does, and records the call as one event.
+
+    Args:
+        native: a graph with its executable.
+        trace: gains the events.
+    """
+
+    def __init__(self, native: Compiled, trace: Trace) -> None:
+        self._native, self._trace = native, trace
+        self._executable = native.executable
+        self.nodes: list[Apply] = native.fgraph.nodes
+
+    @property
+    def is_on_device(self) -> bool:
+        return self._native.is_on_device
+
+    def hold(self, cells: Sequence[Register]) -> None:
+        self._native.hold(cells)
+
+    @property
+    def name(self) -> str:
+        """The op if there is one, else the number of ops."""
+        ops = len(self.nodes)
+        return str(self.nodes[0].op) if ops == 1 else f"native function of {ops} ops"
+
+    def run(self, values: Sequence[Any], *, out: Sequence[object] = ()) -> list[Any]:
+        """One value for each input of the graph to one for each output; `out` as in `Compiled.run`."""
+        signature = self._executable.manifest.signature
+        count = len(signature.inputs)
+        donated = {argument for argument, _ in signature.donated}
+        inputs = [
+            np.array(value, order="C") if i in donated else value for i, value in enumerate(values[:count])
+        ]
+        # Cells of its own: the function stores updates itself.
+        cells = [[value] for value in values[count:]]
+        unread = signature.cells[len(cells) :]
+        cells += [[np.empty([size or 0 for size in spec.shape], spec.dtype)] for spec in unread]
+        call = self._executable.bind(cells, where=self._native.where)
+        returned: list[Any] = []
+
+        def run() -> None:
+            if not any(array is not None for array in out):
+                returned.append(call(*inputs))
+            else:
+                returned.append(call(*inputs, out=out[0] if signature.returns == "single" else out))
+
+        def outputs(_: Any) -> list[Any]:
+            (results,) = returned
+            results = [results] if signature.returns == "single" else list(results or ())
+            return results + [cells[update.cell][0] for update in signature.updates]
+
+        self._trace.timed(self, run, outputs, native=True)
+        return outputs(None)
 
 
 @record(frozen=True)

@@ -34,9 +34,9 @@ from graphc.immediate.tracing import active_trace
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import IndexLike
-    from graphc.immediate.cache import ExecutableCache
     from graphc.immediate.environment import Environment
     from graphc.immediate.events import EventLog
+    from graphc.immediate.executable import ExecutableCache
     from graphc.immediate.lazy import Queue
     from graphc.immediate.place import Host
     from graphc.immediate.record import Recorders

@@ -4,24 +4,106 @@
 `OpWrapper` is a function of the namespace: it takes whatever the function takes. `OpFactory` finds the
 executable of a call, or makes it. `Operation` is the strict form, with inputs by position and attributes
 fixed beforehand.
+
+Which numbers among a function's arguments are data. The others are attributes: each value has an
+executable of its own.
+
+Graphs of functions that are traced at each call, by what identifies them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.compile.fingerprint import fingerprint
 from graphc.config import config
-from graphc.graph.basic import Variable
-from graphc.immediate.arguments import STATIC, Split, Weak, hashable
+from graphc.emit.emitter import MAX_LITERAL
+from graphc.function.io import OutputForm
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.replace import rebuild
+from graphc.graph.shared import SharedVariable
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.traversal import ancestors
+from graphc.immediate.arguments import DATA, INDEX, SIZE, STATIC, WEAK, Split, Weak, hashable
 from graphc.immediate.executable import Executable
-from graphc.immediate.policies import DEPENDS_ON_ONES, policies_of
-from graphc.immediate.structure import with_inputs
 from graphc.immediate.tensor import Tensor, make_tensor
 from graphc.immediate.tracing import NoVariables, active_trace, lift, trace_call
 from graphc.ops.elementwise import Elementwise
+
+
+def with_inputs(executable: Executable) -> tuple[Executable, list[np.ndarray], str | None]:
+    """An executable whose large constants are inputs, their values, and a key for its graph.
+
+    The key is None where the graph cannot be identified: it has shared variables, or ops of a user without
+    ``__props__``.
+    """
+    found = list(ancestors(executable.outputs, set(executable.inputs)))
+    large = [
+        v
+        for v in found
+        if isinstance(v, Constant) and isinstance(v.type, TensorType) and v.data.size > MAX_LITERAL
+    ]
+    if large:
+        places: dict[Variable, Variable] = {v: v.type.make_variable() for v in large}
+        outputs = rebuild(executable.outputs, dict(places), copy_nodes=False, strict=True)
+        inputs = [*executable.inputs, *places.values()]
+        executable = Executable(
+            executable.name,
+            inputs,
+            _replaced(executable.form, outputs),
+            executable.kinds,
+            place=executable.place,
+        )
+    key = None
+    if not any(isinstance(v, SharedVariable) for v in found):
+        key = fingerprint(FunctionGraph(executable.inputs, executable.outputs), len(executable.inputs))
+    return executable, [v.data for v in large], key
+
+
+def _replaced(form: OutputForm, variables: list[Variable]) -> OutputForm:
+    form = form.without_variables()
+    form.variables = variables
+    return form
+
+
+# By name of the function: how arguments are taken, by position and name. Sizes need not be known when a
+# function is compiled, so that zeros(2) and zeros(3) share one.
+_POLICIES: dict[str, dict[Any, str]] = {
+    "array_api.clip": {1: DATA, 2: DATA, "min": DATA, "max": DATA},
+    "array_api.linspace": {0: DATA, 1: DATA},
+    "alloc": {0: DATA, **dict.fromkeys(range(1, 8), SIZE)},
+    "arange": {0: SIZE, 1: SIZE, "start": SIZE, "stop": SIZE},
+    "broadcast_to": {1: SIZE, "shape": SIZE},
+    "empty": {0: SIZE, "shape": SIZE},
+    "eye": {0: SIZE, 1: SIZE, "n": SIZE, "m": SIZE},
+    "full": {0: SIZE, "shape": SIZE, 1: DATA, "fill_value": DATA},
+    "full_like": {1: DATA, "fill_value": DATA},
+    "getitem": {1: INDEX, "index": INDEX},
+    "identity": {0: SIZE, "n": SIZE},
+    "ones": {0: SIZE, "shape": SIZE},
+    "pow": {1: STATIC},
+    "power": {1: STATIC},
+    "reshape": {1: SIZE, "newshape": SIZE, "shape": SIZE},
+    **{f"{kind}_subtensor": {1: INDEX} for kind in ("set", "inc", "mul", "max", "min")},
+    "take": {1: INDEX, "indices": INDEX},
+    "tri": {0: SIZE, 1: SIZE, "N": SIZE, "M": SIZE},
+    "zeros": {0: SIZE, "shape": SIZE},
+}
+# What a size of 1 changes in the graph itself, apart from broadcasting.
+DEPENDS_ON_ONES = frozenset({"squeeze"})
+
+
+def policies_of(name: str, function: Callable[..., Any]) -> tuple[Mapping[int | str, str], str]:
+    """How the arguments of a function are taken: those with a policy of their own, and the others."""
+    found = _POLICIES.get(name) or _POLICIES.get(name.rpartition(".")[2], {})
+    if name.startswith("random."):
+        found = {"size": SIZE}
+    return found, WEAK if isinstance(function, Elementwise) else STATIC
+
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.type import TensorType

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from graphc.function.types import Function
     from graphc.immediate.arguments import Operand
-    from graphc.immediate.cache import ExecutableCache
     from graphc.immediate.environment import Environment
+    from graphc.immediate.executable import ExecutableCache
 
 
 class Token:

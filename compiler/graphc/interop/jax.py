@@ -2,6 +2,8 @@
 """Functions of graphc inside functions of JAX: for BlackJAX, NumPyro and whatever else wants JAX's.
 
 `graphc.wrap_jax` is the other direction.
+
+The graph of derivatives that other libraries call with inputs and cotangents.
 """
 
 from __future__ import annotations
@@ -15,7 +17,33 @@ import numpy as np
 import graphc
 from graphc.function.types import Function
 from graphc.graph.basic import Variable
-from graphc.interop.derivatives import is_smooth, pullback_graph
+
+
+def is_smooth(variable: Variable) -> bool:
+    """Whether derivatives by it are numbers: its dtype is floating point or complex."""
+    return variable.type.numpy_dtype.kind in "fc"
+
+
+def pullback_graph(
+    inputs: Sequence[Variable], outputs: Sequence[Variable]
+) -> tuple[list[Variable], list[Variable], list[int]]:
+    """Cotangents of inputs from inputs and cotangents of outputs.
+
+    Returns:
+        The inputs followed by one cotangent for each output, the cotangents of the inputs that have one,
+        and the positions of these inputs.
+    """
+    cotangents = [output.type.make_variable() for output in outputs]
+    positions = [i for i, variable in enumerate(inputs) if is_smooth(variable)]
+    smooth = [i for i, variable in enumerate(outputs) if is_smooth(variable)]
+    slopes = graphc.pullback(
+        [outputs[i] for i in smooth],
+        [inputs[i] for i in positions],
+        [cotangents[i] for i in smooth],
+        disconnected_inputs="ignore",
+    )
+    return [*inputs, *cotangents], slopes, positions
+
 
 if TYPE_CHECKING:
     pass

@@ -2,6 +2,8 @@
 """NumPy semantics of the graph-stage operations, for constant folding and for the interpreter.
 
 Elementwise operations use the reference of their row (graphc.ops); the structural ones are written out here.
+
+Kernel operations as passes see them.
 """
 
 from __future__ import annotations
@@ -13,13 +15,21 @@ import numpy as np
 
 import graphc.ops  # noqa: F401  (fills the table of rows)
 from graphc.ir.constants import element_dtype
-from graphc.ir.kernels import attributes_of
 from graphc.ir.traits.interfaces import REFERENCE
 from graphc.library.registry import find
 from graphc.ops.elementwise import ROWS
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
+
+
+_NOT_ATTRIBUTES = ("cluster",)
+
+
+def attributes_of(op: ir.Operation) -> dict[str, int]:
+    """The attributes of a kernel operation as numbers."""
+    return {name: int(op.attributes[name].value) for name in op.attributes if name not in _NOT_ATTRIBUTES}
+
 
 Reference = Callable[..., Any]
 

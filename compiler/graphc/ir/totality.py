@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.dims import DimKeys, broadcasts
-from graphc.ir.kernels import attributes_of
+from graphc.ir.references import attributes_of
 from graphc.ir.traits.interfaces import POSITIONAL, TOTAL, is_always_total
 from graphc.library.registry import find
 from graphc_dialects._base import constant_value

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What kernels compute and move, as plain data that sizes are put into later.
 
-`graphc.passes.buffer.work.count_work` makes it, `graphc.function.work` evaluates it. Sizes and bounds are
+`graphc.passes.buffer.work.count_work` makes it, `graphc.function.roofline` evaluates it. Sizes and bounds are
 numbers of expressions (`graphc.passes.buffer._expressions`).
 """
 

@@ -65,7 +65,7 @@ class Kernel:
         errors: class and message of each error.
         flags: fast-math flags.
         cost: picoseconds of one element; without it, a guess from the sizes of its operands
-            (`graphc.lowering.kernels`).
+            (`graphc.lowering.structural`).
         parts: for kernels of which one element is worth sharing: a routine in the kernel language that takes
             the sizes, and by keyword the attributes, and returns how many parts an element has. The function
             then has a parameter more after the sizes, the part that it does. Parts touch nothing that others

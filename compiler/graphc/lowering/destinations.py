@@ -18,9 +18,9 @@ from graphc.ir import build
 from graphc.ir.kinds import CHEAP, PRODUCTS, static_shape
 from graphc.ir.views import GATHERS, RESHAPES, SAME_ARRAY, inverse_order, order_of
 from graphc.lowering.destination import Destination, Size
+from graphc.lowering.generic import ScalarWork
 from graphc.lowering.inheritance import computed_with, heirs
 from graphc.lowering.rules import STARTS_ANYWHERE
-from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import read, writable, write, write_apart
 from graphc.lowering.units import Units
 from graphc_dialects._mlir import ir

@@ -4,6 +4,25 @@
 A uniform number takes one word of Philox. So all threads draw at once, the same numbers as NumPy does one
 after the other. Where draws begin that take several words is found out first: normal and exponential numbers
 (`device_ziggurats`), and what is made of several numbers (`device_streams`).
+
+Integers between bounds for devices: NumPy's, all at once.
+
+Each attempt takes 32 bits, or 64 where there are more integers than 32 bits have. Integers of 16 and of 8
+bits take as many, the lowest ones first, of 32 that are the draws' own. An attempt gives no number where some
+would come more often than others. How many attempts do follows from a running sum. Halves of words that are
+left over are kept in the state.
+
+Source: D. Lemire, "Fast random integer generation in an interval" (2019).
+
+Counts of several words each for devices, as NumPy draws them.
+
+Logarithms are those of the device. Where one decides whether an attempt gives a number, and both sides of the
+comparison are as near as the last digit, the draw, and all after it, differ from NumPy's. Poisson numbers of
+rates r from 10 on compare sums of terms as large as r log r: that is so at most once in 10**15 / (r log r)
+draws.
+
+Sources: W. Hormann, "The transformed rejection method for generating Poisson random variables" (1993);
+A. Kemp, "Efficient generation of logarithmically distributed pseudo-random variables" (1981).
 """
 
 from __future__ import annotations
@@ -15,18 +34,27 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.known_rows import known_splat
-from graphc.ir.traits.draws import RANDOM
+from graphc.ir.traits.interfaces import RANDOM
 from graphc.lowering import calls
+from graphc.lowering.carried import carry_while, either
 from graphc.lowering.device_choices import MOST_TRIALS, Row, categorical, choice
-from graphc.lowering.device_counts import COUNTS
-from graphc.lowering.device_formats import FLOAT
-from graphc.lowering.device_formulas import OF_EXPONENTIAL, OF_NORMAL, OF_POSITIVE, OF_UNIFORM
-from graphc.lowering.device_gammas import GAMMAS
+from graphc.lowering.device_formulas import OF_EXPONENTIAL, OF_NORMAL, OF_POSITIVE, OF_UNIFORM, Formula
+from graphc.lowering.device_gammas import GAMMAS, both, choose, gamma, opposite
+from graphc.lowering.device_gammas import WORDS as GAMMA_WORDS
 from graphc.lowering.device_halves import Halves
-from graphc.lowering.device_integers import Integers
-from graphc.lowering.device_philox import State, state_after
-from graphc.lowering.device_streams import DrawsOfSeveral
-from graphc.lowering.device_uniforms import Positive, Possible, PossibleAlike, Source, Uniforms
+from graphc.lowering.device_philox import (
+    EQUAL,
+    LESS,
+    State,
+    compare,
+    of,
+    state_after,
+    word,
+    word_type,
+)
+from graphc.lowering.device_ranks import Ranks
+from graphc.lowering.device_streams import Drawn, DrawsOfSeveral, Several, Stream
+from graphc.lowering.device_uniforms import FLOAT, Positive, Possible, PossibleAlike, Source, Uniforms
 from graphc.lowering.device_ziggurats import (
     EXPONENTIAL,
     EXPONENTIAL_FLOAT,
@@ -43,6 +71,291 @@ from graphc_dialects.random import GENERATORS
 
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
+
+
+# The rate from which on attempts take two words each, and how many words numbers take there at most.
+_LARGE, _LARGE_WORDS = 10.0, 2.65
+# The probability from which on NumPy adds up probabilities instead of taking a logarithm.
+_SEARCH = 0.333333333333333333333333
+# Coefficients of 1/x, 1/x**3 and so on in the logarithm of the gamma function, and log(2 pi).
+_STIRLING = (
+    8.333333333333333e-02,
+    -2.777777777777778e-03,
+    7.936507936507937e-04,
+    -5.952380952380952e-04,
+    8.417508417508418e-04,
+    -1.917526917526918e-03,
+    6.410256410256410e-03,
+    -2.955065359477124e-02,
+    1.796443723688307e-01,
+    -1.39243221690590e00,
+)
+_LOG_TURN = 1.8378770664093453
+# The least number in float64 that is above all of int64.
+_BEYOND, _MOST = 9.223372036854776e18, (1 << 63) - 1
+
+
+def whole(x: ir.Value, *_: ir.Value) -> ir.Value:
+    """A whole number as an i64."""
+    return build.create("arith.fptosi", [word_type()], [x]).result
+
+
+def _saturated(x: ir.Value, *_: ir.Value) -> ir.Value:
+    """The same; the largest one for numbers that are too large."""
+    return build.select(x < _BEYOND, whole(x), build.const_i64(_MOST))
+
+
+def _steps(start: ir.Value, after: ir.Value) -> ir.Value:
+    """How many words are between two places."""
+    count = calls.number(build.index_op("subi", after, start))
+    return build.as_f64(count)
+
+
+def _poisson(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
+    (rate,) = given
+
+    def others() -> Drawn:
+        none = rate.equals(0.0)
+        return choose(none, lambda: (build.const_f64(0.0), place), lambda: _by_products(stream, place, rate))
+
+    return choose(rate < _LARGE, others, lambda: _by_rejection(stream, place, rate))
+
+
+def _negative_binomial(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
+    n, p = given
+    x, after = gamma(stream, place, n)
+    return _poisson(stream, after, [(1.0 - p) / p * x])
+
+
+def _by_products(stream: Stream, place: ir.Value, rate: ir.Value) -> Drawn:
+    """How many uniform numbers have a product above exp(-rate)."""
+    least = build.math("exp", -rate)
+
+    def goes_on(values: list[ir.Value]) -> ir.Value:
+        return both(stream.is_inside(values[0]), least < values[1])
+
+    def step(values: list[ir.Value]) -> list[ir.Value]:
+        u, after = stream.uniform(values[0])
+        return [after, values[1] * u]
+
+    first, after = stream.uniform(place)
+    end, _ = carry_while([after, first], goes_on, step)
+    return _steps(after, end), end
+
+
+def _by_rejection(stream: Stream, place: ir.Value, rate: ir.Value) -> Drawn:
+    root, log = build.math("sqrt", rate), build.math("log", rate)
+    b = 0.931 + 2.53 * root
+    a = -0.059 + 0.02483 * b
+    log_share = build.math("log", 1.1239 + 1.1328 / (b - 3.4))
+    quick_below = 0.9277 - 3.6224 / (b - 2.0)
+
+    def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
+        u, at = stream.uniform(at)
+        v, at = stream.uniform(at)
+        u = u - 0.5
+        rest = 0.5 - build.math("absf", u)
+        k = build.math("floor", (2.0 * a / rest + b) * u + rate + 0.43)
+        quick = both(rest >= 0.07, v <= quick_below)
+
+        def by_density() -> list[ir.Value]:
+            density = build.math("log", v) + log_share - build.math("log", a / (rest * rest) + b)
+            whole_k = build.select(k < 0.0, 0.0, k)
+            fine = density <= -rate + k * log - _log_gamma(whole_k + 1.0)
+            return [both(both(k >= 0.0, fine), opposite(both(rest < 0.013, rest < v)))]
+
+        (gives,) = either(quick, [quick.type], lambda: [quick], by_density)
+        return gives, (k, at)
+
+    return stream.until(place, attempt)
+
+
+def _log_gamma(x: ir.Value) -> ir.Value:
+    """The logarithm of the gamma function of a whole number, as NumPy computes it here."""
+    raised = build.select(x < 7.0, build.math("floor", 7.0 - x), 0.0)
+    start = x + raised
+    square = (1.0 / start) * (1.0 / start)
+    series = build.const_f64(_STIRLING[-1])
+    for coefficient in reversed(_STIRLING[:-1]):
+        series = series * square + coefficient
+    found = series / start + 0.5 * _LOG_TURN + (start - 0.5) * build.math("log", start) - start
+
+    def lower(values: list[ir.Value]) -> list[ir.Value]:
+        below = values[0] - 1.0
+        return [below, values[1] - build.math("log", below)]
+
+    values = [start, found]
+    found = carry_while(values, lambda values: x < values[0], lower)[1]
+    return build.select(x <= 2.0, 0.0, found)
+
+
+def _geometric(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
+    (p,) = given
+
+    def by_search() -> Drawn:
+        u, after = stream.uniform(place)
+
+        def goes_on(values: list[ir.Value]) -> ir.Value:
+            # Where no probability is left, rounding has left the sum below the number.
+            return both(values[1] < u, values[2] > 0.0)
+
+        def step(values: list[ir.Value]) -> list[ir.Value]:
+            number, total, share = values
+            share = share * (1.0 - p)
+            return [number + 1.0, total + share, share]
+
+        return carry_while([build.const_f64(1.0), p, p], goes_on, step)[0], after
+
+    def by_logarithm() -> Drawn:
+        x, after = stream.exponential(place)
+        return build.math("ceil", -x / build.math("log1p", -p)), after
+
+    return choose(p < _SEARCH, by_logarithm, by_search)
+
+
+def _logarithmic(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
+    (p,) = given
+    r = build.math("log1p", -p)
+
+    def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
+        v, at = stream.uniform(at)
+        one = p <= v
+        u, after = stream.uniform(at)
+        q = -build.math("expm1", r * u)
+        several = v <= q * q
+        number = build.math("floor", 1.0 + build.math("log", v) / build.math("log", q))
+        other = build.select(q <= v, 1.0, 2.0)
+        fails = both(
+            both(opposite(one), several),
+            opposite(both(number >= 1.0, v > 0.0)),
+        )
+        x = build.select(one, 1.0, build.select(several, number, other))
+        return opposite(fails), (x, build.select(one, at, after))
+
+    return stream.until(place, attempt)
+
+
+def _words(rate: float) -> float:
+    """How many words Poisson numbers of a rate take on average, at most; checks refuse negative rates."""
+    return 1.0 + max(rate, 0.0) if rate < _LARGE else _LARGE_WORDS
+
+
+def _words_of_mixture(n: float, p: float) -> float:
+    """The same of negative binomial numbers, and some more, as these vary; checks refuse other parameters."""
+    mean = n * (1.0 - p) / p if p > 0 else _LARGE
+    return GAMMA_WORDS + 1.5 + min(max(mean, 0.0), _LARGE)
+
+
+# By the distribution: of what, and how.
+COUNTS: dict[str, tuple[Several, Formula]] = {
+    "poisson": (Several(_poisson, 1.0 + _LARGE, (0,), _words), whole),
+    "negative_binomial": (
+        Several(_negative_binomial, GAMMA_WORDS + 1.5 + _LARGE, (0, 1), _words_of_mixture),
+        whole,
+    ),
+    "geometric": (Several(_geometric, 1.04, (0,)), _saturated),
+    "logseries": (Several(_logarithmic, 2.0, (0,)), whole),
+}
+
+
+_HALF_BITS, _HALF_MASK = 32, (1 << 32) - 1
+# At worst half of the attempts give no number; some more, so that there are always enough.
+_QUARTERS, _MORE = 9, 256
+
+
+class Integers:
+    """The draws of an operation.
+
+    Args:
+        op: the operation.
+        state: the generator's words before the draws, a tensor.
+        extent: a tensor of one element: how far integers are from the lowest one at most; of their type.
+        count: how many there are, an index.
+    """
+
+    def __init__(self, op: ir.Operation, state: ir.Value, extent: ir.Value, count: ir.Value) -> None:
+        self._state, self._extent = state, extent
+        self._type = ir.RankedTensorType(extent.type).element_type
+        # Bits of an attempt that takes no whole word, and how many such have 32.
+        self._part = min(ir.IntegerType(self._type).width, _HALF_BITS)
+        self._parts = _HALF_BITS // self._part
+        quarters = build.index_op("muli", count, build.const_index(_QUARTERS))
+        size = build.index_op("divui", quarters, build.const_index(4))
+        size = build.index_op("addi", size, build.const_index(_MORE))
+        self._ranks = Ranks(op, size, lambda: self._attempt(position(0))[0])
+
+    def number(self, draw: ir.Value, low: ir.Value) -> ir.Value:
+        """A draw, in the body of a nest."""
+        found = self._attempt(self._ranks.place(draw))[1]
+        if found.type != low.type:
+            found = build.create("arith.trunci", [low.type], [found]).result
+        return build.create("arith.addi", [low.type], [found, low]).result
+
+    def after(self, place: ir.Value, count: ir.Value) -> ir.Value:
+        """A word of the state after the draws, in the body of a nest."""
+        extent, wide = self._bounds()
+        last = build.index_op(
+            "subi", build.index_op("maxsi", count, build.const_index(1)), build.const_index(1)
+        )
+        attempts = of("addi", calls.number(self._ranks.place(last)), 1)
+        none = _or(compare(EQUAL, calls.number(count), 0), compare(EQUAL, extent, 0))
+        attempts = build.select(none, build.const_i64(0), attempts)
+
+        def of_halves() -> ir.Value:
+            halves = of("divui", of("addi", attempts, self._parts - 1), self._parts)
+            return Halves(self._state).after(place, halves)
+
+        return self._by_width(wide, lambda: state_after(State(self._state), place, attempts), of_halves)
+
+    def _by_width(
+        self, wide: ir.Value, of_words: Callable[[], ir.Value], of_halves: Callable[[], ir.Value]
+    ) -> ir.Value:
+        """Something for attempts that take whole words, or for others."""
+        if self._type != word_type():
+            return of_halves()
+        return either(wide, [word_type()], lambda: [of_words()], lambda: [of_halves()])[0]
+
+    def _bounds(self) -> tuple[ir.Value, ir.Value]:
+        """The extent, and whether an attempt takes a whole word."""
+        zero = build.const_index(0)
+        rank = ir.RankedTensorType(self._extent.type).rank
+        extent = build.create("tensor.extract", [self._type], [self._extent, *[zero] * rank]).result
+        if self._type != word_type():
+            extent = build.create("arith.extui", [word_type()], [extent]).result
+        return extent, compare(LESS, build.const_i64(_HALF_MASK), extent)
+
+    def _attempt(self, place: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """1 if an attempt gives a number, else 0; and how far that is from the lowest one."""
+        extent, wide = self._bounds()
+        bits = self._bits(calls.number(place), wide)
+        span = of("addi", extent, 1)
+        low, high = build.create("arith.mului_extended", [word_type()] * 2, [bits, span]).results
+        mask = (1 << self._part) - 1
+        most = build.select(wide, build.const_i64(-1), build.const_i64(mask))
+        rest = build.select(wide, low, of("andi", low, mask))
+        all_words = compare(EQUAL, span, 0)
+        safe = build.select(all_words, build.const_i64(1), span)
+        least = of("remui", of("subi", most, extent), safe)
+        fails = build.create("arith.extui", [word_type()], [compare(LESS, rest, least)]).result
+        value = build.select(wide, high, of("shrui", low, self._part))
+        return of("xori", fails, 1), build.select(all_words, bits, value)
+
+    def _bits(self, number: ir.Value, wide: ir.Value) -> ir.Value:
+        """What an attempt takes: a word, the next half of one, or a part of a half."""
+
+        def part() -> ir.Value:
+            half = Halves(self._state).bits(of("divui", number, self._parts))
+            if self._parts == 1:
+                return half
+            shift = of("muli", of("remui", number, self._parts), self._part)
+            return of("andi", of("shrui", half, shift), (1 << self._part) - 1)
+
+        return self._by_width(wide, lambda: word(State(self._state), number), part)
+
+
+def _or(a: ir.Value, b: ir.Value) -> ir.Value:
+    return build.create("arith.ori", [a.type], [a, b]).result
+
 
 # Parameters of which each draw takes an element, a draw by its number and these elements, and a word of the
 # state after all draws.

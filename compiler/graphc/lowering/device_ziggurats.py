@@ -22,7 +22,6 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
-from graphc.lowering.device_formats import DOUBLE, FLOAT, LEVELS, Format, wide
 from graphc.lowering.device_philox import (
     EQUAL,
     LESS,
@@ -31,6 +30,7 @@ from graphc.lowering.device_philox import (
     word_type,
 )
 from graphc.lowering.device_ranks import Ranks, element, running, words_of
+from graphc.lowering.device_uniforms import DOUBLE, FLOAT, LEVELS, Format, wide
 from graphc.lowering.nests import position
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -6,10 +6,15 @@ of the value that is read, either a loop dimension, the constant 0 (a broadcast 
 index computed in the body (a slice or gather). Views only change coordinates. A value read at affine
 coordinates becomes an input of the generic with that indexing map; one read at computed coordinates is loaded
 with `tensor.extract`.
+
+How each reduction combines a value with its accumulators.
+
+One-element work in the body of a loop: straight scalar code, without buffers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +25,83 @@ from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.types import dtype_of, storage_name
 from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of
-from graphc.lowering.reductions import REDUCERS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
+    from graphc.lowering.scalar import Scalar, ScalarBuilder
+
+
+_INT64 = np.dtype("int64")
+
+
+def _lowest(dtype: np.dtype) -> float:
+    if dtype.kind in "fc":
+        return -np.inf
+    return False if dtype == np.bool_ else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype) -> float:
+    if dtype.kind in "fc":
+        return np.inf
+    return True if dtype == np.bool_ else np.iinfo(dtype).max
+
+
+@record(frozen=True)
+class Reducer:
+    """One reduction.
+
+    Attributes:
+        accumulators: from the operand's dtype, the (dtype, initial value) of each accumulator; the last is
+            the result.
+        combine: (builder, value, accumulators, position) -> new accumulators.
+        needs_position: whether `position` (an int64 Scalar, the index along the reduced axis) is used.
+    """
+
+    accumulators: Callable[[np.dtype], list[tuple[np.dtype, Any]]]
+    combine: Callable[[Any, Any, list[Any], Any], list[Any]]
+    needs_position: bool = False
+
+
+def _simple(initial: Callable[[np.dtype], object], method: str) -> Reducer:
+    def combine(
+        b: ScalarBuilder, value: Scalar, accumulators: list[Scalar], position: object
+    ) -> list[Scalar]:
+        return [getattr(b, method)(accumulators[0], value)]
+
+    return Reducer(lambda dtype: [(dtype, initial(dtype))], combine)
+
+
+def _arg(initial: Callable[[np.dtype], object], method: str) -> Reducer:
+    """First position of the extreme; a NaN beats every number and the first NaN stays."""
+
+    def combine(
+        b: ScalarBuilder, value: Scalar, accumulators: list[Scalar], position: Scalar
+    ) -> list[Scalar]:
+        best, index = accumulators
+        better = getattr(b, method)(value, best)
+        if value.dtype.kind in "fc":
+            better = b.logical_or(better, b.isnan(value))
+            better = b.logical_and(better, b.logical_not(b.isnan(best)))
+        return [b.select(better, value, best), b.select(better, position, index)]
+
+    return Reducer(lambda dtype: [(dtype, initial(dtype)), (_INT64, 0)], combine, needs_position=True)
+
+
+REDUCERS: dict[str, Reducer] = {
+    "graphc.reduce_sum": _simple(lambda dtype: 0, "add"),
+    "graphc.reduce_prod": _simple(lambda dtype: 1, "mul"),
+    "graphc.reduce_max": _simple(_lowest, "maximum"),
+    "graphc.reduce_min": _simple(_highest, "minimum"),
+    "graphc.reduce_and": _simple(lambda dtype: True, "logical_and"),
+    "graphc.reduce_or": _simple(lambda dtype: False, "logical_or"),
+    "graphc.argmax": _arg(_lowest, "gt"),
+    "graphc.argmin": _arg(_highest, "lt"),
+}
+
 
 ZERO = "0"  # the coordinate of a broadcast or dropped dimension
 Coordinates = tuple[Any, ...]  # int: loop dimension; ZERO; or an ir.Value of index type
@@ -383,3 +458,54 @@ def _broadcast(operand: ir.Type, result: ir.Type, coordinates: Coordinates) -> C
         return coordinates
     sizes = zip(operand.shape, result.shape, coordinates, strict=True)
     return tuple(ZERO if size == 1 and whole != 1 else coordinate for size, whole, coordinate in sizes)
+
+
+def is_one_element(value: ir.Value) -> bool:
+    """Whether a tensor value statically has exactly one element."""
+    return all(size == 1 for size in static_shape(value))
+
+
+class ScalarWork(GenericBuilder):
+    """Reads and computes single elements at the current insertion point.
+
+    Args:
+        context: the function conversion.
+        members: operations of a body whose results have one element each.
+    """
+
+    def __init__(self, context: FunctionConverter, members: list[ir.Operation]) -> None:
+        super().__init__(context, (), [], members)
+
+    def define(self) -> None:
+        """Computes the members' results as SSA scalars."""
+        for op in self._members:
+            with op.location:
+                for result in op.results:
+                    coordinates = (ZERO,) * len(static_shape(result))
+                    self._context.define_scalar(result, self.read(result, coordinates))
+
+    def element(self, value: ir.Value, coordinates: Coordinates = ()) -> Scalar:
+        """One element of any graph-stage value; missing coordinates are 0."""
+        missing = len(static_shape(value)) - len(coordinates)
+        return self.read(value, (*coordinates, *[ZERO] * missing))
+
+    def as_tensor(self, scalar: Scalar, tensor_type: ir.Type) -> ir.Value:
+        """A one-element tensor of a scalar."""
+        storage = build.storage_type(tensor_type)
+        return build.create("tensor.from_elements", [storage], [self.stored(scalar)]).result
+
+    def stored(self, scalar: Scalar) -> ir.Value:
+        """The scalar as it is kept in memory."""
+        return self._stored(scalar).value
+
+    def loaded(self, value: ir.Value, dtype: np.dtype) -> Scalar:
+        """A scalar from what is kept in memory."""
+        return self._loaded(value, dtype)
+
+    def _load(self, tensor: ir.Value, dtype: np.dtype, coordinates: Coordinates) -> Scalar:
+        element = ir.RankedTensorType(tensor.type).element_type
+        indices = [self._index(c) for c in coordinates]
+        return self._loaded(build.create("tensor.extract", [element], [tensor, *indices]).result, dtype)
+
+    def _is_donor(self, value: ir.Value, coordinates: Coordinates) -> bool:
+        return False

@@ -7,18 +7,21 @@ Order and shape of the nest:
 * neighbouring dimensions of one kind collapse into one loop when every operand walks them contiguously, so
   that an elementwise operation on contiguous arrays is one flat loop, whatever the rank;
 * loops keep the order of the dimensions, that of memory for row-major arrays, but for short ones (see
-  graphc.lowering.loop_order); accumulators of the trailing reduction loops live in registers, those of outer
+  graphc.lowering.loops); accumulators of the trailing reduction loops live in registers, those of outer
   reductions in the result buffer (a column sum adds whole rows);
 * every load sits in the outermost loop that knows its indices;
 * a long reduction to one element is computed in parts, and a column sum in blocks of columns (see
   graphc.lowering.partial_reductions);
 * a float sum in registers is accumulated in blocks of 4096 elements whose partial sums are then added: the
   error grows with n / 4096 instead of n, and inside a block LLVM may reassociate, hence vectorise.
+
+Which loop of a nest is the innermost one, which is vectorised.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphc.ir import build
@@ -26,9 +29,52 @@ from graphc.ir.value import smaller
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop, stay_scalar
 from graphc.lowering.layouts import collapse, is_row_major
-from graphc.lowering.loop_order import swap_short_loop
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+# A loop of fewer iterations than a register has lanes stays scalar; LLVM's vectoriser looks at no outer loop.
+# LLVM unrolls it and vectorises the loop around it, but not with a long body.
+_SHORT, _LONG, _MANY = 3, 16, 3
+# Functions of these few instructions do not pay for loads and stores with a stride.
+_CHEAP = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma", "math.isnan", "math.isinf"))
+
+
+def swap_short_loop(
+    groups: list[list[int]], sizes: Sequence[int | None], body: Iterable[ir.Operation]
+) -> bool:
+    """Makes the loop around the innermost one of a nest the innermost one.
+
+    It does so where the innermost one is too short for the vectoriser, the one around it is not, and the body
+    has several functions: it is too long to be unrolled, and takes longer than memory read with a stride.
+
+    Args:
+        groups: the dimensions of each loop, outermost first; all are parallel.
+        sizes: the static size of each dimension, if known.
+        body: what is computed of each element.
+
+    Returns:
+        Whether they changed places.
+    """
+    if len(groups) < 2:
+        return False
+    outer, inner = (_extent(group, sizes) for group in groups[-2:])
+    if inner is None or inner > _SHORT or (outer is not None and outer < _LONG):
+        return False
+    if sum(op.name.startswith("math.") and op.name not in _CHEAP for op in body) < _MANY:
+        return False
+    groups[-2:] = groups[:-3:-1]
+    return True
+
+
+def _extent(group: Sequence[int], sizes: Sequence[int | None]) -> int | None:
+    total = 1
+    for axis in group:
+        size = sizes[axis]
+        if size is None:
+            return None
+        total *= size
+    return total
+
 
 SUM_BLOCK = 4096
 # What the additions of a sum may do. Vectorisation needs no more than `reassoc`. With `nsz` beside it LLVM

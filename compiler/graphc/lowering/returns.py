@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.views import INLINED
-from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.scalar_work import ScalarWork
+from graphc.lowering.generic import GenericBuilder, ScalarWork
 from graphc.lowering.scan_buffers import write, write_apart
 from graphc_dialects._mlir import ir
 

@@ -3,6 +3,10 @@
 
 Each rule takes the function conversion and the graph-stage operation, creates the replacement at the current
 insertion point and defines the result with `context.define`.
+
+Lowering of kernel operations: one call for a whole batch, into the places where results are wanted.
+
+Products of a vector and a matrix, which the graph writes as products of matrices with a dimension of 1.
 """
 
 from __future__ import annotations
@@ -15,19 +19,174 @@ from graphc.ir import build
 from graphc.ir.build import fill
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import flags_of, static_shape
+from graphc.ir.references import attributes_of
 from graphc.ir.types import dtype_of
+from graphc.ir.value import as_index, smaller
+from graphc.ir.views import order_of
+from graphc.library.define import kernel_call
+from graphc.library.helpers import KernelCall
+from graphc.library.registry import Kernel, find
+from graphc.lowering import calls
 from graphc.lowering.conditionals import lower_conditional, lower_select
-from graphc.lowering.contractions import contraction
-from graphc.lowering.kernels import lower_kernel
+from graphc.lowering.matmul import contraction
 from graphc.lowering.rules import lowers
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.scan import lower_scan
-from graphc.lowering.vector_products import vector_product
+from graphc.lowering.scan_buffers import allocate, read, writable, write
+from graphc.lowering.unit_axes import drop_axes, insert_axes
+from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
-from graphc_dialects.signatures import SIGNATURES
+from graphc_dialects.signatures import SIGNATURES, Signature
 
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
+
+
+def is_vector_product(op: ir.Operation) -> bool:
+    """Whether a `graphc.matmul` is lowered as the product with a vector."""
+    shape = list(op.results[0].type.shape)
+    return len(shape) == 2 and (shape[0] == 1) != (shape[1] == 1)
+
+
+def vector_product(context: FunctionConverter, op: ir.Operation, zero: ir.Value) -> bool:
+    """Lowers a `graphc.matmul` whose result has one row, or one column, to a product with a vector.
+
+    The result is a vector then, which can be computed in its destination; a view of a matrix could not. A
+    dimshuffle that only drops the axis is this vector.
+
+    Args:
+        context: the function conversion.
+        op: the product.
+        zero: what the sums start from.
+
+    Returns:
+        Whether it has been lowered: not if it is batched, or if the result has one element.
+    """
+    result = op.results[0]
+    shape = list(result.type.shape)
+    if not is_vector_product(op):
+        return False
+    ta, tb = flags = list(flags_of(op))
+    operands = [context.tensor_of(x) for x in op.operands]
+    # Of the vector, the axis that is summed over; of the matrix, the one that the result has.
+    if shape[0] == 1:
+        vector, matrix, summed, free = 0, 1, int(not ta), int(not tb)
+    else:
+        vector, matrix, summed, free = 1, 0, int(tb), int(ta)
+    operands[vector] = drop_axes(operands[vector], [summed])
+    axes = [[1], [1]]
+    axes[matrix] = [1, 0] if free else [0, 1]
+    kept = 1 if shape[0] == 1 else 0
+    target = build.storage_type(result.type)
+    kind = ir.RankedTensorType.get([shape[kept]], target.element_type)
+    place = context.destinations.take(result)
+    if place is None and context.is_wanted_in_argument(result):
+        place = context.destinations.claim(result)
+    if place is None:
+        start = build.empty(kind, [build.dim(operands[matrix], free)])
+    else:
+        memref = place.permuted([kept]).memref([shape[kept] if shape[kept] >= 0 else None])
+        start = build.cast(writable(memref), kind)
+    dtype = dtype_of(result.type.element_type)
+    product = contraction(operands[0], operands[1], fill(zero, start), (axes[0], axes[1]), dtype, flags)
+    if place is not None and context.destinations.is_final(result):
+        write(product, memref)
+        product = read(memref, kind)
+    for use in result.uses:
+        reader = use.owner.operation
+        if order_of(reader) == [kept]:
+            view = reader.results[0]
+            context.define(view, build.cast(product, build.storage_type(view.type)))
+    context.define(result, build.cast(insert_axes(product, [axis == kept for axis in (0, 1)]), target))
+    return True
+
+
+# Picoseconds of a call, of a multiplication of a matrix algorithm, and of an element of a vector.
+_FIXED, _MULTIPLY, _COMPARE = 10_000, 100, 2_000
+
+
+def lower_kernel(context: FunctionConverter, op: ir.Operation) -> None:
+    """Lowers one kernel operation; defines its results."""
+    name = op.name.removeprefix("graphc.")
+    signature, kernel = SIGNATURES[name], find(name)
+    tensors = list(op.operands)[: len(signature.operands)]
+    given = list(op.operands)[len(signature.operands) :]
+    rank = len(op.results[0].type.shape) - len(signature.results[0])
+    batch = context.sizes_of(tensors[0])[:rank]
+    sizes = _sizes(context, signature, tensors, given)
+    operands = [context.tensor_of(x) for x in tensors]
+    results = []
+    for result, core in zip(op.results, signature.results, strict=True):
+        wanted = [*batch, *(sizes[dim] for dim in core)]
+        context.define_sizes(result, wanted)
+        results.append(calls.place(context, result, wanted))
+    pointers = [*map(calls.read_from, operands), *map(calls.write_to, results)]
+    scratch = build.const_index(0)
+    if kernel.scratch is not None:
+        scratch = as_index(kernel.scratch(sizes))
+        pointers.append(calls.write_to(_memory(scratch)))
+    types = [type_of_dtype(dtype_of(x.type.element_type)) for x in (*tensors, *op.results)]
+    callee = kernel_call(name, types, attributes_of(op))
+    cost = _cost(kernel, signature, sizes)
+    _call(
+        op,
+        kernel,
+        callee,
+        pointers,
+        [calls.product(batch), cost, scratch, *(sizes[dim] for dim in signature.dims)],
+    )
+    for result, buffer in zip(op.results, results, strict=True):
+        context.define(result, read(buffer, build.storage_type(result.type)))
+
+
+def _sizes(
+    context: FunctionConverter, signature: Signature, tensors: list[ir.Value], given: list[ir.Value]
+) -> dict[str, ir.Value]:
+    """Index values of the core dimensions."""
+    sizes = {dim: context.index_of(size) for dim, size in zip(signature.given, given, strict=True)}
+    for dim in signature.dims:
+        place = signature.place(dim)
+        if place is not None:
+            sizes[dim] = context.sizes_of(tensors[place[0]])[place[1]]
+    return sizes
+
+
+def _memory(count: ir.Value) -> ir.Value:
+    """A buffer of so many bytes."""
+    known = build.constant_value(count)
+    shape = [build.DYNAMIC if known is None else known]
+    return allocate(ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(8)), [count])
+
+
+def _cost(kernel: Kernel, signature: Signature, sizes: dict[str, ir.Value]) -> ir.Value:
+    """Picoseconds of one element of the batch.
+
+    The guess: each element of a matrix takes part in as many multiplications as the smaller of its sizes, and
+    each element of a vector in some comparisons.
+    """
+    if kernel.cost is not None:
+        return as_index(kernel.cost(sizes))
+    total = build.const_index(_FIXED)
+    for core in signature.operands:
+        work = build.const_index(_MULTIPLY if len(core) > 1 else _COMPARE)
+        for dim in core:
+            work *= sizes[dim]
+        if len(core) > 1:
+            work *= smaller(sizes[core[-2]], sizes[core[-1]])
+        total += work
+    return total
+
+
+def _call(
+    op: ir.Operation, kernel: Kernel, callee: KernelCall, pointers: list[ir.Value], sizes: list[ir.Value]
+) -> None:
+    i64 = ir.IntegerType.get_signless(64)
+    status = calls.call(op, callee, [*pointers, *map(calls.number, sizes)], [i64]).result
+    index = build.create("arith.index_cast", [build.index_type()], [status]).result
+    for number, (error, message) in enumerate(kernel.errors, 1):
+        fine = build.compare_index(1, index, build.const_index(number))
+        zero = build.const_index(0)
+        build.check(fine, zero, zero, f"{kernel.name}: {message}", error)
 
 
 @lowers(*CONSTANTS)

@@ -27,7 +27,7 @@ from graphc.ir.scan_view import ScanView, is_trace, name_of, new_rows_of, retent
 from graphc.ir.views import INLINED, RENAMES, TAKES_ROW, UPDATES, order_of, stacked_order
 from graphc.lowering.chains import is_fill
 from graphc.lowering.destination import Destination
-from graphc.lowering.scalar_work import is_one_element
+from graphc.lowering.generic import is_one_element
 from graphc.lowering.scan_buffers import (
     Stack,
     copy,

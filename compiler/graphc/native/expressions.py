@@ -1,16 +1,270 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Expressions of the kernel language."""
+"""Expressions of the kernel language.
+
+Memory of the kernel language: on the stack, at addresses, shared with other threads, and of code.
+
+Vectors of the kernel language: several neighbouring numbers in one value.
+
+`row(a, i, lanes)` reads them and `put(a, i, x)` writes them; arithmetic, comparisons and `choose` go lane by
+lane, and a number among vectors counts for each lane. `lanes` is known when translating: code on vectors is
+short whatever the size of a matrix, and is not left to the loop vectoriser.
+"""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.native import builtins
-from graphc.native.pointers import Pointers
-from graphc.native.types import BOOL, I64, Operand, Routine, Static, Value, kind_of
+from graphc.native.numbers import Numbers
+from graphc.native.types import BOOL, BYTE, F64, I64, Operand, Routine, Static, Type, Value, kind_of, literal
+
+if TYPE_CHECKING:
+    import ast
+    from ast import Call
+
+
+class Vectors(Numbers):
+    """Translates the builtins for vectors."""
+
+    def _call_row(
+        self, node: ast.Call, pointer: Value, i: Operand, lanes: Static, count: Value | None = None
+    ) -> Value:
+        kind = pointer.type.element.over(int(lanes.value))
+        if isinstance(count, Static) and count.value is None:
+            count = None
+        elif isinstance(count, Static) and count.value <= 0:
+            return Value(literal(0, kind), kind)
+        address = self.address(pointer, i, node)
+        align = kind.bits // 8
+        if count is None:
+            return self.assign(f"load {kind.llvm}, ptr {address}, align {align}", kind)
+        mask = self._below(node, count, kind.lanes)
+        name = f"llvm.masked.load.{kind.mangled}.p0"
+        self.translator.declarations.add(
+            f"declare {kind.llvm} @{name}(ptr, i32, <{kind.lanes} x i1>, {kind.llvm})"
+        )
+        text = f"call {kind.llvm} @{name}(ptr {address}, i32 {align}, {mask}, {kind.llvm} zeroinitializer)"
+        return self.assign(text, kind)
+
+    def _call_put(
+        self, node: ast.Call, pointer: Value, i: Operand, x: Value, count: Value | None = None
+    ) -> None:
+        if isinstance(count, Static) and count.value is None:
+            count = None
+        kind = pointer.type.element.over(x.type.lanes)
+        value = self.convert(x, kind, node)
+        address = self.address(pointer, i, node)
+        align = kind.bits // 8
+        if count is None:
+            self.emit(f"store {kind.llvm} {value.text}, ptr {address}, align {align}")
+            return
+        mask = self._below(node, count, kind.lanes)
+        name = f"llvm.masked.store.{kind.mangled}.p0"
+        self.translator.declarations.add(f"declare void @{name}({kind.llvm}, ptr, i32, <{kind.lanes} x i1>)")
+        self.emit(f"call void @{name}({kind.llvm} {value.text}, ptr {address}, i32 {align}, {mask})")
+
+    def _below(self, node: ast.Call, count: Value, lanes: int) -> str:
+        mask = self.compare("Lt", self._positions(lanes), self.convert(count, I64.over(lanes), node), node)
+        return f"<{lanes} x i1> {mask.text}"
+
+    def _call_spread(self, node: ast.Call, x: Value, lanes: Static) -> Value:
+        value = self.value(x, node)
+        return self.convert(value, value.type.over(int(lanes.value)), node)
+
+    def _call_positions(self, node: ast.Call, lanes: Static) -> Value:
+        return self._positions(int(lanes.value))
+
+    def _positions(self, lanes: int) -> Value:
+        return Value(f"<{', '.join(f'i64 {i}' for i in range(lanes))}>", I64.over(lanes))
+
+    def _call_total(self, node: ast.Call, x: Value) -> Value:
+        kind = x.type
+        name = f"llvm.vector.reduce.fadd.{kind.mangled}"
+        one = kind.element
+        self.translator.declarations.add(f"declare {one.llvm} @{name}({one.llvm}, {kind.llvm})")
+        # In pairs, whatever the flags of the kernel are: the order is that of the machine's registers.
+        zero = literal(-0.0, one)
+        return self.assign(f"call reassoc {one.llvm} @{name}({one.llvm} {zero}, {kind.llvm} {x.text})", one)
+
+    def _shuffled(self, a: Value, b: Value, places: list[int]) -> Value:
+        """The numbers at these places of two vectors, one after the other."""
+        kind, mask = a.type.llvm, ", ".join(f"i32 {k}" for k in places)
+        return self.assign(
+            f"shufflevector {kind} {a.text}, {kind} {b.text}, <{len(places)} x i32> <{mask}>", a.type
+        )
+
+    def _call_evens(self, node: ast.Call, a: Value, b: Value) -> Value:
+        n = a.type.lanes
+        return a if n == 1 else self._shuffled(a, b, [*range(0, 2 * n, 2)])
+
+    def _call_odds(self, node: ast.Call, a: Value, b: Value) -> Value:
+        n = a.type.lanes
+        return b if n == 1 else self._shuffled(a, b, [*range(1, 2 * n, 2)])
+
+    def _call_low(self, node: ast.Call, a: Value, b: Value) -> Value:
+        n = a.type.lanes
+        return a if n == 1 else self._shuffled(a, b, [k // 2 + k % 2 * n for k in range(n)])
+
+    def _call_high(self, node: ast.Call, a: Value, b: Value) -> Value:
+        n = a.type.lanes
+        return b if n == 1 else self._shuffled(a, b, [(k + n) // 2 + k % 2 * n for k in range(n)])
+
+    def _call_backwards(self, node: ast.Call, a: Value) -> Value:
+        n = a.type.lanes
+        return a if n == 1 else self._shuffled(a, a, [*range(n)][::-1])
+
+    def _call_choose(self, node: ast.Call, condition: Operand, a: Operand, b: Operand) -> Value:
+        a, b = self.promote(a, b, node)
+        if isinstance(condition, Static):
+            return a if condition.value else b
+        test = self.value(condition, node)
+        if test.type.lanes == 1:
+            test = self.truth(condition, node)
+        kind = a.type if a.type.pointer else a.type.element.over(max(a.type.lanes, test.type.lanes))
+        a, b = self.convert(a, kind, node), self.convert(b, kind, node)
+        hint = ", !unpredictable !{}" if test.type == Type("bool") else ""
+        text = f"select {test.type.llvm} {test.text}, {kind.llvm} {a.text}, {kind.llvm} {b.text}{hint}"
+        return self.assign(text, kind)
+
+
+_I32 = Static("i32")
+_NOTHING = Static(None)
+_READS = ("monotonic", "acquire", "seq_cst")
+_WRITES = ("monotonic", "release", "seq_cst")
+_ORDERS = (*_READS, "release", "acq_rel")
+
+
+class Pointers(Vectors):
+    """Translates the builtins for memory and the calls of C functions."""
+
+    def _call_ref(self, node: Call, x: Operand, type_: Static = _I32) -> Value:
+        if isinstance(x, Static) and isinstance(x.value, str):
+            x, type_ = Static(ord(x.value)), Static("u8")
+        kind = kind_of(type_.value)
+        slot = self.alloca(kind.llvm)
+        self.emit(f"store {kind.llvm} {self.convert(x, kind, node, explicit=True).text}, ptr {slot}")
+        return Value(slot, kind.to)
+
+    def _call_local(self, node: Call, count: Static, type_: Static) -> Value:
+        kind = kind_of(type_.value)
+        # Rows of matrices are vectors of up to a cache line.
+        align = ", align 64" if int(count.value) * kind.bits >= 512 else ""
+        return Value(self.alloca(f"[{int(count.value)} x {kind.stored}]{align}"), kind.to)
+
+    def table(self, values: tuple[float, ...]) -> Value:
+        """A constant array."""
+        kind = I64 if all(type(x) is int for x in values) else F64
+        return Value(f"@{self.translator.table(values, kind)}", kind.to)
+
+    def _call_view(self, node: Call, pointer: Value | Static, type_: Static) -> Value:
+        if isinstance(pointer, Static):
+            pointer = self.table(pointer.value)
+        return Value(pointer.text, kind_of(type_.value).to)
+
+    def _call_word(self, node: Call, pointer: Value, i: Value) -> Value:
+        return self.assign(f"load i64, ptr {self.address(pointer, i, node)}, align 1", Type("u64"))
+
+    def _call_variable(self, node: Call, name: Static, type_: Static) -> Value:
+        symbol = name.value.replace("?", self.translator.letter)
+        return Value(f"@{symbol}", kind_of(type_.value).to)
+
+    def _call_address(self, node: Call, pointer: Value) -> Value:
+        return self.assign(f"ptrtoint ptr {pointer.text} to i64", I64)
+
+    def _call_at(self, node: Call, address: Operand, type_: Static) -> Value:
+        number = self.convert(address, I64, node)
+        return self.assign(f"inttoptr i64 {number.text} to ptr", kind_of(type_.value).to)
+
+    # -- shared with other threads ---------------------------------------------------------------------------
+
+    def _order(self, node: Call, order: Static, known: tuple[str, ...] = _ORDERS) -> str:
+        if order.value not in known:
+            self.fail(node, f"{order.value!r} is no order of memory here; there are {', '.join(known)}")
+        return str(order.value)
+
+    def _call_atomic_load(self, node: Call, pointer: Value, i: Operand, order: Static) -> Value:
+        kind, how = pointer.type.element, self._order(node, order, _READS)
+        place = self.address(pointer, i, node)
+        return self.assign(f"load atomic {kind.llvm}, ptr {place} {how}, align {kind.bits // 8}", kind)
+
+    def _call_atomic_store(self, node: Call, pointer: Value, i: Operand, x: Operand, order: Static) -> Static:
+        kind, how = pointer.type.element, self._order(node, order, _WRITES)
+        value, place = self.convert(x, kind, node), self.address(pointer, i, node)
+        self.emit(f"store atomic {kind.llvm} {value.text}, ptr {place} {how}, align {kind.bits // 8}")
+        return _NOTHING
+
+    def _call_fetch_add(self, node: Call, pointer: Value, i: Operand, x: Operand, order: Static) -> Value:
+        return self._changed("add", node, pointer, i, x, order)
+
+    def _call_fetch_min(self, node: Call, pointer: Value, i: Operand, x: Operand, order: Static) -> Value:
+        return self._changed("min" if pointer.type.signed else "umin", node, pointer, i, x, order)
+
+    def _call_exchange(self, node: Call, pointer: Value, i: Operand, x: Operand, order: Static) -> Value:
+        return self._changed("xchg", node, pointer, i, x, order)
+
+    def _changed(self, how: str, node: Call, pointer: Value, i: Operand, x: Operand, order: Static) -> Value:
+        kind = pointer.type.element
+        value, place = self.convert(x, kind, node), self.address(pointer, i, node)
+        text = f"atomicrmw {how} ptr {place}, {kind.llvm} {value.text} {self._order(node, order)}"
+        return self.assign(text, kind)
+
+    def _call_compare_exchange(
+        self, node: Call, pointer: Value, i: Operand, old: Operand, new: Operand, order: Static
+    ) -> Value:
+        kind = pointer.type.element
+        a, b = (f"{kind.llvm} {self.convert(x, kind, node).text}" for x in (old, new))
+        place, how = self.address(pointer, i, node), self._order(node, order)
+        # Where it fails, what was read is not looked at: no order follows from it.
+        pair = self.assign(f"cmpxchg ptr {place}, {a}, {b} {how} monotonic", kind)
+        return self.assign(f"extractvalue {{{kind.llvm}, i1}} {pair.text}, 1", BOOL)
+
+    # -- code ------------------------------------------------------------------------------------------------
+
+    def _call_function(self, node: Call, target: Static, *types: Static, returns: Static = _NOTHING) -> Value:
+        formal = [Value("", kind_of(x.value)) for x in types]
+        symbol, result = self.translator.routine(target.value, formal)
+        expected = None if returns.value is None else kind_of(returns.value)
+        if result != expected:
+            have = "nothing" if result is None else result.name
+            self.fail(node, f"{target.value.__name__} returns {have}, not {returns.value}")
+        return Value(f"@{symbol}", BYTE.to)
+
+    def _call_invoke(
+        self, node: Call, function: Value, *arguments: Operand, returns: Static = _NOTHING
+    ) -> Operand:
+        if not isinstance(function, Value) or not function.type.pointer:
+            self.fail(node, "invoke calls what a pointer points at")
+        result = None if returns.value is None else kind_of(returns.value)
+        return self._called(function.text, [self.value(x, node) for x in arguments], result)
+
+    def _call_call(
+        self, node: Call, name: Static, *arguments: Operand, returns: Static = _NOTHING
+    ) -> Operand:
+        symbol = name.value.replace("?", self.translator.letter)
+        values = [self.value(x, node) for x in arguments]
+        result = None if returns.value is None else kind_of(returns.value)
+        kind = "void" if result is None else result.llvm
+        self.translator.called.add(symbol)
+        self.translator.declarations.add(
+            f"declare {kind} @{symbol}({', '.join(x.type.llvm for x in values)})"
+        )
+        return self._called(f"@{symbol}", values, result)
+
+    def _called(self, function: str, values: list[Value], result: Type | None) -> Operand:
+        passed = ", ".join(f"{x.type.llvm} {x.text}" for x in values)
+        if result is None:
+            self.emit(f"call void {function}({passed})")
+            return _NOTHING
+        return self.assign(f"call {result.llvm} {function}({passed})", result)
+
+    # -- vectors of the machine ------------------------------------------------------------------------------
+
+    def _call_lanes_of(self, node: Call, type_: Static) -> Static:
+        return Static(self.translator.register * 8 // kind_of(type_.value).bits)
+
 
 _FOLD: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,

@@ -25,9 +25,9 @@ _NAMES = {
     "ScanSpec": "graphc.scan.spec",
     "roles": "graphc.scan.args",
     "scan": "graphc.scan.frontend",
-    "until": "graphc.scan.condition",
+    "until": "graphc.scan.returned",
     **dict.fromkeys(("cumulative", "filter", "foldl", "foldr", "map", "reduce"), "graphc.scan.helpers"),
-    **dict.fromkeys(("fori_loop", "loop", "while_loop"), "graphc.scan.loops"),
+    **dict.fromkeys(("fori_loop", "loop", "while_loop"), "graphc.scan.associative"),
     "associative_scan": "graphc.scan.associative",
 }
 

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Building a `Scan` from the user's function: what all front ends share."""
+"""Building a `Scan` from the user's function: what all front ends share.
+
+Which variables the function of a loop takes from around it.
+
+The user's function of a loop: calling it, and naming it in messages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.errors import MissingInputError
@@ -16,8 +23,6 @@ from graphc.graph.traversal import explicit_graph_inputs
 from graphc.names import unique_name
 from graphc.ops.shape import MakeVector
 from graphc.ops.sizes import known_size
-from graphc.scan.callee import Callee
-from graphc.scan.capture import captured, is_new, mark
 from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Output, ScanSpec, State, Untraced
 from graphc.scan.spec import Sequence as SequenceRole
@@ -25,6 +30,130 @@ from graphc.scan.states import StatePart, UntracedPart, fit, state_part
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
+
+
+class Callee:
+    """A function that builds one iteration.
+
+    Args:
+        fn: the function.
+        what: what takes it, for messages, as in ``"scan"``.
+
+    Raises:
+        TypeError: it cannot be called.
+    """
+
+    def __init__(self, fn: Callable[..., object], what: str) -> None:
+        if not callable(fn) or isinstance(fn, Variable):
+            raise TypeError(
+                f"{what} needs a function that builds one iteration, got {fn!r:.80} of type "
+                f"{type(fn).__name__}"
+            )
+        self.fn = fn
+        self.what = what
+
+    @property
+    def name(self) -> str | None:
+        """The function's name, if it has one of its own."""
+        name = getattr(self.fn, "__name__", None)
+        return None if name in (None, "<lambda>") else name
+
+    def __str__(self) -> str:
+        name = getattr(self.fn, "__name__", type(self.fn).__name__)
+        code = getattr(inspect.unwrap(self.fn), "__code__", None)
+        if code is None:
+            return f"the function {name}"
+        file = os.path.relpath(code.co_filename) if os.path.isabs(code.co_filename) else code.co_filename
+        file = code.co_filename if file.startswith("..") else file
+        return f"the function {name} ({file}:{code.co_firstlineno})"
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        """What the function returns.
+
+        Raises:
+            TypeError: it does not take as many arguments.
+        """
+        try:
+            signature = inspect.signature(self.fn)
+        except (TypeError, ValueError):
+            return self.fn(*args)
+        try:
+            signature.bind(*args)
+        except TypeError as error:
+            given = ", ".join(map(str, args)) or "none"
+            raise TypeError(
+                f"{self.what} calls {self} with {len(args)} arguments ({given}), but its parameters are "
+                f"{signature}: {error}. The order is: rows of the sequences, earlier rows of the states, "
+                "non_sequences; each with one argument a tap"
+            ) from None
+        return self.fn(*args)
+
+
+_PREFIX = "auto_"
+
+
+def _age(v: Variable) -> int:
+    """Variables are numbered in the order in which they are made."""
+    return int(v.auto_name.removeprefix(_PREFIX))
+
+
+def mark() -> int:
+    """A point in time: whatever is made from now on `is_new`."""
+    return _age(Variable(TensorType("bool", ())))
+
+
+def is_new(v: Variable, since: int) -> bool:
+    """Whether a variable was made after a `mark`."""
+    return _age(v) > since
+
+
+def captured(outputs: Iterable[Variable], inner: Collection[Variable], since: int) -> list[Variable]:
+    """What a loop's function reads besides its arguments, in order of first use.
+
+    A variable that was there before the function was called is captured as it is. What the function computes
+    itself belongs to the loop, even where no argument takes part; passes move that out later. Only tensors
+    that are parts of what machine code cannot read (sparse matrices) are captured then: with them in its body
+    the loop would run in Python. Constants are part of the loop.
+
+    Args:
+        outputs: what the function returned.
+        inner: the variables that stand for rows.
+        since: a `mark` set before the function was called.
+    """
+    arguments = set(inner)
+    found: dict[Variable, None] = {}
+    seen: set[Variable] = set()
+    stack = list(outputs)[::-1]
+    while stack:
+        v = stack.pop()
+        if v in seen or v in arguments or isinstance(v, Constant):
+            continue
+        seen.add(v)
+        # Nothing old depends on the arguments, which are younger, so there is no need to look beyond it.
+        if v.owner is None or not is_new(v, since) or _is_fixed_part(v, arguments, since):
+            found[v] = None
+        else:
+            stack.extend(reversed(v.owner.inputs))
+    return list(found)
+
+
+def _is_fixed_part(v: Variable, arguments: Collection[Variable], since: int) -> bool:
+    """Whether a tensor is taken from a value that has to be taken apart and is the same in all iterations."""
+    assert v.owner is not None
+    if v.type.is_taken_apart or not any(x.type.is_taken_apart for x in v.owner.inputs):
+        return False
+    seen: set[Variable] = set()
+    stack = [v]
+    while stack:
+        x = stack.pop()
+        if x in arguments:
+            return False
+        if x not in seen:
+            seen.add(x)
+            if x.owner is not None and is_new(x, since):
+                stack.extend(x.owner.inputs)
+    return True
+
 
 _RESERVED = ("n_steps", "until")
 

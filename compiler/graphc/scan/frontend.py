@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``graphc.scan``: loops built from a function of one iteration."""
+"""``graphc.scan``: loops built from a function of one iteration.
+
+``scan_checkpoints``: PyTensor's name for a scan that keeps few states for its gradient.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from graphc.errors import checks_keywords
@@ -13,7 +16,8 @@ from graphc.graph.location import frames_inside
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorVariable
-from graphc.ops.math import maximum, minimum
+from graphc.ops.create import arange
+from graphc.ops.math import floor_div, maximum, minimum
 from graphc.ops.sizes import known_as, known_size, size_of
 from graphc.scan.arguments import (
     OutputArgument,
@@ -23,11 +27,15 @@ from graphc.scan.arguments import (
     as_steps,
     listed,
 )
-from graphc.scan.builder import LoopBuilder
-from graphc.scan.callee import Callee
+from graphc.scan.builder import Callee, LoopBuilder
 from graphc.scan.returned import Returned, parse
 from graphc.scan.states import UntracedPart
 from graphc_runtime.record import record
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.variable import TensorVariable
+
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply
@@ -447,3 +455,44 @@ def _check_count(returned: Returned, parts: Sequence[Carried], callee: Callee) -
             f"outputs_info has {len(parts)} entries; give one entry an output, None for each that no step "
             "reads"
         )
+
+
+def scan_checkpoints(
+    fn: Callable[..., Any],
+    sequences: Any = None,
+    outputs_info: Any = None,
+    non_sequences: Any = None,
+    name: str = "checkpointscan_fn",
+    n_steps: Any = None,
+    save_every_N: int = 10,
+    padding: bool = True,
+    return_updates: bool | None = None,
+) -> TensorVariable | None:
+    """`graphc.scan` with ``checkpoint_every``: of its results, every ``save_every_N``-th row and the last.
+
+    Args:
+        fn, sequences, outputs_info, non_sequences, name, n_steps, return_updates: as in `graphc.scan`.
+        save_every_N: how many steps the gradient computes again from each state that is kept.
+        padding: accepted for compatibility; sequences of any length do.
+
+    Returns:
+        Results (one, or a list), with updates if ``return_updates``.
+
+    Raises:
+        RuntimeError: an entry of ``outputs_info`` has taps.
+    """
+    given = outputs_info if isinstance(outputs_info, list) else [outputs_info]
+    if any(isinstance(entry, Mapping) and "taps" in entry for entry in given):
+        raise RuntimeError("scan_checkpoints takes no taps; use graphc.scan(..., checkpoint_every=...)")
+    loop = build_loop(
+        fn, sequences, outputs_info, non_sequences, n_steps=n_steps, name=name, what="scan_checkpoints",
+        checkpoint_every=save_every_N,
+    )  # fmt: skip
+    kept = [_last_of_blocks(each, save_every_N) for each in loop.outputs]
+    return loop.result(kept, return_updates=return_updates)
+
+
+def _last_of_blocks(rows: Variable, size: int) -> Variable:
+    count = size_of(rows, 0)
+    ends = (arange(floor_div(count + (size - 1), size)) + 1) * size
+    return rows[minimum(ends, count) - 1]

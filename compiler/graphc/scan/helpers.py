@@ -12,7 +12,7 @@ from graphc.ops.join import concatenate
 from graphc.ops.math import ne, switch
 from graphc.ops.sizes import size_of
 from graphc.scan.arguments import as_sequences
-from graphc.scan.callee import Callee
+from graphc.scan.builder import Callee
 from graphc.scan.frontend import build_loop
 from graphc.scan.returned import parse
 

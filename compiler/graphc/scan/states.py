@@ -18,7 +18,7 @@ from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.scan.callee import Callee
+    from graphc.scan.builder import Callee
 
 # Converting a constant may change what is computed from it, which may ask for another dtype again.
 _MAX_CONVERSIONS = 4

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.emit.native import why_not_native
+from graphc.emit.emitter import why_not_native
 from graphc.graph.basic import Variable
 from graphc.graph.demand import is_conditional
 from graphc.graph.executor import Executor

@@ -12,9 +12,8 @@ import graphc
 import graphc.tensor as pt
 from graphc.artifacts.c_module import c_module
 from graphc.artifacts.emit import emit
-from graphc.artifacts.names import StateNames
+from graphc.artifacts.export import StateNames, named_target
 from graphc.artifacts.source import sources
-from graphc.artifacts.targets import named_target
 
 pytest.importorskip("unicorn", reason="unicorn (of the extra test) is not installed")
 

@@ -11,7 +11,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cuda.lower import lower
+from graphc.backends.cuda.code import lower
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_runtime.loaded import load

@@ -11,7 +11,7 @@ import graphc
 import graphc.tensor as pt
 import graphc_runtime
 from graphc.artifacts.c_module import c_module
-from graphc.artifacts.names import StateNames
+from graphc.artifacts.export import StateNames
 from graphc.artifacts.source import sources
 from graphc.backends.cpu.object import this_machine
 from graphc_runtime.loader import load_object

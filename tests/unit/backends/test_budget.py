@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from graphc.backends.cpu.budget import _ENOUGH, within
+from graphc.backends.cpu.lower import _ENOUGH, within
 
 
 def lowering(needed: Callable[[int | None], int], promised: Callable[[int | None], int]) -> Any:

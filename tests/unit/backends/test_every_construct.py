@@ -10,7 +10,7 @@ import pytest
 from op_cases import DTYPES
 
 import graphc.tensor as pt
-from graphc.backends.cpu.kernel import kernel_wrappers
+from graphc.backends.cpu.generate import kernel_wrappers
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.backends.target import CompileOptions

@@ -8,7 +8,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from graphc.backends.cpu.kernel import kernel_wrappers
+from graphc.backends.cpu.generate import kernel_wrappers
 from graphc.backends.cpu.object import compile_to_object
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object

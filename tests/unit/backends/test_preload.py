@@ -27,7 +27,7 @@ print(gc.isenabled(), gc.get_freeze_count(), collections)
     ("before", "what"),
     [
         ("", "graphc.function"),
-        ("from graphc.backends.cpu.preload import preload", "preload(has_scan=True)"),
+        ("from graphc.backends.cpu.compiler import preload", "preload(has_scan=True)"),
     ],
 )
 def test_no_collections_while_modules_are_loaded(before, what):

@@ -16,8 +16,7 @@ import graphc.tensor as pt
 from graphc import grad, ifelse
 from graphc.backends.interpret import interpreter
 from graphc.emit import emit_module
-from graphc.emit.conditional_plan import MAX_DEPTH
-from graphc.emit.conditionals import obstacle
+from graphc.emit.conditionals import MAX_DEPTH, obstacle
 from graphc.emit.emitter import Emitter
 from graphc.errors import CompileError
 from graphc.graph.demand import MAX_PRODUCTS

@@ -13,7 +13,7 @@ from fuzzing import some
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cpu.memory_order import takes_memory_first
+from graphc.backends.cpu.lower import takes_memory_first
 from graphc.function.io import In
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context

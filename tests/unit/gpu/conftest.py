@@ -9,7 +9,7 @@ import pytest
 from simulation import Run, device_for
 
 from graphc.backends.cuda import code, pipeline
-from graphc.backends.cuda.lower import Lowered, lower
+from graphc.backends.cuda.code import Lowered, lower
 from graphc.backends.target import CompileLog
 from graphc.function.types import Function
 

@@ -11,8 +11,7 @@ import pytest
 from gpu_cases import CASES
 from ptx_assembler import report
 
-from graphc.backends.cuda.lower import Lowered, lower
-from graphc.backends.cuda.ptx import to_ptx
+from graphc.backends.cuda.code import Lowered, lower, to_ptx
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.schedule_check import check
 

@@ -11,8 +11,7 @@ import pytest
 
 from graphc.backends.contexts import shared_context
 from graphc.backends.cuda import pipeline
-from graphc.backends.cuda.lower import kernels_to_llvm
-from graphc.backends.cuda.ptx import to_ptx
+from graphc.backends.cuda.code import kernels_to_llvm, to_ptx
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_tools.gpu.kernels import Kernels

@@ -13,15 +13,14 @@ import graphc
 import graphc.tensor as pt
 from graphc.backends.contexts import shared_context
 from graphc.backends.cuda import functions, pipeline
-from graphc.backends.cuda.lower import lower
-from graphc.backends.cuda.ptx import to_ptx
+from graphc.backends.cuda.code import lower, to_ptx
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import walk
 from graphc.ops.elementwise import OPS, ROWS
-from graphc.passes.gpu._host_work import SCIPY
+from graphc.passes.gpu.gpu_placement import SCIPY
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import executable
@@ -95,7 +94,7 @@ def test_results_are_as_accurate_as_the_reference(monkeypatch: pytest.MonkeyPatc
     x, outputs = _outputs("float64", set(ROWS) - SCIPY)
     with shared_context(), ir.Location.unknown():
         kernels = Kernels(str(_kernels(_text(x, outputs))))
-    monkeypatch.setattr("graphc.backends.cuda.lower.to_ptx", lambda text, arch: "// not run")
+    monkeypatch.setattr("graphc.backends.cuda.code.to_ptx", lambda text, arch: "// not run")
     value = _values()
     cpu = graphc.function([x], [*outputs.values()], mode="fast_compile")
     device = graphc.function([x], [*outputs.values()], mode="cuda")

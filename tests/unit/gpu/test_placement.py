@@ -14,7 +14,7 @@ import graphc
 import graphc.tensor as pt
 import graphc_runtime
 from graphc.function.types import Function
-from graphc.passes.gpu._cut import second_side
+from graphc.passes.gpu.gpu_placement import second_side
 from graphc_runtime.cuda import schedule as sc
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver

@@ -17,7 +17,7 @@ from gpu_cases import CASES, Case
 from simulation import assert_nothing_lives
 
 import graphc
-from graphc.backends.cuda.lower import Lowered, lower
+from graphc.backends.cuda.code import Lowered, lower
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.executable import DeviceExecutable

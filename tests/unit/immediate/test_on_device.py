@@ -13,7 +13,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cuda import code
-from graphc.backends.cuda.lower import Lowered, lower
+from graphc.backends.cuda.code import Lowered, lower
 from graphc.immediate import Environment, OpWrapper, place
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import DeviceArray

@@ -29,8 +29,7 @@ from graphc.native.builtins import (
     view,
     word,
 )
-from graphc.native.statements import KernelError
-from graphc.native.translate import Translator
+from graphc.native.translate import KernelError, Translator
 from graphc.native.types import I64, Value, type_of_dtype
 
 from ._compiled import both, compiled

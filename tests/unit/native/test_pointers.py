@@ -35,8 +35,7 @@ from graphc.native.builtins import (
     variable,
     view,
 )
-from graphc.native.statements import KernelError
-from graphc.native.translate import Translator
+from graphc.native.translate import KernelError, Translator
 from graphc.native.types import I64, Value
 
 from ._compiled import both, compiled

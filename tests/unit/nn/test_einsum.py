@@ -11,7 +11,7 @@ from gradient_batches import verify_grads
 
 import graphc
 import graphc.tensor as pt
-from graphc.tensor.contraction_order import find_path
+from graphc.tensor.einsums import find_path
 
 RNG = np.random.default_rng(0)
 SIZES = dict(zip("abcdefghijklmn", [2, 3, 4, 5, 3, 2, 3, 4, 3, 5, 4, 2, 3, 2], strict=True))

@@ -17,7 +17,7 @@ from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.veclib import add_vector_variants, is_available, vector_symbols
 from graphc.ir.diagnostics import PassError
 from graphc.lowering.math import expansions
-from graphc.lowering.math.formats import F32, F64, LN2, PI
+from graphc.lowering.math.builder import F32, F64, LN2, PI
 from graphc.passes.buffer.expand_math import ExpandMath
 from graphc_tools.math_kernel import (
     Kernel,

@@ -15,8 +15,8 @@ from graphc.backends.interpret.interpreter import run_function
 from graphc.ir.recomputed import attached
 from graphc.ir.walk import functions
 from graphc.lowering.units import Units
-from graphc.passes.graph.memory._search import search
 from graphc.passes.graph.memory._steps import Memory, Program
+from graphc.passes.graph.memory.rematerialise import search
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 

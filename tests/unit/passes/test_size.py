@@ -113,7 +113,7 @@ OWN = {
     "graphc/ir/value.py": "builds and folds index values",
     "graphc/ir/affine.py": "bounds of sizes in one unknown",
     "graphc/ir/dims.py": "which sizes are equal",
-    "graphc/emit/index_code.py": "writes and folds text",
+    "graphc/emit/emitter.py": "writes and folds text",
     "graphc/passes/buffer/_expressions.py": "records index values",
     "graphc/passes/buffer/memory/_buffer_sizes.py": "products that buffers are made of",
 }

@@ -19,7 +19,7 @@ from graphc.graph.tensor.convert import NotScalarConstantError
 from graphc.graph.tensor.type import TensorType, discrete_dtypes, float_dtypes
 from graphc.printing import pp, pprint
 from graphc.raise_op import Assert
-from graphc.scan.checkpoints import scan_checkpoints
+from graphc.scan.frontend import scan_checkpoints
 
 X = np.random.default_rng(0).normal(size=(3, 4))
 

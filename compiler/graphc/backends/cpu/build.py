@@ -63,7 +63,7 @@ def build_artifact(
         keep_bytes: largest workspace that is kept for the next call.
         poison: see `graphc.backends.target.CompileOptions`.
         arena: whether the kernel takes memory of the call's arena.
-        flush: as `graphc.backends.cpu.kernel.kernel_wrappers` had it.
+        flush: as `graphc.backends.cpu.generate.kernel_wrappers` had it.
         threads: see `compile_to_object`.
         on_ir: see `compile_to_object`.
         machine: see `compile_to_object`.

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lowered kernels to artifacts, with the disk cache for their parts."""
+"""Lowered kernels to artifacts, with the disk cache for their parts.
+
+LLVM IR text around the translated kernel: the uniform kernel ABI over MLIR's expanded memref arguments.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from graphc.backends.cpu.build import build_artifact
 from graphc.backends.cpu.entries.tiers import ITEM_SIZE
-from graphc.backends.cpu.kernel import kernel_wrappers, load_arguments, with_scope
 from graphc.backends.cpu.lower import Lowered
 from graphc.backends.cpu.object import Machine, this_machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
 from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.backends.toolchain import toolchain
 from graphc.library.define import kernel_parts
+from graphc.library.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc.library.helpers import Allocation, Arena
 from graphc.library.interrupts import polls, tick_ir
 from graphc.library.memory.access import places_ir
@@ -24,8 +28,280 @@ from graphc.library.scalars.registry import define_scalars
 from graphc.native.parts import Definitions, Part, PartStore, Piece
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
+from graphc_runtime.interrupts import ENVIRONMENT_WORD
 from graphc_runtime.manifest import Signature
 from graphc_runtime.record import record
+
+Shape = Sequence[int | None]
+# Kernels with more arguments, five for a vector, get them in memory.
+MANY_ARGUMENTS = 256
+# The first line of functions that load them: without a label, the block would take the first number.
+LOADING = "load:"
+
+
+def kernel_wrappers(
+    inputs: Sequence[Shape],
+    outputs: Sequence[Shape],
+    *,
+    has_shapes: bool,
+    unused: Sequence[Shape] = (),
+    poison: Sequence[int] | None = None,
+    donated: Sequence[int] = (),
+    flush: str = "",
+    interruptible: bool = False,
+) -> str:
+    """Defines `graphc_run` and `graphc_shapes` on top of `main` and `shapes`.
+
+    Args:
+        inputs: static shapes of the inputs (None where dynamic).
+        outputs: static shapes of the results.
+        has_shapes: whether the module defines `@shapes`; otherwise `graphc_shapes` only returns success.
+        unused: static shapes of arguments between inputs and results that the kernel does not read (cells
+            that are only written).
+        poison: bytes of an element of each result: fill results with 0xFF first, and test at the end that
+            nothing was written next to a workspace.
+        donated: positions of results that the kernel computes in an argument.
+        flush: the triple of the target, to compute with denormal numbers flushed to zero; else empty.
+        interruptible: whether the kernel polls for signals: handlers run in the caller's environment.
+
+    Returns:
+        IR text. `data` holds a pointer per input and result; `dims` all their sizes, flattened in the same
+        order. Static sizes are constants in the calls, whatever `dims` says.
+    """
+    first = len(inputs) + len(unused)
+    run = _run_call(inputs, outputs, unused, donated)
+    names = _NAMES if not flush else [f"{name}_flushed" for name in _NAMES]
+    text = [
+        f"define i64 @{names[0]}(ptr %ctx, ptr %data, ptr %dims) noinline {{",
+        *(run.setup if not run.is_long or poison is not None else ()),
+        *([] if poison is None else run.fill(first, poison)),
+        f"  %status = call i64 @main({run.passed()})",
+        *(["  ret i64 %status"] if poison is None else _TESTED),
+        "}",
+        f"define i64 @{names[1]}(ptr %ctx, ptr %data, ptr %dims, ptr %out) noinline {{",
+    ]
+    if has_shapes:
+        shapes = _shapes_call(inputs, outputs)
+        text += [
+            *(() if shapes.is_long else shapes.setup),
+            f"  %status = call i64 @shapes({shapes.passed()})",
+            "  ret i64 %status",
+        ]
+    else:
+        text.append("  ret i64 0")
+    text.append("}")
+    if poison is not None:
+        text += ["declare i64 @graphc_intact(ptr)", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
+    if flush:
+        text += [environment_ir(flush), *_flushing(names, interruptible)]
+    return "\n".join([*text, ""])
+
+
+_UNIT = "!llvm.dbg.cu = !{"
+
+
+def with_scope(text: str) -> str:
+    """Gives `graphc_run` and its call of `main` a place in the debug information of a module, if it has any:
+    the lines of what is inlined into a function without one are lost.
+
+    Args:
+        text: the module, with what `kernel_wrappers` defines.
+    """
+    _, mark, rest = text.partition(_UNIT)
+    if not mark:
+        return text
+    unit = rest.partition(",")[0].partition("}")[0]
+    lines = text.split("\n")
+    first = 1 + max(
+        int(line[1:].partition(" ")[0]) for line in lines if line[:1] == "!" and line[1:2].isdigit()
+    )
+    for i, line in enumerate(lines):
+        if line.startswith("define i64 @graphc_run"):
+            lines[i] = f"{line.removesuffix('{')}!dbg !{first} {{"
+        elif line.startswith("  %status = call i64 @main("):
+            lines[i] = f"{line}, !dbg !{first + 1}"
+    lines += [
+        (
+            f'!{first} = distinct !DISubprogram(name: "graphc_run", scope: !{first + 2}, '
+            f"file: !{first + 2}, type: !{first + 3}, spFlags: DISPFlagDefinition | DISPFlagOptimized, "
+            f"unit: {unit})"
+        ),
+        f"!{first + 1} = !DILocation(line: 0, scope: !{first})",
+        f'!{first + 2} = !DIFile(filename: "-", directory: "")',
+        f"!{first + 3} = !DISubroutineType(types: !{{}})",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def load_arguments(
+    text: str,
+    inputs: Sequence[Shape],
+    outputs: Sequence[Shape],
+    *,
+    unused: Sequence[Shape] = (),
+    donated: Sequence[int] = (),
+) -> str:
+    """Kernels with very many arguments get them in memory, and load them themselves.
+
+    LLVM takes time n squared for a function of n arguments.
+
+    Args:
+        text: defines `main`, and perhaps `shapes`.
+        inputs, outputs, unused, donated: see `kernel_wrappers`.
+    """
+    for name, call in (
+        ("main", _run_call(inputs, outputs, unused, donated)),
+        ("shapes", _shapes_call(inputs, outputs)),
+    ):
+        start = text.find(f"define internal i64 @{name}(")
+        if call.is_long and start >= 0:
+            end = text.index("{\n", start)
+            text = f"{text[:start]}{_loading(name, text[start:end], call)}{text[end + 2 :]}"
+    return text
+
+
+def _loading(name: str, header: str, call: _Call) -> str:
+    """The beginning of a function that defines what were its parameters, with their numbers.
+
+    They are known not to overlap no longer, which matters in loops; in such kernels these have functions of
+    their own.
+    """
+    attributes = header[header.rindex(")") + 1 :]
+    lines = [
+        f"define internal i64 @{name}({', '.join(call.parameters)}){attributes}{{",
+        LOADING,
+        *call.setup,
+    ]
+    for number, argument in enumerate(call.arguments):
+        kind, value = argument.split(" ")
+        copy = f"getelementptr i8, ptr {value}, i64 0" if kind == "ptr" else f"add i64 {value}, 0"
+        lines.append(f"  %{number} = {copy}")
+    count = header[header.index("(") :].count("%")
+    assert count == len(call.arguments)
+    return "\n".join([*lines, f"  br label %{count}", "", f"{count}:", ""])
+
+
+def _run_call(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], unused: Sequence[Shape], donated: Sequence[int]
+) -> _Call:
+    """The call of `main`."""
+    first = len(inputs) + len(unused)
+    skip = [*range(len(inputs), first), *(first + position for position in donated)]
+    return _Call([*inputs, *unused, *outputs], skip)
+
+
+def _shapes_call(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> _Call:
+    """The call of `shapes`."""
+    call = _Call(inputs)
+    if any(None in shape for shape in outputs):
+        call.arguments.append("ptr %out")
+        call.parameters.append("ptr %out")
+    return call
+
+
+_NAMES = ("graphc_run", "graphc_shapes")
+
+
+def _flushing(names: Sequence[str], interruptible: bool) -> list[str]:
+    """`graphc_run` and `graphc_shapes` around functions that are to compute without denormal numbers.
+
+    Kernels return from errors too, so there is one way out.
+    """
+    parameters = "ptr %ctx, ptr %data, ptr %dims"
+    lines = []
+    for name, inner, more in zip(_NAMES, names, ("", ", ptr %out"), strict=True):
+        lines += [
+            f"define i64 @{name}({parameters}{more}) noinline {{",
+            "  %callers = alloca i64, align 8",
+            f"  call void @{SAVE}(ptr %callers)",
+        ]
+        if interruptible and name == "graphc_run":
+            lines += [
+                "  %word = load i64, ptr %callers",
+                f"  %kept = getelementptr i64, ptr %ctx, i64 {ENVIRONMENT_WORD}",
+                "  store i64 %word, ptr %kept",
+            ]
+        lines += [
+            f"  call void @{FLUSH}(ptr %callers)",
+            f"  %status = call i64 @{inner}({parameters}{more})",
+            f"  call void @{SET}(ptr %callers)",
+            "  ret i64 %status",
+            "}",
+        ]
+    return lines
+
+
+# What was written next to a workspace counts for more than success, but not for more than a failed check.
+_TESTED = (
+    "  %damage = call i64 @graphc_intact(ptr %ctx)",
+    "  %failed = icmp ne i64 %status, 0",
+    "  %verdict = select i1 %failed, i64 %status, i64 %damage",
+    "  ret i64 %verdict",
+)
+
+
+class _Call:
+    """Loads of pointers and sizes, and the expanded argument list of a call."""
+
+    def __init__(self, shapes: Sequence[Shape], skip: Sequence[int] = ()) -> None:
+        self.setup: list[str] = []
+        self.arguments = ["ptr %ctx"]
+        self.parameters = ["ptr %ctx", "ptr %data", "ptr %dims"]
+        self.sizes: dict[int, list[str]] = {}
+        position = 0
+        for number, shape in enumerate(shapes):
+            if number in skip:
+                position += len(shape)
+                continue
+            self.setup += [
+                f"  %a{number} = getelementptr ptr, ptr %data, i64 {number}",
+                f"  %p{number} = load ptr, ptr %a{number}",
+            ]
+            sizes = []
+            for axis, size in enumerate(shape):
+                if size is None:
+                    self.setup += [
+                        f"  %e{number}_{axis} = getelementptr i64, ptr %dims, i64 {position}",
+                        f"  %d{number}_{axis} = load i64, ptr %e{number}_{axis}",
+                    ]
+                sizes.append(f"%d{number}_{axis}" if size is None else str(size))
+                position += 1
+            self.sizes[number] = sizes
+            strides = self._strides(number, sizes)
+            pointer = f"ptr %p{number}"
+            self.arguments += [pointer, pointer, "i64 0", *(f"i64 {x}" for x in (*sizes, *strides))]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the function has its arguments in memory (see `load_arguments`)."""
+        return len(self.arguments) > MANY_ARGUMENTS
+
+    def passed(self) -> str:
+        """The arguments of the call."""
+        return ", ".join(self.parameters if self.is_long else self.arguments)
+
+    def fill(self, first: int, items: Sequence[int]) -> list[str]:
+        """Writes 0xFF to the arrays from number `first` on, whose elements have these sizes."""
+        lines = []
+        for number, item in enumerate(items, first):
+            if number not in self.sizes:
+                continue
+            bytes_ = str(item)
+            for axis, size in enumerate(self.sizes[number]):
+                lines.append(f"  %f{number}_{axis} = mul i64 {bytes_}, {size}")
+                bytes_ = f"%f{number}_{axis}"
+            lines.append(f"  call void @llvm.memset.p0.i64(ptr %p{number}, i8 -1, i64 {bytes_}, i1 false)")
+        return lines
+
+    def _strides(self, number: int, sizes: list[str]) -> list[str]:
+        """Row-major strides in elements."""
+        strides = ["1"] * len(sizes)
+        for axis in range(len(sizes) - 2, -1, -1):
+            name = f"%s{number}_{axis}"
+            self.setup.append(f"  {name} = mul nsw i64 {strides[axis + 1]}, {sizes[axis + 1]}")
+            strides[axis] = name
+        return strides
 
 
 @record(frozen=True)

@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a pipeline on emitted text and hands the result over as LLVM IR."""
+"""Runs a pipeline on emitted text and hands the result over as LLVM IR.
+
+Whether a kernel takes memory, which can fail, only before it has written anything.
+
+A limit on the memory of intermediate arrays: lowering is tried until the plan of the buffers is within it.
+
+What `graphc-rematerialise` counts are arrays of the graph. Buffers are what later passes make of them, so
+that a plan can need a little more, or less.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.backends.contexts import pooled_context
-from graphc.backends.cpu.budget import within
 from graphc.backends.cpu.handoff import to_llvmlite
-from graphc.backends.cpu.memory_order import takes_memory_first
 from graphc.backends.cpu.pipeline import pipeline_of
 from graphc.backends.stages import Entry
 from graphc.backends.target import CompileLog, CompileOptions, PassView
 from graphc.errors import CompileError
 from graphc.ir.donations import Donated, donated, with_donations
-from graphc.ir.helpers import declared
+from graphc.ir.helpers import callee_of, declared
 from graphc.ir.recomputed import Recomputed
 from graphc.ir.recomputed import attached as attached_recomputed
 from graphc.library.helpers import Helper
+from graphc.library.memory.places import planned_bytes
 from graphc.native.parts import Piece
 from graphc.passes.buffer import expand_math, profile_operations
 from graphc.passes.buffer.memory._record import attached
@@ -32,6 +39,156 @@ from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.collecting import paused
 from graphc_runtime.manifest import Site
 from graphc_runtime.record import record
+
+if TYPE_CHECKING:
+    pass
+
+# Lowering again takes as long as the first time.
+_TRIES = 3
+# Buffers may lie in the memory of results, but nothing is computed again.
+_ENOUGH = 1 << 62
+
+
+def within(budget: int, lowered: Callable[[int | None], Lowered]) -> Lowered:
+    """The first module whose planned buffers are within a budget, else the one that needs the least.
+
+    Args:
+        budget: bytes.
+        lowered: lowers with a budget for `graphc-rematerialise`; None is for the pipeline without it.
+    """
+    search = _Search(lowered)
+    if not search.is_known():
+        # Some sizes are known in calls only; the pass works with the others.
+        return lowered(budget)
+    for first in (None, _ENOUGH):
+        if search.needed(first) <= budget:
+            return search.result(first)
+    # What lies in the memory of results is not counted by the pass, and does not count.
+    target = budget + max(search.promised(_ENOUGH) - search.needed(_ENOUGH), 0)
+    for _ in range(_TRIES):
+        over = search.needed(target) - budget
+        if over <= 0 or search.promised(target) > target or target < 2 * over:
+            break
+        # Some of what is not held any more was in the memory of results.
+        target -= 2 * over
+    if search.needed(search.best(budget)) > budget:
+        search.needed(budget)
+    return search.result(search.best(budget))
+
+
+class _Search:
+    """Modules that were lowered with some budgets for the pass."""
+
+    def __init__(self, lowered: Callable[[int | None], Lowered]) -> None:
+        self._lower = lowered
+        self._found: dict[int | None, Lowered] = {}
+
+    def _lowered(self, target: int | None) -> Lowered:
+        if target not in self._found:
+            self._found[target] = self._lower(target)
+        return self._found[target]
+
+    def is_known(self) -> bool:
+        """Whether the bytes of the workspaces are known."""
+        return planned_bytes(self._lowered(None).memory) is not None
+
+    def needed(self, target: int | None) -> int:
+        """The bytes of the workspaces."""
+        return planned_bytes(self._lowered(target).memory) or 0
+
+    def promised(self, target: int | None) -> int:
+        """The bytes that the pass has counted."""
+        return self._lowered(target).recomputed.get("peak", 0)
+
+    def best(self, budget: int) -> int | None:
+        """With what the least is computed again that keeps to a budget, or else the least is needed."""
+
+        def cost(target: int | None) -> tuple[int, int]:
+            return max(self.needed(target), budget), self._lowered(target).recomputed.get("flops", 0)
+
+        return min(self._found, key=cost)
+
+    def result(self, target: int | None) -> Lowered:
+        """What was lowered with a budget; again, if that was not the last one, as a log is about that."""
+        is_last = list(self._found)[-1] == target
+        return self._found[target] if is_last else self._lower(target)
+
+
+_WRITES = frozenset(
+    {
+        *(
+            "llvm.store",
+            "llvm.atomicrmw",
+            "llvm.cmpxchg",
+            "llvm.call",
+            "llvm.inline_asm",
+            "llvm.call_intrinsic",
+        ),
+        *("llvm.intr.memcpy", "llvm.intr.memcpy.inline", "llvm.intr.memmove", "llvm.intr.memset"),
+        *("llvm.intr.memset.inline", "llvm.intr.masked.store", "llvm.intr.masked.scatter"),
+    }
+)
+
+
+def takes_memory_first(module: ir.Module) -> bool:
+    """Whether no way through `@main` writes, or calls what may write, and takes memory after that.
+
+    Args:
+        module: an `ir.Module` in the llvm dialect.
+    """
+    takers = frozenset(name for name, helper in declared(module).items() if helper.takes_memory)
+    (main,) = (op for op in module.body.operations if _symbol(op) == "main")
+    return _Order(takers).is_safe(list(main.regions[0].blocks))
+
+
+class _Order:
+    """What the operations of a function do.
+
+    Args:
+        takers: the functions that take memory.
+    """
+
+    def __init__(self, takers: frozenset[str]) -> None:
+        self._takers = takers
+
+    def is_safe(self, blocks: list[ir.Block]) -> bool:
+        """Whether nothing is taken after something was written."""
+        taking = [block for block in blocks if any(self._takes(op) for op in block.operations)]
+        if not taking:
+            return True
+        writing = [block for block in blocks if any(self._writes(op) for op in block.operations)]
+        reached = set(_reached(writing))
+        return not any(block in reached or self._writes_then_takes(block) for block in taking)
+
+    def _writes_then_takes(self, block: ir.Block) -> bool:
+        written = False
+        for op in block.operations:
+            if written and self._takes(op):
+                return True
+            written = written or self._writes(op)
+        return False
+
+    def _takes(self, op: ir.Operation) -> bool:
+        return op.operation.name == "llvm.call" and callee_of(op.operation) in self._takers
+
+    def _writes(self, op: ir.Operation) -> bool:
+        return op.operation.name in _WRITES and not self._takes(op)
+
+
+def _reached(blocks: list[ir.Block]) -> Iterator[Any]:
+    """The blocks that control may pass to after one of these."""
+    seen, pending = set(), [after for block in blocks for after in block.successors]
+    while pending:
+        block = pending.pop()
+        if block not in seen:
+            seen.add(block)
+            yield block
+            pending += block.successors
+
+
+def _symbol(op: ir.Operation) -> str:
+    name = op.operation.attributes.get("sym_name")
+    return "" if name is None else str(ir.StringAttr(name).value)
 
 
 @record(frozen=True)

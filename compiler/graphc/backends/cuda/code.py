@@ -1,18 +1,220 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The code of a function for a device: kernels, schedule, and the functions of the host that this calls."""
+"""The code of a function for a device: kernels, schedule, and the functions of the host that this calls.
+
+From emitted text to kernels and to what the host does.
+
+From LLVM IR to PTX; and, with the same kernels, to an object for AMD's devices.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from graphc.backends.contexts import pooled_context
+from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.cpu.llvm import Module, code_generator, data_layout, parsed
 from graphc.backends.cpu.target import CpuTarget
-from graphc.backends.cuda.lower import Lowered, lower
+from graphc.backends.cuda import functions, pipeline
+from graphc.backends.cuda.functions import missing
+from graphc.backends.cuda.host import HostFunction, take_host_functions
+from graphc.backends.cuda.instructions import INSTRUCTIONS, definitions
+from graphc.backends.cuda.schedule import checks, schedule_of, site_of
 from graphc.backends.target import CompileLog, CompileOptions, Resources
+from graphc.errors import CompileError, UnsupportedError
+from graphc.ir.helpers import callee_of
+from graphc.ir.walk import walk
+from graphc.passes.manager.run import run_pipeline
+from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.analysis import mapped, with_sites_after
 from graphc_runtime.cuda.code import DeviceCode
+from graphc_runtime.cuda.schedule import Schedule
 from graphc_runtime.manifest import Site
 from graphc_runtime.record import record
+
+NVIDIA, AMD = "nvptx64-nvidia-cuda", "amdgcn-amd-amdhsa"
+# PTX's version: the first one that knows the architecture, else what drivers of 2023 take.
+_VERSIONS = {"sm_100": "+ptx86"}
+_OLDEST = "+ptx80"
+
+
+def to_ptx(llvm_ir: str, arch: str) -> str:
+    """The PTX of kernels.
+
+    Args:
+        llvm_ir: text that llvmlite's LLVM parses, with the calling convention of kernels.
+        arch: such as "sm_90".
+
+    Raises:
+        LLVMError: LLVM cannot make code of it.
+    """
+    features = _VERSIONS.get(arch, _OLDEST)
+    layout = data_layout(NVIDIA, arch, features)
+    with parsed(llvm_ir) as module, code_generator(NVIDIA, arch, features, 3) as generator:
+        _define_functions(module)
+        module.set_target(NVIDIA, layout)
+        generator.optimise(module, 3, vectorise=False, unroll=True)
+        return generator.emit_assembly(module)
+
+
+def _define_functions(module: Module) -> None:
+    """Adds the code of what kernels call, as functions of the module's own: PTX has other names."""
+    kernels = {x.name for x in module.functions() if not x.is_declaration}
+    module.link_in(definitions())
+    called = [x.name for x in module.functions() if x.is_declaration and not x.name.startswith("llvm.")]
+    needed = [name for name in called if name not in functions.missing([name])]
+    if needed:
+        module.link_in(functions.definitions(needed))
+    for function in module.functions():
+        if not function.is_declaration and function.name not in kernels:
+            function.internalise()
+
+
+def to_amd_object(llvm_ir: str, arch: str) -> bytes:
+    """An ELF object for AMD's devices.
+
+    Args:
+        llvm_ir: as in `to_ptx`, made with upstream's `convert-gpu-to-rocdl`.
+        arch: such as "gfx90a".
+
+    Raises:
+        LLVMError: LLVM cannot make code of it.
+    """
+    layout = data_layout(AMD, arch, "")
+    with parsed(llvm_ir) as module, code_generator(AMD, arch, "", 3) as generator:
+        _define_functions(module)
+        module.set_target(AMD, layout)
+        generator.optimise(module, 3, vectorise=False, unroll=True)
+        return generator.emit_object(module)
+
+
+_COMPLEX = frozenset(
+    f"complex.{name}" for name in "add sub mul div neg re im create constant eq neq bitcast".split()
+)
+
+
+@record(frozen=True)
+class Lowered:
+    """A module as kernels and a schedule.
+
+    Attributes:
+        schedule: what the host does.
+        kernels: text of the module with the kernels in the gpu dialect, before math is expanded.
+        llvm_ir: the kernels for `ptx.to_ptx`.
+        ptx: the kernels for a device.
+        sites: places where checks can fail.
+        host: functions that the schedule calls, in order.
+    """
+
+    schedule: Schedule
+    kernels: str
+    llvm_ir: str
+    ptx: str
+    sites: tuple[Site, ...]
+    host: tuple[HostFunction, ...] = ()
+
+
+def lower(text: str, arch: str, log: CompileLog | None = None, *, precision: str = "") -> Lowered:
+    """Compiles graph-stage text for a device.
+
+    Args:
+        text: a module with `@main`.
+        arch: such as "sm_90".
+        log: gains times, and stages if it has any.
+        precision: of products of float32: "tf32", else with all digits.
+
+    Raises:
+        CompileError: a pass or the verifier refused the module, or it computes what has no kernel yet; the
+            message names it.
+    """
+    log = CompileLog() if log is None else log
+    try:
+        with pooled_context() as (context, managers), context, ir.Location.unknown():
+            with log.phase("parse"):
+                module = ir.Module.parse(text)
+            _stage(log, "graph", module)
+            with log.phase("passes"):
+                reports = [run_pipeline(module, pipeline.placed(text), managers=managers)]
+                host = take_host_functions(module)
+                rest = pipeline.after_placement(text, precision)
+                reports.append(run_pipeline(module, rest, managers=managers))
+            log.passes += [(run.name, run.seconds) for report in reports for run in report.runs]
+            _stage(log, "gpu", module)
+            with log.phase("schedule"):
+                sites = tuple(site_of(check) for check in checks(module))
+                schedule = schedule_of(module, [function.name for function in host])
+            with log.phase("translate"):
+                has_kernels = drop_kernels(module)
+                kernels, llvm_ir = str(module), ""
+                if has_kernels:
+                    run_pipeline(module, pipeline.MATH, managers=managers)
+                    refuse_calls(module)
+                    run_pipeline(module, pipeline.device(), managers=managers)
+                    llvm_ir = kernels_to_llvm(module)
+            if log.stages is not None:
+                log.stages.append(("llvm", llvm_ir))
+            with log.phase("ptx"):
+                ptx = to_ptx(llvm_ir, arch) if llvm_ir else ""
+            if log.stages is not None:
+                log.stages.append(("ptx", ptx))
+            return Lowered(schedule, kernels, llvm_ir, ptx, sites, tuple(host))
+    except ir.MLIRError as error:
+        raise CompileError(
+            f"the compiler rejected a module of its own making; please report this\n{error}"
+        ) from error
+
+
+def drop_kernels(module: ir.Module) -> bool:
+    """Erases kernels that nothing launches: their branch is never taken. True if any are left.
+
+    Without any there is nothing for passes of the gpu dialect, which a context may not even have loaded.
+    """
+    outer = [op.operation for op in module.body.operations]
+    launches = [op for around in outer for op in walk(around) if op.name == "gpu.launch_func"]
+    launched = {ir.SymbolRefAttr(op.attributes["kernel"]).value[-1] for op in launches}
+    left = False
+    for around in (op for op in outer if op.name == "gpu.module"):
+        for op in [op.operation for op in around.regions[0].blocks[0].operations]:
+            if op.name != "gpu.func":
+                continue
+            if ir.StringAttr(op.attributes["sym_name"]).value in launched:
+                left = True
+            else:
+                op.erase()
+    return left
+
+
+def kernels_to_llvm(module: ir.Module) -> str:
+    """LLVM IR of the gpu module of a module, which is in the llvm dialect; empty if there is none."""
+    found = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    if not found:
+        return ""
+    alone = ir.Module.create()
+    for op in [op.operation for op in found[0].regions[0].blocks[0].operations]:
+        alone.body.append(op)
+    return to_llvmlite(translate_module_to_llvmir(alone.operation))
+
+
+def refuse_calls(module: ir.Module) -> None:
+    """Looks for functions that are no instructions, and that no code is known for.
+
+    Raises:
+        UnsupportedError: there are some; the message names them.
+    """
+    inside = [op for outer in module.body.operations for op in walk(outer.operation)]
+    names = {op.name for op in inside if op.name.startswith(("math.", "complex."))}
+    unknown = [name.partition(".")[2] for name in names - INSTRUCTIONS - _COMPLEX]
+    unknown += missing(dict.fromkeys(callee_of(op) for op in inside if op.name == "llvm.call"))
+    if unknown:
+        raise UnsupportedError(
+            f"kernels for devices have no code for {', '.join(sorted(unknown))}: they use no library of "
+            "functions; compute this part with a function of mode 'fast_run'"
+        )
+
+
+def _stage(log: CompileLog, name: str, module: ir.Module) -> None:
+    if log.stages is not None:
+        log.stages.append((name, str(module)))
 
 
 @record(frozen=True)
@@ -43,7 +245,7 @@ def compile_for_device(
         sites: number of the check sites that others have, before those of the schedule.
 
     Raises:
-        CompileError: see `graphc.backends.cuda.lower.lower`.
+        CompileError: see `graphc.backends.cuda.code.lower`.
     """
     precision = options.matmul_precision
     lowered = lower(text, options.arch, log, precision=precision)

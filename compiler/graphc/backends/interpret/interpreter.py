@@ -2,6 +2,14 @@
 """Executes graph-stage IR in NumPy, operation by operation.
 
 Slow and simple: what a module means before and after each graph-stage pass is decided here.
+
+What writes into buffers mean, for the interpreter: a buffer is an array, its parts are views of it.
+
+What upstream's operations mean: sizes and offsets as Python ints, truth values, tensors that nobody wrote.
+
+Integers of `arith` have the width of their type and no sign; here they are signed, as they print.
+
+What a scan computes, iteration by iteration, for the interpreter.
 """
 
 from __future__ import annotations
@@ -11,9 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from graphc.backends.interpret.scan import BODY, ScanRun
-from graphc.backends.interpret.upstream import UPSTREAM
-from graphc.backends.interpret.write import WRITES
+from graphc.ir.build import predicate_of
 from graphc.ir.constants import CONSTANTS, element_dtype, read_constant
 from graphc.ir.references import (
     evaluate,
@@ -21,15 +27,334 @@ from graphc.ir.references import (
     kernel_reference,
     random_reference,
 )
+from graphc.ir.scan_view import (
+    ScanView,
+    is_padded,
+    is_read,
+    is_state,
+    name_of,
+    new_rows_of,
+    retention,
+    tap_of,
+    window_of,
+    writes_of,
+)
+from graphc.ir.views import axes_order, axis_of
 from graphc.ir.walk import functions, symbol_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import checks_in
 from graphc_dialects.elementwise import ELEMENTWISE
+from graphc_dialects.scan_shapes import outside_size
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.errors import ERRORS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from graphc_dialects._mlir import ir
+
+
+# What stands in bodies, and is part of what a scan does.
+BODY = frozenset(f"graphc.scan_{name}" for name in ("seq", "prev", "carry", "collect", "end"))
+
+
+class ScanRun:
+    """One execution of a `graphc.scan`.
+
+    Args:
+        scan: the operation.
+        values: values of everything that is visible to its body; gains those of the body.
+        execute: runs one operation of the body.
+        set_value: stores a result, checked against its type.
+    """
+
+    def __init__(
+        self,
+        scan: ir.Operation,
+        values: dict[ir.Value, Any],
+        execute: Callable[[Any], None],
+        set_value: Callable[[Any, Any], None],
+    ) -> None:
+        self.scan = scan
+        self._values = values
+        self._execute = execute
+        self._set = set_value
+        self._view = ScanView(scan)
+        self._declared = self._view.declarations()
+        self._rows: dict[str, list[Any]] = {}
+        self.steps = 0
+        self.run()
+
+    def run(self) -> None:
+        """Runs all iterations."""
+        for name, op in self._declared.items():
+            self._rows[name] = list(self._values[op.operands[0]]) if is_state(op) else []
+        view, body, stop = self._view, self._view.work(), self._view.stop
+        n = self._values[view.steps]
+        for step in range(n):
+            self._values[view.index] = n - 1 - step if view.reverse else step
+            for op in body:
+                if is_read(op):
+                    self._read(op, step)
+                else:
+                    self._execute(op)
+            for name, op in self._declared.items():
+                self._write(name, op, step)
+            self.steps = step + 1
+            if stop is not None and self._values[stop]:
+                break
+
+    def _read(self, op: ir.Operation, step: int) -> None:
+        name = name_of(op)
+        self._set(op.results[0], self._rows[name][window_of(self._declared[name]) + step + tap_of(op)])
+
+    def _write(self, name: str, op: ir.Operation, step: int) -> None:
+        rows = self._rows[name]
+        if not is_state(op):
+            rows.append(self._values[op.operands[0]])
+            return
+        rows.append(None)
+        for write, value in zip(writes_of(op), new_rows_of(op), strict=True):
+            row = self._values[value]
+            if row.shape != self._values[op.operands[0]].shape[1:]:
+                raise ValueError(
+                    f"state '{name}' starts with rows of shape {self._values[op.operands[0]].shape[1:]}, "
+                    f"but iteration {step} computes {row.shape}"
+                )
+            rows[window_of(op) + step + write] = row
+
+    def trace(self, op: ir.Operation) -> None:
+        """Sets the result of a `scan_trace`."""
+        name = name_of(op)
+        declared = self._declared[name]
+        rows = self._rows[name]
+        keep, count = retention(declared)
+        if keep == "steps":
+            rows = rows[window_of(declared) :]
+        if count is not None:
+            missing = max(count - len(rows), 0) if is_padded(declared) else 0
+            rows = [self._nothing(declared)] * missing + rows[len(rows) + missing - count :]
+        if self._view.reverse:
+            rows = rows[::-1]
+        type_ = op.results[0].type
+        shape = self._row_shape(declared, type_)
+        data = np.stack(rows) if rows else np.empty((0, *shape), element_dtype(type_.element_type))
+        self._set(op.results[0], data)
+
+    def _nothing(self, declared: Any) -> Any:
+        """A row that stands for one that there is none of."""
+        type_ = declared.operands[0].type
+        if is_state(declared):
+            return np.zeros_like(self._values[declared.operands[0]][0])
+        shape = [
+            size if size >= 0 else self._size(declared.operands[0], axis)
+            for axis, size in enumerate(type_.shape)
+        ]
+        return np.zeros(shape, element_dtype(type_.element_type))
+
+    def _row_shape(self, declared: Any, type_: ir.Type) -> tuple[int, ...]:
+        """The shape of a row when there are none."""
+        if is_state(declared):
+            return tuple(self._values[declared.operands[0]].shape[1:])
+        shape = []
+        for axis, size in enumerate(list(type_.shape)[1:]):
+            shape.append(size if size >= 0 else self._size(declared.operands[0], axis))
+        return tuple(shape)
+
+    def _size(self, value: ir.Value, axis: int) -> int:
+        """The size of a row of an output, evaluated outside of the body by the dialect's own rule."""
+        before = {op.operation for op in self.scan.block.operations}
+        with ir.InsertionPoint(self.scan), self.scan.location:
+            size = outside_size(self.scan, value, axis)
+        created = [op.operation for op in self.scan.block.operations if op.operation not in before]
+        for op in created:
+            self._execute(op)
+        result = self._values[size]
+        for op in reversed(created):
+            op.erase()
+        return int(result)
+
+
+def _width(op: ir.Operation) -> int:
+    type_ = op.operands[-1].type
+    return type_.width if isinstance(type_, ir.IntegerType) else 64
+
+
+def _wrapped(op: ir.Operation, value: int) -> int:
+    """An integer as the result's type holds it."""
+    type_ = op.results[0].type
+    width = type_.width if isinstance(type_, ir.IntegerType) else 64
+    if width == 1:
+        return bool(value & 1)
+    value &= (1 << width) - 1
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+def _unsigned(op: Any, value: Any) -> int:
+    return int(value) & ((1 << _width(op)) - 1)
+
+
+def _signed(function: Callable[[int, int], int]) -> Callable[..., Any]:
+    return lambda op, a, b: _wrapped(op, function(int(a), int(b)))
+
+
+def _on_unsigned(function: Callable[[int, int], int]) -> Callable[..., Any]:
+    return lambda op, a, b: _wrapped(op, function(_unsigned(op, a), _unsigned(op, b)))
+
+
+def _quotient(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _cast(op: ir.Operation, x: int) -> Any:
+    """A scalar, or a tensor of them, of another width."""
+    type_ = op.results[0].type
+    if isinstance(type_, ir.RankedTensorType):
+        return np.asarray(x).astype(element_dtype(type_.element_type))
+    return _wrapped(op, int(np.asarray(x)[()]))
+
+
+def _extended(op: ir.Operation, x: Any) -> Any:
+    return _wrapped(op, -int(x) if isinstance(x, bool) else int(x))
+
+
+def _unsigned_extended(op: ir.Operation, x: Any) -> Any:
+    return _wrapped(op, _unsigned(op, x))
+
+
+_PREDICATES: list[Callable[[Any, Any], Any]] = [
+    lambda a, b: a == b,
+    lambda a, b: a != b,
+    lambda a, b: a < b,
+    lambda a, b: a <= b,
+    lambda a, b: a > b,
+    lambda a, b: a >= b,
+]
+
+
+def _compare(op: ir.Operation, a: int, b: int) -> bool:
+    predicate = predicate_of(op)
+    if predicate < 6:
+        # A truth value is the number -1.
+        a, b = (-int(x) if isinstance(x, bool) else x for x in (a, b))
+        return bool(_PREDICATES[predicate](a, b))
+    return bool(_PREDICATES[predicate - 4](_unsigned(op, a), _unsigned(op, b)))
+
+
+def _select(op: ir.Operation, condition: bool, a: int, b: int) -> int:
+    return a if condition else b
+
+
+def _from_elements(op: ir.Operation, *xs: int) -> np.ndarray:
+    type_ = op.results[0].type
+    return np.array(xs, element_dtype(type_.element_type)).reshape(type_.shape)
+
+
+def _splat(op: ir.Operation, x: Any, *sizes: int) -> np.ndarray:
+    return np.full(_shape(op, sizes), x, element_dtype(op.results[0].type.element_type))
+
+
+def _empty(op: ir.Operation, *sizes: int) -> np.ndarray:
+    """Contents that are seen in the result of whatever reads them."""
+    dtype = element_dtype(op.results[0].type.element_type)
+    return np.full(_shape(op, sizes), np.nan if dtype.kind in "fc" else np.ones((), dtype), dtype)
+
+
+def _shape(op: ir.Operation, sizes: tuple[int, ...]) -> list[int]:
+    dynamic = iter(sizes)
+    return [size if size >= 0 else next(dynamic) for size in op.results[0].type.shape]
+
+
+UPSTREAM: dict[str, Callable[..., Any]] = {
+    "tensor.dim": lambda op, x, axis: x.shape[axis],
+    "tensor.cast": lambda op, x: x,
+    "tensor.extract": lambda op, x, *indices: x[tuple(indices)].item(),
+    "tensor.from_elements": _from_elements,
+    "tensor.splat": _splat,
+    "tensor.empty": _empty,
+    "arith.index_cast": _cast,
+    "arith.index_castui": _unsigned_extended,
+    "arith.extsi": _extended,
+    "arith.extui": _unsigned_extended,
+    "arith.trunci": _cast,
+    "arith.addi": _signed(lambda a, b: a + b),
+    "arith.subi": _signed(lambda a, b: a - b),
+    "arith.muli": _signed(lambda a, b: a * b),
+    "arith.divsi": _signed(_quotient),
+    "arith.remsi": _signed(lambda a, b: a - b * _quotient(a, b)),
+    "arith.floordivsi": _signed(lambda a, b: a // b),
+    "arith.ceildivsi": _signed(lambda a, b: -(-a // b)),
+    "arith.divui": _on_unsigned(lambda a, b: a // b),
+    "arith.remui": _on_unsigned(lambda a, b: a % b),
+    "arith.ceildivui": _on_unsigned(lambda a, b: -(-a // b)),
+    "arith.maxsi": _signed(max),
+    "arith.minsi": _signed(min),
+    "arith.maxui": _on_unsigned(max),
+    "arith.minui": _on_unsigned(min),
+    "arith.andi": _signed(lambda a, b: a & b),
+    "arith.ori": _signed(lambda a, b: a | b),
+    "arith.xori": _signed(lambda a, b: a ^ b),
+    "arith.shli": _signed(lambda a, b: a << b),
+    "arith.shrsi": _signed(lambda a, b: a >> b),
+    "arith.shrui": _on_unsigned(lambda a, b: a >> b),
+    "arith.cmpi": _compare,
+    "arith.select": _select,
+}
+
+
+_POISON = 0xA5  # in every byte that has not been written
+
+
+def _buffer(op: ir.Operation, *sizes: int) -> list[np.ndarray]:
+    dtype = element_dtype(op.attributes["type"].value.element_type)
+    if dtype == np.bool_:
+        return [np.ones(sizes, dtype)]
+    count = int(np.prod(sizes, dtype=np.int64)) * dtype.itemsize
+    return [np.full(count, _POISON, np.uint8).view(dtype).reshape(sizes)]
+
+
+def _split(op: ir.Operation, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
+    axis = axis_of(op)
+    if sum(sizes) != buffer.shape[axis] or min(sizes) < 0:
+        raise ValueError(f"write_split: parts of sizes {sizes} are not axis {axis} of {buffer.shape}")
+    return np.split(buffer, np.cumsum(sizes)[:-1], axis)
+
+
+def _view(op: ir.Operation, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
+    if "order" in op.attributes:
+        order = axes_order(op)
+        dropped = tuple(axis for axis in range(buffer.ndim) if axis not in order)
+        ranks = {axis: position for position, axis in enumerate(sorted(x for x in order if x >= 0))}
+        moved = np.squeeze(buffer, dropped).transpose([ranks[axis] for axis in order if axis >= 0])
+        # The ellipsis makes it a view also where no axis is left.
+        return [moved[(..., *(np.newaxis if axis < 0 else slice(None) for axis in order))]]
+    if not buffer.flags.c_contiguous:
+        raise ValueError(f"write_view: a part with strides {buffer.strides} cannot be reshaped")
+    view = buffer.reshape(sizes)
+    if buffer.size and not np.shares_memory(view, buffer):
+        raise ValueError("write_view: the reshaped part is a copy")
+    return [view]
+
+
+def _write(op: ir.Operation, value: np.ndarray, buffer: np.ndarray) -> list[None]:
+    if value.shape != buffer.shape:
+        raise ValueError(f"write: a value of shape {value.shape} does not fit {buffer.shape}")
+    buffer[...] = value
+    return [None]
+
+
+def _join(op: ir.Operation, buffer: np.ndarray, *tokens: None) -> list[np.ndarray]:
+    return [buffer]
+
+
+WRITES: dict[str, Callable[..., list[Any]]] = {
+    "graphc.write_buffer": _buffer,
+    "graphc.write_split": _split,
+    "graphc.write_view": _view,
+    "graphc.write": _write,
+    "graphc.write_join": _join,
+}
+
 
 # Made of addresses, which there are none of before bufferization.
 _BUFFER_STAGE = frozenset({"address"})

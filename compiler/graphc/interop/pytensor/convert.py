@@ -3,13 +3,18 @@
 
 `converts` registers a function for the classes of a name, wherever the installed version of PyTensor keeps
 them. An op without one runs its own ``perform`` in Python (`graphc.interop.pytensor.fallback`).
+
+The user's line that made a node of PyTensor: errors of graphc name it instead of a line of the bridge.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,13 +27,54 @@ from pytensor.tensor.basic import get_underlying_scalar_constant_value
 from pytensor.tensor.exceptions import NotScalarConstantError
 
 import graphc.tensor as pt
+from graphc.graph import location
+from graphc.graph.location import SourceLocation
 from graphc.interop.pytensor.equal_rows import settled
 from graphc.interop.pytensor.fallback import run_in_python
 from graphc.interop.pytensor.types import constant_value, is_dense, is_tensor, new_input, share
-from graphc.interop.pytensor.where import located
 
 if TYPE_CHECKING:
+    from pytensor.graph.basic import Apply
+
     from graphc.graph.basic import Variable as Converted
+
+
+_LIBRARIES = ("pytensor", "pymc", "pymc_extras", "graphc", "nutpie", "bambi")
+
+
+@contextmanager
+def located(node: Apply) -> Iterator[None]:
+    """Nodes of graphc made in the block have the place of PyTensor's node, if PyTensor knows it."""
+    place = place_of(node)
+    with nullcontext() if place is None else location.located(*place):
+        yield
+
+
+def place_of(node: Apply) -> SourceLocation | None:
+    """The innermost line outside of libraries in the trace that PyTensor keeps of the node's first output."""
+    for output in node.outputs:
+        for trace in getattr(output.tag, "trace", None) or ():
+            for file, line, function, _ in reversed([tuple(frame)[:4] for frame in trace]):
+                if not _is_library(file):
+                    return SourceLocation(file, line, function)
+    return None
+
+
+def _is_library(file: str) -> bool:
+    return any(file.startswith(folder) for folder in _folders(len(sys.modules)))
+
+
+@functools.lru_cache(maxsize=1)
+def _folders(modules: int) -> tuple[str, ...]:
+    """Folders of the libraries that build graphs for users, as far as these are loaded.
+
+    Args:
+        modules: how many modules are loaded; the answer is kept as long as that does not change.
+    """
+    loaded = (sys.modules.get(name) for name in _LIBRARIES)
+    files = (getattr(module, "__file__", None) for module in loaded)
+    return tuple(os.path.dirname(file) + os.sep for file in files if file)
+
 
 Values = list[Any]
 # What stands for the outputs of a node: for its only one, or for each of several.

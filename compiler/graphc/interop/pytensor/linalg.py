@@ -12,7 +12,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, convert, converts
 from graphc.interop.pytensor.equal_rows import element
-from graphc.ops.bands import TridiagonalFactor
+from graphc.ops.matrices import TridiagonalFactor
 from graphc.ops.solvers import Sylvester
 
 if TYPE_CHECKING:

@@ -1,31 +1,302 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""graphc as a backend of PyTensor: its linker and its modes."""
+"""graphc as a backend of PyTensor: its linker and its modes.
+
+What compiles functions in graphc's modes: PyTensor's maker, but for graphs that the disk cache knows.
+
+Compiled functions in the disk cache, under the key of PyTensor's graph before its rewrites.
+
+A process that finds one needs neither PyTensor's rewrites nor graphc's graph; both are made only if something
+asks for them: errors, which name the user's line, and what looks into a function.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor
+from pytensor.compile import FunctionMaker
 from pytensor.compile.mode import Mode, predefined_linkers, register_linker, register_mode
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
-from pytensor.link.basic import JITLinker
+from pytensor.link.basic import JITLinker, Linker
 from pytensor.scalar.basic import ScalarType
 
 import graphc
+from graphc.config import config
+from graphc.function.report import CompileReport
+from graphc.function.settings import compile_options
 from graphc.function.types import Function
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Constant, Variable
+from graphc.interop.pytensor.calls import make_quick
 from graphc.interop.pytensor.graphs import converted
-from graphc.interop.pytensor.maker import compile_with_cache, known
-from graphc.interop.pytensor.stored import store
-from graphc.interop.pytensor.types import is_generator
+from graphc.interop.pytensor.identity import key_of
+from graphc.interop.pytensor.types import is_dense, is_generator
+from graphc_runtime.cache import disk_cache
+from graphc_runtime.callable_type import NativeCallable, enable, install
+from graphc_runtime.collecting import new_objects_only
+from graphc_runtime.errors import ArtifactError, LoadError, Origin
 from graphc_runtime.generators import generator_of
+from graphc_runtime.machine_code import MachineCode
 
 if TYPE_CHECKING:
+    import numpy as np
     from pytensor.graph.type import Type
+
+
+# Data beyond this are not worth a copy on the disk.
+_MAX_BYTES = 32 << 20
+
+
+@enable
+class StoredFunction(NativeCallable):
+    """A compiled function from the disk. It is called as a `graphc.function.types.Function` is, and has the
+    attributes of one, for which the graph is rewritten, converted and compiled.
+
+    Args:
+        executable: its code.
+        constants: large constants of the graph, in order.
+        report: what stands for the report of its compilation.
+        make: makes the function from the graph.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_native_self")
+
+    def __init__(
+        self,
+        executable: MachineCode,
+        constants: list[np.ndarray],
+        report: CompileReport,
+        make: Callable[[], Function],
+    ) -> None:
+        self.executable = executable
+        self.report = report
+        self._make = make
+        self._cells = cells = [[constant] for constant in constants]
+        self._slow = executable.bind(cells, where=self._where)
+        address = executable.vectorcall_address()
+        if address is not None:
+            install(self, address, executable.native_self(cells, where=self._where))
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self._slow(*args, **keywords)
+
+    def machine_code(self) -> tuple[MachineCode, list[list[Any]]]:
+        """As that of `Function`."""
+        return self.executable, self._cells
+
+    @cached_property
+    def made(self) -> Function:
+        """The function with its graph."""
+        return self._make()
+
+    def _where(self, node: str) -> Origin:
+        return self.made.executor.where(node)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.made, name)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return self.made.__reduce__()
+
+
+def store(key: str, function: Function) -> None:
+    """Keeps a function under a key, if its calls are machine code alone.
+
+    Args:
+        key: of `graphc.interop.pytensor.identity.key_of`.
+        function: of `graphc.function`, with outputs as a list.
+    """
+    found = function.machine_code()
+    if not config.cache_dir or found is None or not function.report.fast_call:
+        return
+    executable = found[0]
+    constants = [v.data for v in function.cell_variables if isinstance(v, Constant)]
+    whole = len(constants) == len(executable.manifest.signature.cells)
+    if not whole or sum(constant.nbytes for constant in constants) > _MAX_BYTES:
+        return
+    file = io.BytesIO()
+    code = executable.artifact.to_bytes()
+    file.write(struct.pack("<QQ", len(code), len(constants)))
+    file.write(code)
+    for constant in constants:
+        np.lib.format.write_array(file, constant, allow_pickle=False)
+    disk_cache(config.cache_dir, config.cache_size_mb).put(key, file.getvalue())
+
+
+def load(key: str, name: str | None, make: Callable[[], Function]) -> StoredFunction | None:
+    """The function under a key, None if there is none or if it does not fit this machine.
+
+    Args:
+        key: of `graphc.interop.pytensor.identity.key_of`.
+        name: of the function, for messages.
+        make: makes the function from the graph.
+    """
+    disk = disk_cache(config.cache_dir, config.cache_size_mb)
+    data = disk.get(key)
+    if data is None:
+        return None
+    try:
+        size, count = struct.unpack_from("<QQ", data)
+        executable = MachineCode.from_bytes(data[16 : 16 + size])
+        file = io.BytesIO(data[16 + size :])
+        constants = [np.lib.format.read_array(file, allow_pickle=False) for _ in range(count)]
+    except (ArtifactError, LoadError, ValueError, struct.error):
+        disk.discard(key)
+        return None
+    if name is not None:
+        executable.manifest = replace(
+            executable.manifest, signature=replace(executable.manifest.signature, name=name)
+        )
+    report = CompileReport(
+        name=name or "function",
+        mode=config.mode,
+        options=compile_options(config.mode),
+        segments=1,
+        cache=["hit"],
+        fast_call=True,
+    )
+    return StoredFunction(executable, constants, report, make)
+
+
+def compile_with_cache(linker: type[Linker]) -> None:
+    """Modes of a linker look graphs up in the disk cache before they are rewritten.
+
+    PyMC makes a plain mode of its own around the linker of the mode that it is given, so that a subclass of
+    `Mode` would be lost: which class compiles functions is said for all modes.
+    """
+    theirs = Mode.__dict__.get("function_maker")  # absent before PyTensor 3
+
+    def function_maker(mode: Mode) -> Any:
+        if isinstance(mode.linker, linker):
+            return CachingMaker
+        return FunctionMaker if theirs is None else theirs.__get__(mode)
+
+    Mode.function_maker = property(function_maker)
+
+
+class Known:
+    """What the linker finds of a graph that the disk cache may know; it hangs on the graph.
+
+    Args:
+        key: of the graph as it was before its rewrites.
+        rewrite: applies the rewrites of the mode, once; None where they have been applied.
+        function: from the disk.
+    """
+
+    def __init__(self, key: str, rewrite: Callable[[], None] | None, function: StoredFunction | None) -> None:
+        self.key, self.rewrite, self.function = key, rewrite, function
+
+
+def known(fgraph: FunctionGraph) -> Known | None:
+    """What the maker has found out about a graph."""
+    found: Known | None = getattr(fgraph, "_graphc", None)
+    return found
+
+
+class CachingMaker(FunctionMaker):
+    """Looks a graph up in the disk cache before it is rewritten.
+
+    A graph that was found there is rewritten when somebody looks at it (``f.maker.fgraph``), so that
+    functions look the same wherever their code came from.
+    """
+
+    @property
+    def fgraph(self) -> FunctionGraph:
+        """The graph as it was compiled."""
+        graph = self.__dict__["fgraph"]
+        if self.__dict__.get("_settled"):
+            self._rewrite(graph)
+        return graph
+
+    @fgraph.setter
+    def fgraph(self, graph: FunctionGraph) -> None:
+        self.__dict__["fgraph"] = graph
+
+    def __init__(self, *args: object, **keywords: object) -> None:
+        with new_objects_only():
+            super().__init__(*args, **keywords)
+
+    def create(self, *args: Any, **keywords: Any) -> Any:
+        """As PyTensor's."""
+        self._settled = False
+        with new_objects_only():
+            made = super().create(*args, **keywords)
+        self._storage_map = made.vm.storage_map
+        make_quick(made, bool(self.__dict__["fgraph"].update_mapping))
+        self._settled = True
+        return made
+
+    def _rewrite(self, graph: FunctionGraph) -> None:
+        found = known(graph)
+        if found is None or found.rewrite is None:
+            return
+        storage = self._storage_map
+        results = [storage[v] for v in graph.outputs]
+        rewrite, found.rewrite = found.rewrite, None
+        rewrite()
+        # Who copies the function finds values by the graph's variables.
+        kept = {v: storage[v] for v in graph.inputs}
+        storage.clear()
+        storage.update(kept)
+        storage.update(zip(graph.outputs, results, strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        graph = self.fgraph
+        state = {name: value for name, value in self.__dict__.items() if name != "_storage_map"}
+        if known(graph) is not None:
+            del graph._graphc
+        return {**state, "_settled": False}
+
+    @staticmethod
+    def prepare_fgraph(
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        additional_outputs: Sequence[np.ndarray],
+        fgraph: FunctionGraph,
+        mode: Mode,
+        profile: object,
+    ) -> None:
+        """As PyTensor's, but a graph that the disk cache knows stays as it is for now."""
+
+        def rewrite() -> None:
+            FunctionMaker.prepare_fgraph(inputs, outputs, additional_outputs, fgraph, mode, profile)
+
+        def make() -> Function:
+            copy = FunctionGraph(fgraph.inputs, fgraph.outputs, clone=True)
+            copy.update_mapping = fgraph.update_mapping
+            FunctionMaker.prepare_fgraph(inputs, outputs, additional_outputs, copy, mode, profile)
+            return mode.linker.fgraph_convert(copy)
+
+        key = _key(inputs, [*outputs, *additional_outputs], fgraph, mode) if config.cache_dir else None
+        stored = None if key is None else load(key, getattr(fgraph, "name", None), make)
+        if key is not None:
+            fgraph._graphc = Known(key, rewrite if stored is not None else None, stored)
+        if stored is None:
+            rewrite()
+
+
+def _key(inputs: Sequence[Any], outputs: Sequence[Any], fgraph: FunctionGraph, mode: Mode) -> str | None:
+    """The key of a graph of dense arrays, of which no result is an argument itself."""
+    if not all(is_dense(v.type) for v in (*fgraph.inputs, *fgraph.outputs)):
+        return None
+    if any(v.owner is None for v in fgraph.outputs) or config.nan_guard != "off":
+        return None
+    parts = (
+        [(bool(given.borrow), bool(given.mutable)) for given in inputs],
+        [bool(result.borrow) for result in outputs],
+        sorted((fgraph.update_mapping or {}).items()),
+        type(mode.linker).__name__,
+    )
+    return key_of(fgraph, mode, parts)
 
 
 class GraphcLinker(JITLinker):

@@ -5,7 +5,7 @@ Densities of censored data compare these with their bounds: ``switch(eq(y, 2.5),
 ...)``. The mask is known when the graph is built, and wherever it chooses the first side all y are 2.5, so
 that the incomplete gamma function is needed of one number instead of one for each observation. The same holds
 for derivatives, where the mask is a factor: ``switch(eq(y, 2.5), g, 0) * f(y)``, of which conversion lets the
-zeros stay zeros (`graphc.interop.pytensor.stable`).
+zeros stay zeros (`graphc.interop.pytensor.elementwise`).
 
 Two walks: backwards, which elements of each result anybody reads; and, at each operand of which not all
 elements are read, whether those that are read can be computed from equal numbers.

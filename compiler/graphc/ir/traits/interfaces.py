@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The traits that passes ask for."""
+"""The traits that passes ask for.
+
+`graphc.random`.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from graphc.ir.parts import LiftRule
     from graphc.ir.rewrite import Rewriter
     from graphc.ir.totality import Totality
+
 
 # A dimension of a tensor, or an index value, whose axis is -1.
 Dimension = tuple[ir.Value, int]
@@ -150,3 +154,12 @@ class Batching(Protocol):
 
 # The stack of a result for operands of which at least one is a stack (scan-to-map and its like).
 BATCH: Trait[Callable[[Batching, ir.Operation, list[Batch]], ir.Value]] = Trait()
+
+
+RANDOM = "graphc.random"
+SEQUENTIAL(RANDOM)
+
+
+@SIZES(RANDOM)
+def _sizes(op: ir.Operation) -> Sizes:
+    return given_sizes(list(op.operands)[1 + len(list(op.attributes["cores"])) :])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.library.fourier.any_size import transform_rows
-from graphc.library.fourier.rows import rows_in_lanes
+from graphc.library.fourier.real import rows_in_lanes
 from graphc.library.registry import kernel
 from graphc.native.builtins import type_of, view
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphc.native.ir_writer import Writer
+from graphc.native.vector_ir import Writer
 from graphc_runtime.record import record
 
 TYPES = {"d": "double", "f": "float", "q": "i64", "l": "i32", "h": "i16", "b": "i8"}

@@ -13,7 +13,7 @@ Text, and not in the kernel language, which has no numbers of 128 bits.
 
 from __future__ import annotations
 
-from graphc.native.ir_writer import Writer
+from graphc.native.vector_ir import Writer
 
 # Words of a state vector, the same as in graphc_runtime.generators; the last two are the spare half.
 WORDS = {"pcg64": 6, "philox": 13}

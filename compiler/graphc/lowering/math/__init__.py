@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from graphc.lowering.math import error_function, exponential, inverse_trigonometric, logarithm
+from graphc.lowering.math import exponential, inverse_trigonometric, logarithm
 from graphc.lowering.math.builder import Builder, Number
 
 Expansion = Callable[[Builder, Number], Number]
@@ -25,7 +25,7 @@ def expansions() -> dict[str, Expansion]:
         "math.asin": inverse_trigonometric.asin,
         "math.atan": inverse_trigonometric.atan,
         "math.cosh": exponential.cosh,
-        "math.erf": error_function.erf,
+        "math.erf": exponential.erf,
         "math.exp": exponential.exp,
         "math.exp2": exponential.exp2,
         "math.expm1": exponential.expm1,

@@ -5,13 +5,16 @@ All reduce to `x = k ln2 + r` with an integer `k` and `|r| <= ln2 / 2` (Cody and
 the Elementary Functions, 1980). `k` is found by adding 1.5 * 2^mantissa plus an exponent offset: the low
 bits of the sum then are the exponent field of a power of two, and one shift makes it a float. No conversion
 instruction is needed.
+
+erf without branches.
 """
 
 from __future__ import annotations
 
-from graphc.lowering.math.builder import Builder, Number
-from graphc.lowering.math.coefficients import COSH, EXP, EXPM1, SINH
-from graphc.lowering.math.formats import LN2, LOG2_E
+from fractions import Fraction
+
+from graphc.lowering.math.builder import LN2, LOG2_E, Builder, Number
+from graphc.lowering.math.coefficients import COSH, ERF, EXP, EXPM1, SINH
 
 # Beyond these the result is 0, -1, 1 or infinity in every rounding; the arguments are clamped to keep
 # exponents in range.
@@ -120,3 +123,30 @@ def _hyperbolic(b: Builder, magnitude: Number, odd: bool) -> Number:
     cosh_tail = z * b.polynomial(z, COSH[fmt.name])
     rest = b.fma(of_sinh, sinh_tail, of_cosh * cosh_tail)
     return (b.fma(of_sinh, r, of_cosh) + (rest + rounding)) * 2.0
+
+
+# Above these erf is 1 to working precision.
+_LARGEST = {"f64": 5.95, "f32": 4.0}
+_TWO_OVER_SQRT_PI = Fraction("1.128379167095512573896158903121545171688101258657997713688171443421284936882")
+
+
+def erf(b: Builder, x: Number) -> Number:
+    """1 - exp(-y) with y = -log(erfc(a)) = a (2/sqrt(pi) + a P(a)), one polynomial for all arguments.
+
+    The polynomial needs less and less accuracy as erfc falls off, so that its high degree does no harm. `y`
+    is carried as a sum of two numbers and the exponential keeps `exp(r) - 1`, so that small arguments lose
+    nothing.
+    """
+    fmt = b.format
+    a = b.at_most(abs(x), _LARGEST[fmt.name])
+    high, low = fmt.split(_TWO_OVER_SQRT_PI)
+    product = a * high
+    rest = b.fma(a, low, b.fma(a, high, -product))
+    square = a * a
+    rest = b.fma(square, b.polynomial(a, ERF[fmt.name], square), rest)
+    y = product + rest
+    y_low = (product - y) + rest
+    bits, r, r_low = reduce(b, -y, fmt.bias)
+    power = b.from_bits(bits << fmt.mantissa)
+    tail = expm1_tail(b, r, r_low - y_low)
+    return b.copysign(b.fma(-power, tail, b.fma(-power, r, 1.0 - power)), x)

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from graphc.lowering.math.builder import Builder, Number
+from graphc.lowering.math.builder import PI, Builder, Number
 from graphc.lowering.math.coefficients import ASIN, ATAN
-from graphc.lowering.math.formats import PI
 
 _TAN_PI_8 = 0.41421356237309503
 _TAN_3PI_8 = 2.414213562373095

@@ -14,9 +14,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf, nan
 
-from graphc.lowering.math.builder import Builder, Number
+from graphc.lowering.math.builder import LN2, LN10, LOG2_E, Builder, Number
 from graphc.lowering.math.coefficients import LOG
-from graphc.lowering.math.formats import LN2, LN10, LOG2_E
 
 _SQRT_HALF = 0.70710678118654752
 

@@ -8,7 +8,7 @@ from typing import Any
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import functions, static_steps, symbol_of, walk, walk_for
 from graphc.lowering.math import Builder, expansions
-from graphc.lowering.math.formats import F32, F64
+from graphc.lowering.math.builder import F32, F64
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

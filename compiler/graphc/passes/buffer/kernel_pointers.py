@@ -1,17 +1,205 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pointers for calls, to memory that is proven to be contiguous."""
+"""Pointers for calls, to memory that is proven to be contiguous.
+
+Whether the elements of a buffer lie side by side, proven from the operations that made it.
+
+Types alone do not tell: a row of a stack of unknown sizes has unknown strides. Where everything has its
+place, after bufferisation, operations do: strides and sizes are products of the same values then. What cannot
+be proven is taken for not contiguous.
+"""
 
 from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
 
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk_for
 from graphc.lowering import pointers
-from graphc.lowering.layouts import is_contiguous, reinterpret
+from graphc.lowering.layouts import Factors, Product, is_contiguous, product_of, reinterpret
 from graphc.lowering.scan_buffers import allocate, copy
-from graphc.passes.buffer._geometry import is_proven_contiguous, kept_axes, view_operands
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+
+_CASTS = ("memref.cast", "memref.memory_space_cast")
+_RESHAPES = ("memref.collapse_shape", "memref.expand_shape")
+_ONE: Product = product_of(1)
+
+
+def is_proven_contiguous(buffer: ir.Value) -> bool:
+    """Whether the elements of a memref lie side by side in row-major order, wherever they begin."""
+    return _holds(buffer, frozenset())
+
+
+def _holds(buffer: ir.Value, assumed: frozenset[Any]) -> bool:
+    """The proof; `assumed` are values that loops carry, which hold if what flows into them does."""
+    if buffer in assumed or 0 in ir.MemRefType(buffer.type).shape:
+        return True
+    incoming = _incoming(buffer)
+    if incoming is not None:
+        return all(_holds(value, assumed | {buffer}) for value in incoming)
+    op = buffer.owner
+    if isinstance(op, ir.Block):
+        return is_contiguous(buffer)
+    if op.name in _CASTS or op.name in _RESHAPES:
+        return _holds(op.operands[0], assumed)
+    if op.name in ("memref.subview", "memref.reinterpret_cast"):
+        return _is_row_major(_sizes(buffer), _strides(buffer, assumed))
+    return is_contiguous(buffer)
+
+
+def _is_row_major(sizes: list[Product], strides: list[Product | None]) -> bool:
+    step = _ONE
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size != _ONE:
+            if stride != step:
+                return False
+            step = step[0] * size[0], step[1] + size[1]
+    return True
+
+
+def _incoming(buffer: ir.Value) -> list[Any] | None:
+    """The values one of which this one is, where control flow brings it here; None for others."""
+    op = buffer.owner
+    if isinstance(op, ir.Block):
+        return _carried(op, ir.BlockArgument(buffer).arg_number)
+    if op.name == "arith.select":
+        return list(op.operands)[1:]
+    if op.name not in ("scf.for", "scf.while", "scf.if"):
+        return None
+    number = ir.OpResult(buffer).result_number
+    if op.name == "scf.for":
+        return [op.operands[3 + number], _terminator(op.regions[0]).operands[number]]
+    if op.name == "scf.while":
+        return [_terminator(op.regions[0]).operands[1 + number]]
+    return [_terminator(region).operands[number] for region in op.regions]
+
+
+def _carried(block: ir.Block, number: int) -> list[ir.Value] | None:
+    """What may be an argument of the block of a loop."""
+    loop = block.owner.operation
+    if loop.name == "scf.for":
+        return (
+            [loop.operands[2 + number], _terminator(loop.regions[0]).operands[number - 1]] if number else None
+        )
+    if loop.name != "scf.while":
+        return None
+    if block == loop.regions[0].blocks[0]:
+        return [loop.operands[number], _terminator(loop.regions[1]).operands[number]]
+    return [_terminator(loop.regions[0]).operands[1 + number]]
+
+
+def _terminator(region: ir.Region) -> ir.Operation:
+    return region.blocks[0].operations[-1].operation
+
+
+# -- sizes and strides -------------------------------------------------------------------------------------
+
+
+def _sizes(buffer: ir.Value) -> list[Product]:
+    """The size of each dimension; unknown ones are factors that are equal where the sizes are."""
+    return [
+        product_of(known) if known >= 0 else _size(buffer, axis)
+        for axis, known in enumerate(ir.MemRefType(buffer.type).shape)
+    ]
+
+
+def _size(buffer: ir.Value, axis: int) -> Product:
+    op = buffer.owner
+    if isinstance(op, ir.Block):
+        return _unknown(buffer, axis)
+    if op.name in _CASTS:
+        return _sizes(op.operands[0])[axis]
+    if op.name == "memref.alloc":
+        unknown = [i for i, known in enumerate(ir.MemRefType(buffer.type).shape) if known < 0]
+        return _value(op.operands[unknown.index(axis)])
+    if op.name == "memref.reinterpret_cast":
+        return _value(view_operands(op, "static_sizes")[axis])
+    if op.name == "memref.subview":
+        kept = kept_axes(op)
+        if kept is not None:
+            return _value(view_operands(op, "static_sizes")[kept[axis]])
+    if op.name == "memref.expand_shape":
+        shape = list(ir.DenseI64ArrayAttr(op.attributes["static_output_shape"]))
+        unknown = [i for i, known in enumerate(shape) if known < 0]
+        return _value(op.operands[1 + unknown.index(axis)])
+    return _unknown(buffer, axis)
+
+
+def _unknown(buffer: ir.Value, axis: int) -> Product:
+    return 1, Factors({(buffer, axis): 1})
+
+
+def _value(size: ir.Value | int) -> Product:
+    """A size as a product; `memref.dim` is the size that it asks for."""
+    if isinstance(size, int):
+        return product_of(size)
+    number, factors = product_of(size)
+    total = product_of(number)
+    for factor, times in factors.items():
+        part = product_of(factor)
+        owner = factor.owner
+        if not isinstance(owner, ir.Block) and owner.name == "memref.dim":
+            axis = build.constant_value(owner.operands[1])
+            if axis is not None:
+                part = _sizes(owner.operands[0])[axis]
+        for _ in range(times):
+            total = total[0] * part[0], total[1] + part[1]
+    return total
+
+
+def _strides(buffer: ir.Value, assumed: frozenset[ir.Value]) -> list[Product | None]:
+    """The stride of each dimension, None where nothing is known."""
+    op = buffer.owner
+    if not isinstance(op, ir.Block):
+        if op.name == "memref.reinterpret_cast":
+            return [_value(x) for x in view_operands(op, "static_strides")]
+        if op.name in _CASTS:
+            return _strides(op.operands[0], assumed)
+        if op.name == "memref.subview":
+            return _part_strides(op, assumed)
+    if not _holds(buffer, assumed):
+        return [None] * ir.MemRefType(buffer.type).rank
+    strides: list[Product | None] = []
+    step = _ONE
+    for size in reversed(_sizes(buffer)):
+        strides.insert(0, step)
+        step = step[0] * size[0], step[1] + size[1]
+    return strides
+
+
+def _part_strides(op: ir.Operation, assumed: frozenset[ir.Value]) -> list[Product | None]:
+    """Strides of a subview: those of its source times its own."""
+    kept = kept_axes(op)
+    if kept is None:
+        return [None] * ir.MemRefType(op.results[0].type).rank
+    whole, steps = _strides(op.operands[0], assumed), [_value(x) for x in view_operands(op, "static_strides")]
+    found: list[Product | None] = []
+    for axis in kept:
+        stride, (number, factors) = whole[axis], steps[axis]
+        found.append(None if stride is None else (stride[0] * number, stride[1] + factors))
+    return found
+
+
+def kept_axes(op: ir.Operation) -> list[int] | None:
+    """The dimensions of a subview's source that its result has; dropped ones have size 1."""
+    sizes = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
+    shape = list(ir.MemRefType(op.results[0].type).shape)
+    single = [axis for axis, size in enumerate(sizes) if size == 1]
+    for dropped in combinations(single, len(sizes) - len(shape)):
+        kept = [axis for axis in range(len(sizes)) if axis not in dropped]
+        if [sizes[axis] for axis in kept] == shape:
+            return kept
+    return None
+
+
+def view_operands(op: ir.Operation, name: str) -> list[ir.Value | int]:
+    """Sizes or strides of a view: numbers where they are static, else index values."""
+    counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    position = 2 if name == "static_sizes" else 3
+    dynamic = iter(list(op.operands)[sum(counts[:position]) :])
+    return [next(dynamic) if x == build.DYNAMIC else x for x in ir.DenseI64ArrayAttr(op.attributes[name])]
 
 
 class KernelPointers(Pass):

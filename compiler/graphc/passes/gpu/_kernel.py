@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from graphc.ir import build
 from graphc.ir.walk import walk
-from graphc.passes.gpu._functions import declare_callees
+from graphc.passes.gpu.gpu_functions import declare_callees
 from graphc_dialects._mlir import ir
 
 MODULE = "kernels"

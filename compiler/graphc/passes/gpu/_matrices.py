@@ -11,9 +11,8 @@ from graphc.lowering.carried import loop
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.passes.gpu._calls import LibraryCall
 from graphc.passes.gpu._kernel import Kernel, allocate, at_most, barrier, blocks_for, position
-from graphc.passes.gpu._reduce import on_first_thread
+from graphc.passes.gpu._reduce import WARP, on_first_thread
 from graphc.passes.gpu._rows import product, split
-from graphc.passes.gpu._shuffle import WARP
 from graphc_dialects._mlir import ir
 
 # Sides of matrices that one warp works on in shared memory, and threads of larger ones.

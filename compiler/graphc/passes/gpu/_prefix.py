@@ -15,8 +15,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.passes.gpu._kernel import Kernel, barrier, position
-from graphc.passes.gpu._reduce import on_condition
-from graphc.passes.gpu._shuffle import WARP, shuffled
+from graphc.passes.gpu._reduce import WARP, on_condition, shuffled
 from graphc_dialects._mlir import ir
 
 # The most threads of a block.

@@ -19,8 +19,7 @@ from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.passes.gpu import _flat
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, position
 from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._reduce import BlockReduction, Combine, on_condition
-from graphc.passes.gpu._shuffle import WARP
+from graphc.passes.gpu._reduce import WARP, BlockReduction, Combine, on_condition
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

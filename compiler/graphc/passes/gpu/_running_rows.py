@@ -11,8 +11,7 @@ from graphc.passes.gpu._calls import LibraryCall
 from graphc.passes.gpu._kernel import Kernel, allocate, at_most, barrier, blocks_for, position
 from graphc.passes.gpu._lines import Lines
 from graphc.passes.gpu._prefix import THREADS, BlockPrefix
-from graphc.passes.gpu._reduce import on_condition, on_first_thread
-from graphc.passes.gpu._shuffle import WARP
+from graphc.passes.gpu._reduce import WARP, on_condition, on_first_thread
 from graphc_dialects._mlir import ir
 
 # Lines that occupy a device without parts; the most parts of a line.

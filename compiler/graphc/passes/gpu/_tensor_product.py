@@ -1,22 +1,250 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products on tensor cores."""
+"""Matrix products on tensor cores.
+
+Copies from global to shared memory that go on while threads compute (`cp.async`).
+
+What tensor cores multiply: small matrices that the lanes of a warp hold in parts.
+
+Which lane has which elements is in the PTX ISA, "Matrix multiply-accumulate operation using mma instruction":
+with `g` = lane / 4 and `t` = lane % 4, rows go with `g`, columns of sums and the summed dimension with `t`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from graphc.ir import build
 from graphc.lowering.carried import carry, loop
-from graphc.passes.gpu import _async_copy as asynchronous
-from graphc.passes.gpu._fragments import DOUBLE, HALF, TF32, Fragments, Instruction, Side
+from graphc.lowering.pointers import address
 from graphc.passes.gpu._kernel import Kernel, barrier, position
 from graphc.passes.gpu._nest import Operand
 from graphc.passes.gpu._product import Product, add_to_result, each_part, zero
-from graphc.passes.gpu._reduce import on_condition
-from graphc.passes.gpu._shuffle import WARP
+from graphc.passes.gpu._reduce import WARP, on_condition
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+# Rows, or columns, that a warp has in one register of a lane.
+_GROUP = 8
+
+
+@record(frozen=True)
+class Instruction:
+    """An instruction of tensor cores.
+
+    Attributes:
+        rows, columns, depth: of the matrices.
+        element, total: types of what is multiplied and of sums, as text.
+        pairs: whether a lane has elements in pairs along the depth, which are loaded as whole matrices.
+        rounds: whether elements are rounded to the digits that are multiplied.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    element: str
+    total: str
+    pairs: bool = False
+    rounds: bool = False
+
+    @property
+    def sums(self) -> int:
+        """How many numbers of the result a lane has."""
+        return self.rows * self.columns // WARP
+
+
+HALF = Instruction(16, 8, 16, "f16", "f32", pairs=True)
+TF32 = Instruction(16, 8, 8, "f32", "f32", rounds=True)
+DOUBLE = Instruction(8, 8, 4, "f64", "f64")
+
+
+@record()
+class Side:
+    """One operand of a product in shared memory, in two halves.
+
+    Attributes:
+        buffer: of three axes: the half, then either what is summed over or the rows (columns) of the result.
+        deep_last: whether the last axis is the one that is summed over.
+    """
+
+    buffer: ir.Value
+    deep_last: bool
+
+    def indices(self, half: ir.Value, wide: ir.Value, deep: ir.Value) -> list[ir.Value]:
+        """Where an element is."""
+        return [half, wide, deep] if self.deep_last else [half, deep, wide]
+
+
+class Fragments:
+    """Loads parts of both sides, multiplies them, and knows where sums belong; for the thread at hand."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        self._of = instruction
+        thread, width = position("thread_id"), build.const_index(WARP)
+        self.warp = build.index_op("divui", thread, width)
+        self._lane = build.index_op("remui", thread, width)
+        self._g = build.index_op("divui", self._lane, build.const_index(4))
+        self._t = build.index_op("remui", self._lane, build.const_index(4))
+        self._total = ir.Type.parse(instruction.total)
+
+    def nothing(self) -> ir.Value:
+        """Sums of a lane that are 0."""
+        kind = ir.VectorType.get([self._of.rows // _GROUP, 2], self._total)
+        value = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(self._total, 0.0))
+        return build.create("arith.constant", [kind], [], value=value).result
+
+    def left(self, side: Side, half: ir.Value, row: ir.Value, deep: ir.Value) -> ir.Value:
+        """The lane's part of a matrix of the left side, which begins at a row and a depth."""
+        return self._part(side, half, row, deep, self._of.rows // _GROUP, rows_first=True)
+
+    def right(self, side: Side, half: ir.Value, column: ir.Value, deep: ir.Value) -> ir.Value:
+        """The same of the right side."""
+        return self._part(side, half, column, deep, self._of.columns // _GROUP, rows_first=False)
+
+    def _part(
+        self, side: Side, half: ir.Value, wide: ir.Value, deep: ir.Value, groups: int, *, rows_first: bool
+    ) -> ir.Value:
+        if self._of.pairs:
+            return self._matrices(side, half, wide, deep, groups, rows_first=rows_first)
+        found = []
+        for start in range(0, self._of.depth, 4):
+            for group in range(groups):
+                at = _sum(wide, self._g, group * _GROUP), _sum(deep, self._t, start)
+                element = ir.MemRefType(side.buffer.type).element_type
+                operands = [side.buffer, *side.indices(half, *at)]
+                found.append(self._rounded(build.create("memref.load", [element], operands).result))
+        kind = ir.VectorType.get([len(found), 1], found[0].type)
+        return build.create("vector.from_elements", [kind], found).result
+
+    def _rounded(self, value: ir.Value) -> ir.Value:
+        """Rounded to nearest: the instruction itself would only drop digits."""
+        if not self._of.rounds:
+            return value
+        word = ir.IntegerType.get_signless(32)
+        mode = ir.Attribute.parse("#nvvm.fp_rnd_mode<rna>")
+        bits = build.create("nvvm.convert.float.to.tf32", [word], [value], rnd=mode).result
+        return build.create("arith.bitcast", [value.type], [bits]).result
+
+    def _matrices(
+        self, side: Side, half: ir.Value, wide: ir.Value, deep: ir.Value, groups: int, *, rows_first: bool
+    ) -> ir.Value:
+        """Matrices of 8 by 8 halves at once; each lane has the address of a row of one of them."""
+        row = build.index_op("remui", self._lane, build.const_index(_GROUP))
+        number = build.index_op("divui", self._lane, build.const_index(_GROUP))
+        two, width = build.const_index(2), build.const_index(_GROUP)
+        first, second = build.index_op("remui", number, two), build.index_op("divui", number, two)
+        across, along = (
+            build.index_op("muli", x, width) for x in ((first, second) if rows_first else (second, first))
+        )
+        if groups == 1:
+            # Addresses of the second half of the warp are not looked at, but have to be some.
+            across = build.const_index(0)
+        wide, deep = _sum(wide, across), _sum(deep, along)
+        wide, deep = (_sum(wide, row), deep) if side.deep_last else (wide, _sum(deep, row))
+        count = groups * self._of.depth // _GROUP
+        kind = ir.VectorType.get([count, 2], ir.MemRefType(side.buffer.type).element_type)
+        return build.create(
+            "nvgpu.ldmatrix",
+            [kind],
+            [side.buffer, *side.indices(half, wide, deep)],
+            numTiles=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count),
+            transpose=ir.BoolAttr.get(not side.deep_last),
+        ).result
+
+    def multiply(self, left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
+        """Adds the product of two parts to sums."""
+        word = ir.IntegerType.get_signless(64)
+        shape = [self._of.rows, self._of.columns, self._of.depth]
+        attributes: dict[str, ir.Attribute] = {
+            "mmaShape": ir.ArrayAttr.get([ir.IntegerAttr.get(word, size) for size in shape])
+        }
+        if self._of.rounds:
+            attributes["tf32Enabled"] = ir.UnitAttr.get()
+        return build.create("nvgpu.mma.sync", [sums.type], [left, right, sums], **attributes).result
+
+    def places(self, row: ir.Value, column: ir.Value) -> Sequence[tuple[ir.Value, ir.Value, tuple[int, int]]]:
+        """Row and column of each of the lane's sums of a matrix, and where it is in the vector."""
+        twice = build.index_op("muli", self._t, build.const_index(2))
+        return [
+            (_sum(row, self._g, group * _GROUP), _sum(column, twice, lane), (group, lane))
+            for group in range(self._of.rows // _GROUP)
+            for lane in range(2)
+        ]
+
+    def extract(self, sums: ir.Value, where: tuple[int, int]) -> ir.Value:
+        """One of the sums."""
+        place = ir.DenseI64ArrayAttr.get(list(where))
+        return build.create("vector.extract", [self._total], [sums], static_position=place).result
+
+
+def _sum(first: ir.Value, second: ir.Value, number: int = 0) -> ir.Value:
+    total = build.index_op("addi", first, second)
+    return build.index_op("addi", total, build.const_index(number)) if number else total
+
+
+# Bytes of a copy, at most and at least.
+BYTES, LEAST = 16, 4
+
+
+def copy(
+    source: ir.Value,
+    place: Sequence[ir.Value],
+    target: ir.Value,
+    to: Sequence[ir.Value],
+    elements: int,
+    wanted: ir.Value,
+) -> None:
+    """Starts a copy of the thread's; `arrived` waits for it.
+
+    Args:
+        source, place: the array, and the indices of the first element; they have to be some of its own even
+            if nothing is wanted.
+        target, to: in shared memory.
+        elements: how many are written in a row: 4, 8 or 16 bytes, at addresses that are multiples of that.
+        wanted: how many are read; the others are 0.
+    """
+    width = _itemsize(source) * elements
+    segments = [1, len(to), 1, len(place), 1]
+    attributes = {
+        "dstElements": ir.IntegerAttr.get(build.index_type(), elements),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
+    }
+    if width == BYTES:
+        # What a block reads once needs no place in the first-level cache.
+        attributes["bypassL1"] = ir.UnitAttr.get()
+    token = ir.Type.parse("!nvgpu.device.async.token")
+    build.create("nvgpu.device_async_copy", [token], [target, *to, source, *place, wanted], **attributes)
+
+
+def arrived() -> None:
+    """The thread waits for all copies that it has started; other threads see them after a barrier."""
+    token = ir.Type.parse("!nvgpu.device.async.token")
+    group = build.create("nvgpu.device_async_create_group", [token], []).result
+    none = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
+    build.create("nvgpu.device_async_wait", [], [group], numGroups=none)
+
+
+def is_aligned(buffer: ir.Value) -> ir.Value | None:
+    """Whether all rows of an array begin at multiples of 16 bytes; None if its rows are not contiguous."""
+    memref = ir.MemRefType(buffer.type)
+    strides, _ = memref.get_strides_and_offset()
+    if strides[-1] != 1:
+        return None
+    base = ir.MemRefType.get([], memref.element_type, memory_space=memref.memory_space)
+    kinds = [base, *[build.index_type()] * (1 + 2 * memref.rank)]
+    _, offset, *rest = build.create("memref.extract_strided_metadata", kinds, [buffer]).results
+    bits = offset
+    for stride in rest[memref.rank : -1]:
+        bits = build.index_op("ori", bits, stride)
+    bits = build.index_op(
+        "ori", build.index_op("muli", bits, build.const_index(_itemsize(buffer))), address(buffer)
+    )
+    rest_of = build.index_op("andi", bits, build.const_index(BYTES - 1))
+    return build.compare_index(0, rest_of, build.const_index(0))
+
+
+def _itemsize(buffer: ir.Value) -> int:
+    return int(ir.MemRefType(buffer.type).element_type.width) // 8
 
 
 @record(frozen=True)
@@ -96,10 +324,10 @@ class TensorProduct:
         deep_last = operand.axes[-1] == self._product.inner
         size = self._itemsize(operand)
         instruction = self._shape.instruction
-        more = asynchronous.BYTES * (1 if instruction.pairs or (deep_last and size == 4) else 2) // size
+        more = BYTES * (1 if instruction.pairs or (deep_last and size == 4) else 2) // size
         tail = [self._shape.depth + more] if deep_last else [tile + more]
         head = [2, tile] if deep_last else [2, self._shape.depth]
-        buffer = self._kernel.shared([*head, *tail], operand.argument.type, alignment=asynchronous.BYTES)
+        buffer = self._kernel.shared([*head, *tail], operand.argument.type, alignment=BYTES)
         return Side(buffer, deep_last)
 
     def _itemsize(self, operand: Operand) -> int:
@@ -109,7 +337,7 @@ class TensorProduct:
         """The body."""
         with self._kernel.body():
             self._fragments = Fragments(self._shape.instruction)
-            self._aligned = [asynchronous.is_aligned(operand.buffer) for operand in self._product.nest.inputs]
+            self._aligned = [is_aligned(operand.buffer) for operand in self._product.nest.inputs]
             each_part(self._product, self._sizes, self._shape.tiles, self._part)
 
     def _part(self, place: list[ir.Value], row: ir.Value, column: ir.Value) -> None:
@@ -126,7 +354,7 @@ class TensorProduct:
 
         def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
             half = build.index_op("andi", build.index_op("divui", start, depth), one)
-            asynchronous.arrived()
+            arrived()
             barrier()
             following = build.index_op("addi", start, depth)
             with on_condition(build.compare_index(2, following, inner)):
@@ -206,11 +434,11 @@ class TensorProduct:
 
     def _rows(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
         """16 bytes at once."""
-        long = asynchronous.BYTES // self._itemsize(operand)
+        long = BYTES // self._itemsize(operand)
         with self._each(number, long) as chunk:
             place, to, left = self._where(number, operand, start, half, (chunk, long))
             wanted = build.index_op("minsi", left, build.const_index(long))
-            asynchronous.copy(operand.buffer, place, self._sides[number].buffer, to, long, wanted)
+            copy(operand.buffer, place, self._sides[number].buffer, to, long, wanted)
 
     def _elements(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
         """One element after the other.
@@ -218,12 +446,12 @@ class TensorProduct:
         What is smaller than a word, or of no contiguous row, cannot be copied meanwhile.
         """
         one, buffer = build.const_index(1), self._sides[number].buffer
-        is_word = self._itemsize(operand) >= asynchronous.LEAST and self._aligned[number] is not None
+        is_word = self._itemsize(operand) >= LEAST and self._aligned[number] is not None
         with self._each(number, 1) as chunk:
             place, to, left = self._where(number, operand, start, half, (chunk, 1))
             if is_word:
                 wanted = build.index_op("minsi", left, one)
-                asynchronous.copy(operand.buffer, place, buffer, to, 1, wanted)
+                copy(operand.buffer, place, buffer, to, 1, wanted)
                 return
             inside = build.compare_index(4, left, build.const_index(0))
             kind = operand.argument.type

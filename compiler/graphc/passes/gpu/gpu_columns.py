@@ -13,10 +13,9 @@ from graphc.lowering.partial_reductions import is_in_loop
 from graphc.passes.gpu import _flat
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
 from graphc.passes.gpu._nest import Nest
-from graphc.passes.gpu._parts import Parts, elements, in_parts
-from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._reduce import WARP, on_condition
 from graphc.passes.gpu._rows import Group, at_once, cost, strided, wide_operands
-from graphc.passes.gpu._shuffle import WARP
+from graphc.passes.gpu.gpu_whole import Parts, elements, in_parts
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

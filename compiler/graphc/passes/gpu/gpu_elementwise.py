@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise work, and whatever no other pass has made a kernel of."""
+"""Elementwise work, and whatever no other pass has made a kernel of.
+
+Fills and copies as generics, so that kernels are made of one operation only.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,49 @@ from graphc.lowering.carried import carry, loop
 from graphc.passes.gpu import _flat
 from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for, global_position
 from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._simple import NESTS, as_generic
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+NESTS = ("linalg.generic", "linalg.fill", "memref.copy")
+
+
+def as_generic(op: ir.Operation) -> ir.Operation | None:
+    """The generic that an operation is, or is replaced by; None if it is nothing of the kind."""
+    if op.name == "linalg.generic":
+        return op
+    if op.name == "linalg.fill":
+        value, buffer = op.operands
+        return _replace(op, [], buffer, value)
+    if op.name == "memref.copy":
+        source, target = op.operands
+        if source != target:
+            return _replace(op, [source], target, None)
+        op.erase()
+    return None
+
+
+def _replace(
+    op: ir.Operation, inputs: list[ir.Value], output: ir.Value, value: ir.Value | None
+) -> ir.Operation:
+    memref = ir.MemRefType(output.type)
+    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank))
+    operands = [*inputs, output]
+    attributes = {
+        "indexing_maps": ir.ArrayAttr.get([identity] * len(operands)),
+        "iterator_types": ir.ArrayAttr.get(
+            [ir.Attribute.parse("#linalg.iterator_type<parallel>")] * memref.rank
+        ),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+    }
+    with ir.InsertionPoint(op), op.location:
+        generic = ir.Operation.create("linalg.generic", operands=operands, attributes=attributes, regions=1)
+        block = ir.Block.create_at_start(generic.regions[0], [memref.element_type] * len(operands))
+        with ir.InsertionPoint(block):
+            build.create("linalg.yield", [], [block.arguments[0] if value is None else value])
+    op.erase()
+    return generic
+
 
 _ROWS, _COLUMNS = 65535, 1 << 20
 

@@ -12,9 +12,8 @@ from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, at_most, blocks_for, position
 from graphc.passes.gpu._keys import ABOVE, EQUAL, Keys
 from graphc.passes.gpu._nest import Operand
-from graphc.passes.gpu._reduce import BlockReduction, on_condition, on_first_thread
+from graphc.passes.gpu._reduce import WARP, BlockReduction, on_condition, on_first_thread
 from graphc.passes.gpu._rows import Columns, Group, at_once, is_wide, product, shape_of_blocks, split
-from graphc.passes.gpu._shuffle import WARP
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -12,7 +12,7 @@ from graphc.passes.buffer.parallel._independence import is_independent
 from graphc.passes.gpu._host_arithmetic import is_arithmetic, is_of_host
 from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
 from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
-from graphc.passes.gpu._read_back import place_for, read, write
+from graphc.passes.gpu.gpu_numbers import place_for, read, write
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

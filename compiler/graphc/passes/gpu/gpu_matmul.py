@@ -8,7 +8,7 @@ from dataclasses import replace
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry
-from graphc.lowering.contractions import with_fills
+from graphc.lowering.matmul import with_fills
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
 from graphc.passes.gpu._large_product import TILES, LargeProduct, is_large
 from graphc.passes.gpu._library import form_of, mark

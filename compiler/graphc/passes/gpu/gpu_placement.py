@@ -1,17 +1,179 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What runs on the host, and what on the device."""
+"""What runs on the host, and what on the device.
+
+Which operations of a graph have no kernel, and why.
+
+Which of two sides operations go to, so that few values have to be moved between them.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.walk import functions, inputs_of, symbol_of
-from graphc.passes.gpu._cut import second_side
-from graphc.passes.gpu._host_work import is_movable, reason
+from graphc.ir.traits.interfaces import EXPENSIVE, SEQUENTIAL
+from graphc.ir.types import dtype_of
+from graphc.ir.walk import functions, inputs_of, symbol_of, walk
+from graphc.lowering.device_draws import have_kernel
 from graphc.passes.gpu._outlining import HOST, outline
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
+from graphc_dialects.elementwise import ELEMENTWISE
+from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.record import record
+
+# What moving a value costs, where placing an operation on the second side costs 1.
+_MOVE = 1_000_000
+_ALWAYS = 1 << 60
+
+_Node: TypeAlias = Hashable
+_N = TypeVar("_N", bound=Hashable)
+
+
+def second_side(
+    fixed: Mapping[_N, bool],
+    values: Iterable[tuple[_N, Iterable[_N]]],
+    ties: Iterable[tuple[_N, _N]] = (),
+) -> set[_N]:
+    """The nodes of the second side; of all ways to move few values, one with few of them.
+
+    A value is moved once in a direction, however many of the other side use it: a minimum cut of a graph in
+    which two nodes stand for each value, one for each direction.
+
+    Args:
+        fixed: for nodes that have no choice, whether they are on the second side.
+        values: what produces each value, and what uses it.
+        ties: pairs of nodes that have to be on the same side.
+
+    Source: L. R. Ford and D. R. Fulkerson, "Maximal flow through a network", 1956; augmenting paths of least
+    length as in J. Edmonds and R. M. Karp, 1972.
+    """
+    network = _Network()
+    nodes: dict[_N, None] = dict.fromkeys(fixed)
+    for number, (producer, users) in enumerate(values):
+        others = list(dict.fromkeys(users))
+        nodes.update(dict.fromkeys([producer, *others]))
+        network.add(producer, ("to", number), _MOVE)
+        network.add(("from", number), producer, _MOVE)
+        for user in others:
+            network.add(("to", number), user, _ALWAYS)
+            network.add(user, ("from", number), _ALWAYS)
+    for a, b in ties:
+        nodes.update(dict.fromkeys([a, b]))
+        network.add(a, b, _ALWAYS)
+        network.add(b, a, _ALWAYS)
+    for node in nodes:
+        place = fixed.get(node)
+        if place is None:
+            network.add(_FIRST, node, 1)
+        else:
+            edge = (node, _SECOND) if place else (_FIRST, node)
+            network.add(edge[0], edge[1], _ALWAYS)
+    cut = network.cut()
+    return {node for node in nodes if node in cut}
+
+
+_FIRST, _SECOND = "first", "second"
+
+
+class _Network:
+    """Capacities that are left, by where from and where to."""
+
+    def __init__(self) -> None:
+        self._left: dict[_Node, dict[_Node, int]] = {_FIRST: {}, _SECOND: {}}
+
+    def add(self, a: _Node, b: _Node, capacity: int) -> None:
+        """Adds an edge."""
+        out, back = self._left.setdefault(a, {}), self._left.setdefault(b, {})
+        out[b] = out.get(b, 0) + capacity
+        back.setdefault(a, 0)
+
+    def cut(self) -> set[_Node]:
+        """The nodes that still lead to the second side when nothing more flows there."""
+        while self._augment():
+            pass
+        found: set[_Node] = {_SECOND}
+        left: deque[_Node] = deque([_SECOND])
+        while left:
+            node = left.popleft()
+            for other in self._left[node]:
+                if other not in found and self._left[other][node]:
+                    found.add(other)
+                    left.append(other)
+        return found
+
+    def _augment(self) -> bool:
+        """Lets as much flow as a shortest way takes; whether there was one."""
+        came: dict[_Node, _Node] = {_FIRST: _FIRST}
+        left: deque[_Node] = deque([_FIRST])
+        while left and _SECOND not in came:
+            node = left.popleft()
+            for other, capacity in self._left[node].items():
+                if capacity and other not in came:
+                    came[other] = node
+                    left.append(other)
+        if _SECOND not in came:
+            return False
+        way: list[_Node] = [_SECOND]
+        while way[-1] != _FIRST:
+            way.append(came[way[-1]])
+        steps = list(zip(way[1:], way[:-1], strict=True))
+        amount = min(self._left[a][b] for a, b in steps)
+        for a, b in steps:
+            self._left[a][b] -= amount
+            self._left[b][a] += amount
+        return True
+
+
+# Functions that SciPy's code computes on CPUs, in C or C++, for which there is none of our own.
+SCIPY = frozenset(
+    "erfi erfinv erfcinv dawsn ndtri log_ndtr ndtri_exp owens_t j0 j1 jv y0 y1 yv i0 i1 iv i0e i1e ive k0 k1 "
+    "kv k0e k1e kve beta betaln poch binom gammainc gammaincc gammaincinv gammainccinv betainc betaincc "
+    "betaincinv hyp2f1 hyp2f1_da hyp2f1_dc hyp1f1 expi exp1 ellipk ellipe".split()
+)
+# Operations on core arrays (`graphc_dialects.signatures`) that passes make kernels of, and which dtypes of
+# their first operand they take.
+DEVICE: dict[str, Callable[[np.dtype], bool]] = {
+    "running": lambda dtype: True,
+    **dict.fromkeys(("sort", "argsort", "arg_extreme"), lambda dtype: dtype.kind != "c"),
+    **dict.fromkeys(
+        ("cholesky", "solve_triangular", "solve", "inv", "det", "slogdet"),
+        lambda dtype: dtype.kind == "f" and dtype.itemsize >= 4,
+    ),
+}
+
+
+def reason(op: ir.Operation) -> str:
+    """Why an operation of the graph stage, or what it contains, has no kernel; empty if it has one."""
+    for inner in [op, *walk(op)]:
+        name = inner.name.removeprefix("graphc.")
+        if name in SCIPY:
+            return f"{name} is code of SciPy"
+        if name in SIGNATURES:
+            if name not in DEVICE:
+                return f"{name} has no kernel"
+            dtype = dtype_of(ir.RankedTensorType(inner.operands[0].type).element_type)
+            if not DEVICE[name](dtype):
+                return f"{name} of {dtype} has no kernel"
+        if inner.name in SEQUENTIAL and not have_kernel(inner):
+            return "draws follow one stream of bits"
+    return ""
+
+
+def is_movable(op: ir.Operation) -> bool:
+    """Whether an operation is so cheap that it may run on the host, to save a transfer."""
+    if not op.name.startswith("graphc.") or not len(op.results) or len(op.regions):
+        return False
+    is_expensive = EXPENSIVE.get(op.name)
+    if is_expensive is not None and op.name.removeprefix("graphc.") not in ELEMENTWISE and is_expensive(op):
+        return False
+    return all(isinstance(result.type, ir.RankedTensorType) for result in op.results)
+
 
 # Arrays that need not be moved.
 _EVERYWHERE = (*CONSTANTS, "tensor.from_elements")

@@ -13,9 +13,9 @@ from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._memory import SizeKey, size_key
 from graphc.passes.gpu._nest import Nest
-from graphc.passes.gpu._parts import FEW, in_parts, reduce_in_parts
 from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of, product
-from graphc.passes.gpu._simple import NESTS, as_generic
+from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
+from graphc.passes.gpu.gpu_whole import FEW, in_parts, reduce_in_parts
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

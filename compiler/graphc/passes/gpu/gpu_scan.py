@@ -1,15 +1,447 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops whose states are the same elementwise work at each step."""
+"""Loops whose states are the same elementwise work at each step.
+
+A loop of elementwise work as one kernel: all iterations of an element by one thread.
+
+What the iterations of a loop read of arrays that it does not write: it is known before they begin.
+
+A thread that reads the element of a step when it gets there waits for memory in each step. So elements are
+read some steps ahead, and handed on from step to step in registers. The loop is unrolled by as many steps: a
+register that memory is still to fill cannot be moved to another one, and need not be then.
+"""
 
 from __future__ import annotations
 
-from graphc.ir.walk import functions, walk
-from graphc.passes.gpu._loops import polls_of, replace_loops
-from graphc.passes.gpu._scan import ScanKernel, as_scan
-from graphc.passes.gpu._simple import NESTS, as_generic
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from graphc.ir import build
+from graphc.ir.copies import copy_with
+from graphc.ir.lifetimes import VIEWS, root_of
+from graphc.ir.walk import functions, is_inside, walk
+from graphc.lowering.carried import loop
+from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
+from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
+from graphc.passes.gpu._nest import Nest, Operand, load, store
+from graphc.passes.gpu._product import zero
+from graphc.passes.gpu._rows import product, split
+from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+# Elements that a thread has asked for at a time, of all arrays together, and operations of an unrolled loop;
+# how many a function of the math dialect becomes, about.
+_ELEMENTS, _OPERATIONS, _FUNCTION = 16, 128, 16
+_FUNCTIONS = ("math.", "complex.", "func.")
+_OF_PLACES = VIEWS | {"memref.dim", "linalg.index"}
+# By the values of nests that they are.
+Elements: TypeAlias = "dict[ir.Value, ir.Value]"
+
+
+@record()
+class Read:
+    """An element that each iteration reads.
+
+    Attributes:
+        source: the operand of a nest, or the load in its body.
+        names: what it is called in the bodies of nests.
+        chain: operations that it depends on, in order.
+        moves: whether it is another one in each iteration.
+    """
+
+    source: Operand | ir.Operation
+    names: list[ir.Value]
+    chain: list[ir.Operation]
+    moves: bool
+
+
+class Reads:
+    """The arrays of a loop.
+
+    Args:
+        op: the `scf.for`.
+        nests: its elementwise work.
+        written: memory that it writes.
+    """
+
+    def __init__(self, op: ir.Operation, nests: Sequence[Nest], written: set[ir.Value]) -> None:
+        self._lower, self._upper, self._step = list(op.operands)[:3]
+        self._block = op.regions[0].blocks[0]
+        self._index = self._block.arguments[0]
+        reads = [read for nest in nests for read in self._of_nest(nest, written)]
+        self._fixed = [read for read in reads if not read.moves]
+        self._moving = [read for read in reads if read.moves]
+        names = [op.name for nest in nests for op in nest.body]
+        work = sum(_FUNCTION if name.startswith(_FUNCTIONS) else 1 for name in names)
+        most = min(_ELEMENTS // max(len(self._moving), 1), _OPERATIONS // max(work, 1))
+        self._ahead = 1 << max(most.bit_length() - 1, 0)
+
+    def unroll(self, loop: ir.Operation) -> None:
+        """As many steps as elements are read ahead, if there are any."""
+        if self._moving and self._ahead > 1:
+            text = f"#llvm.loop_annotation<unroll = <count = {self._ahead} : i32>>"
+            loop.attributes["loop_annotation"] = ir.Attribute.parse(text)
+
+    def _of_nest(self, nest: Nest, written: set[ir.Value]) -> Iterator[Read]:
+        found: dict[tuple[ir.Value, tuple[int | None, ...]], Read] = {}
+        for operand in nest.needed(nest.yields):
+            key = operand.buffer, tuple(operand.axes)
+            if key in found:
+                found[key].names.append(operand.argument)
+            elif root_of(operand.buffer) not in written:
+                read = self._read(operand, operand.argument, [operand.buffer])
+                if read is not None:
+                    found[key] = read
+        yield from found.values()
+        for op in nest.body:
+            if op.name == "memref.load" and root_of(op.operands[0]) not in written:
+                read = self._read(op, op.results[0], list(op.operands))
+                if read is not None:
+                    yield read
+
+    def _read(self, source: Operand | ir.Operation, name: ir.Value, needs: list[ir.Value]) -> Read | None:
+        """What is read, if it is known where without what other iterations have done."""
+        chain: dict[ir.Operation, None] = {}
+        if not all(self._follow(value, chain) for value in needs):
+            return None
+        used = [*needs, *(operand for op in chain for operand in op.operands)]
+        return Read(source, [name], list(chain), self._index in used)
+
+    def _follow(self, value: ir.Value, chain: dict[ir.Operation, None]) -> bool:
+        """Whether a value is made of the index and of what is outside; adds what makes it."""
+        owner = value.owner
+        if value == self._index:
+            return True
+        if isinstance(owner, ir.Block):
+            return not self._is_inside(owner)
+        op = owner.operation
+        if not self._is_inside(op.block):
+            return True
+        if op.name not in _OF_PLACES and not op.name.startswith("arith."):
+            return False
+        known = all(self._follow(operand, chain) for operand in op.operands)
+        chain.setdefault(op)
+        return known
+
+    def _is_inside(self, block: ir.Block) -> bool:
+        """Whether a block is the loop's, or one of its nests'."""
+        return block == self._block or block.owner.operation.block == self._block
+
+    def first(self, element: Sequence[ir.Value]) -> tuple[Elements, list[ir.Value]]:
+        """Elements that stay the same, and what the first iteration is handed.
+
+        Arrays of a loop without iterations may have no elements at all.
+        """
+        moving = [(read, step) for read in self._moving for step in range(self._ahead)]
+        names = [read.names[0] for read in self._fixed] + [read.names[0] for read, _ in moving]
+        kinds = [name.type for name in names]
+        some = build.compare_index(2, self._lower, self._upper)
+        made = ir.Operation.create("scf.if", results=kinds, operands=[some], regions=2)
+        with ir.InsertionPoint(ir.Block.create_at_start(made.regions[0], [])):
+            values = [self._load(read, self._lower, element) for read in self._fixed]
+            values += [self._load(read, self._later(self._lower, step), element) for read, step in moving]
+            build.create("scf.yield", [], values)
+        with ir.InsertionPoint(ir.Block.create_at_start(made.regions[1], [])):
+            build.create("scf.yield", [], [zero(kind) for kind in kinds])
+        count, results = len(self._fixed), list[ir.Value](made.results)
+        fixed = zip(self._fixed, results[:count], strict=True)
+        return {name: value for read, value in fixed for name in read.names}, results[count:]
+
+    def now(self, given: Sequence[ir.Value]) -> Elements:
+        """The elements of an iteration, of what was handed to it."""
+        reads = zip(self._moving, given[:: self._ahead], strict=True)
+        return {name: value for read, value in reads for name in read.names}
+
+    def then(self, index: ir.Value, given: Sequence[ir.Value], element: Sequence[ir.Value]) -> list[ir.Value]:
+        """What an iteration hands on; it reads the elements of a later one."""
+        found: list[ir.Value] = []
+        at = self._later(index, self._ahead)
+        for number, read in enumerate(self._moving):
+            kept = given[number * self._ahead + 1 : (number + 1) * self._ahead]
+            found += [*kept, self._load(read, at, element)]
+        return found
+
+    def _later(self, index: ir.Value, steps: int) -> ir.Value:
+        """The index of a later iteration; the same one if there is none."""
+        if not steps:
+            return index
+        further = build.index_op("muli", self._step, build.const_index(steps))
+        at = build.index_op("addi", index, further)
+        return build.select(build.compare_index(2, at, self._upper), at, index)
+
+    def _load(self, read: Read, index: ir.Value, element: Sequence[ir.Value]) -> ir.Value:
+        new: Elements = {self._index: index}
+        for op in read.chain:
+            if op.name == "linalg.index":
+                new[op.results[0]] = element[ir.IntegerAttr(op.attributes["dim"]).value]
+            else:
+                copy_with(op, new)
+        if isinstance(read.source, Operand):
+            buffer = new.get(read.source.buffer, read.source.buffer)
+            return load(Operand(buffer, read.source.axes, read.source.argument), element)
+        found: ir.Value = copy_with(read.source, new).results[0]
+        return found
+
+
+_BLOCKS = 1 << 16
+
+
+@record()
+class Scan:
+    """A loop that a thread can run for its own elements.
+
+    Attributes:
+        op: the `scf.for`.
+        body: the operations of its body that do something, and the nests that are elementwise work.
+        nests: by their operation.
+        shape: a buffer from outside of the loop that has the shape of all nests.
+    """
+
+    op: ir.Operation
+    body: list[ir.Operation]
+    nests: dict[ir.Operation, Nest]
+    shape: ir.Value
+
+    @property
+    def rank(self) -> int:
+        return ir.MemRefType(self.shape.type).rank
+
+    @property
+    def carried(self) -> Sequence[ir.Value]:
+        """What an iteration is given, without its index."""
+        return list(self.op.regions[0].blocks[0].arguments)[1:]
+
+    @property
+    def yields(self) -> Sequence[ir.Value]:
+        """What an iteration hands on."""
+        *_, end = self.op.regions[0].blocks[0].operations
+        return list(end.operation.operands)
+
+    def written(self) -> set[ir.Value]:
+        """Memory that the loop writes, or may."""
+        found = {root_of(o.buffer) for nest in self.nests.values() for o in nest.outputs}
+        # What a state is given may be any memory that was handed on before.
+        found.update(root_of(x) for x in [*self.carried, *list(self.op.operands)[3:], *self.yields])
+        return found
+
+    def is_own(self, operand: Operand) -> bool:
+        """Whether an operand has the element of the thread."""
+        return operand.axes == list(range(self.rank))
+
+
+def as_scan(op: ir.Operation, polls: frozenset[str]) -> Scan | None:
+    """The loop as work on elements; None if it is something else."""
+    block = op.regions[0].blocks[0]
+    body = [inner.operation for inner in block.operations][:-1]
+    body = [inner for inner in body if not is_poll(inner, polls)]
+    nests = {inner: Nest(inner) for inner in body if inner.name == "linalg.generic"}
+    if not nests or not all(_is_known(inner) for inner in body):
+        return None
+    if not all(isinstance(value.type, ir.MemRefType) for value in list(block.arguments)[1:]):
+        return None
+    groups = _Groups()
+    ranks = {nest.rank for nest in nests.values()}
+    if len(ranks) > 1 or any(any(nest.reduction) for nest in nests.values()):
+        return None
+    scan = Scan(op, body, nests, next(iter(nests.values())).outputs[0].buffer)
+    rank = ranks.pop()
+    for nest in nests.values():
+        own = [o.buffer for o in nest.operands if o.axes == list(range(rank))]
+        groups.join(own)
+    for value, before, after in zip(scan.carried, list(op.operands)[3:], scan.yields, strict=True):
+        groups.join([value, before, after])
+    outside = [x for x in groups.of(scan.shape) if not is_inside(x, op)]
+    if not outside or any(o.buffer not in groups.of(scan.shape) for n in nests.values() for o in n.outputs):
+        return None
+    scan.shape = outside[0]
+    return scan if _is_elementwise(scan) and not _chooses_memory(scan) else None
+
+
+def _chooses_memory(scan: Scan) -> bool:
+    """Whether buffers of different arrays take turns, as in windows of several rows next to a trace.
+
+    An iteration would not know which memory it reads.
+    """
+    carried = list(scan.carried)
+    if not any(value in carried for value in scan.yields):
+        return False
+    given = [*list(scan.op.operands)[3:], *(value for value in scan.yields if value not in carried)]
+    return len({root_of(value) for value in given}) > 1
+
+
+def _is_known(op: ir.Operation) -> bool:
+    """Whether a thread can do for itself what an operation does, or what it needs is the same for all."""
+    if op.name in ("linalg.generic", "memref.alloc", "memref.dim") or op.name in VIEWS:
+        return True
+    return op.name.startswith("arith.")
+
+
+def _is_elementwise(scan: Scan) -> bool:
+    """Whether memory that the loop writes is read and written at the thread's element only."""
+    nests, written = scan.nests.values(), scan.written()
+    for nest in nests:
+        if any(not scan.is_own(operand) for operand in nest.outputs):
+            return False
+        if any(root_of(o.buffer) in written and not scan.is_own(o) for o in nest.inputs):
+            return False
+        if any(root_of(buffer) in written for buffer in nest.gathered):
+            return False
+    return True
+
+
+class _Groups:
+    """Buffers that are known to have one shape."""
+
+    def __init__(self) -> None:
+        self._group: dict[ir.Value, set[ir.Value]] = {}
+
+    def join(self, buffers: Iterable[ir.Value]) -> None:
+        """These have one shape."""
+        joined = set[ir.Value]()
+        for buffer in buffers:
+            joined |= self.of(buffer)
+        for buffer in joined:
+            self._group[buffer] = joined
+
+    def of(self, buffer: ir.Value) -> set[ir.Value]:
+        """All that have the shape of a buffer."""
+        return self._group.setdefault(buffer, {buffer})
+
+
+class ScanKernel:
+    """Writes the kernel of a loop, and replaces the loop by its launch."""
+
+    def __init__(self, scan: Scan, threads: int) -> None:
+        self._scan, self._threads = scan, threads
+        self._kernel = Kernel(scan.op, "steps")
+        # Values of the body of the loop in the kernel, and what buffers hold at the thread's element.
+        self._new: dict[ir.Value, ir.Value] = {}
+        self._held: dict[ir.Value, ir.Value] = {}
+        # Elements of arrays that the loop does not write.
+        self._reads = Reads(scan.op, list(scan.nests.values()), scan.written())
+        self._known: Elements = {}
+
+    def lower(self) -> None:
+        """The kernel, its launch, and arrays for what the loop gives."""
+        scan, op = self._scan, self._scan.op
+        used = [r for r in op.results if next(iter(r.uses), None) is not None]
+        with self._kernel.host():
+            sizes = build.dims(scan.shape)
+            count = product(sizes)
+            grid = blocks_for(count, build.const_index(self._threads), _BLOCKS)
+            results: dict[ir.Value, ir.Value] = {result: _array_like(result, sizes) for result in used}
+            width = build.const_index(self._threads)
+        with self._kernel.body():
+            first, stride = global_position()
+            _, block = loop(count, [], start=first, step=stride)
+            with ir.InsertionPoint(block):
+                self._element = split(block.arguments[0], sizes)
+                self._loop(results)
+                build.create("scf.yield", [], [])
+        self._kernel.launch([grid], [width])
+        with ir.InsertionPoint(op), op.location:
+            for result, array in results.items():
+                cast = build.create("memref.cast", [result.type], [array]).result
+                result.replace_all_uses_with(cast)
+        op.erase()
+
+    def _loop(self, results: dict[ir.Value, ir.Value]) -> None:
+        """All iterations for one element."""
+        scan, op = self._scan, self._scan.op
+        lower, upper, step, *initial = list(op.operands)
+        read = {o.buffer for nest in scan.nests.values() for o in nest.needed(nest.yields) if scan.is_own(o)}
+        places = [i for i, value in enumerate(scan.carried) if value in read]
+        held = [self._load(initial[i]) for i in places]
+        fixed, ahead = self._reads.first(self._element)
+        made, block = loop(upper, [*initial, *held, *ahead], start=lower, step=step)
+        self._reads.unroll(made)
+        with ir.InsertionPoint(block):
+            index, *given = block.arguments
+            ahead = given[len(initial) + len(held) :]
+            self._known = {**fixed, **self._reads.now(ahead)}
+            following = self._reads.then(index, ahead, self._element)
+            self._new[op.regions[0].blocks[0].arguments[0]] = index
+            for value, own in zip(scan.carried, given[: len(initial)], strict=True):
+                self._new[value] = own
+            for i, own in zip(places, given[len(initial) : len(initial) + len(held)], strict=True):
+                self._held[scan.carried[i]] = own
+            for inner in scan.body:
+                self._one(inner)
+            yields = [self._new.get(value, value) for value in scan.yields]
+            found = [self._value(scan.yields[i]) for i in places]
+            build.create("scf.yield", [], [*yields, *found, *following])
+        for number, result in enumerate(op.results):
+            if result in results:
+                value = (
+                    made.results[len(initial) + places.index(number)]
+                    if number in places
+                    else self._load(made.results[number])
+                )
+                self._store(value, results[result])
+
+    def _one(self, op: ir.Operation) -> None:
+        """One operation of the body."""
+        nest = self._scan.nests.get(op)
+        if nest is not None:
+            self._nest(nest)
+        elif op.name != "memref.alloc":  # which is a register here
+            copy_with(op, self._new)
+
+    def _nest(self, nest: Nest) -> None:
+        values = {}
+        for operand in nest.needed(nest.yields):
+            if operand.argument not in self._known:
+                own = self._scan.is_own(operand)
+                values[operand.argument] = self._value(operand.buffer) if own else self._other(operand)
+        found = nest.compute(nest.yields, {**self._new, **self._known, **values}, self._element)
+        for operand in nest.outputs:
+            self._forget(operand.buffer)
+        for operand, value in zip(nest.outputs, found, strict=True):
+            self._held[operand.buffer] = value
+            if not _is_temporary(operand.buffer, self._scan.op):
+                self._store(value, self._new.get(operand.buffer, operand.buffer))
+
+    def _value(self, buffer: ir.Value) -> ir.Value:
+        """What a buffer of the body holds at the thread's element."""
+        if buffer not in self._held:
+            return self._load(self._new.get(buffer, buffer))
+        return self._held[buffer]
+
+    def _forget(self, written: ir.Value) -> None:
+        """What other names of the memory may be for is not known any more."""
+        self._held = {
+            buffer: value for buffer, value in self._held.items() if _is_temporary(buffer, self._scan.op)
+        }
+        self._held.pop(written, None)
+
+    def _load(self, buffer: ir.Value) -> ir.Value:
+        return load(Operand(buffer, list(range(self._scan.rank)), buffer), self._element)
+
+    def _store(self, value: ir.Value, buffer: ir.Value) -> None:
+        store(value, Operand(buffer, list(range(self._scan.rank)), buffer), self._element)
+
+    def _other(self, operand: Operand) -> ir.Value:
+        """An element of an array that the loop only reads."""
+        buffer = self._new.get(operand.buffer, operand.buffer)
+        return load(Operand(buffer, operand.axes, operand.argument), self._element)
+
+
+def _is_temporary(buffer: ir.Value, op: ir.Operation) -> bool:
+    """Whether an array lives for one iteration, and only its nests use it."""
+    owner = buffer.owner
+    if isinstance(owner, ir.Block) or owner.name != "memref.alloc" or not is_inside(buffer, op):
+        return False
+    return all(use.owner.name in ("linalg.generic", "memref.dim") for use in buffer.uses)
+
+
+def _array_like(result: ir.Value, sizes: Sequence[ir.Value]) -> ir.Value:
+    """A new array for a result of the loop."""
+    memref = ir.MemRefType(result.type)
+    dynamic = [size for size, known in zip(sizes, memref.shape, strict=True) if known < 0]
+    kind = ir.MemRefType.get(memref.shape, memref.element_type)
+    segments = ir.DenseI32ArrayAttr.get([len(dynamic), 0])
+    return build.create("memref.alloc", [kind], dynamic, operandSegmentSizes=segments).result
 
 
 @record()

@@ -1,13 +1,234 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes at positions that an array says."""
+"""Writes at positions that an array says.
+
+Writes at positions that an array says: which loops are such, and kernels for them.
+"""
 
 from __future__ import annotations
 
-from graphc.passes.gpu._loops import polls_of, replace_loops
-from graphc.passes.gpu._scatter import ScatterKernels, as_scatter
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from graphc.ir import build
+from graphc.ir.copies import copy_with, slice_of
+from graphc.ir.lifetimes import VIEWS, root_of
+from graphc.ir.walk import is_inside
+from graphc.lowering.carried import carry, carry_while, loop
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for, global_position
+from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
+from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._rows import product, split
+from graphc.passes.gpu.gpu_sort import SortKernels
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+_ACCESSES = VIEWS | {"memref.load", "memref.store", "memref.dim"}
+_COMPUTES = ("arith.", "math.", "complex.")
+_BLOCKS = 1 << 20
+_NOT_EQUAL, _LESS, _EQUAL = 1, 2, 0
+
+
+@record(frozen=True)
+class Scatter:
+    """Loops around one store, one of whose indices is read from memory.
+
+    Attributes:
+        op: the outermost loop.
+        ops: what is computed, in order.
+        store: the last of these.
+        row: which index of the store depends on what is read.
+        old: the load of the element that is written, if it is added to.
+        indices: variables and sizes of loops that tell where the index is read.
+        own: those of loops that are indices of the store themselves.
+    """
+
+    op: ir.Operation
+    ops: list[ir.Operation]
+    store: ir.Operation
+    row: ir.Value
+    old: ir.Operation | None
+    indices: list[tuple[ir.Value, ir.Value]]
+    own: list[tuple[ir.Value, ir.Value]]
+
+    def copy(self, wanted: ir.Value, values: Mapping[ir.Value, ir.Value]) -> ir.Value:
+        """Computes a value at the insertion point, from others that are given."""
+        new = dict(values)
+        for op in slice_of(self.ops, [wanted], new):
+            copy_with(op, new)
+        return new.get(wanted, wanted)
+
+
+def as_scatter(op: ir.Operation, polls: frozenset[str]) -> Scatter | None:
+    """The scatter that loops are; None if they are something else."""
+    found = _perfect_nest(op, polls)
+    if found is None:
+        return None
+    loops, ops = found
+    stores = [inner for inner in ops if inner.name == "memref.store"]
+    if len(stores) != 1 or any(is_inside(made.operands[1], op) for made in loops):
+        return None
+    store = stores[0]
+    _, memory, *where = store.operands
+    variables: list[ir.Value] = [made.regions[0].blocks[0].arguments[0] for made in loops]
+    rows = [x for x in where if x not in variables and is_inside(x, op)]
+    if len(rows) != 1 or len(set(where)) < len(where) or is_inside(memory, op):
+        return None
+    of_row = slice_of(ops, rows)
+    used = {x for inner in of_row for x in inner.operands}
+    loads = [inner for inner in ops if inner.name == "memref.load"]
+    same = [inner for inner in loads if root_of(inner.operands[0]) == root_of(memory)]
+    if used & (set(where) - set(rows)) or not any(inner in loads for inner in of_row):
+        return None
+    if len(same) > 1 or any(list(x.operands) != [memory, *where] or x in of_row for x in same):
+        return None
+    sizes = [(variable, made.operands[1]) for variable, made in zip(variables, loops, strict=True)]
+    own = [pair for pair in sizes if pair[0] in where]
+    indices = [pair for pair in sizes if pair[0] not in where]
+    return Scatter(op, ops, store, rows[0], same[0] if same else None, indices, own)
+
+
+def _perfect_nest(
+    op: ir.Operation, polls: frozenset[str]
+) -> tuple[list[ir.Operation], list[ir.Operation]] | None:
+    """Loops from 0 in steps of 1, one inside the other, and what is computed in them."""
+    loops, ops = [op], list[ir.Operation]()
+    while True:
+        lower, _, step = list(loops[-1].operands)[:3]
+        if len(loops[-1].results) or (build.constant_value(lower), build.constant_value(step)) != (0, 1):
+            return None
+        *body, _ = [inner.operation for inner in loops[-1].regions[0].blocks[0].operations]
+        body = [inner for inner in body if not is_poll(inner, polls)]
+        inside = [inner for inner in body if inner.name == "scf.for"]
+        rest = [inner for inner in body if inner.name != "scf.for"]
+        if not all(inner.name.startswith(_COMPUTES) or inner.name in _ACCESSES for inner in rest):
+            return None
+        if len(inside) > 1 or (inside and any(inner.name == "memref.store" for inner in rest)):
+            return None
+        ops += rest
+        if not inside:
+            return loops, ops
+        loops.append(inside[0])
+
+
+class ScatterKernels:
+    """The kernels of a scatter: positions, their order, and the writes.
+
+    Args:
+        scatter: its loops are to be erased afterwards.
+        threads: of a block.
+        tile: of the sort.
+    """
+
+    def __init__(self, scatter: Scatter, threads: int, tile: int) -> None:
+        self._scatter, self._threads, self._tile = scatter, threads, tile
+        self._long = ir.IntegerType.get_signless(64)
+
+    def lower(self) -> None:
+        """The kernels and their launches."""
+        scatter = self._scatter
+        kernel = Kernel(scatter.op, "places")
+        with kernel.host():
+            self._sizes = [size for _, size in scatter.indices]
+            self._count = product(self._sizes)
+            self._places, self._order = (allocate([self._count], self._long) for _ in range(2))
+        self._each(kernel, self._count, self._place)
+        SortKernels(
+            scatter.op, self._places, self._order, np.dtype("int64"), self._tile, positions=True
+        ).lower()
+        kernel = Kernel(scatter.op, "scatter")
+        with kernel.host():
+            self._width = product([size for _, size in scatter.own])
+            work = build.index_op("muli", self._count, self._width)
+        self._each(kernel, work, self._write)
+
+    def _each(self, kernel: Kernel, count: ir.Value, work: Callable[[ir.Value], None]) -> None:
+        """A kernel that does something for all numbers below a count."""
+        with kernel.host():
+            threads = build.const_index(self._threads)
+            grid = blocks_for(count, threads, _BLOCKS)
+        with kernel.body():
+            first, stride = global_position()
+            _, block = loop(count, [], start=first, step=stride)
+            with ir.InsertionPoint(block):
+                work(block.arguments[0])
+                build.create("scf.yield", [], [])
+        kernel.launch([grid], [threads])
+
+    def _at(self, number: ir.Value) -> dict[ir.Value, ir.Value]:
+        """The loops' variables where an index is read."""
+        variables = [variable for variable, _ in self._scatter.indices]
+        return dict(zip(variables, split(number, self._sizes), strict=True))
+
+    def _place(self, number: ir.Value) -> None:
+        """Notes an index."""
+        row = self._scatter.copy(self._scatter.row, self._at(number))
+        value = build.create("arith.index_cast", [self._long], [row]).result
+        build.create("memref.store", [], [value, self._places, number])
+
+    def _write(self, number: ir.Value) -> None:
+        """What the first write to a row does with all of them; or, where the last one wins, that one."""
+        scatter, one = self._scatter, build.const_index(1)
+        at, column = (build.index_op(name, number, self._width) for name in ("divui", "remui"))
+        row = self._row(at)
+        last = build.index_op("subi", self._count, one)
+        if scatter.old is None:
+            beside = build.index_op("minsi", build.index_op("addi", at, one), last)
+            end = build.compare_index(_EQUAL, at, last)
+        else:
+            beside = build.index_op("maxsi", build.index_op("subi", at, one), build.const_index(0))
+            end = build.compare_index(_EQUAL, at, build.const_index(0))
+        other = build.compare_index(_NOT_EQUAL, self._row(beside), row)
+        with on_condition(build.create("arith.ori", [end.type], [end, other]).result):
+            self._write_row(at, row, column)
+
+    def _write_row(self, at: ir.Value, row: ir.Value, column: ir.Value) -> None:
+        scatter = self._scatter
+        variables = [variable for variable, _ in scatter.own]
+        indices = split(column, [size for _, size in scatter.own])
+        own = dict(zip(variables, indices, strict=True))
+        new, memory, *where = scatter.store.operands
+        place = [row if x == scatter.row else own.get(x, x) for x in where]
+
+        def value(at: ir.Value, given: dict[ir.Value, ir.Value]) -> ir.Value:
+            return scatter.copy(new, {**own, **self._at(self._number(at)), **given})
+
+        if scatter.old is None:
+            found = value(at, {})
+        else:
+            old = scatter.old.results[0]
+            start = build.create("memref.load", [old.type], [memory, *place]).result
+            (found,) = carry(
+                self._end(at, row), [start], lambda at, total: [value(at, {old: total[0]})], start=at
+            )
+        build.create("memref.store", [], [found, memory, *place])
+
+    def _end(self, at: ir.Value, row: ir.Value) -> ir.Value:
+        """Where the writes to the next row begin, by bisection."""
+
+        def halve(bounds: list[ir.Value]) -> list[ir.Value]:
+            low, high = bounds
+            middle = build.index_op("divui", build.index_op("addi", low, high), build.const_index(2))
+            same = build.compare_index(_EQUAL, self._row(middle), row)
+            above = build.index_op("addi", middle, build.const_index(1))
+            return [build.select(same, above, low), build.select(same, high, middle)]
+
+        start = build.index_op("addi", at, build.const_index(1))
+        found: ir.Value = carry_while(
+            [start, self._count], lambda bounds: build.compare_index(_LESS, *bounds), halve
+        )[0]
+        return found
+
+    def _number(self, at: ir.Value) -> ir.Value:
+        """Which write is at a place of the order."""
+        number = build.create("memref.load", [self._long], [self._order, at]).result
+        return build.create("arith.index_cast", [build.index_type()], [number]).result
+
+    def _row(self, at: ir.Value) -> ir.Value:
+        """Where that write goes."""
+        row = build.create("memref.load", [self._long], [self._places, self._number(at)]).result
+        return build.create("arith.index_cast", [build.index_type()], [row]).result
 
 
 @record()

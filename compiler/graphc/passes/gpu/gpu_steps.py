@@ -7,8 +7,7 @@ from graphc.ir.walk import walk
 from graphc.passes.gpu import _step_kernel as kernels
 from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._step_values import StepValues
-from graphc.passes.gpu._steps import prepared, without_states
-from graphc.passes.gpu._until import replace_until
+from graphc.passes.gpu._until import prepared, replace_until, without_states
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -1,16 +1,246 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions of whole arrays."""
+"""Reductions of whole arrays.
+
+Reductions in two steps: blocks reduce parts, and another nest combines these, in order.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from graphc.ir import build
+from graphc.ir.lifetimes import root_of
 from graphc.ir.walk import functions, walk
-from graphc.passes.gpu._nest import Nest
-from graphc.passes.gpu._parts import in_parts, reduce_in_parts
+from graphc.lowering.carried import loop
+from graphc.lowering.partial_reductions import Combiner, combiner
+from graphc.passes.gpu import _flat
+from graphc.passes.gpu._kernel import Kernel, allocate, at_most, blocks_for, global_position, position
+from graphc.passes.gpu._nest import Nest, Operand
+from graphc.passes.gpu._reduce import BlockReduction, on_first_thread
+from graphc.passes.gpu._rows import (
+    Columns,
+    Fold,
+    Group,
+    at_once,
+    cost,
+    each_of,
+    product,
+    split,
+    wide_operands,
+)
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+# A mark of nests whose rows have few elements, whatever their type says.
+FEW = "graphc.few"
+# Vectors that a thread takes before there are more blocks, and the most rows of a grid.
+_EACH, _ROWS = 8, 65535
+
+
+class Parts:
+    """A nest of reductions, whose blocks write what their part comes to.
+
+    Args:
+        nest: with one combiner for each output that is reduced.
+        combiners: by position of the output.
+    """
+
+    def __init__(self, nest: Nest, combiners: dict[int, Combiner]) -> None:
+        self.nest, self.combiners = nest, combiners
+        self.accumulators = [nest.outputs[place] for place in combiners]
+        self.others = [(i, o) for i, o in enumerate(nest.outputs) if i not in combiners]
+
+    def arguments(self) -> list[ir.Value]:
+        """What stands for the accumulators in the body."""
+        return [operand.argument for operand in self.accumulators]
+
+    def neutral(self) -> list[ir.Value]:
+        """What the accumulators of a thread begin with."""
+        return [
+            how.constant(operand.argument.type)
+            for how, operand in zip(self.combiners.values(), self.accumulators, strict=True)
+        ]
+
+    def buffers(self, kernel: Kernel, sizes: Sequence[ir.Value]) -> list[ir.Value]:
+        """New arrays for the parts, one for each accumulator."""
+        with kernel.host():
+            return [allocate(sizes, ir.MemRefType(o.buffer.type).element_type) for o in self.accumulators]
+
+    def combine(self, anchor: ir.Operation, buffers: Sequence[ir.Value]) -> ir.Operation:
+        """A nest that reduces the arrays of parts along their last axis into the accumulators.
+
+        The other axes are the dimensions that were not reduced.
+        """
+        for operand in self.accumulators:
+            _bring_fill(operand.buffer, self.nest.op, anchor)
+        kept = [axis for axis in range(self.nest.rank) if not self.nest.reduction[axis]]
+        rank = len(kept) + 1
+        dims = [ir.AffineExpr.get_dim(i) for i in range(rank)]
+        zero = ir.AffineExpr.get_constant(0)
+        outs = [
+            ir.AffineMap.get(rank, 0, [zero if a is None else dims[kept.index(a)] for a in o.axes])
+            for o in self.accumulators
+        ]
+        maps = [*[ir.AffineMap.get_identity(rank)] * len(buffers), *outs]
+        kinds = [*["parallel"] * len(kept), "reduction"]
+        attributes = {
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+            "iterator_types": ir.ArrayAttr.get(
+                [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
+            ),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(buffers), len(outs)]),
+        }
+        attributes[FEW] = ir.UnitAttr.get()
+        operands = [*buffers, *(operand.buffer for operand in self.accumulators)]
+        with ir.InsertionPoint(anchor), anchor.location:
+            made = ir.Operation.create("linalg.generic", operands=operands, attributes=attributes, regions=1)
+            types = [operand.argument.type for operand in self.accumulators]
+            block = ir.Block.create_at_start(made.regions[0], [*types, *types])
+            with ir.InsertionPoint(block):
+                pairs = zip(
+                    self.combiners.values(),
+                    list(block.arguments)[len(types) :],
+                    list(block.arguments)[: len(types)],
+                    strict=True,
+                )
+                build.create("linalg.yield", [], [how.combine(a, b) for how, a, b in pairs])
+        return made
+
+
+def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
+    """Replaces a nest, whose reduced dimensions come last, by a kernel and a nest that combines its parts.
+
+    A row, or all there is, has as many blocks as its size asks for. Blocks are far apart in no row: threads
+    that are neighbours have neighbouring elements.
+
+    Args:
+        parts: the nest.
+        threads: of a block.
+        blocks: the most of a row.
+
+    Returns:
+        the nest that combines.
+    """
+    nest = parts.nest
+    kernel = Kernel(nest.op, "whole")
+    with kernel.host():
+        rows = nest.reduction.index(True)
+        if not rows:
+            nest.collapse()
+        sizes = [nest.extent(axis) for axis in range(nest.rank)]
+        outer, columns = sizes[:rows], sizes[rows:]
+        wide = wide_operands([nest])
+        lanes = _flat.lanes_of(wide)
+        each = build.const_index(threads * lanes * _EACH)
+        # One block for nothing: its part is what nothing comes to.
+        count = build.index_op("maxsi", blocks_for(product(columns), each, blocks), build.const_index(1))
+        grid = [count, at_most(product(outer), _ROWS)] if rows else [count]
+        width = build.const_index(threads)
+    buffers = parts.buffers(kernel, [*outer, count])
+    with kernel.body():
+        aligned = _flat.are_aligned(wide, lanes) if lanes > 1 else None
+        reduction = BlockReduction(kernel)
+        first, stride = global_position()
+
+        def line(indices: list[ir.Value]) -> None:
+            share = Columns(indices, columns, lanes, aligned, first, stride)
+            values = share.fold(
+                parts.neutral(),
+                elements(parts),
+                each_of(parts.combiners.values()),
+                1 if parts.others else at_once(cost(nest), lanes),
+            )
+            pairs = zip(values, parts.combiners.values(), strict=True)
+            totals = [reduction.all(value, how) for value, how in pairs]
+            with on_first_thread():
+                for total, buffer in zip(totals, buffers, strict=True):
+                    build.create("memref.store", [], [total, buffer, *indices, position("block_id")])
+
+        if rows:
+            start, step = position("block_id", 1), position("grid_dim", 1)
+            _, block = loop(product(outer), [], start=start, step=step)
+            with ir.InsertionPoint(block):
+                line(split(block.arguments[0], outer))
+                build.create("scf.yield", [], [])
+        else:
+            line([])
+    kernel.launch(grid, [width])
+    combined = parts.combine(nest.op, buffers)
+    nest.op.erase()
+    return combined
+
+
+def elements(parts: Parts) -> Fold:
+    """The accumulators after an element; what else is computed of a group is stored."""
+    nest = parts.nest
+    others: dict[int, list[ir.Value]] = {place: [] for place, _ in parts.others}
+
+    def body(group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
+        values = dict(zip(parts.arguments(), carried, strict=True))
+        for operand in nest.needed(nest.yields):
+            if operand.argument not in values:
+                values[operand.argument] = group.load(operand, lane)
+        found = nest.compute(nest.yields, values, group.indices(lane))
+        for place, operand in parts.others:
+            others[place].append(found[place])
+            if lane == group.lanes - 1:
+                group.store(others[place], operand)
+                others[place].clear()
+        return [found[place] for place in parts.combiners]
+
+    return body
+
+
+def _bring_fill(buffer: ir.Value, first: ir.Operation, anchor: ir.Operation) -> None:
+    """Moves the fill of an accumulator to where its parts are combined, so that one kernel does both."""
+    order = {op.operation: number for number, op in enumerate(first.block.operations)}
+    users = {use.owner.operation for use in buffer.uses}
+    before = [op for op in users if op in order and order[op] < order[first] and op.name != "memref.dim"]
+    last = max(before, key=lambda op: order[op], default=None)
+    if (
+        last is not None
+        and last.name == "linalg.fill"
+        and last.operands[1] == buffer
+        and users <= order.keys()
+    ):
+        last.move_before(anchor)
+
+
+def in_parts(nest: Nest) -> Parts | None:
+    """The nest in two steps; None if it cannot be done so."""
+    reduced = [axis for axis in range(nest.rank) if nest.reduction[axis]]
+    combiners = {}
+    for place, operand in enumerate(nest.outputs):
+        if not any(axis in operand.axes for axis in reduced):
+            found = combiner(nest.yields[place], operand.argument)
+            if found is None:
+                return None
+            combiners[place] = found
+    made = Parts(nest, combiners)
+    others = [nest.yields[place] for place, _ in made.others]
+    if not combiners or any(nest.depends_on(value, made.arguments()) for value in others):
+        return None
+    return made if _keeps_apart(nest, [operand for _, operand in made.others]) else None
+
+
+def _keeps_apart(nest: Nest, others: list[Operand]) -> bool:
+    """Whether nothing that is written element by element is read at another place or under another name."""
+    whole = list(range(nest.rank))
+    if any(operand.axes != whole for operand in others):
+        return False
+    written = {root_of(operand.buffer): operand for operand in nest.outputs}
+    if len(written) < len(nest.outputs):
+        return False
+    if any(root_of(buffer) in written for buffer in nest.gathered):
+        return False
+    for operand in nest.inputs:
+        same = written.get(root_of(operand.buffer))
+        if same is not None and (same.buffer != operand.buffer or same.axes != operand.axes):
+            return False
+    return True
+
 
 # What one block does in less time than a launch takes.
 _SMALL = 16384

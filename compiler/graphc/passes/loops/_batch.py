@@ -2,18 +2,20 @@
 """Computes values of a scan's body for many iterations at once, outside of the loop.
 
 A value of the body becomes a *stack*: a tensor with one row for each iteration, stored by `t`. Values that
-are the same in all iterations stay as they are. `graphc.passes.loops._batch_rules` says how each operation
+are the same in all iterations stay as they are. `graphc.passes.loops.scan_to_map` says how each operation
 is done on stacks.
 
 Nothing that is built here can fail where the loop would not have run. With rows, an operation on stacks
 fails where the operation on rows would have failed in some iteration; without rows, sizes that would not fit
 are replaced by sizes that do (`Batcher.fit`), which costs nothing since there are no elements.
+
+Operations of a body that cannot fail, so that they may be done for rows that no iteration computes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.build import compare_index, select
 from graphc.ir.constants import CONSTANTS
@@ -21,14 +23,49 @@ from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.kinds import PRODUCTS
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, is_trace
-from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.totality import reports_no_errors
+from graphc.ir.traits.interfaces import BATCH, Batch, CannotBatch, is_always_total
 from graphc.ir.value import larger
 from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of, repeated, reshaped
-from graphc.passes.loops._batch_total import is_total
 from graphc.passes.loops._index import copy_index
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
+from graphc_dialects.elementwise import ELEMENTWISE
+from graphc_dialects.signatures import SIGNATURES
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
+
+
+def is_total(op: ir.Operation) -> bool:
+    """Whether an operation cannot fail, whatever its operands hold."""
+    if op.name in CONSTANTS or op.name == "tensor.cast":
+        return True
+    if op.name in BATCH:
+        return is_always_total(op.name)
+    if op.name.startswith("graphc.") and op.name[7:] in SIGNATURES:
+        return reports_no_errors(op) and _fits(op)
+    if not op.name.startswith("graphc.") or op.name[7:] not in ELEMENTWISE:
+        return False
+    shapes = zip(*(operand.type.shape for operand in op.operands), strict=True)
+    return all(_agree([size for size in sizes if size != 1]) for sizes in shapes)
+
+
+def _agree(sizes: list[int]) -> bool:
+    return len(sizes) < 2 or (sizes[0] >= 0 and len(set(sizes)) == 1)
+
+
+def _fits(op: ir.Operation) -> bool:
+    """Whether the operands of a kernel operation have sizes that are known to be right."""
+    signature = SIGNATURES[op.name[7:]]
+    sizes: dict[ir.Value, list[int]] = {}
+    for operand, core in zip(op.operands, signature.operands, strict=False):
+        shape = operand.type.shape
+        for axis, dim in enumerate([*range(len(shape) - len(core)), *core]):
+            sizes.setdefault(dim, []).append(shape[axis])
+    return not signature.given and all(_agree(found) for found in sizes.values())
+
 
 Rule = Callable[["Batcher", Any, list[Batch]], Any]
 Source = Callable[["Batcher", Any], Any]
@@ -50,7 +87,7 @@ class Batcher:
         rows: index value: how many rows the stacks have.
         source: gives the stack of a value that needs no computation (a row of a sequence, of a trace), or
             None.
-        rule_of: the rule for an operation of a name, or None (`graphc.passes.loops._batch_rules`).
+        rule_of: the rule for an operation of a name, or None (`graphc.passes.loops.scan_to_map`).
     """
 
     def __init__(

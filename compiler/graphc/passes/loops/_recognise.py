@@ -11,7 +11,7 @@ from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, taps_of, writes_of
 from graphc.ir.traits.interfaces import Batch
 from graphc.passes.loops._batch import Batcher
-from graphc.passes.loops._stack import build
+from graphc.passes.loops.scan_to_map import build
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

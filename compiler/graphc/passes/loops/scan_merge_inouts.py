@@ -1,23 +1,246 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Merges what is equal within a scan: states, outputs and the work of the body."""
+"""Merges what is equal within a scan: states, outputs and the work of the body.
+
+Traces as parts of other traces.
+
+Which values of the bodies of scans are equal in every iteration.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from graphc.ir.scan_view import MERGED, ScanView, name_of, scans, tap_of, writes_of
-from graphc.passes.loops._numbering import Numbering
-from graphc.passes.loops._parts import (
-    kept_rows,
-    merge_equal_traces,
-    part_of_same,
-    part_of_state,
-    replace_traces,
+from graphc.ir.build import cast
+from graphc.ir.constants import CONSTANTS, constant_identity
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import (
+    MERGED,
+    ScanView,
+    is_padded,
+    is_state,
+    name_of,
+    retention,
+    row_shape,
+    scans,
+    take_trace,
+    tap_of,
+    taps_of,
+    writes_of,
 )
+from graphc.ir.views import create_here, take_rows
 from graphc.passes.manager.base import Pass
+from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
+from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_runtime.record import record
+
+
+class Numbering:
+    """Numbers the values of bodies so that equal numbers mean equal values.
+
+    States that start from the same rows are assumed to be equal; the bodies are numbered under that
+    assumption, and states whose next rows differ are separated, until no group changes. With several scans
+    their iterations are taken to run together: they must have equal numbers of steps and the same direction.
+
+    Args:
+        views: the scans.
+    """
+
+    def __init__(self, views: Sequence[ScanView]) -> None:
+        self._views = views
+        self._operations = [view.operations() for view in views]
+        self._carries = [
+            (number, name, op) for number, view in enumerate(views) for name, op in view.carries().items()
+        ]
+        self._numbers: dict[Any, int] = {}
+        self._outside: dict[Any, int] = {}
+        self._group: dict[tuple[int, str], int] = {}
+        self._refine()
+
+    def _refine(self) -> None:
+        seen: dict[Any, int] = {}
+        for number, name, carry in self._carries:
+            initial = carry.operands[0]
+            key: Any = (self._outer(initial), tuple(taps_of(carry)), tuple(writes_of(carry)))
+            self._group[number, name] = seen.setdefault(key, len(seen))
+        while True:
+            self._assign()
+            split: dict[Any, int] = {}
+            refined = {}
+            for number, name, carry in self._carries:
+                following = tuple(self._numbers[value] for value in list(carry.operands)[1:])
+                key = (self._group[number, name], following)
+                refined[number, name] = split.setdefault(key, len(split))
+            stable = len(split) == len(set(self._group.values()))
+            self._group = refined
+            if stable:
+                return
+
+    def _assign(self) -> None:
+        """Numbers every value of the bodies for the current groups."""
+        known: dict[Any, int] = {}
+        self._numbers = _Numbers(self)
+        for position, (view, operations) in enumerate(zip(self._views, self._operations, strict=True)):
+            self._numbers[view.index] = known.setdefault("index", len(known))
+            for op in operations:
+                if op.name in DECLARATIONS:
+                    continue
+                key = self._key(position, op)
+                for result_number, result in enumerate(op.results):
+                    self._numbers[result] = known.setdefault((key, result_number), len(known))
+
+    def _key(self, position: int, op: ir.Operation) -> Any:
+        name = op.name
+        types = tuple(result.type for result in op.results)
+        if self._views[position].reads_state(op):
+            return name, self._group[position, name_of(op)], op.attributes["tap"], types
+        if len(op.regions):
+            return op
+        if name in CONSTANTS:
+            return name, constant_identity(op), types
+        attributes = tuple((key, op.attributes[key]) for key in sorted(op.attributes))
+        return name, attributes, tuple(self._numbers[value] for value in op.operands), types
+
+    def _outer(self, value: ir.Value) -> int:
+        """A negative number for a value from outside; equal ones for literals that are equal."""
+        owner = value.owner
+        key: Any = value
+        if not isinstance(owner, ir.Block) and owner.name in CONSTANTS:
+            key = (owner.name, constant_identity(owner), value.type)
+        return self._outside.setdefault(key, -1 - len(self._outside))
+
+    def __getitem__(self, value: ir.Value) -> int:
+        """The number of a value of a body, or of one from outside."""
+        return self._numbers[value]
+
+    def group(self, name: str, scan: int = 0) -> int:
+        """The group of a state: states of one group are equal row by row."""
+        return int(self._group[scan, name])
+
+
+class _Numbers(dict[Any, int]):
+    """Numbers by value; values from outside are numbered when they are asked for."""
+
+    def __init__(self, numbering: Numbering) -> None:
+        super().__init__()
+        self._numbering = numbering
+
+    def __missing__(self, value: ir.Value) -> int:
+        number = self[value] = self._numbering._outer(value)
+        return number
+
+
+@record(frozen=True)
+class Part:
+    """Rows of a trace in the order of time: without some at the front and the back, or only the last.
+
+    Attributes:
+        front: number of oldest rows that are dropped.
+        back: number of newest rows that are dropped.
+        last: keep this many of the newest instead.
+    """
+
+    front: int = 0
+    back: int = 0
+    last: int | None = None
+
+
+def kept_rows(declaration: ir.Operation) -> tuple[str, int]:
+    """What is kept (all rows of an output have one name here), and the number of rows for `last`."""
+    keep, rows = retention(declaration)
+    if keep == "all" and not is_state(declaration):
+        keep = "steps"
+    return keep, rows or 0
+
+
+def part_of_same(have: ir.Operation, want: ir.Operation) -> Part | None:
+    """What a declaration keeps as part of what another one of the same rows keeps, or None."""
+    (keep, rows), (wanted, count) = kept_rows(have), kept_rows(want)
+    if (keep, rows, is_padded(have)) == (wanted, count, is_padded(want)):
+        return Part()
+    if is_padded(have) or is_padded(want):
+        return None
+    if keep == "all":
+        return Part(front=-taps_of(have)[0]) if wanted == "steps" else Part(last=count)
+    if wanted == "last" and (rows >= count if keep == "last" else not is_state(have)):
+        return Part(last=count)
+    return None
+
+
+def part_of_state(carry: ir.Operation, collect: ir.Operation, tap: int) -> Part | None:
+    """What an output keeps as part of what a state keeps, if it collects its rows at a tap (0: the new)."""
+    (keep, _), (wanted, count) = kept_rows(carry), kept_rows(collect)
+    window = -taps_of(carry)[0]
+    if keep == "last" or (keep == "steps" and tap) or is_padded(collect):
+        return None
+    front = window + tap if keep == "all" else 0
+    if wanted == "steps":
+        return Part(front=front, back=-tap)
+    return Part(last=count) if tap == 0 else None
+
+
+def take_part(view: ScanView, source: str, part: Part, type_: ir.Type) -> ir.Value:
+    """A part of what is kept under a name, directly after the scan.
+
+    Args:
+        view: the scan.
+        source: a state or output.
+        part: its rows that are wanted.
+        type_: type of the result.
+    """
+    with ir.InsertionPoint.after(view.op), view.op.location:
+        declaration = view.declarations()[source]
+        _, rows = retention(declaration)
+        dynamic = ir.ShapedType.get_dynamic_size()
+        element = type_.element_type
+        whole = tensor_type([dynamic if rows is None else rows, *row_shape(declaration)], element)
+        trace = take_trace(view, source, whole)
+        if part == Part():
+            return cast(trace, type_)
+        return cast(_slice(trace, part, view.reverse), type_)
+
+
+def _slice(trace: ir.Value, part: Part, reverse: bool) -> ir.Value:
+    rows = dim_of(trace, 0)
+    if part.last is not None:
+        size, static = const_index(part.last), part.last
+        first = const_index(0) if reverse else _minus(rows, size)
+    else:
+        size, static = _minus(rows, const_index(part.front + part.back)), -1
+        first = const_index(part.back if reverse else part.front)
+    return take_rows(trace, static, (first, size, const_index(1)))
+
+
+def _minus(a: ir.Value, b: ir.Value) -> ir.Value:
+    return create_here("arith.subi", [a, b], ir.IndexType.get())
+
+
+def replace_traces(view: ScanView, name: str, source: str, part: Part) -> int:
+    """Takes the traces of a state or output from another one; returns how many there were."""
+    traces = view.traces(name)
+    for trace in traces:
+        trace.results[0].replace_all_uses_with(take_part(view, source, part, trace.results[0].type))
+        trace.erase()
+    return len(traces)
+
+
+def merge_equal_traces(view: ScanView) -> int:
+    """Replaces traces that take the same rows by the first of them; returns how many were replaced."""
+    first: dict[Any, Any] = {}
+    merged = 0
+    for trace in view.traces():
+        key = (name_of(trace), trace.results[0].type)
+        other = first.setdefault(key, trace)
+        if other == trace or other.block != trace.block:
+            continue
+        if trace.is_before_in_block(other):
+            first[key], trace, other = trace, other, trace
+        trace.results[0].replace_all_uses_with(other.results[0])
+        trace.erase()
+        merged += 1
+    return merged
 
 
 @record()

@@ -1,16 +1,138 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the first row of an output say what size its rows have, where nothing else does."""
+"""Makes the first row of an output say what size its rows have, where nothing else does.
+
+Sizes of rows that are known only when the first iteration has run.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from graphc.ir.scan_view import ScanView, scans
-from graphc.passes.loops._first_row import specify_rows
+from graphc.ir import build
+from graphc.ir.kinds import reduce
+from graphc.ir.scan_view import ScanView, collect, name_of, scan_name, scans, take_trace, tap_of, window_of
+from graphc.ir.views import row_at, with_sizes
 from graphc.passes.manager.base import Pass
+from graphc_dialects._base import const_index
+from graphc_dialects._mlir import ir
+from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
+
+
+def specify_rows(view: ScanView) -> int:
+    """Demands of the rows of each output the sizes of its first row; returns how many sizes these are.
+
+    Sizes that follow from what is outside of the body stay as they are.
+    """
+    collects = view.collects()
+    wanted = [(name, axis) for name, op in collects.items() for axis in _unknown_axes(view, op)]
+    if not wanted:
+        return 0
+    sizes = _first_sizes(view, wanted)
+    for name in dict.fromkeys(name for name, _ in wanted):
+        _demand(view, collects[name], {axis: size for (of, axis), size in sizes.items() if of == name})
+    return len(wanted)
+
+
+def _unknown_axes(view: ScanView, collect: ir.Operation) -> list[int]:
+    row = collect.operands[0]
+    unknown = []
+    for axis, size in enumerate(row.type.shape):
+        try:
+            if size < 0:
+                with ir.InsertionPoint(view.op), view.op.location:
+                    outside_size(view.op, row, axis)
+        except UnknownSize:
+            unknown.append(axis)
+    return unknown
+
+
+def _first_sizes(view: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], ir.Value]:
+    """Sizes of rows of outputs along axes, by a scan of at most one iteration: index values before it."""
+    with ir.InsertionPoint(view.op), view.op.location:
+        one = const_index(1)
+        count = _create("arith.minsi", [view.steps, one])
+        last = _create("arith.subi", [view.steps, one])
+    probe = ScanView(view.op.clone(ip=ir.InsertionPoint(view.op)))
+    probe.op.operands[0] = count
+    _read_initial_rows(probe, last if view.reverse else None)
+    labels = _collect_sizes(probe, wanted)
+    with ir.InsertionPoint(view.op), view.op.location:
+        return {key: _only_value(probe, label) for key, label in labels.items()}
+
+
+def _read_initial_rows(probe: ScanView, last: Any) -> None:
+    """Makes a copy of a scan into its first iteration, at index `last` if that is not None."""
+    reads, carries = probe.reads(), probe.carries()
+    users = [(use.owner, use.operand_number) for use in probe.index.uses]
+    if last is not None:
+        with ir.InsertionPoint.at_block_begin(probe.block), probe.op.location:
+            t = _create("arith.addi", [probe.index, last])
+        for user, position in users:
+            user.operands[position] = t
+        probe.op.attributes["reverse"] = ir.BoolAttr.get(False)
+    for read in reads:
+        carry = carries[name_of(read)]
+        row = tap_of(read) + window_of(carry)
+        with ir.InsertionPoint(read), read.location:
+            # Not by a constant: what does not depend on the index may be moved to where no iteration runs.
+            index = _create("arith.addi", [probe.index, const_index(row)])
+            value = row_at(carry.operands[0], index, read.results[0].type)
+        read.results[0].replace_all_uses_with(value)
+        read.erase()
+
+
+def _collect_sizes(probe: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """Collects sizes of rows instead of the rows, and carries no states; returns the names of the sizes."""
+    collects = probe.collects()
+    declared, end = list(probe.declarations().values()), probe.end
+    labels = {}
+    with ir.InsertionPoint(end), probe.op.location:
+        for name, axis in wanted:
+            size = _create("tensor.dim", [collects[name].operands[0], const_index(axis)])
+            number = _create("arith.index_cast", [size], _i64())
+            scalar = _create("tensor.from_elements", [number], ir.RankedTensorType.get([], _i64()))
+            labels[name, axis] = f"size of {name} along {axis}"
+            collect(scalar, labels[name, axis])
+        ir.Operation.create(end.name, [], [])
+    for op in (*declared, end):
+        op.erase()
+    return labels
+
+
+def _only_value(probe: ScanView, label: str) -> ir.Value:
+    """What the one iteration has collected; 0 without an iteration."""
+    rows = ir.RankedTensorType.get([ir.ShapedType.get_dynamic_size()], _i64())
+    trace = take_trace(probe, label, rows)
+    total = reduce("sum", trace, [0])
+    return _create("arith.index_cast", [_create("tensor.extract", [total], _i64())])
+
+
+def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, ir.Value]) -> None:
+    """Checks that rows have the sizes, and collects rows that are known to have them."""
+    row, scan = collect.operands[0], scan_name(view.op)
+    with ir.InsertionPoint(collect), collect.location:
+        given = [_create("tensor.dim", [row, const_index(axis)]) for axis in range(len(row.type.shape))]
+        for axis, size in sizes.items():
+            same = build.compare_index(0, given[axis], size)
+            message = (
+                f"the rows of the output '{name_of(collect)}' of scan '{scan}' have size {{expected}} in "
+                f"dimension {axis} in the first iteration, but {{given}} in a later one"
+            )
+            build.check(same, given[axis], size, message)
+        wanted = [sizes.get(axis, size) for axis, size in enumerate(given)]
+        collect.operands[0] = with_sizes(row, wanted, row.type)
+
+
+def _create(name: str, operands: list[ir.Value], type_: ir.Type | None = None, **attributes: Any) -> Any:
+    """The result of a new operation, of index type by default."""
+    return ir.Operation.create(name, [type_ or ir.IndexType.get()], operands, attributes).result
+
+
+def _i64() -> ir.Type:
+    return ir.IntegerType.get_signless(64)
 
 
 class ScanRowSizes(Pass):

@@ -17,7 +17,7 @@ from graphc.passes.loops._recognise import (
     is_one,
     is_simple_state,
 )
-from graphc.passes.loops._stack import Trial, batcher_of, drop_if_empty, is_streamed, state_dependences
+from graphc.passes.loops.scan_to_map import Trial, batcher_of, drop_if_empty, is_streamed, state_dependences
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

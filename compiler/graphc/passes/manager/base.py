@@ -31,7 +31,7 @@ class Pass:
 
     Attributes:
         stage: which IR it takes and leaves: graph, tensor, buffer or llvm (see
-            `graphc.passes.manager.legality`).
+            `graphc.passes.manager.run`).
         statistics: counters that `run` adds to.
     """
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.bands import CholeskyBanded, TridiagonalFactor, TridiagonalSolve
 from graphc.ops.math import maximum
-from graphc.ops.matrices import conj, diagonal
+from graphc.ops.matrices import CholeskyBanded, TridiagonalFactor, TridiagonalSolve, conj, diagonal
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveBanded
 from graphc.tensor.linalg.checks import matrix, square

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.basic import Maybe, Variable, Variables
+from graphc.ops.canonical import _PythonMatrices
 from graphc.ops.create import eye as eye_
 from graphc.ops.matrices import adjoint, conj, mm, transposed
-from graphc.ops.python_matrices import _PythonMatrices
 from graphc.ops.shaping import reshape
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.ops.solvers import Sylvester

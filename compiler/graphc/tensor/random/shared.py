@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.location import capture
-from graphc.graph.tensor.shared import TensorSharedVariable
+from graphc.graph.tensor.variable import TensorSharedVariable
 from graphc.tensor.random.methods import DrawMethods
 from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
 from graphc_runtime.generators import bit_generator_name, generator_of, state_of

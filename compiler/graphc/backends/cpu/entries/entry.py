@@ -5,19 +5,148 @@ Everything that is not the common case (other types, layouts, keywords, overlapp
 fallback in `self`, so a mistake made here in doubt costs time, never an answer.
 
 Text, and not in the kernel language: it is one check after the other, which ones follows from the signature.
+
+The part of an entry that tells whether the arrays given by `out=` can be written to.
+
+A result must share no memory with an argument or with another result: what does goes to the fallback.
+
+Many inputs of one kind: an entry reads them in a loop; its code does not grow with their number.
 """
 
 from __future__ import annotations
 
-from graphc.backends.cpu.entries.apart import require_apart
+from collections.abc import Callable
+from typing import Any
+
 from graphc.backends.cpu.entries.calls import DECLARED, VECTORCALL
 from graphc.backends.cpu.entries.donation import COPY, Lender
-from graphc.backends.cpu.entries.runs import MANY_EQUAL, Readers, runs, sizes_of
-from graphc.backends.cpu.entries.tiers import ITEM_SIZE, BufferTier, StructTier, Tier
-from graphc.native.ir_writer import Writer
+from graphc.backends.cpu.entries.tiers import ITEM_SIZE, VIEW_SIZE, BufferTier, StructTier, Tier
+from graphc.native.vector_ir import Writer
 from graphc_runtime import interrupts
 from graphc_runtime.layout import tuple_items
-from graphc_runtime.manifest import Signature
+from graphc_runtime.manifest import ArraySpec, Signature
+
+# Shorter runs are written out, which is a little faster to call.
+MANY_EQUAL = 24
+
+
+def sizes_of(spec: ArraySpec) -> list[str | None]:
+    """The sizes of an array that are known, as text."""
+    return [None if size is None else str(size) for size in spec.shape]
+
+
+def runs(signature: Signature) -> list[tuple[int, int]]:
+    """First and end of each run of inputs of one dtype and shape; of donated ones each is its own."""
+    lent = {argument for argument, _ in (*signature.donated, *signature.spares)}
+    found: list[tuple[int, int]] = []
+    for i, spec in enumerate(signature.inputs):
+        if found and not {i - 1, i} & lent and _kind(signature.inputs[i - 1]) == _kind(spec):
+            found[-1] = found[-1][0], i + 1
+        else:
+            found.append((i, i + 1))
+    return found
+
+
+def _kind(spec: ArraySpec) -> tuple[str, tuple[int | None, ...]]:
+    return spec.dtype, tuple(spec.shape)
+
+
+class Readers:
+    """Functions that read one array each.
+
+    Args:
+        tier: its name.
+        make: an entry of the same tier, by its signature.
+
+    Attributes:
+        texts: the functions that are needed.
+    """
+
+    def __init__(self, tier: str, make: Callable[[Signature], Any]) -> None:
+        self._tier, self._make = tier, make
+        self.texts: list[str] = []
+        self._names: dict[tuple[str, tuple[int | None, ...]], str] = {}
+
+    def read(self, entry: Any, first: int, end: int) -> str:
+        """Writes the loop over some inputs; the number of all their elements."""
+        w, before = entry.w, entry.w.block
+        spec = entry.s.inputs[first]
+        name = self._names.get(_kind(spec)) or self._define(spec)
+        loop, done = f"read{first}", f"done{first}"
+        w.line(f"  br label %{loop}")
+        w.label(loop)
+        step, total = f"%next{first}", f"%total{first}"
+        i = w.let(f"phi i64 [{first}, %{before}], [{step}, %{loop}_more]")
+        elements = w.let(f"phi i64 [0, %{before}], [{total}, %{loop}_more]")
+        value = w.let(f"load ptr, ptr {w.let(f'getelementptr ptr, ptr %args, i64 {i}')}")
+        data = w.let(f"getelementptr ptr, ptr %data, i64 {i}")
+        count = w.let(f"getelementptr i64, ptr %bytes, i64 {i}")
+        # The sizes of inputs of the run lie one after the other.
+        position = w.let(f"mul i64 {w.let(f'sub i64 {i}, {first}')}, {spec.rank}")
+        dims = w.let(f"getelementptr i64, ptr {w.address('%dims', 8 * entry.starts[first])}, i64 {position}")
+        views = "null"
+        if entry.tier.has_views:
+            views = w.let(f"getelementptr [{VIEW_SIZE} x i8], ptr %views, i64 {i}")
+        found = w.let(f"call i64 @{name}(ptr {value}, ptr {data}, ptr {dims}, ptr {count}, ptr {views})")
+        good = w.let(f"icmp sge i64 {found}, 0")
+        w.line(f"  br i1 {good}, label %{loop}_more, label %{entry.tier.unlike}, !prof !0")
+        w.label(f"{loop}_more")
+        w.line(f"  {total} = add i64 {elements}, {found}")
+        w.line(f"  {step} = add i64 {i}, 1")
+        w.line(f"  br i1 {w.let(f'icmp eq i64 {step}, {end}')}, label %{done}, label %{loop}")
+        w.label(done)
+        return total
+
+    def _define(self, spec: ArraySpec) -> str:
+        """Writes the function for a dtype and shape: how many elements, or -1 if the array does not fit."""
+        name = self._names[_kind(spec)] = f"graphc_read_{self._tier}_{len(self._names)}"
+        reader = self._make(Signature((spec,), returns="none", needs_shapes=False))
+        w = reader.w
+        parameters = "ptr %value, ptr %data, ptr %dims, ptr %bytes, ptr %views"
+        w.line(f"define internal i64 @{name}({parameters}) noinline {{")
+        w.label("begin")
+        reader.array(0, "%value", sizes_of(spec))
+        reader.measure(1)
+        w.line(f"  ret i64 {reader.counts[0]}")
+        w.label(reader.tier.unlike)
+        w.line("  ret i64 -1")
+        w.line("}")
+        self.texts.append(w.text())
+        return name
+
+
+# Up to so many pairs of arrays are compared in place; a call takes as long as three of them.
+_PAIRS = 3
+
+
+def require_apart(
+    w: Writer, first: int, end: int, bytes_of: Callable[[int], str], measure: Callable[[int], None]
+) -> None:
+    """Goes slow unless each array from `first` on shares no memory with those before it.
+
+    Args:
+        w: the entry that is being written; addresses and sizes of these arrays have been read.
+        first: the first result.
+        end: how many arguments and results there are.
+        bytes_of: writes the size of an array in bytes.
+        measure: stores the sizes of so many arrays.
+    """
+    pairs = [(i, j) for i in range(first, end) for j in range(i)]
+    if len(pairs) > _PAIRS:
+        measure(end)
+        overlap = w.let(f"call i1 @graphc_overlap(ptr %data, ptr %bytes, i64 {first}, i64 {end})")
+        w.require(w.let(f"xor i1 {overlap}, true"), "bail")
+        return
+    starts = [w.load("i64", "%data", 8 * i) for i in range(end)]
+    ends = [w.let(f"add i64 {start}, {bytes_of(i)}") for i, start in enumerate(starts)]
+    for i, j in pairs:
+        before = w.let(f"icmp ule i64 {ends[i]}, {starts[j]}")
+        w.line(f"  br i1 {before}, label %apart{i}_{j}, label %after{i}_{j}")
+        w.label(f"after{i}_{j}")
+        after = w.let(f"icmp ule i64 {ends[j]}, {starts[i]}")
+        w.line(f"  br i1 {after}, label %apart{i}_{j}, label %bail, !prof !0")
+        w.label(f"apart{i}_{j}")
+
 
 _ENTRIES = {"struct": "graphc_entry", "buffer": "graphc_entry_buffer"}
 EXPORTS = frozenset({*_ENTRIES.values(), "graphc_vectorcall"})

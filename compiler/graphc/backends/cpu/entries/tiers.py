@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from graphc.native.ir_writer import Writer
+from graphc.native.vector_ir import Writer
 from graphc_runtime import layout
 from graphc_runtime.manifest import ArraySpec
 from graphc_runtime.symbols import DESCRIPTORS

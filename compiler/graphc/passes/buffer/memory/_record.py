@@ -5,23 +5,248 @@
 of an operation and its operands, which are numbers of earlier expressions (see `Expressions`). Positions are
 those of operations in the block; `steps` names the ones that access memory. A region of a conditional has a
 record of its own.
+
+Finds loops and operations that only copy, and says why they are there.
+
+Buffers in the memory of results that are not written yet.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import plain
+from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of
-from graphc.ir.lifetimes import Lifetimes
+from graphc.ir.lifetimes import VIEWS, Lifetimes, root_of
 from graphc.ir.locations import node_of
 from graphc.ir.walk import walk_for
+from graphc.library.memory.places import Interval, aligned, first_fit
+from graphc.lowering.returns import FIRST_RESULT
 from graphc.passes.buffer._expressions import Expressions
-from graphc.passes.buffer.memory._buffer_sizes import item_size
-from graphc.passes.buffer.memory._copies import find_copy
-from graphc.passes.buffer.memory._scratch import Room
-from graphc.passes.buffer.memory._workspace import Workspace
+from graphc.passes.buffer.memory._buffer_sizes import item_size, size_of
+from graphc.passes.buffer.memory._workspace import Buffer, Workspace
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
+
+
+@record()
+class Room:
+    """The memory of a result.
+
+    Attributes:
+        result: the argument of the function. number: of the result.
+        bytes: its size. item: bytes of an element, which its address is a multiple of.
+        until: the position of the operation that accesses it first.
+        buffers: what lies there before that.
+    """
+
+    result: ir.Value
+    number: int
+    bytes: int
+    item: int
+    until: int
+    buffers: list[Buffer] = field(default_factory=list)
+
+    def offset(self, buffer: Buffer) -> int | None:
+        """Where a buffer fits, beside those that live at the same time; None if it does not."""
+        item = item_size(buffer.alloc.results[0].type.element_type) or 0
+        if buffer.interval.last >= self.until or not item or self.item % item:
+            return None
+        others = [other for other in self.buffers if other.interval.overlaps(buffer.interval)]
+        taken = [(other.offset, other.offset + aligned(other.size.units)) for other in others]
+        offset = first_fit(taken, buffer.size.units)
+        return offset if offset + buffer.size.units <= self.bytes else None
+
+
+def rooms(lifetimes: Lifetimes) -> list[Room]:
+    """The results of a function, as far as their sizes are known; the smallest first."""
+    function = lifetimes.block.owner.operation
+    if FIRST_RESULT not in function.attributes:
+        return []
+    given = function.attributes[FIRST_RESULT]
+    if not isinstance(given, ir.IntegerAttr):
+        fail(function, f"attribute '{FIRST_RESULT}' must be an integer, but is {given}")
+    first = ir.IntegerAttr(given).value
+    found = []
+    for number, result in enumerate(list(lifetimes.block.arguments)[first:]):
+        kind = ir.MemRefType(result.type)
+        item, plain = item_size(kind.element_type), ir.MemRefType.get(list(kind.shape), kind.element_type)
+        uses = lifetimes.uses(result)
+        if item is None or kind != plain or not kind.has_static_shape or -1 in uses.positions:
+            continue
+        accesses = lifetimes.accesses(uses)
+        size = math.prod(kind.shape) * item
+        found.append(Room(result, number, size, item, min(accesses, default=0)))
+    return sorted(found, key=lambda room: room.bytes)
+
+
+def lend(rooms: list[Room], buffers: list[Buffer], length: int) -> list[Buffer]:
+    """Gives buffers places in the memory of results, as long as that lowers what others need at once.
+
+    Args:
+        rooms: gain buffers, which gain offsets.
+        buffers: all that need memory.
+        length: the number of positions.
+
+    Returns:
+        The buffers that are left.
+    """
+    left = list(buffers)
+    while True:
+        usage = [0] * length
+        for buffer in left:
+            for position in range(buffer.interval.first, buffer.interval.last + 1):
+                usage[position] += _bytes(buffer)
+        most = max(usage, default=0)
+        peak = Interval(usage.index(most), usage.index(most)) if most else None
+        alive = [buffer for buffer in left if peak is not None and buffer.interval.overlaps(peak)]
+        for buffer in sorted(alive, key=_bytes, reverse=True):
+            if _bytes(buffer) and _put(buffer, rooms):
+                left = [other for other in left if other is not buffer]
+                break
+        else:
+            return left
+
+
+def _put(buffer: Buffer, rooms: list[Room]) -> bool:
+    for room in rooms:
+        offset = room.offset(buffer)
+        if offset is not None:
+            buffer.offset = offset
+            room.buffers.append(buffer)
+            return True
+    return False
+
+
+def _bytes(buffer: Buffer) -> int:
+    return 0 if buffer.size.factors else buffer.size.units
+
+
+if TYPE_CHECKING:
+    pass
+
+_MOST_OPERATIONS = 24
+_AROUND = ("scf.for", "scf.yield", "memref.load", "memref.store", "memref.subview", "memref.dim")
+_COORDINATES = ("arith.constant", "arith.addi", "arith.subi", "arith.muli")
+
+
+@record(frozen=True)
+class Copy:
+    """A copy.
+
+    Attributes:
+        source, target: what kind of memory: "input", "result", or "buffer".
+        sizes: index values or numbers whose product is the number of elements.
+        item: bytes of an element.
+        why: the reason, as far as it is known.
+    """
+
+    source: str
+    target: str
+    sizes: list[ir.Value]
+    item: int
+    why: str
+
+
+def find_copy(op: ir.Operation) -> Copy | None:
+    """The copy that an operation is, or None."""
+    if op.name == "memref.copy":
+        source, target = op.operands
+        return _copy(source, target, _shape(source))
+    if op.name != "scf.for":
+        return None
+    inside = _parts(op)
+    if inside is None:
+        return None
+    loads = [inner for inner in inside if inner.name == "memref.load"]
+    stores = [inner for inner in inside if inner.name == "memref.store"]
+    if len(loads) != 1 or len(stores) != 1 or stores[0].operands[0] != loads[0].results[0]:
+        return None
+    source, target = loads[0].operands[0], stores[0].operands[1]
+    if source == target:
+        return None
+    loops = [op, *(inner for inner in inside if inner.name == "scf.for")]
+    return _copy(source, target, [_trips(loop) for loop in loops])
+
+
+def _parts(loop: ir.Operation) -> list[ir.Operation] | None:
+    """The operations in a loop; None if there are many, or others than those of a copy."""
+    found: list[Any] = []
+    fits = True
+
+    def visit(op: ir.Operation) -> ir.Operation:
+        nonlocal fits
+        fits = len(found) <= _MOST_OPERATIONS and (op.name in _AROUND or op.name in _COORDINATES)
+        found.append(op)
+        return ir.WalkResult.ADVANCE if fits else ir.WalkResult.INTERRUPT
+
+    loop.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[1:] if fits else None
+
+
+def _trips(loop: ir.Operation) -> ir.Value | None:
+    low, high, step = loop.operands[:3]
+    return high if constant_value(low) == 0 and constant_value(step) == 1 else None
+
+
+def _shape(memref: ir.Value) -> list[object]:
+    return [size_of(memref, axis) for axis in range(memref.type.rank)]
+
+
+def _copy(source: ir.Value, target: ir.Value, sizes: list[Any]) -> Copy:
+    origin, place = root_of(source), root_of(target)
+    kinds = _kind(origin), _kind(place)
+    why = _why(kinds, target == place, _reads(origin) > 1)
+    return Copy(*kinds, sizes, item_size(source.type.element_type) or 0, why)
+
+
+def _why(kinds: tuple[str, str], whole: bool, shared: bool) -> str:
+    if kinds[0] == "input" and not whole:
+        return "an input becomes part of a larger array"
+    if kinds[0] == "input":
+        return (
+            "a result must not share memory with an input" if kinds[1] == "result" else "an input is changed"
+        )
+    if kinds == ("result", "result") and whole:
+        return "two results must not share memory"
+    part = "the value was not computed in its place" + ("" if whole else " in the larger array")
+    return part + ("; it is read elsewhere too" if shared else "")
+
+
+def _reads(memref: ir.Value) -> int:
+    """The number of loads and copies from a memref and its views."""
+    count = 0
+    for use in memref.uses:
+        op = use.owner.operation
+        if op.name == "memref.load" or (op.name == "memref.copy" and use.operand_number == 0):
+            count += 1
+        elif op.name in VIEWS:
+            count += _reads(op.results[0])
+    return count
+
+
+def _kind(memref: ir.Value) -> str:
+    if not isinstance(memref.owner, ir.Block) or memref.owner.owner.operation.name != "func.func":
+        return "buffer"
+    return "result" if _is_written(memref, set()) else "input"
+
+
+def _is_written(memref: ir.Value, seen: set[ir.Operation]) -> bool:
+    """Whether a store or a copy writes to a memref or a view of it."""
+    for use in memref.uses:
+        op = use.owner.operation
+        if (op.name, use.operand_number) in (("memref.store", 1), ("memref.copy", 1)):
+            return True
+        if op.name in VIEWS and op not in seen:
+            seen.add(op)
+            if _is_written(op.results[0], seen):
+                return True
+    return False
+
 
 MEMORY = "graphc.memory"
 _STEPS = ("scf.", "func.call", "memref.copy", "memref.store", "linalg.")

@@ -1,20 +1,222 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is joined is computed in its slice of the result."""
+"""What is joined is computed in its slice of the result.
+
+Rewrites joins as writes into the parts of one buffer.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import field
+from operator import add
+from typing import TYPE_CHECKING, Any
 
-from graphc.ir.rewrite import Rewriter
-from graphc.ir.views import JOINS, UPDATES_PART
+from graphc.ir.checks import size_of
+from graphc.ir.ownership import computes
+from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.views import (
+    JOINS,
+    RENAMES,
+    RESHAPES,
+    SAME_ARRAY,
+    UPDATES,
+    UPDATES_PART,
+    axis_of,
+    inverse_order,
+    keeps_order,
+    order_of,
+)
 from graphc.ir.walk import functions, walk
 from graphc.passes.graph.joins._rules import JoinRules
-from graphc.passes.graph.joins._write_joins import JoinWriter
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+from graphc_dialects.write import new_buffer, read_buffer, write_to
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
+
+
+@record()
+class _Stream:
+    """What is written into one part.
+
+    Attributes:
+        operand: of the join, without casts of its static shape.
+        value: what is written: the operand, or what it is a view of.
+        views: the absorbed operations, the last one first.
+        eligible: whether the value can be computed in its part.
+    """
+
+    operand: ir.Value
+    value: ir.Value
+    views: list[ir.Operation] = field(default_factory=list)
+    eligible: bool = False
+
+
+class JoinWriter:
+    """The rule, and what it has to remember.
+
+    Args:
+        min_eligible: smallest number of eligible operands for which a join is rewritten.
+
+    Attributes:
+        counts: what has been done.
+    """
+
+    def __init__(self, min_eligible: int) -> None:
+        self._min_eligible = min_eligible
+        self._placed: set[ir.Value] = set()
+        self.counts: dict[str, int] = {}
+
+    def write(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+        """The tensor of a `write_join` that replaces a join, or None."""
+        axis = axis_of(op)
+        streams = [self._stream(op, x, axis) for x in op.operands]
+        placed: set[ir.Value] = set()
+        for stream in streams:
+            stream.eligible = stream.eligible and stream.value not in self._placed | placed
+            if stream.eligible:
+                placed.add(stream.value)
+            else:
+                stream.value, stream.views = stream.operand, []
+        # Updates store in memory that is chosen before the first one, and not by bufferization.
+        enough = 1 if any(_is_updated(value) for value in placed) else self._min_eligible
+        if len(placed) < enough or not self._agree(op, axis, streams):
+            return None
+        self._placed |= placed
+        self._count("joins", 1)
+        self._count("values computed in place", len(placed))
+        self._count("absorbed views", sum(len(stream.views) for stream in streams))
+        self._count("copied operands", len(streams) - len(placed))
+        return self._emit(rw, op, axis, streams)
+
+    def _count(self, name: str, number: int) -> None:
+        if number:
+            self.counts[name] = self.counts.get(name, 0) + number
+
+    def _stream(self, join: ir.Operation, operand: ir.Value, axis: int) -> _Stream:
+        """Walks up from an operand to what computes it."""
+        while _defining(operand) == "tensor.cast":
+            operand = operand.owner.operands[0]
+        # A slice lies in one piece only if nothing comes before the joined axis.
+        contiguous = all(size == 1 for size in list(join.results[0].type.shape)[:axis])
+        stream = _Stream(operand, operand)
+        value = operand
+        views: list[ir.Operation] = []
+        while _defining(value) in RENAMES and value.owner.operation.block == join.block:
+            view = value.owner.operation
+            if view.name in RESHAPES and not contiguous:
+                break
+            if not keeps_order(view):
+                contiguous = False
+            views.append(view)
+            value = view.operands[0]
+        if _is_computed(value, join.block):
+            stream.value, stream.views, stream.eligible = value, views, True
+        return stream
+
+    def _emit(self, rw: Rewriter, op: ir.Operation, axis: int, streams: list[_Stream]) -> ir.Value:
+        kind = self._kind(op, axis, streams)
+        sizes = [size_of(rw, streams[0].operand, dim) for dim in range(len(kind.shape))]
+        parts = [size_of(rw, stream.operand, axis) for stream in streams]
+        total = parts[0]
+        for part in parts[1:]:
+            total = _sum(rw, total, part)
+        sizes[axis] = total
+        sizes = [
+            rw.index(known) if known >= 0 else size for size, known in zip(sizes, kind.shape, strict=True)
+        ]
+        with ir.InsertionPoint(rw.anchor), op.location:
+            buffer = new_buffer(kind, sizes)
+            split = _create(
+                "graphc.write_split", ["buffer"] * len(parts), [buffer, *parts], axis=op.attributes["axis"]
+            )
+        tokens = [self._write(rw, stream, part) for stream, part in zip(streams, split.results, strict=True)]
+        return read_buffer(buffer, tokens, op.results[0].type, rw.create)
+
+    def _agree(self, op: ir.Operation, axis: int, streams: list[_Stream]) -> bool:
+        """Whether no operand is known not to fit: a check before the join will say so."""
+        shape = self._kind(op, axis, streams).shape
+        return all(
+            dim == axis or size == want or size < 0
+            for stream in streams
+            for dim, (size, want) in enumerate(zip(stream.operand.type.shape, shape, strict=True))
+        )
+
+    def _kind(self, op: ir.Operation, axis: int, streams: list[_Stream]) -> ir.Type:
+        """The type of the result, with all sizes that are known of some operand."""
+        kind = op.results[0].type
+        shape = list(kind.shape)
+        for dim in range(len(shape)):
+            known = [stream.operand.type.shape[dim] for stream in streams if dim != axis]
+            shape[dim] = next((size for size in (shape[dim], *known) if size >= 0), -1)
+        return tensor_type(shape, kind.element_type)
+
+    def _write(self, rw: Rewriter, stream: _Stream, buffer: ir.Value) -> ir.Value:
+        for view in stream.views:
+            buffer = self._inverse(rw, view, buffer)
+        with ir.InsertionPoint(rw.anchor), _location_of(stream.value, rw.anchor):
+            return write_to(stream.value, buffer)
+
+    def _inverse(self, rw: Rewriter, view: ir.Operation, buffer: ir.Value) -> ir.Value:
+        """The buffer for the operand of a view, in that of its result."""
+        if view.name in SAME_ARRAY:
+            return buffer
+        source = view.operands[0]
+        attributes: dict[str, ir.Attribute] = {"type": ir.TypeAttr.get(_known_type(source))}
+        sizes = []
+        order, rank = order_of(view), len(source.type.shape)
+        if order is not None:
+            attributes["order"] = ir.DenseI64ArrayAttr.get(inverse_order(order, rank))
+        else:
+            sizes = [size_of(rw, source, axis) for axis in range(rank)]
+        with ir.InsertionPoint(rw.anchor), view.location:
+            return _create("graphc.write_view", ["buffer"], [buffer, *sizes], **attributes).result
+
+
+def _create(name: str, results: list[str], operands: list[ir.Value], **attributes: Any) -> Any:
+    types = [ir.Type.parse(f"!graphc.{kind}") for kind in results]
+    return ir.Operation.create(name, types, operands, attributes)
+
+
+def _sum(rw: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
+    return rw.build(add, a, b)
+
+
+def _known_type(value: ir.Value) -> ir.Type:
+    """The type of a value, with sizes that are known before casts: views drop axes of static size 1."""
+    shape, element_type = list(value.type.shape), value.type.element_type
+    while _defining(value) in SAME_ARRAY:
+        value = value.owner.operands[0]
+        sizes = zip(shape, value.type.shape, strict=True)
+        shape = [size if size >= 0 else known for size, known in sizes]
+    return tensor_type(shape, element_type)
+
+
+def _is_updated(value: ir.Value) -> bool:
+    """Whether a value is the result of an update of an updated array."""
+    return _defining(value) in UPDATES and _defining(value.owner.operands[0]) in UPDATES
+
+
+def _defining(value: ir.Value) -> str:
+    owner = value.owner
+    return "" if isinstance(owner, ir.Block) else owner.name
+
+
+def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
+    owner = value.owner
+    return otherwise.location if isinstance(owner, ir.Block) else owner.location
+
+
+def _is_computed(value: ir.Value, block: ir.Block) -> bool:
+    """Whether an operation of the block computes a value in memory that is chosen for it."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.block != block:
+        return False
+    if owner.name == "scf.if":
+        return True  # Each region computes its value there.
+    return computes(owner.operation)
+
 
 _JOINS = frozenset({*JOINS, *UPDATES_PART})
 

@@ -1,19 +1,136 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the conditions that operations rely on explicit."""
+"""Makes the conditions that operations rely on explicit.
+
+Moves checks out of scans.
+
+Which conditions operations need, as rules of a rewriter that replace nothing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from graphc.ir import build
 from graphc.ir.checks import SizeChecks
-from graphc.ir.rewrite import Rewriter
+from graphc.ir.dims import broadcasts
+from graphc.ir.rewrite import Rewriter, RuleTable
+from graphc.ir.scan_view import ScanView, scans
+from graphc.ir.traits.interfaces import CHECKS
 from graphc.ir.walk import functions
-from graphc.passes.graph.shapes._check_rules import rules
-from graphc.passes.graph.shapes._hoist_checks import hoist_checks
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
+from graphc_dialects.elementwise import ELEMENTWISE
+from graphc_dialects.scan_shapes import Outside, UnknownSize
+from graphc_dialects.signatures import SIGNATURES
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
+
+
+Rule = Callable[[SizeChecks, Rewriter, ir.Operation], None]
+
+
+def rules(checks: SizeChecks) -> RuleTable:
+    """A rule for each operation that has conditions; structured operations register theirs as a trait."""
+    names: dict[str, Rule] = {name: elementwise for name, (arity, _) in ELEMENTWISE.items() if arity > 1}
+    names |= {"pow": power, **dict.fromkeys(SIGNATURES, kernel)}
+    table = {f"graphc.{name}": rule for name, rule in names.items()}
+    table |= {name: rule for name in CHECKS if (rule := CHECKS.get(name)) is not None}
+    return {name: [partial(rule, checks)] for name, rule in table.items()}
+
+
+def elementwise(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    """Sizes that do not broadcast agree with the first one of them, preferably a static one."""
+    operands = list(op.operands)
+    if len(operands) == 1:
+        return
+    types = [x.type for x in operands]
+    if all(type_ == types[0] for type_ in types) and types[0].has_static_shape:
+        return
+    shapes = [rw.dims.shape(x) for x in operands]
+    if shapes.count(shapes[0]) == len(shapes):
+        return
+    name = op.name[7:]
+    for axis, keys in enumerate(zip(*shapes, strict=True)):
+        wide = [position for position, x in enumerate(operands) if not broadcasts(x, axis)]
+        if len(wide) < 2:
+            continue
+        first = next((position for position in wide if isinstance(keys[position], int)), wide[0])
+        message = (
+            f"{name}: operand sizes in dimension {axis} must agree, but are {{expected}} and {{given}} "
+            "(a size that is 1 only at run time does not broadcast)"
+        )
+        # What blas-recognition wrote for a product.
+        if axis == len(shapes[0]) - 1 and "inner" in op.attributes:
+            message = "matmul: vectors of {expected} and {given} elements have no inner product"
+        for position in wide:
+            if position != first:
+                checks.equal(rw, (operands[position], axis), (operands[first], axis), message)
+
+
+def power(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    """Integers have no powers with negative exponents."""
+    elementwise(checks, rw, op)
+    x, y = op.operands
+    element = y.type.element_type
+    if checks.only_sizes or not isinstance(element, ir.IntegerType) or element.is_unsigned:
+        return
+    known = rw.constant(y)
+    if 0 in op.results[0].type.shape or (isinstance(known, np.ndarray) and known.size and known.min() >= 0):
+        return
+    lowest, zero = checks.extreme(rw, "min", y), rw.index(0)
+    condition, empty = checks.compare(rw, "ge", lowest, zero), checks.is_empty(rw, x)
+    if empty is not None:
+        condition = rw.create("arith.ori", [condition, empty], condition.type)
+    message = "pow: an integer has no power of the negative integer {given}; convert one to a float"
+    checks.check(rw, condition, lowest, zero, message, "ValueError")
+
+
+def kernel(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    """Sizes that the signature gives one name agree, and so do the batches."""
+    name = op.name[7:]
+    signature = SIGNATURES[name]
+    operands = list(op.operands)[: len(signature.operands)]
+    first: dict[str | int, tuple[ir.Value, int]] = {}
+    for number, (x, core) in enumerate(zip(operands, signature.operands, strict=True)):
+        batch = len(x.type.shape) - len(core)
+        for axis, dim in enumerate([*range(batch), *core]):
+            message = f"{name}: dimension {axis} of operand {number} must be {{expected}}, but is {{given}}"
+            if dim in first:
+                checks.equal(rw, (x, axis), first[dim], message)
+            first.setdefault(dim, (x, axis))
+    for dim, size in zip(signature.given, list(op.operands)[len(operands) :], strict=True):
+        checks.not_negative(rw, size, f"{name}: size {dim}")
+
+
+def hoist_checks(function: ir.Operation) -> int:
+    """Puts the checks that do not depend on the iteration before their scans; returns how many."""
+    moved = 0
+    for op in scans(function):
+        view = ScanView(op)
+        checks = [op for op in view.operations() if raises(op)]
+        if not checks:
+            continue
+        with ir.InsertionPoint(view.op):
+            outside = Outside(view.op)
+            never = None
+            for check in checks:
+                with check.location:
+                    try:
+                        operands = [outside.copy(x) for x in check.operands]
+                    except UnknownSize:
+                        continue
+                    never = never or build.compare_index(0, view.steps, build.const_index(0))
+                    condition = build.create("arith.ori", [operands[0].type], [operands[0], never]).result
+                    build.check_again(check, [condition, *operands[1:]])
+                check.erase()
+                moved += 1
+    return moved
 
 
 class InsertChecks(Pass):

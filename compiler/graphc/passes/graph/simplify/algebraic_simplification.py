@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Replaces expressions by cheaper ones of the same value."""
+"""Replaces expressions by cheaper ones of the same value.
+
+The rules of the algebraic-simplification pass, from the files that hold them.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.ir.rewrite import apply_rules
+from graphc.ir.patterns import rules
+from graphc.ir.rewrite import RuleTable, apply_rules
+from graphc.passes.graph.simplify import _arithmetic, _functions, _logic, _repeated, _signs, _structure
 from graphc.passes.graph.simplify._lines import ALGEBRA, SIGNS
-from graphc.passes.graph.simplify._rules import RULES
 from graphc.passes.manager.base import Pass
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
+
+
+RULES: RuleTable = {}
+_MODULES = (_arithmetic, _functions, _logic, _structure, _signs)
+for _table in (_repeated.RULES, rules(ALGEBRA), *(module.RULES for module in _MODULES)):
+    for _name, _rules in _table.items():
+        RULES.setdefault(_name, []).extend(_rules)
 
 
 class AlgebraicSimplification(Pass):
