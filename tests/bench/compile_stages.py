@@ -85,7 +85,8 @@ def _graph(name: str) -> tuple[list[object], object]:
 
 def _watched() -> Clock:
     """A clock that sees all stages."""
-    from graphc.backends.cpu import llvm, lower, target
+    from graphc.backends import llvm
+    from graphc.backends.cpu import lower, target
     from graphc.backends.cpu import object as made
     from graphc.passes.manager import run
 

@@ -52,7 +52,7 @@ ALLOWED = {
     "graphc_tools.loop_notation": "names in listings",
     "graphc_tools.short_form": "how types and numbers are written",
     # The hand-over from MLIR's LLVM to llvmlite's, and complex numbers, which the bindings print only.
-    "graphc.backends.cpu.handoff": "spellings of another version",
+    "graphc.backends.handoff": "spellings of another version",
     "graphc.ir.constants": "complex elements",
 }
 

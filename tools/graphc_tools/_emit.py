@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.handoff import to_llvmlite
 from graphc.ir.walk import functions
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_tools.loop_notation import loop_notation

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.handoff import to_llvmlite
 from graphc_dialects._mlir import ir, passmanager, translate_module_to_llvmir
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.backends.cpu.handoff import to_llvmlite
-from graphc.backends.cpu.llvm import parsed
 from graphc.backends.cpu.object import this_machine
 from graphc.backends.cpu.veclib import add_vector_variants, is_available
+from graphc.backends.handoff import to_llvmlite
+from graphc.backends.llvm import parsed
 from graphc.lowering.math import expansions
 from graphc.passes.buffer.expand_math import ExpandMath
 from graphc_tools.math_kernel import Kernel, compile_ir, compile_unary, lower, unary

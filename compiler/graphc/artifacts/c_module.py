@@ -16,7 +16,7 @@ from graphc.artifacts.c_text import TYPES, shared_ir
 from graphc.artifacts.c_workspace import DECLARATIONS
 from graphc.artifacts.export import need_of, require_c_names
 from graphc.artifacts.source import Source
-from graphc.backends.cpu import llvm
+from graphc.backends import llvm
 from graphc.backends.cpu.object import UNROLLED_SIZE, VECTORISED_SIZE, Machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
 from graphc.backends.cpu.veclib import add_vector_variants, is_available

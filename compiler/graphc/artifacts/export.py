@@ -22,7 +22,7 @@ import numpy as np
 
 import graphc
 from graphc.artifacts.source import Source, sources
-from graphc.backends.cpu import llvm
+from graphc.backends import llvm
 from graphc.backends.cpu.object import Machine, this_machine
 from graphc.graph.basic import Constant
 from graphc_runtime import signing

@@ -11,8 +11,8 @@ from graphc.ir.types import dtype_of
 from graphc.lowering import calls, pointers
 from graphc.lowering.carried import either
 from graphc.lowering.carried import loop as count
-from graphc.lowering.layouts import is_contiguous
-from graphc.lowering.scan_buffers import allocate
+from graphc.lowering.memory.layouts import is_contiguous
+from graphc.lowering.scans.buffers import allocate
 from graphc_dialects._mlir import ir
 
 # Bytes of matrices that stay in a core's own caches, from where reading twice as many lines takes time.

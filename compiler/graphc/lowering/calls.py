@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from graphc.ir import build
 from graphc.ir.helpers import declare_helper
 from graphc.library.helpers import Helper
-from graphc.lowering.scan_buffers import allocate, any_layout
+from graphc.lowering.scans.buffers import allocate, any_layout
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 
 Results of one element are scalars of the new operation. Other results have memory that is chosen before
 it, and each region computes its value there: `place_results` writes this down as `graphc.write_buffer`, a
-`graphc.write` in each region and a `graphc.write_join`, so that graphc.lowering.destinations does the rest.
+`graphc.write` in each region and a `graphc.write_join`, so that graphc.lowering.memory.destinations does the rest.
 
 An iteration that updates an array in one region, or in both, and leaves it as it is otherwise, would copy the
 array. These updates are made after the conditional, of no rows where their region was not chosen; regions
@@ -20,7 +20,7 @@ from graphc.ir.types import dtype_of
 from graphc.ir.views import INLINED, UPDATES, UPDATES_PART, axis_of, part_of
 from graphc.ir.walk import is_used_once, walk
 from graphc.lowering.generic import ScalarWork, is_one_element
-from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of, conditional_size

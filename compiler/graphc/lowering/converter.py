@@ -18,19 +18,19 @@ from graphc.ir.scan_view import scans
 from graphc.ir.traits.interfaces import SIZES, broadcast_sizes
 from graphc.ir.views import INLINED, MOVES_AXES, TAKES_PART, TAKES_ROW
 from graphc.ir.walk import signature_of, symbol_of
-from graphc.lowering.chains import Chains
-from graphc.lowering.destinations import Destinations
-from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder, ScalarWork, is_one_element
+from graphc.lowering.memory.chains import Chains
+from graphc.lowering.memory.destinations import Destinations
+from graphc.lowering.memory.donation import Donations
+from graphc.lowering.memory.units import SCHEDULED, Units
 from graphc.lowering.returns import FIRST_RESULT, emit_return
 from graphc.lowering.rules import LOWERING, ON_DEVICES, Rule
-from graphc.lowering.scalar import Scalar
-from graphc.lowering.scan import declared_sizes
-from graphc.lowering.scan_buffers import row_of, writable
+from graphc.lowering.scalars.builder import Scalar
+from graphc.lowering.scans.buffers import row_of, writable
+from graphc.lowering.scans.scan import declared_sizes
+from graphc.lowering.scans.updated_states import UpdatedStates
 from graphc.lowering.structural import reshape
 from graphc.lowering.unit_axes import unit_dimshuffle
-from graphc.lowering.units import SCHEDULED, Units
-from graphc.lowering.updated_states import UpdatedStates
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.lowering.carried import loop
-from graphc.lowering.layouts import collapse, is_contiguous, is_row_major
+from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
 from graphc_dialects._mlir import ir
 
 

@@ -25,14 +25,14 @@ from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.types import dtype_of, storage_name
 from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of
-from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
-    from graphc.lowering.scalar import Scalar, ScalarBuilder
+    from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 
 
 _INT64 = np.dtype("int64")

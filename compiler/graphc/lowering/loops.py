@@ -28,7 +28,7 @@ from graphc.ir import build
 from graphc.ir.value import smaller
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop, stay_scalar
-from graphc.lowering.layouts import collapse, is_row_major
+from graphc.lowering.memory.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -18,8 +18,8 @@ from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.lowering import calls, pointers
 from graphc.lowering.aligned import AlignedMatrices, Place
 from graphc.lowering.carried import loop
-from graphc.lowering.layouts import is_contiguous
-from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.memory.layouts import is_contiguous
+from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -15,7 +15,7 @@ from graphc.library.helpers import Draws
 from graphc.lowering import calls
 from graphc.lowering.nests import elementwise
 from graphc.lowering.rules import lowers
-from graphc.lowering.scan_buffers import allocate, any_layout, read
+from graphc.lowering.scans.buffers import allocate, any_layout, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS
 

@@ -9,7 +9,7 @@ from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.views import INLINED
 from graphc.lowering.generic import GenericBuilder, ScalarWork
-from graphc.lowering.scan_buffers import write, write_apart
+from graphc.lowering.scans.buffers import write, write_apart
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:

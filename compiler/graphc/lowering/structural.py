@@ -30,9 +30,9 @@ from graphc.lowering import calls
 from graphc.lowering.conditionals import lower_conditional, lower_select
 from graphc.lowering.matmul import contraction
 from graphc.lowering.rules import lowers
-from graphc.lowering.scalar import Scalar, ScalarBuilder
-from graphc.lowering.scan import lower_scan
-from graphc.lowering.scan_buffers import allocate, read, writable, write
+from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+from graphc.lowering.scans.buffers import allocate, read, writable, write
+from graphc.lowering.scans.scan import lower_scan
 from graphc.lowering.unit_axes import drop_axes, insert_axes
 from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir

@@ -14,7 +14,7 @@ from graphc.ir.types import dtype_of
 from graphc.ir.views import accumulates, axis_of
 from graphc.lowering.carried import loop
 from graphc.lowering.rules import lowers
-from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:

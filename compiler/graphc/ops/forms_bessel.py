@@ -12,7 +12,7 @@ import numpy as np
 from graphc.ops.forms import in_double
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalar import ScalarBuilder
+    from graphc.lowering.scalars.builder import ScalarBuilder
 
 Scalar = Any
 _F64 = np.dtype("float64")

@@ -21,7 +21,7 @@ import numpy as np
 from graphc.ops import forms
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalar import ScalarBuilder
+    from graphc.lowering.scalars.builder import ScalarBuilder
 
 
 # Centre 1, up to 1.5.

@@ -18,7 +18,7 @@ from graphc.ops import forms
 from graphc.ops.forms_gamma import polynomial, sine_of_pi_times
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalar import ScalarBuilder
+    from graphc.lowering.scalars.builder import ScalarBuilder
 
 
 # The constant first.

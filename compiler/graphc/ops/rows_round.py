@@ -14,7 +14,7 @@ from graphc.ops.rows_arithmetic import promote
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.lowering.scalar import Scalar, ScalarBuilder
+    from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 
 
 def _round_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:

@@ -17,8 +17,8 @@ import graphc.tensor as pt
 from graphc.backends.contexts import new_context
 from graphc.backends.cpu import object as codegen
 from graphc.backends.cpu import pipeline
-from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.object import compile_to_object, share
+from graphc.backends.handoff import to_llvmlite
 from graphc.backends.stages import Stage
 from graphc.errors import CompileError
 from graphc.native.parts import Piece

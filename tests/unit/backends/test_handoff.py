@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from graphc.backends.contexts import new_context
-from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.object import compile_to_object, this_machine
+from graphc.backends.handoff import to_llvmlite
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object

@@ -16,9 +16,12 @@ from simulation import generator
 import graphc
 import graphc.tensor as pt
 from graphc.ir import build
-from graphc.lowering import device_orbits, device_ranks, device_uniforms, device_ziggurats
 from graphc.lowering.carried import carry
 from graphc.lowering.converter import FunctionConverter
+from graphc.lowering.device_code import orbits as device_orbits
+from graphc.lowering.device_code import ranks as device_ranks
+from graphc.lowering.device_code import uniforms as device_uniforms
+from graphc.lowering.device_code import ziggurats as device_ziggurats
 from graphc.lowering.rules import LOWERING, ON_DEVICES
 from graphc.tensor.random.native import draw_native
 from graphc_dialects._mlir import ir

@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from graphc.backends.cpu import llvm
-from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends import llvm
 from graphc.backends.cpu.veclib import add_vector_variants, is_available, vector_symbols
+from graphc.backends.handoff import to_llvmlite
 from graphc.ir.diagnostics import PassError
 from graphc.lowering.math import expansions
 from graphc.lowering.math.builder import F32, F64, LN2, PI

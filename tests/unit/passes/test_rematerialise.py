@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphc.backends.interpret.interpreter import run_function
 from graphc.ir.recomputed import attached
 from graphc.ir.walk import functions
-from graphc.lowering.units import Units
+from graphc.lowering.memory.units import Units
 from graphc.passes.graph.memory._steps import Memory, Program
 from graphc.passes.graph.memory.rematerialise import search
 from graphc.passes.manager.run import run_pipeline

@@ -17,8 +17,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from graphc.backends.contexts import pooled_context
-from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.pipeline import pipeline_of
+from graphc.backends.handoff import to_llvmlite
 from graphc.backends.stages import Entry
 from graphc.backends.target import CompileLog, CompileOptions, PassView
 from graphc.errors import CompileError

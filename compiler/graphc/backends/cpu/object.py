@@ -17,7 +17,7 @@ from functools import cache
 from threading import Lock, Thread
 from typing import TypeVar
 
-from graphc.backends.cpu import llvm
+from graphc.backends import llvm
 from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
 from graphc.native.parts import Part, PartStore, Piece

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphc.backends.cpu import llvm
+from graphc.backends import llvm
 from graphc.native.parts import used_ir
 from graphc_runtime import symbols
 from graphc_runtime.errors import SymbolError

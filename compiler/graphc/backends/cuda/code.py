@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from graphc.backends.contexts import pooled_context
-from graphc.backends.cpu.handoff import to_llvmlite
-from graphc.backends.cpu.llvm import Module, code_generator, data_layout, parsed
 from graphc.backends.cpu.target import CpuTarget
 from graphc.backends.cuda import functions, pipeline
 from graphc.backends.cuda.functions import missing
 from graphc.backends.cuda.host import HostFunction, take_host_functions
 from graphc.backends.cuda.instructions import INSTRUCTIONS, definitions
 from graphc.backends.cuda.schedule import checks, schedule_of, site_of
+from graphc.backends.handoff import to_llvmlite
+from graphc.backends.llvm import Module, code_generator, data_layout, parsed
 from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.errors import CompileError, UnsupportedError
 from graphc.ir.helpers import callee_of

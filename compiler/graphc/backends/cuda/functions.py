@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from graphc.backends.contexts import pooled_context
-from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.handoff import to_llvmlite
 from graphc.library.helpers import ScalarCall
 from graphc.library.scalars import registry
 from graphc.passes.manager.run import run_pipeline

@@ -16,7 +16,7 @@ R = TypeVar("R")
 @cache
 def load_families(package: str) -> None:
     """Imports every file of a package, which registers what it says of its operations."""
-    for name in modules_below(package, folders=False):
+    for name in modules_below(package):
         importlib.import_module(name)
 
 

@@ -17,8 +17,8 @@ from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk_for
 from graphc.lowering import pointers
-from graphc.lowering.layouts import Factors, Product, is_contiguous, product_of, reinterpret
-from graphc.lowering.scan_buffers import allocate, copy
+from graphc.lowering.memory.layouts import Factors, Product, is_contiguous, product_of, reinterpret
+from graphc.lowering.scans.buffers import allocate, copy
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from graphc.ir import build
 from graphc.ir.types import dtype_of
 from graphc.lowering.carried import loop
-from graphc.lowering.layouts import is_contiguous
+from graphc.lowering.memory.layouts import is_contiguous
 from graphc.lowering.pointers import address
 from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
 from graphc.passes.gpu._nest import Nest, Operand, load, store, where

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.library.arrays.running import KINDS as ALONG_ROWS
-from graphc.lowering.device_recurrences import LINEAR, RECURRENCE
+from graphc.lowering.device_code.recurrences import LINEAR, RECURRENCE
 from graphc.passes.gpu._calls import LibraryCall
 from graphc.passes.gpu._memory import splat_of
 from graphc.passes.gpu._prefix import Running

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from graphc.ir import build
 from graphc.lowering.carried import loop
-from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc.passes.gpu._calls import LibraryCall
 from graphc.passes.gpu._kernel import Kernel, allocate, at_most, barrier, blocks_for, position
 from graphc.passes.gpu._reduce import WARP, on_first_thread

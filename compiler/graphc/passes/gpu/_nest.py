@@ -9,7 +9,7 @@ from graphc.errors import CompileError
 from graphc.ir import build
 from graphc.ir.copies import copy_with, slice_of
 from graphc.ir.walk import inputs_of, walk
-from graphc.lowering.layouts import collapse, is_row_major
+from graphc.lowering.memory.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

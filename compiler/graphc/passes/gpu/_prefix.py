@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from graphc.ir import build
-from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc.passes.gpu._kernel import Kernel, barrier, position
 from graphc.passes.gpu._reduce import WARP, on_condition, shuffled
 from graphc_dialects._mlir import ir

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.lowering.carried import carry, loop
-from graphc.lowering.layouts import is_contiguous
+from graphc.lowering.memory.layouts import is_contiguous
 from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.passes.gpu import _flat
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, position

@@ -10,7 +10,7 @@ from graphc.ir.constants import complex_literal, element_dtype
 from graphc.ir.diagnostics import fail
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.walk import functions, walk
-from graphc.lowering.scan_buffers import allocate
+from graphc.lowering.scans.buffers import allocate
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

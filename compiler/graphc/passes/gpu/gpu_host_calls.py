@@ -7,7 +7,7 @@ from graphc.ir import build
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import functions, walk
 from graphc.lowering.random import BUFFERS
-from graphc.lowering.scan_buffers import allocate, copy
+from graphc.lowering.scans.buffers import allocate, copy
 from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

@@ -18,7 +18,7 @@ from graphc.ir.constants import CONSTANTS
 from graphc.ir.traits.interfaces import EXPENSIVE, SEQUENTIAL
 from graphc.ir.types import dtype_of
 from graphc.ir.walk import functions, inputs_of, symbol_of, walk
-from graphc.lowering.device_draws import have_kernel
+from graphc.lowering.device_code.draws import have_kernel
 from graphc.passes.gpu._outlining import HOST, outline
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

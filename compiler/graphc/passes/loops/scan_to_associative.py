@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 Step = Fold | Linear
-# Rows of up to so many elements are carried in registers (graphc.lowering.recurrences).
+# Rows of up to so many elements are carried in registers (graphc.lowering.scans.recurrences).
 _REGISTERS = 8
 
 
@@ -283,7 +283,7 @@ class ScanToAssociative(Pass):
     so that scan-to-map can do the rest of its work on whole stacks.
 
     A recognised loop must not become slower (cycles of a current x86-64 core, see
-    graphc.lowering.recurrences), so a scan is changed only if
+    graphc.lowering.scans.recurrences), so a scan is changed only if
 
     * all of its states are recognised: a loop that stays hides the latency of a running sum by its
       other work;

@@ -14,7 +14,7 @@ from graphc.ir.constants import CONSTANTS, element_dtype
 from graphc.ir.kinds import CHEAP, PRODUCTS, REDUCTIONS, flags_of, is_elementwise, static_shape
 from graphc.ir.views import COUNTS, GATHERS
 from graphc.ir.walk import inputs_of
-from graphc.lowering.liveness import ALIASES, root
+from graphc.lowering.memory.liveness import ALIASES, root
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

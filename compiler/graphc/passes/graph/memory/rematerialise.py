@@ -19,10 +19,10 @@ from graphc.ir.locations import node_of
 from graphc.ir.recomputed import Array, Recomputed, attach
 from graphc.ir.scan_view import scans
 from graphc.ir.walk import functions, symbol_of, walk
-from graphc.lowering.donation import Donations
-from graphc.lowering.liveness import ALIASES, root
-from graphc.lowering.scan import declared_sizes
-from graphc.lowering.units import SCHEDULED, Units
+from graphc.lowering.memory.donation import Donations
+from graphc.lowering.memory.liveness import ALIASES, root
+from graphc.lowering.memory.units import SCHEDULED, Units
+from graphc.lowering.scans.scan import declared_sizes
 from graphc.passes.graph.memory._steps import Memory, Program, Step
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

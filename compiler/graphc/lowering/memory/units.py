@@ -18,8 +18,8 @@ from graphc.ir.kinds import REDUCTIONS, is_elementwise
 from graphc.ir.scan_view import new_rows_of
 from graphc.ir.views import RENAMES
 from graphc.ir.walk import inputs_of
-from graphc.lowering.inheritance import computed_with
-from graphc.lowering.liveness import Liveness
+from graphc.lowering.memory.inheritance import computed_with
+from graphc.lowering.memory.liveness import Liveness
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_dialects.scan_verify import DECLARATIONS

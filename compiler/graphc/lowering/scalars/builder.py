@@ -21,8 +21,8 @@ from graphc.ir.build import declare
 from graphc.ir.helpers import declare_helper
 from graphc.ir.types import compute_name
 from graphc.library.helpers import PURE, ScalarCall
-from graphc.lowering import complex_functions
-from graphc.lowering.scalar_cast import CastMixin
+from graphc.lowering.scalars import complex_functions
+from graphc.lowering.scalars.cast import CastMixin
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:

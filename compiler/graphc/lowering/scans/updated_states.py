@@ -25,10 +25,12 @@ from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.scan_view import ScanView, is_trace, name_of, new_rows_of, retention, scans, taps_of, writes_of
 from graphc.ir.views import INLINED, RENAMES, TAKES_ROW, UPDATES, order_of, stacked_order
-from graphc.lowering.chains import is_fill
-from graphc.lowering.destination import Destination
 from graphc.lowering.generic import is_one_element
-from graphc.lowering.scan_buffers import (
+from graphc.lowering.memory.chains import is_fill
+from graphc.lowering.memory.destination import Destination
+from graphc.lowering.memory.units import Unit, Units
+from graphc.lowering.memory.vanishing import may_vanish
+from graphc.lowering.scans.buffers import (
     Stack,
     copy,
     extract_row,
@@ -38,9 +40,7 @@ from graphc.lowering.scan_buffers import (
     write,
     write_apart,
 )
-from graphc.lowering.scan_rows import Rows
-from graphc.lowering.units import Unit, Units
-from graphc.lowering.vanishing import may_vanish
+from graphc.lowering.scans.rows import Rows
 from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import DECLARATIONS

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import carry, carry_while
-from graphc.lowering.device_philox import LESS_SIGNED, word_type
+from graphc.lowering.device_code.philox import LESS_SIGNED, word_type
 from graphc_dialects._mlir import ir
 
 # A probability, by its position.

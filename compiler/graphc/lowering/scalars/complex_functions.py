@@ -15,7 +15,7 @@ import numpy as np
 from graphc.native.value import Val
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalar import Scalar, ScalarBuilder
+    from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 
 
 class Real(Val):

@@ -12,9 +12,9 @@ from graphc.library.arrays.running import KINDS
 from graphc.library.define import kernel_call
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while
-from graphc.lowering.device_philox import LESS_SIGNED, NOT_MORE, compare, word_type
+from graphc.lowering.device_code.philox import LESS_SIGNED, NOT_MORE, compare, word_type
 from graphc.lowering.nests import elementwise
-from graphc.lowering.scan_buffers import allocate, read
+from graphc.lowering.scans.buffers import allocate, read
 from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
 

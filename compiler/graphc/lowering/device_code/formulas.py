@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.lowering.device_choices import bernoulli, binomial
+from graphc.lowering.device_code.choices import bernoulli, binomial
 from graphc_dialects._mlir import ir
 
 # Of a number of the stream, and the parameters, the draw.

@@ -22,15 +22,9 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
-from graphc.lowering.device_philox import (
-    EQUAL,
-    LESS,
-    compare,
-    of,
-    word_type,
-)
-from graphc.lowering.device_ranks import Ranks, element, running, words_of
-from graphc.lowering.device_uniforms import DOUBLE, FLOAT, LEVELS, Format, wide
+from graphc.lowering.device_code.philox import EQUAL, LESS, compare, of, word_type
+from graphc.lowering.device_code.ranks import Ranks, element, running, words_of
+from graphc.lowering.device_code.uniforms import DOUBLE, FLOAT, LEVELS, Format, wide
 from graphc.lowering.nests import position
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -38,7 +38,7 @@ from graphc.lowering import partial_reductions
 from graphc.lowering.carried import loop
 from graphc.lowering.generic import ZERO, GenericBuilder
 from graphc.lowering.rules import lowers
-from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:

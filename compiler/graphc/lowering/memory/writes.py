@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lowering rules of joins and of writes into buffers; graphc.lowering.destinations says how it works."""
+"""Lowering rules of joins and of writes into buffers; see `graphc.lowering.memory.destinations`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.views import INLINED, axes_order, axis_of
-from graphc.lowering.destination import Destination, Size
-from graphc.lowering.destinations import is_empty
+from graphc.lowering.memory.destination import Destination, Size
+from graphc.lowering.memory.destinations import is_empty
 from graphc.lowering.rules import lowers
-from graphc.lowering.scan_buffers import allocate, read
+from graphc.lowering.scans.buffers import allocate, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_type, reads_buffer
 

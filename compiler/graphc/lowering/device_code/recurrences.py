@@ -11,9 +11,9 @@ from graphc.ir.types import dtype_of
 from graphc.library.helpers import KernelCall
 from graphc.lowering import calls
 from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.recurrences import RECURRENCES
 from graphc.lowering.rules import ON_DEVICES
-from graphc.lowering.scan_buffers import read
+from graphc.lowering.scans.buffers import read
+from graphc.lowering.scans.recurrences import RECURRENCES
 from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_dialects.recurrence import KINDS

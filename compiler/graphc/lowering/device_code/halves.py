@@ -7,7 +7,7 @@ Of a word the lower half comes first. The other one is kept in the state, and is
 from __future__ import annotations
 
 from graphc.ir import build
-from graphc.lowering.device_philox import EQUAL, LESS, State, compare, of, state_after, word, word_type
+from graphc.lowering.device_code.philox import EQUAL, LESS, State, compare, of, state_after, word, word_type
 from graphc_dialects._mlir import ir
 
 # In the state: whether half a word is left, and the half.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphc.ir import build
-from graphc.lowering.layouts import reinterpret
+from graphc.lowering.memory.layouts import reinterpret
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
-from graphc.lowering.device_philox import EQUAL, LESS, compare, of, word_type
-from graphc.lowering.device_ranks import element, words_of
+from graphc.lowering.device_code.philox import EQUAL, LESS, compare, of, word_type
+from graphc.lowering.device_code.ranks import element, words_of
 from graphc.lowering.nests import position
 from graphc_dialects._mlir import ir
 

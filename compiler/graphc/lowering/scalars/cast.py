@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalar import Scalar
+    from graphc.lowering.scalars.builder import Scalar
 
 _BOOL = np.dtype("bool")
 

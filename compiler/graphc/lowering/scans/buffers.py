@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.layouts import strided
+from graphc.lowering.memory.layouts import strided
 from graphc.lowering.unit_axes import drop_axes
 from graphc_dialects._mlir import ir
 

@@ -17,10 +17,10 @@ from graphc.ir.kinds import static_shape
 from graphc.ir.ownership import updates_in_place
 from graphc.ir.views import INLINED, REPEATS, UPDATES
 from graphc.ir.walk import is_used_once
-from graphc.lowering.destination import Destination
-from graphc.lowering.destinations import is_empty, starts_anywhere
 from graphc.lowering.generic import GenericBuilder, is_one_element
-from graphc.lowering.scan_buffers import allocate, read, writable, write, write_apart
+from graphc.lowering.memory.destination import Destination
+from graphc.lowering.memory.destinations import is_empty, starts_anywhere
+from graphc.lowering.scans.buffers import allocate, read, writable, write, write_apart
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

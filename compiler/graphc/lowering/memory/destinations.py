@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where values are computed: in parts of buffers, in rows of scans, in the caller's arrays.
 
-`write_buffer`, `write_split` and `write_view` only describe memory (graphc.lowering.destination). The
+`write_buffer`, `write_split` and `write_view` only describe memory (graphc.lowering.memory.destination). The
 memref of a value's destination is made before the unit that computes the value; builders start from it
 (`Destinations.start`) instead of from an empty tensor. Right after the unit the value is materialised
 there, which is no copy if it was computed in place, and everything else reads it from there. Such a read is
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from graphc.ir import build
 from graphc.ir.kinds import CHEAP, PRODUCTS, static_shape
 from graphc.ir.views import GATHERS, RESHAPES, SAME_ARRAY, inverse_order, order_of
-from graphc.lowering.destination import Destination, Size
 from graphc.lowering.generic import ScalarWork
-from graphc.lowering.inheritance import computed_with, heirs
+from graphc.lowering.memory.destination import Destination, Size
+from graphc.lowering.memory.inheritance import computed_with, heirs
+from graphc.lowering.memory.units import Units
 from graphc.lowering.rules import STARTS_ANYWHERE
-from graphc.lowering.scan_buffers import read, writable, write, write_apart
-from graphc.lowering.units import Units
+from graphc.lowering.scans.buffers import read, writable, write, write_apart
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_dialects.write import is_write

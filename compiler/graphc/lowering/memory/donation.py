@@ -2,7 +2,7 @@
 """Donated arguments: which of them lend their memory to which results, and why the others do not.
 
 A result is computed in the memory of an argument of the same type and sizes when everything that reads the
-argument can come before what first writes there (`graphc.lowering.donation` finds that). What writes
+argument can come before what first writes there (`graphc.lowering.memory.donation` finds that). What writes
 may read the argument itself only where nothing is lost: an elementwise loop and an update at the position
 that they write, a scan before it stores its last rows, or row by row. These are the conditions for it to pay;
 where tensors are concerned, bufferisation tests again what makes it right, and copies where it has doubts.
@@ -29,11 +29,11 @@ from graphc.ir.scan_view import ScanView, is_state, is_trace, name_of, retention
 from graphc.ir.traits.interfaces import Dimension
 from graphc.ir.views import GATHERS, INLINED, JOINS, RENAMES, TAKES_ROW, UPDATES
 from graphc.ir.walk import symbol_of, walk
-from graphc.lowering.recurrences import RECURRENCES, cheap_chain
-from graphc.lowering.scan import FEW, declared_sizes
+from graphc.lowering.memory.units import Units, ancestors
+from graphc.lowering.memory.vanishing import may_vanish
+from graphc.lowering.scans.recurrences import RECURRENCES, cheap_chain
+from graphc.lowering.scans.scan import FEW, declared_sizes
 from graphc.lowering.structural import is_vector_product
-from graphc.lowering.units import Units, ancestors
-from graphc.lowering.vanishing import may_vanish
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import checks_in, raises

@@ -13,10 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from graphc.ir import build
-from graphc.lowering import calls, device_halves, device_philox
+from graphc.lowering import calls
 from graphc.lowering.carried import either
-from graphc.lowering.device_philox import EQUAL, LESS, State, compare, of, uniform, word, word_type
-from graphc.lowering.device_ranks import Ranks, element, running
+from graphc.lowering.device_code import halves, philox
+from graphc.lowering.device_code.philox import EQUAL, LESS, State, compare, of, uniform, word, word_type
+from graphc.lowering.device_code.ranks import Ranks, element, running
 from graphc.lowering.nests import elementwise, position
 from graphc.lowering.structural import reshape
 from graphc_dialects._mlir import ir
@@ -86,15 +87,15 @@ def wide(x: ir.Value) -> ir.Value:
 
 
 def _word(state: ir.Value, place: ir.Value) -> ir.Value:
-    return device_philox.word(device_philox.State(state), place)
+    return philox.word(philox.State(state), place)
 
 
 def _half(state: ir.Value, place: ir.Value) -> ir.Value:
-    return device_halves.Halves(state).bits(place)
+    return halves.Halves(state).bits(place)
 
 
-DOUBLE = Format("double", "float64", "uint64", 0x000FFFFFFFFFFFFF, 3, _word, device_philox.uniform)
-FLOAT = Format("float", "float32", "uint32", 0x007FFFFF, 1, _half, device_halves.uniform)
+DOUBLE = Format("double", "float64", "uint64", 0x000FFFFFFFFFFFFF, 3, _word, philox.uniform)
+FLOAT = Format("float", "float32", "uint32", 0x007FFFFF, 1, _half, halves.uniform)
 
 
 # Words beyond those that draws take if no number is 0: each is 0 once in 2**53 times.

@@ -19,9 +19,9 @@ from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.lowering.carried import carry, either
-from graphc.lowering.device_formulas import Formula, affine, half, inverse, scaled
-from graphc.lowering.device_philox import EQUAL
-from graphc.lowering.device_streams import Drawn, Several, Stream
+from graphc.lowering.device_code.formulas import Formula, affine, half, inverse, scaled
+from graphc.lowering.device_code.philox import EQUAL
+from graphc.lowering.device_code.streams import Drawn, Several, Stream
 from graphc_dialects._mlir import ir
 
 DrawnLater: TypeAlias = "Callable[[], Drawn]"

@@ -37,25 +37,16 @@ from graphc.ir.known_rows import known_splat
 from graphc.ir.traits.interfaces import RANDOM
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
-from graphc.lowering.device_choices import MOST_TRIALS, Row, categorical, choice
-from graphc.lowering.device_formulas import OF_EXPONENTIAL, OF_NORMAL, OF_POSITIVE, OF_UNIFORM, Formula
-from graphc.lowering.device_gammas import GAMMAS, both, choose, gamma, opposite
-from graphc.lowering.device_gammas import WORDS as GAMMA_WORDS
-from graphc.lowering.device_halves import Halves
-from graphc.lowering.device_philox import (
-    EQUAL,
-    LESS,
-    State,
-    compare,
-    of,
-    state_after,
-    word,
-    word_type,
-)
-from graphc.lowering.device_ranks import Ranks
-from graphc.lowering.device_streams import Drawn, DrawsOfSeveral, Several, Stream
-from graphc.lowering.device_uniforms import FLOAT, Positive, Possible, PossibleAlike, Source, Uniforms
-from graphc.lowering.device_ziggurats import (
+from graphc.lowering.device_code.choices import MOST_TRIALS, Row, categorical, choice
+from graphc.lowering.device_code.formulas import OF_EXPONENTIAL, OF_NORMAL, OF_POSITIVE, OF_UNIFORM, Formula
+from graphc.lowering.device_code.gammas import GAMMAS, both, choose, gamma, opposite
+from graphc.lowering.device_code.gammas import WORDS as GAMMA_WORDS
+from graphc.lowering.device_code.halves import Halves
+from graphc.lowering.device_code.philox import EQUAL, LESS, State, compare, of, state_after, word, word_type
+from graphc.lowering.device_code.ranks import Ranks
+from graphc.lowering.device_code.streams import Drawn, DrawsOfSeveral, Several, Stream
+from graphc.lowering.device_code.uniforms import FLOAT, Positive, Possible, PossibleAlike, Source, Uniforms
+from graphc.lowering.device_code.ziggurats import (
     EXPONENTIAL,
     EXPONENTIAL_FLOAT,
     NORMAL,

@@ -2,7 +2,7 @@
 """Lowering of `graphc.scan`: an `scf.for` (or `scf.while`) over explicit rows.
 
 What a state needs from one iteration to the next are scalars in registers or pointers to rows (see
-graphc.lowering.scan_rows); no tensor is carried, so that bufferization has nothing to copy.
+graphc.lowering.scans.rows); no tensor is carried, so that bufferization has nothing to copy.
 
 Calls in lowered scans of what notices Ctrl-C and shows progress (see graphc.library.interrupts).
 """
@@ -17,8 +17,8 @@ from graphc.ir.scan_view import ScanView, scan_name
 from graphc.library.helpers import Poll, Progress
 from graphc.lowering.carried import loop
 from graphc.lowering.generic import is_one_element
-from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows, have_no_elements
-from graphc.lowering.updated_states import UpdatedRows
+from graphc.lowering.scans.rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows, have_no_elements
+from graphc.lowering.scans.updated_states import UpdatedRows
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import outside_size
 

@@ -15,10 +15,10 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while
-from graphc.lowering.device_orbits import Orbit
-from graphc.lowering.device_philox import EQUAL, LESS_SIGNED, State, compare, of, uniform, word
-from graphc.lowering.device_ranks import Ranks, element, words_of
-from graphc.lowering.device_ziggurats import EXPONENTIAL, NORMAL, Ziggurat
+from graphc.lowering.device_code.orbits import Orbit
+from graphc.lowering.device_code.philox import EQUAL, LESS_SIGNED, State, compare, of, uniform, word
+from graphc.lowering.device_code.ranks import Ranks, element, words_of
+from graphc.lowering.device_code.ziggurats import EXPONENTIAL, NORMAL, Ziggurat
 from graphc.lowering.nests import position
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
