@@ -204,7 +204,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
-    """Where a name is that is not here, or which one it looks like."""
+    """Place of a name that is not here, or the name that it resembles."""
     if name.startswith("_"):
         return ""
     tensor = importlib.import_module("graphc.tensor")

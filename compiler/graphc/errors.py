@@ -152,7 +152,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def keyword_hint(function: Callable[..., object], name: str) -> str:
-    """What a function calls a keyword that it does not have, and else all that it has."""
+    """The function's own name for a keyword that it does not have, and else all names that it has."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is installed, for reports of bugs."""
+"""Installed versions, for reports of bugs."""
 
 from __future__ import annotations
 

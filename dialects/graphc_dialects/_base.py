@@ -49,7 +49,7 @@ class Graphc(ext.Dialect, name="graphc"):
 
 
 def _form(op: type[ext.Operation]) -> tuple[Any, ...]:
-    """What operations of one definition but for the name have in common."""
+    """Properties that operations of one definition share, but for the name."""
     return tuple((type(f).__name__, f.name, f.variadicity, f.constraint) for f in op._fields)
 
 
@@ -134,7 +134,7 @@ _COUNTS: dict[type, tuple[int, bool]] = {}
 
 
 def _check_counts(op: Any) -> bool:
-    """Whether the op has as many operands as its class defines, and one result.
+    """True if the op has as many operands as its class defines, and one result.
 
     Verifiers run before the checks generated from the definition, so they cannot rely on these.
     """
@@ -151,7 +151,7 @@ def _check_counts(op: Any) -> bool:
 
 
 def check_shape(op: Any, shape: list[int], expected: list[int]) -> bool:
-    """Whether a result shape does not contradict the one inferred (dynamic sizes contradict nothing)."""
+    """True if a result shape does not contradict the one inferred (dynamic sizes contradict nothing)."""
     if shape == expected:
         return True
     if len(shape) != len(expected):
@@ -163,7 +163,7 @@ def check_shape(op: Any, shape: list[int], expected: list[int]) -> bool:
 
 
 def is_signless(type_: Any, width: int) -> bool:
-    """Whether an element type is the signless integer of that width. (Verifiers have no current context.)"""
+    """True if an element type is the signless integer of that width. (Verifiers have no current context.)"""
     return isinstance(type_, ir.IntegerType) and type_.width == width and type_.is_signless
 
 
@@ -198,7 +198,7 @@ def array(op: Any, name: str) -> list[int] | None:
 
 
 def check_bool(op: Any, name: str) -> bool:
-    """Whether the attribute is present and true or false; reports it otherwise."""
+    """True if the attribute is present and true or false; reports it otherwise."""
     if isinstance(attribute_of(op, name), ir.BoolAttr):
         return True
     return fail(op, f"needs a boolean attribute '{name}'")

@@ -36,7 +36,7 @@ _PLAIN = (
 
 
 def _has_dialect_support(root: str) -> bool:
-    """Whether the bindings under this name can define dialects with verifiers in Python."""
+    """True if the bindings under this name can define dialects with verifiers in Python."""
     try:
         if importlib.util.find_spec(f"{root}._mlir_libs") is None:
             return False

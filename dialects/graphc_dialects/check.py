@@ -43,12 +43,12 @@ _NAME = CheckOp.OPERATION_NAME
 
 
 def raises(op: ir.Operation) -> bool:
-    """Whether an operation ends the call with an error unless its first operand holds."""
+    """True if an operation ends the call with an error unless its first operand holds."""
     return op.name == _NAME
 
 
 def has_checks(root: ir.Operation) -> bool:
-    """Whether an operation below `root` raises: cheaper than to look through `checks_in`."""
+    """True if an operation below `root` raises: cheaper than to look through `checks_in`."""
     found = False
 
     def visit(op: ir.Operation) -> ir.WalkResult:

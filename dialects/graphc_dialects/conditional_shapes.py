@@ -22,7 +22,7 @@ class UnknownSize(Exception):
 
 
 def results_of_regions(conditional: Any, number: int) -> list[Any]:
-    """What an `scf.if` gives as result `number`: the operand of each region's `scf.yield`."""
+    """Operands of each region's `scf.yield` that an `scf.if` gives as result `number`."""
     return [block.operations[-1].operands[number] for block in blocks_of(conditional)]
 
 
@@ -170,7 +170,7 @@ def _literal_axis(op: Any) -> int | None:
 
 
 def _may_run_anywhere(op: Any) -> bool:
-    """Whether an operation is index code, or arithmetic on one element, that cannot fail."""
+    """True if an operation is index code, or arithmetic on one element, that cannot fail."""
     name = op.name
     if len(op.regions) or name == "tensor.empty":
         return False
@@ -187,7 +187,7 @@ def _may_run_anywhere(op: Any) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two index values are certainly equal."""
+    """True if two index values are certainly equal."""
     if a == b:
         return True
     x, y = a.owner, b.owner

@@ -13,7 +13,7 @@ from graphc_dialects._mlir import ir
 
 @dataclass(frozen=True)
 class Position:
-    """Where a diagnostic points: a file, a line and a column from 1, and the variable's name if known."""
+    """Position of a diagnostic: a file, a line and a column from 1, and the variable's name if known."""
 
     file: str
     line: int

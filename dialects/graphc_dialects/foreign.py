@@ -56,7 +56,7 @@ class _Part:
 
 
 class Excess(NamedTuple):
-    """What a text has too much of, with the line and the column from 1."""
+    """An excess in a text, with the line and the column from 1."""
 
     message: str
     line: int
@@ -90,7 +90,7 @@ def excess(text: str) -> Excess | None:
 
 
 def _parts(text: str) -> dict[str, _Part]:
-    """What the text consists of by name of its alias; that of the module is empty."""
+    """Parts of the text by name of their alias; that of the module is empty."""
     parts = {"": _Part(0)}
     part, depth, base, affine = parts[""], 0, 0, 0
     begun = strings = 0

@@ -165,7 +165,7 @@ class ScanEndOp(Operation, name="scan_end", traits=[ir.IsTerminatorTrait]):
 
 
 class ScanTraceOp(GraphcOp, name="scan_trace", traits=[ext.Pure]):
-    """What a scan keeps of a state or output: its rows along a new first axis."""
+    """The trace of a state or output: its kept rows along a new first axis."""
 
     scan: ext.Operand[LoopType]
     state: ir.StringAttr
@@ -181,7 +181,7 @@ class ScanTraceOp(GraphcOp, name="scan_trace", traits=[ext.Pure]):
 
 
 class ScanStepsOp(Operation, name="scan_steps", traits=[ext.Pure]):
-    """How many iterations were run."""
+    """Number of iterations that were run."""
 
     scan: ext.Operand[LoopType]
     res: ext.Result[ir.IndexType]

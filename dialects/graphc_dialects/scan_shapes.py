@@ -33,7 +33,7 @@ def trace_size(trace: Any, axis: int) -> Any:
 
 
 def steps_of(scan: Any) -> Any:
-    """How many iterations a scan runs; its bound unless a condition can end it."""
+    """Number of iterations that a scan runs; its bound unless a condition can end it."""
     end = scan.regions[0].blocks[0].operations[-1]
     if not len(end.operands):
         return scan.operands[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a scan's declarations promise each other: the verifiers of `graphc.scan` and `graphc.scan_trace`."""
+"""Verifiers of `graphc.scan` and `graphc.scan_trace`: promises that a scan's declarations make each other."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ DECLARATIONS = ("graphc.scan_carry", "graphc.scan_collect")
 
 
 def is_state(declaration: Any) -> bool:
-    """Whether a declaration is that of a state, which has initial rows, and not of an output."""
+    """True if a declaration is that of a state, which has initial rows, and not of an output."""
     return bool(declaration.name == DECLARATIONS[0])
 
 
@@ -39,7 +39,7 @@ def carry_of(prev: Any) -> Any:
 
 
 def verify_scan(scan: Any) -> bool:
-    """Whether the body is one block on an index, and every state is declared once and read as declared."""
+    """True if the body is one block on an index, and every state is declared once and read as declared."""
     if len(scan.operands) != 1 or len(scan.regions) != 1:
         return fail(scan, "expects 1 operand and 1 region")
     blocks = list(scan.regions[0].blocks)
@@ -84,7 +84,7 @@ def _verify_read(op: Any, declared: dict[str, Any]) -> bool:
 
 
 def verify_trace(trace: Any) -> bool:
-    """Whether the name is declared and the result has the rows that are kept."""
+    """True if the name is declared and the result has the rows that are kept."""
     if len(trace.operands) != 1 or len(trace.results) != 1:
         return fail(trace, "expects 1 operand and 1 result")
     owner = trace.operands[0].owner

@@ -19,7 +19,7 @@ from graphc_dialects._mlir import ext, ir
 
 
 def same_elements(op: ir.Operation, types: list[ir.Type]) -> bool:
-    """Whether all types have one element type; reports it otherwise."""
+    """True if all types have one element type; reports it otherwise."""
     if all(type_.element_type == types[0].element_type for type_ in types):
         return True
     return fail(

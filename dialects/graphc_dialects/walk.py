@@ -36,7 +36,7 @@ def walk_for(root: ir.Operation, names: Collection[str]) -> list[ir.Operation]:
 
 
 def is_inside(value: ir.Value, op: ir.Operation) -> bool:
-    """Whether a value is defined in a region of an operation, at any depth."""
+    """True if a value is defined in a region of an operation, at any depth."""
     owner = value.owner
     parent = owner.owner if isinstance(owner, ir.Block) else owner.operation.parent
     while parent.name not in ("func.func", "builtin.module"):

@@ -192,12 +192,12 @@ class WriteJoinOp(GraphcOp, name="write_join", traits=[ext.Pure]):
 
 
 def is_write(op: Any) -> bool:
-    """Whether an operation writes a tensor to a buffer."""
+    """True if an operation writes a tensor to a buffer."""
     return bool(op.name == "graphc.write")
 
 
 def reads_buffer(op: Any) -> bool:
-    """Whether an operation gives what has been written to a buffer as a tensor."""
+    """True if an operation gives what has been written to a buffer as a tensor."""
     return bool(op.name == "graphc.write_join")
 
 
@@ -216,7 +216,7 @@ def write_to(value: ir.Value, buffer: ir.Value) -> ir.Value:
 def read_buffer(
     buffer: ir.Value, tokens: list[ir.Value], type_: ir.Type, create: Callable[..., ir.Value] | None = None
 ) -> ir.Value:
-    """What has been written to a buffer.
+    """Contents that have been written to a buffer.
 
     Args:
         buffer: that, whole. tokens: of the writes. type_: of the tensor.
@@ -298,7 +298,7 @@ def _tokens_below(buffer: Any) -> list[Any] | None:
 
 
 def _counts(op: Any, operands: int, results: int | None) -> bool:
-    """Whether there are enough operands, and these results: verifiers run before the generated checks."""
+    """True if there are enough operands, and these results: verifiers run before the generated checks."""
     if len(op.operands) < operands:
         return fail(op, f"expects at least {operands} operands, but has {len(op.operands)}")
     if results is not None and len(op.results) != results:
@@ -307,7 +307,7 @@ def _counts(op: Any, operands: int, results: int | None) -> bool:
 
 
 def _check_unused(op: Any, position: int = 0) -> bool:
-    """Whether this operation is the only one that splits, views or writes its buffer operand."""
+    """True if this operation is the only one that splits, views or writes its buffer operand."""
     buffer = op.operands[position]
     if "!graphc.buffer" not in str(buffer.type):
         return fail(op, f"operand #{position} must be a !graphc.buffer, but is {buffer.type}")
@@ -354,7 +354,7 @@ def _check_sizes(op: Any, sizes: list[Any]) -> bool:
 
 
 def _agree(op: Any, shape: list[int], expected: list[int], what: str) -> bool:
-    """Whether two shapes do not contradict each other."""
+    """True if two shapes do not contradict each other."""
     if len(shape) == len(expected) and all(
         have == want or have < 0 or want < 0 for have, want in zip(shape, expected, strict=True)
     ):

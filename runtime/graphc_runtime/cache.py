@@ -133,7 +133,7 @@ class DiskCache:
         self._size = None
 
     def _is_safe(self) -> bool:
-        """Whether nobody else can put code into the folder, or there is none yet; warns if not."""
+        """True if nobody else can put code into the folder, or there is none yet; warns if not."""
         if self._safe is None:
             try:
                 danger = _danger(os.stat(self.directory))
@@ -204,7 +204,7 @@ class DiskCache:
 
 
 def _danger(status: os.stat_result) -> str | None:
-    """Why the code in a folder cannot be trusted, or None."""
+    """Reason for which the code in a folder cannot be trusted, or None."""
     if not hasattr(os, "geteuid"):
         return None
     user, mode = os.geteuid(), stat.filemode(status.st_mode)
@@ -220,7 +220,7 @@ def _danger(status: os.stat_result) -> str | None:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    """What is in an entry; nothing where it is not a file of this user's, or has more bytes than any entry.
+    """Contents of an entry; nothing where it is not a file of this user's, or has more bytes than any entry.
 
     Raises:
         OSError: it cannot be opened.

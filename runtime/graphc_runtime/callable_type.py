@@ -67,7 +67,7 @@ def _make_base() -> tuple[type, list[Any]]:
 
 
 def _trusted_interpreter() -> bool:
-    """Whether the object layout is the one that was tried: CPython with the GIL, 64 bit."""
+    """True if the object layout is the one that was tried: CPython with the GIL, 64 bit."""
     return (
         sys.implementation.name == "cpython"
         and struct.calcsize("P") == 8

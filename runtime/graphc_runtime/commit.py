@@ -73,7 +73,7 @@ def _begin(seconds: float) -> _Turn:
 
 
 def has_turn() -> bool:
-    """Whether this thread has the turn, so that only it can have stored anything."""
+    """True if this thread has the turn, so that only it can have stored anything."""
     turn = _turn[0]
     return turn is not None and turn.thread == get_ident()
 
@@ -105,7 +105,7 @@ def wait_for_turn() -> None:
 
 
 def snapshot(cells: Sequence[list[Any]]) -> list[Any]:
-    """What is in the cells at one moment: between, before or after the updates of other calls."""
+    """Contents of the cells at one moment: between, before or after the updates of other calls."""
     return list(map(_first, cells))
 
 

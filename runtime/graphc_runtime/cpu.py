@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether this CPU has the instructions that code was compiled for."""
+"""Check that this CPU has the instructions that code was compiled for."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _field(*names: str) -> str:
 
 @functools.cache
 def first_processor() -> tuple[str, ...]:
-    """What Linux says of the first processor, line by line; empty where the system does not tell.
+    """Linux's description of the first processor, line by line; empty where the system does not tell.
 
     The lines of the others, which may be hundreds, are not read.
     """

@@ -37,7 +37,7 @@ ERRORS: dict[str, type[Exception]] = {
 
 @record(frozen=True)
 class Origin:
-    """What the graph knows of a node, and an artifact does not.
+    """Facts about a node that the graph knows, and an artifact does not.
 
     Attributes:
         line: the user's line, for example ``model.py:12 in loss``.

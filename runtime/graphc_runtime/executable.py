@@ -32,7 +32,7 @@ class ReadyCall(Protocol):
 
 
 class Executable(ABC):
-    """What a target has loaded of an artifact. Pickles as the artifact's bytes; many threads may call what it
+    """An artifact that a target has loaded. Pickles as the artifact's bytes; many threads may call what it
     binds.
 
     Args:
@@ -68,7 +68,7 @@ class Executable(ABC):
 
     @abstractmethod
     def make_kernel(self, on_error: OnError) -> Kernel:
-        """What computes; failed checks call `on_error` with status, given and expected."""
+        """The kernel; failed checks call `on_error` with status, given and expected."""
 
     def bind(
         self,
@@ -132,7 +132,7 @@ class Executable(ABC):
         return self.kernel_call(signature, where=where)
 
     def ready_call(self, cells: Sequence[Register], *, where: Where | None = None) -> ReadyCall | None:
-        """What takes calls like one before, where machine code does not and that is worth while.
+        """A call that takes calls like one before, where machine code does not and that is worth while.
 
         Args:
             cells: one for each cell of the manifest.

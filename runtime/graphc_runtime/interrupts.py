@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How machine code notices Ctrl-C, and reports how far a loop is.
+"""Interrupts and progress of machine code: Ctrl-C, and how far a loop is.
 
 Python runs signal handlers between bytecodes of the main thread, so that a loop in machine code would go on
 until its end. Such loops therefore call `graphc_poll` now and then (`graphc.library.interrupts`), which asks

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What computes: machine code that is called through ctypes, or whatever else a target makes of a graph."""
+"""Kernels: machine code that is called through ctypes, or whatever else a target makes of a graph."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Run(ABC):
 
 
 class Kernel(ABC):
-    """What `Run` runs; any number of threads may have runs of it."""
+    """The code that `Run` runs; any number of threads may have runs of it."""
 
     @abstractmethod
     def begin(self) -> Run:

@@ -196,7 +196,7 @@ _CHANGED = object()
 
 
 def is_owner(cell: list[np.ndarray]) -> bool:
-    """Whether nothing but a cell refers to its array, and nothing but the array to its memory.
+    """True if nothing but a cell refers to its array, and nothing but the array to its memory.
 
     While other threads run, one of them could get the array before it is used.
     """
@@ -207,7 +207,7 @@ def is_owner(cell: list[np.ndarray]) -> bool:
 
 
 def _is_free(arrays: list[np.ndarray], position: int) -> bool:
-    """Whether an array may be written to without another argument noticing."""
+    """True if an array may be written to without another argument noticing."""
     array = arrays[position]
     others = arrays[:position] + arrays[position + 1 :]
     return array.flags.writeable and not any(np.may_share_memory(array, other) for other in others)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which kind of native entry this process can use; every struct offset it relies on is checked first.
+"""Kinds of native entries that this process can use; every struct offset they rely on is checked first.
 
 Three tiers: `struct` reads fields of CPython's and NumPy's objects directly, `buffer` uses the buffer
 protocol and exported functions only, `python` calls kernels through ctypes.
@@ -53,7 +53,7 @@ def tuple_items() -> int:
 
 @functools.cache
 def buffer_problem() -> str:
-    """Why the buffer tier cannot be used; empty if it can."""
+    """Reason for which the buffer tier cannot be used; empty if it can."""
     if sys.implementation.name != "cpython":
         return f"{sys.implementation.name} is not CPython"
     if struct.calcsize("P") != 8 or sys.byteorder != "little":
@@ -76,7 +76,7 @@ def buffer_problem() -> str:
 
 @functools.cache
 def struct_problem() -> str:
-    """Why the struct tier cannot be used; empty if it can."""
+    """Reason for which the struct tier cannot be used; empty if it can."""
     problem = buffer_problem()
     if problem:
         return problem

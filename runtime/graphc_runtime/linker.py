@@ -121,7 +121,7 @@ class Frame:
 
 
 class _Linker:
-    """What linkers share: the pool.
+    """State that linkers share: the pool.
 
     Args:
         layout: what to link.

@@ -82,7 +82,7 @@ def load(
 
 
 class _Content:
-    """What instances of an artifact share: code and constants."""
+    """State that instances of an artifact share: code and constants."""
 
     def __init__(self, container: Container, package: Package, target: str, check_all: bool) -> None:
         self.container, self.package, self.target = container, package, target

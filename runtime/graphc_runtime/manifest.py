@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a compiled function takes, gives and needs: the JSON half of an artifact."""
+"""Arguments, results and needs of a compiled function: the JSON half of an artifact."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ArraySpec:
 
     @property
     def is_static(self) -> bool:
-        """Whether every size is known."""
+        """True if every size is known."""
         return None not in self.shape
 
 

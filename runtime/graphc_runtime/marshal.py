@@ -22,7 +22,7 @@ _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 def is_on_device(value: object) -> bool:
-    """Whether a value is an array of a CUDA device, ours or another library's."""
+    """True if a value is an array of a CUDA device, ours or another library's."""
     kind = type(value)
     if kind is np.ndarray:
         return False
@@ -74,7 +74,7 @@ def demand_numbers(value: object) -> None:
 
 
 def is_canonical(value: np.ndarray, spec: ArraySpec) -> bool:
-    """Whether kernels can take the value as it is."""
+    """True if kernels can take the value as it is."""
     return (
         type(value) is np.ndarray
         and value.dtype is DESCRIPTORS[spec.dtype]
@@ -84,7 +84,7 @@ def is_canonical(value: np.ndarray, spec: ArraySpec) -> bool:
 
 
 def fits(shape: tuple[int, ...], spec: ArraySpec) -> bool:
-    """Whether rank and static sizes agree."""
+    """True if rank and static sizes agree."""
     return len(shape) == spec.rank and all(
         want in (None, have) for have, want in zip(shape, spec.shape, strict=True)
     )

@@ -27,7 +27,7 @@ _MAX_SIZE = 1 << 26
 
 
 def archive_path() -> Path:
-    """Where NumPy keeps the library, if it has one."""
+    """Path of NumPy's library, if it has one."""
     return Path(np.__file__).parent / "random" / "lib" / "libnpyrandom.a"
 
 
@@ -146,7 +146,7 @@ def address(name: str) -> int:
 
 @cache
 def obstacle(*names: str) -> str | None:
-    """Why symbols of the library cannot be used here; None if they can."""
+    """Reason for which symbols of the library cannot be used here; None if they can."""
     try:
         for name in names:
             address(name)

@@ -39,7 +39,7 @@ def address(dtype: str) -> int | None:
 
 
 def _works(found: int, dtype: str) -> bool:
-    """Whether the function sorts an example."""
+    """True if the function sorts an example."""
     function: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)(found)
     example = (np.arange(100, dtype=np.uint64) * 37 % 101).astype(dtype)
     wanted = np.sort(example)
@@ -48,7 +48,7 @@ def _works(found: int, dtype: str) -> bool:
 
 @cache
 def quickest() -> bool:
-    """Whether NumPy's sort of numbers of 32 and 64 bits is faster than a radix sort at every size.
+    """True if NumPy's sort of numbers of 32 and 64 bits is faster than a radix sort at every size.
 
     Its partitions store the elements that a comparison chose (x86-simd-sort). With AVX-512 this is one
     instruction. Intel's processors do it as fast as they store anything: a million integers of 64 bits take 7
@@ -64,6 +64,6 @@ def quickest() -> bool:
 
 
 def available() -> bool:
-    """Whether all numbers that are sorted this way can be."""
+    """True if all numbers that are sorted this way can be."""
     unsigned = all(address(f"uint{bits}") for bits in (8, 16, 32, 64))
     return unsigned and all(address(f"{kind}{bits}") for kind in ("int", "float") for bits in (32, 64))

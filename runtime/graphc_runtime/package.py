@@ -45,7 +45,7 @@ class Stored:
 
 @record(frozen=True)
 class TargetRecord:
-    """What code is for: LLVM's triple, name of the CPU and features that it must have."""
+    """Target of code: LLVM's triple, name of the CPU and features that it must have."""
 
     triple: str
     cpu: str
@@ -107,7 +107,7 @@ class FunctionRecord:
     needs: tuple[str, ...] = ()
 
     def manifest(self, target: str, record: TargetRecord) -> Manifest:
-        """What `graphc_runtime.machine_code.MachineCode` wants to know of the code for a target."""
+        """Properties of the code for a target, for `graphc_runtime.machine_code.MachineCode`."""
         code = self.code[target]
         return Manifest(
             self.signature,
@@ -165,7 +165,7 @@ class Package:
         return package
 
     def _check(self) -> None:
-        """Whether the records agree."""
+        """Checks that the records agree."""
         names = [state.name for state in self.states]
         if len(set(names)) < len(names):
             raise ArtifactError("two states have one name")
@@ -285,7 +285,7 @@ def _target(raw: Any) -> TargetRecord:
 
 
 def _fits(value: Stored, spec: Any) -> bool:
-    """Whether an array has the partial shape of a state or an argument, and its dtype if it has one."""
+    """True if an array has the partial shape of a state or an argument, and its dtype if it has one."""
     shapes = zip(value.shape, spec.shape, strict=False)
     same = len(value.shape) == len(spec.shape) and all(want in (None, have) for have, want in shapes)
     return same and getattr(spec, "dtype", value.dtype) == value.dtype

@@ -68,8 +68,8 @@ def record(
 
 
 def _find_fields(cls: type, kw_only: bool) -> tuple[dataclasses.Field[object], ...]:
-    """What `dataclasses` does but methods. A class without documentation would be given its signature as
-    such, which takes a millisecond.
+    """Finds fields as `dataclasses` does, without methods. A class without documentation would be given its
+    signature as such, which takes a millisecond.
     """
     documented = bool(cls.__doc__)
     if not documented:
@@ -81,7 +81,7 @@ def _find_fields(cls: type, kw_only: bool) -> tuple[dataclasses.Field[object], .
 
 
 def _values(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
-    """What reads fields of an object."""
+    """A function that reads fields of an object."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda self: tuple(getattr(self, name) for name in names)

@@ -21,7 +21,7 @@ STUB_SIZE = 16
 
 
 class Place(NamedTuple):
-    """Where a relocation applies: `image[at]` will live at address `address`."""
+    """Place of a relocation: `image[at]` will live at address `address`."""
 
     image: bytearray
     at: int
@@ -30,17 +30,17 @@ class Place(NamedTuple):
 
 
 def uses_got(machine: int, kind: int) -> bool:
-    """Whether the formula needs a GOT slot for the symbol."""
+    """True if the formula needs a GOT slot for the symbol."""
     return kind in _GOT[machine]
 
 
 def is_call(machine: int, kind: int) -> bool:
-    """Whether the relocation may be redirected to a stub."""
+    """True if the relocation may be redirected to a stub."""
     return kind in _CALL[machine]
 
 
 def reachable(machine: int, distance: int) -> bool:
-    """Whether a direct call can cover the distance."""
+    """True if a direct call can cover the distance."""
     limit = 1 << (31 if machine == X86_64 else 27)
     return -limit + 64 <= distance < limit - 64
 

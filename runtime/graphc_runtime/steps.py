@@ -38,7 +38,7 @@ def step(what: str, number: int, total: int) -> None:
 
 
 def teller() -> Watcher:
-    """What `step` does in this thread, for threads that share its work."""
+    """The function that `step` calls in this thread, for threads that share its work."""
     return _watcher.get() or _unwatched
 
 
@@ -78,7 +78,7 @@ def shown(name: str, choice: str, advice: Callable[[], str] = str) -> Iterator[N
 
 
 class _Lines:
-    """What is written. A thread writes: the one at work is inside a pass, or in LLVM."""
+    """The written lines. A thread writes: the one at work is inside a pass, or in LLVM."""
 
     def __init__(self, name: str, terminal: bool, patience: float, advice: Callable[[], str]) -> None:
         self._name, self._terminal, self._patience, self._advice = name, terminal, patience, advice

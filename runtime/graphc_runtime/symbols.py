@@ -195,7 +195,7 @@ def _random(name: str) -> int:
 
 
 def has_vector_math() -> bool:
-    """Whether libmvec (glibc's vector functions `_ZGV*`) is here."""
+    """True if libmvec (glibc's vector functions `_ZGV*`) is here."""
     return library("libmvec.so.1") is not None
 
 

@@ -37,7 +37,7 @@ def usable_cores() -> int:
 
 
 def is_alone() -> bool:
-    """Whether no other thread that Python started has code to run.
+    """True if no other thread that Python started has code to run.
 
     The count is one number: a walk over the states of threads, which come and go, can meet one that is freed.
     """
@@ -132,7 +132,7 @@ def threads(number: int) -> Iterator[None]:
 
 
 def workers() -> int:
-    """How many workers the pool has started in this process."""
+    """Number of workers that the pool has started in this process."""
     return 0 if _state.pool is None else int(_word("graphc_pool_workers").value)
 
 

@@ -33,7 +33,7 @@ class Thunk:
 
     @property
     def lazy(self) -> bool:
-        """Whether a call may find inputs not computed. Otherwise all of them are."""
+        """True if a call may find inputs not computed. Otherwise all of them are."""
         return False
 
     def __call__(self) -> Sequence[int] | None:
@@ -144,8 +144,8 @@ class _OfOne(_OfMany):
 
 
 def plain_call(thunk: Thunk) -> tuple[Callable[..., Any] | None, Register, Register]:
-    """What a thunk of `value_thunk` with one input calls, and the registers of the input and the output; no
-    function of any other thunk.
+    """The function of a thunk of `value_thunk` with one input, and the registers of the input and the output;
+    no function of any other thunk.
 
     Examples:
         >>> import graphc_runtime

@@ -131,7 +131,7 @@ class _Worker:
 
 
 class _State:
-    """What a process has of all this; a child of a fork begins anew.
+    """State of a process; a child of a fork begins anew.
 
     Attributes:
         worker: an idle worker.
@@ -265,12 +265,12 @@ def resting() -> Iterator[None]:
 
 
 def idle_workers() -> int:
-    """How many threads wait here for work, and do nothing."""
+    """Number of threads that wait here for work, and do nothing."""
     return int(_state.worker is not None)
 
 
 def current_task() -> Task | None:
-    """What this thread works on."""
+    """The task of this thread."""
     presence = _state.present.get(get_ident())
     return None if presence is None else presence.task
 

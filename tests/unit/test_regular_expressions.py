@@ -41,7 +41,6 @@ ALLOWED = {
     "graphc_tools.scan_tutorial": "documentation, and the IR that it shows",
     # What other programs and libraries say.
     "graphc.artifacts.c_module": "symbols of libraries",
-    "graphc.artifacts.export": "symbols of libraries",
     "graphc.interop.pytensor.identity": "addresses in what PyTensor prints",
     "graphc_runtime.cache": "names of files",
     "graphc_runtime.symbols": "symbols of libraries",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What passes changed: differences on the standard error stream, and a file for each pass."""
+"""Changes that passes made: differences on the standard error stream, and a file for each pass."""
 
 from __future__ import annotations
 

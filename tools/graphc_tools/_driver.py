@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What graphc-opt does with each module of its input."""
+"""Work of graphc-opt on each module of its input."""
 
 from __future__ import annotations
 

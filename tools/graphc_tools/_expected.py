@@ -34,7 +34,7 @@ class Expectation:
     written_at: int
 
     def accepts(self, diagnostic: Diagnostic) -> bool:
-        """Whether the diagnostic is the one expected."""
+        """True if the diagnostic is the one expected."""
         line = diagnostic.position.line if diagnostic.position else None
         return (
             diagnostic.severity == self.severity

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What graphc-opt tells of itself: versions, passes, completions of shells."""
+"""Information of graphc-opt about itself: versions, passes, completions of shells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphc_tools._options import PROGRAM, build_parser
 
 
 def about(arguments: argparse.Namespace) -> str:
-    """What is asked for."""
+    """The requested information."""
     if arguments.version:
         return versions()
     return passes() if arguments.list_passes else completion(arguments.completion)
@@ -55,7 +55,7 @@ def passes() -> str:
 
 
 def completion(shell: str) -> str:
-    """What completes the options of graphc-opt, to be read by a shell."""
+    """Completions of the options of graphc-opt, to be read by a shell."""
     own = [flag for action in build_parser()._actions for flag in action.option_strings]
     flags = sorted({*own, *(f"--{name}" for name in (*discover(), *upstream()))})
     if shell == "fish":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the language server knows of MLIR: diagnostics of a text, and documentation of its words."""
+"""Knowledge of MLIR for the language server: diagnostics of a text, and documentation of its words."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def passes() -> dict[str, str]:
 
 
 def describe(text: str, word: Word) -> str | None:
-    """What to show where a mouse rests on a word: Markdown, or nothing."""
+    """Text to show where a mouse rests on a word: Markdown, or nothing."""
     if word.text.startswith("--"):
         return passes().get(word.text)
     if word.text[0] in "%^@":

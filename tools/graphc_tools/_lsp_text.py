@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What stands where in a text of MLIR: values, blocks, functions, names of operations, flags of passes."""
+"""Positions in a text of MLIR: values, blocks, functions, names of operations, flags of passes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def word_at(text: str, offset: int) -> Word | None:
 
 
 def definition_of(text: str, word: Word) -> Word | None:
-    """Where a value, a block or a function is defined.
+    """Definition of a value, a block or a function.
 
     Names are unique in a function apart from loops beside each other, so a value is defined at the nearest
     place before its use, and a block anywhere in the function.
@@ -103,7 +103,7 @@ def _definitions(text: str, kind: str) -> list[Word]:
 
 
 def _function_around(text: str, offset: int) -> tuple[int, int]:
-    """Where the function of a place begins and the next one does."""
+    """Start of the function of a place and of the next one."""
     starts = [match.start() for match in _FUNCTION.finditer(text)]
     before = [start for start in starts if start <= offset]
     after = [start for start in starts if start > offset]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What graphc-opt writes to the standard error stream: diagnostics, IR dumps, timing and statistics."""
+"""Output of graphc-opt on the standard error stream: diagnostics, IR dumps, timing and statistics."""
 
 from __future__ import annotations
 

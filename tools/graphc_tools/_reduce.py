@@ -64,7 +64,9 @@ def reduce(source: str, command: str, stderr: TextIO) -> str:
 
 
 def _candidates(module: ir.Module) -> Iterator[tuple[ir.Operation, int | None]]:
-    """What can go: operations of functions, whole functions, and results and arguments of functions."""
+    """Removal candidates: operations of functions, whole functions, and results and arguments of
+    functions.
+    """
     for function in functions(module):
         yield function, None
         block = function.regions[0].blocks[0]

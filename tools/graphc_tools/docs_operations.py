@@ -285,7 +285,7 @@ def _arrays() -> Iterator[str]:
 
 
 def _class_reference(cls: Any) -> str:
-    """What the reference calls: functions of NumPy and SciPy in its source."""
+    """Callees of the reference: functions of NumPy and SciPy in its source."""
     # Ops that run in Python core by core say what they do with one.
     function: Any = getattr(cls, "compute", cls.perform)
     if issubclass(cls, KernelOp) and cls.perform is KernelOp.perform:

@@ -91,7 +91,7 @@ def _defined(module: str) -> frozenset[str]:
 
 
 def _is_found(name: PublicName) -> bool:
-    """Whether the sources define it by that name; what is made in loops over tables they do not."""
+    """True if the sources define it by that name; what is made in loops over tables they do not."""
     module, _, last = name.defined.rpartition(".")
     return last in _defined(module)
 

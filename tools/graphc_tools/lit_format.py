@@ -83,7 +83,7 @@ def run_filecheck(arguments: list[str], content: str) -> tuple[int, str]:
 
 
 def run_command(command: Command) -> tuple[bool, str]:
-    """Whether a command succeeded, and what it printed."""
+    """True if a command succeeded, and what it printed."""
     stdout, stderr = io.StringIO(), io.StringIO()
     code = main(command.arguments, io.StringIO(), stdout, stdout if command.merges else stderr)
     if (code != 0) != command.fails:

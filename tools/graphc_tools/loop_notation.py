@@ -166,7 +166,7 @@ class _Writer:
         self._loop = outer
 
     def _state(self, scan: ir.Operation, name: str) -> str:
-        """What a state is called here: other loops and values may have taken its name."""
+        """Name of a state here: other loops and values may have taken its own."""
         if (scan, name) not in self._states:
             self._states[scan, name] = self._unique(name)
         return self._states[scan, name]
@@ -319,7 +319,7 @@ class _Writer:
 
 
 def _is_computed(value: ir.Value, block: ir.Block) -> bool:
-    """Whether a body computes a value, rather than reads it from somewhere."""
+    """True if a body computes a value, rather than reads it from somewhere."""
     if not hasattr(value.owner, "operation"):
         return False
     op = value.owner.operation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `graphc-new op NAME` writes: a structured operation that works, in four files, and its tests.
+"""Output of `graphc-new op NAME`: a structured operation that works, in four files, and its tests.
 
 It gives the rows of an array in reverse order, and wants one row at least. All rules are there, so that each
 has its place: what the operation does is then yours to write.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `graphc-new pass NAME` writes: a pass and its three lit tests, all of which run.
+"""Output of `graphc-new pass NAME`: a pass and its three lit tests, all of which run.
 
 The module is found by its name; nothing has to be registered, and it may move to a folder of the stage. What
 it does is then yours to write: it counts the operations it visits.

@@ -93,7 +93,7 @@ def write_output(path: str, content: str | bytes, stdout: TextIO) -> None:
 def process(
     arguments: argparse.Namespace, passes: list[str], source: str, stderr: TextIO
 ) -> tuple[str | bytes | None, int]:
-    """What to write, and the exit code.
+    """The text to write, and the exit code.
 
     Args:
         arguments: parsed options.
@@ -136,7 +136,7 @@ def in_mlir(source: str) -> str:
 
 
 def odd_iterators(source: str) -> str | None:
-    """Where iterator types are no strings, which crashes upstream's parser of linalg.generic.
+    """Positions of iterator types that are no strings, which crash upstream's parser of linalg.generic.
 
     The generic form has attributes there, which is fine, and comments may have anything: this only tells that
     it is better to parse in a helper process.

@@ -58,7 +58,7 @@ class PublicName:
 
     @property
     def defined(self) -> str:
-        """Where the code is: the dotted path of the definition."""
+        """Dotted path of the definition."""
         return f"{self.value.__module__}.{self.value.__qualname__}"
 
 

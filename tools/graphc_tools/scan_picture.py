@@ -53,7 +53,7 @@ def _state() -> list[str]:
 
 
 def _step(t: int) -> list[str]:
-    """What iteration t reads: arrows into its new row."""
+    """Reads of iteration t: arrows into its new row."""
     target = _x(t) + _BOX // 2
     parts = [_arrow(f"M{target} {_TOP + 36} V{_STATE - 4}")]
     below = _STATE + 36
@@ -66,7 +66,7 @@ def _step(t: int) -> list[str]:
 
 
 def _kept() -> list[str]:
-    """What each value of `keep` leaves of the rows."""
+    """Rows that each value of `keep` leaves."""
     parts: list[str] = []
     lines = (('keep = "all"', -_WINDOW), ('keep = "steps"', 0), ('keep = "last", rows = 1', _STEPS - 1))
     for number, (label, first) in enumerate(lines):

@@ -163,7 +163,7 @@ def _with_labels(line: str, labels: list[str]) -> str:
 
 
 def _is_function(op: ir.Operation) -> bool:
-    """Whether an operation can be written as a function: it has a body that takes its arguments."""
+    """True if an operation can be written as a function: it has a body that takes its arguments."""
     if op.name != "func.func" or not len(op.regions[0].blocks):
         return False
     kind = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)

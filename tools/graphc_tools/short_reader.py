@@ -36,7 +36,7 @@ class ShortFormError(Exception):
 
 
 def is_short(source: str) -> bool:
-    """Whether a text says in its first line that it is in the short form."""
+    """True if a text says in its first line that it is in the short form."""
     return source.lstrip().startswith(HEADER)
 
 
@@ -136,7 +136,7 @@ class _Reader:
         self._at = 0
 
     def error(self, message: str, place: int | None = None) -> ShortFormError:
-        """What to raise for a place, by default where the reader is."""
+        """The error for a place, by default where the reader is."""
         line, column = self._position(self._at if place is None else place)
         return ShortFormError(message, line, column)
 
@@ -149,7 +149,7 @@ class _Reader:
             self._at = found.end()
 
     def at_end(self) -> bool:
-        """Whether only blanks and comments are left."""
+        """True if only blanks and comments are left."""
         self._skip()
         return self._at >= len(self._text)
 

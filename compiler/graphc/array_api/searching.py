@@ -55,7 +55,7 @@ def where(
 def searchsorted(
     x1: TensorLike, x2: TensorLike, /, *, side: str = "left", sorter: Any = None
 ) -> TensorVariable:
-    """Where elements of ``x2`` would have to be put to keep ``x1`` sorted."""
+    """Insertion positions of the elements of ``x2`` that keep ``x1`` sorted."""
     return pt.searchsorted(x1, x2, side=side, sorter=sorter)
 
 

@@ -37,12 +37,12 @@ def _name(dtype: Any) -> str | None:
 
 
 def all(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
-    """Whether all elements are nonzero."""
+    """True if all elements are nonzero."""
     return pt.all(x, axis, keepdims)
 
 
 def any(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
-    """Whether some element is nonzero."""
+    """True if some element is nonzero."""
     return pt.any(x, axis, keepdims)
 
 

@@ -162,7 +162,7 @@ def broadcast_to(x: TensorLike, /, shape: SizeLike) -> TensorVariable:
 
 
 def can_cast(from_: object, to: DTypeLike, /) -> builtins.bool:
-    """Whether conversion follows the promotion rules."""
+    """True if conversion follows the promotion rules."""
     return np.can_cast(np.dtype(dtype_of(from_)), np.dtype(to), "safe")
 
 
@@ -215,7 +215,7 @@ def iinfo(type: object, /) -> IntegerInfo:
 
 
 def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
-    """Whether a dtype is of a kind: a name, a dtype, or a tuple of these.
+    """True if a dtype is of a kind: a name, a dtype, or a tuple of these.
 
     Raises:
         ValueError: a name that the standard does not know.
@@ -229,11 +229,11 @@ def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
 
 
 class _Info(NamedTuple):
-    """What ``__array_namespace_info__`` returns."""
+    """The object that ``__array_namespace_info__`` returns."""
 
     def capabilities(self) -> dict[str, object]:
-        """What depends on the library: masks and sizes that depend on data are compiled, too, for any number
-        of dimensions.
+        """Optional features of the library: masks and sizes that depend on data are compiled, too, for any
+        number of dimensions.
         """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
@@ -265,7 +265,7 @@ class _Info(NamedTuple):
 
 
 def namespace_info() -> _Info:
-    """What the namespace offers (``__array_namespace_info__``)."""
+    """Capabilities, devices and dtypes of the namespace (``__array_namespace_info__``)."""
     return _Info()
 
 

@@ -39,7 +39,7 @@ class Member:
 
 @record(frozen=True)
 class Interface:
-    """What a C function takes and gives.
+    """Arguments and results of a C function.
 
     Attributes:
         inputs: arguments, then states.

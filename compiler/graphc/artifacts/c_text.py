@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What all functions of the C interface share: checks of tensors and codes of errors (`graphc.h`).
+"""Parts that all functions of the C interface share: checks of tensors and codes of errors (`graphc.h`).
 
 A spec says what a tensor has to be: dtype, rank, bytes and alignment of an element, sizes (-1: any), and
 where its pointer and its sizes go.

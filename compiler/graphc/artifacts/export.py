@@ -155,7 +155,7 @@ def named_target(name: str) -> Machine:
 
 
 def is_device(target: Machine) -> bool:
-    """Whether it is no CPU."""
+    """True if it is no CPU."""
     return target.triple == TRIPLE
 
 

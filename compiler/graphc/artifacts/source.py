@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What of a compiled `Function` an artifact has: its kernel, its arguments by name, and its values."""
+"""The parts of a compiled `Function` that an artifact has: its kernel, its arguments by name, and its
+values.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +153,7 @@ def _source(name: str, function: Function) -> Source:
 
 
 def _keys(form: Any, path: str = "") -> dict[int, str]:
-    """What results are called in the dicts of a form: by number of the output, the keys on the way to it."""
+    """Keys of results in the dicts of a form: by number of the output, the keys on the way to it."""
     if isinstance(form, int):
         return {form: path} if path else {}
     kind, *parts = form or ["list"]
@@ -168,12 +170,12 @@ def _plain(value: np.ndarray) -> np.ndarray:
 
 
 def _is_same(target: Any, cell: Any) -> bool:
-    """Whether they are one shared variable, perhaps by another name."""
+    """True if they are one shared variable, perhaps by another name."""
     return isinstance(cell, SharedVariable) and cell.container is target.container
 
 
 def _obstacle(function: object, executable: Compiled | None) -> str | None:
-    """Why a function has no kernel of its own; None if it has."""
+    """Reason for which a function has no kernel of its own; None if it has one."""
     if not isinstance(function, Function):
         return f"it must be a compiled graphc.function, got {type(function).__name__}"
     if function.report.fallbacks:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What runs graphs: compilers and interpreters."""
+"""Compilers and interpreters that run graphs."""

@@ -159,5 +159,5 @@ class IsolatedTarget(Target):
 def compile_here(
     target: Target, text: str, signature: Signature, options: CompileOptions, log: CompileLog
 ) -> tuple[Artifact, CompileLog]:
-    """What the helper process runs, with an empty log."""
+    """Compiles in the helper process, with an empty log."""
     return target.compile(text, signature, options, log), log

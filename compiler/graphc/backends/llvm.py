@@ -99,7 +99,7 @@ class Symbol:
 
     @property
     def is_external(self) -> bool:
-        """Whether other modules see it."""
+        """True if other modules see it."""
         return bool(call("GetLinkage", self._handle) == _EXTERNAL)
 
     def rename(self, name: str) -> None:
@@ -387,7 +387,7 @@ def _functions() -> dict[str, Any]:
 
 
 def _path() -> Path:
-    """Where llvmlite's library is; importing `llvmlite.binding`, which also knows, takes 30 ms."""
+    """Path of llvmlite's library; importing `llvmlite.binding`, which also knows it, takes 30 ms."""
     import llvmlite
     from llvmlite.utils import get_library_name
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which target a mode is: a new target adds to this table, and its name to `graphc.config.MODES`."""
+"""The target of each mode: a new target adds to this table, and its name to `graphc.config.MODES`."""
 
 from __future__ import annotations
 

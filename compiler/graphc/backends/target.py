@@ -26,7 +26,8 @@ from graphc_runtime.record import record
 
 @record(frozen=True)
 class CompileOptions:
-    """What code depends on beside graph and signature. All of it is part of the key in the disk cache.
+    """Everything that code depends on beside graph and signature. All of it is part of the key in the disk
+    cache.
 
     Attributes:
         mode: the mode, which stands for a pipeline of the target.
@@ -58,7 +59,7 @@ class CompileOptions:
 
 @record(frozen=True)
 class Resources:
-    """What compiling may use. No code depends on it.
+    """Resources that compiling may use. No code depends on them.
 
     Attributes:
         cache_dir: folder of the disk cache, for parts that functions have in common; empty for none.
@@ -94,7 +95,7 @@ class PassView:
 
 @record()
 class CompileLog:
-    """What a target says of its work.
+    """Messages of a target about its work.
 
     Attributes:
         phases: seconds spent in each step.
@@ -180,7 +181,7 @@ class Target(ABC):
         """
 
     def identity(self) -> str:
-        """What artifacts depend on beside text, signature and options: versions, the machine."""
+        """Versions and machine that artifacts depend on beside text, signature and options."""
         return f"{self.name};{toolchain()}"
 
     @abstractmethod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What compiled code depends on besides its graph: the compiler, its dependencies, the machine."""
+"""Dependencies of compiled code besides its graph: the compiler, its libraries, the machine."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _sources(package: str) -> Iterator[str]:
 
 
 def _installed(module: str) -> str:
-    """Where a dependency lies and when it was installed; cheaper than reading its metadata."""
+    """Place and time of a dependency's installation; cheaper than reading its metadata."""
     import importlib.util
 
     spec = importlib.util.find_spec(module)

@@ -73,16 +73,16 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process still runs."""
+        """True if the process still runs."""
         return self._process.poll() is None
 
     @property
     def is_closed(self) -> bool:
-        """Whether it takes no more calls."""
+        """True if it takes no more calls."""
         return self._connection.closed
 
     def call(self, function: str, arguments: Sequence[object], seconds: float = 0) -> Any:
-        """What a function returns in the worker.
+        """Result of a function in the worker.
 
         Args:
             function: ``"module:name"``.
@@ -147,7 +147,7 @@ _IDLE: list[Worker] = []
 
 
 def call(function: str, *arguments: object, seconds: float = 0) -> Any:
-    """What a function returns in a worker; arguments and exceptions as in `Worker.call`.
+    """Result of a function in a worker; arguments and exceptions as in `Worker.call`.
 
     Raises:
         CompileError: no process can be started.

@@ -105,7 +105,7 @@ class PythonFunction(Op):
         return super().make_thunk(node, input_computed, *cells)
 
     def _store(self, node: Apply, values: object, output_storage: Sequence[Register]) -> None:
-        """What the function has returned, as one value for each output."""
+        """Stores the results of the function as one value for each output."""
         if not isinstance(values, tuple | list) or (len(node.outputs) == 1 and isinstance(values, list)):
             values = (values,)
         if len(values) != len(node.outputs):
@@ -178,7 +178,7 @@ def _find(module: str, name: str) -> Any:
 
 
 def _pickles_by_value() -> bool:
-    """Whether cloudpickle asks: it leaves the functions of the main module to nobody else."""
+    """True if cloudpickle asks: it leaves the functions of the main module to nobody else."""
     frame = sys._getframe(1)
     while frame.f_back is not None and not frame.f_globals.get("__name__", "").startswith("cloudpickle."):
         frame = frame.f_back

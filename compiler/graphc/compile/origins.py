@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What errors of compiled code say of the graph: the user's line, operands, the class of the exception."""
+"""Origins of errors of compiled code: the user's line, operands, the class of the exception."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 4  # operands of operations that are not elementwise
 
 
 def origin_of(node: Apply) -> Origin:
-    """What is known of a node in which something failed."""
+    """Known facts about a node in which something failed."""
     line = None if node.location is None else str(node.location)
     if isinstance(node.op, CheckAndRaise):
         return Origin(line, error=node.op.exc_type, op=str(node.op))

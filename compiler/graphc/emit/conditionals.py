@@ -103,7 +103,7 @@ _CIRCLE = "a value is needed under a condition that depends on it"
 
 
 class Unit:
-    """What is scheduled as one: a node, an output of an `IfElse`, or an alias.
+    """A unit of scheduling: a node, an output of an `IfElse`, or an alias.
 
     Attributes:
         position: place in the order of the graph.
@@ -219,7 +219,7 @@ class Scheduler:
         return group
 
     def _here(self, condition: Variable) -> bool:
-        """Whether a condition is known in this block, outside of all groups."""
+        """True if a condition is known in this block, outside of all groups."""
         unit = self._maker.get(condition)
         return unit is None or unit.formula == ALWAYS
 
@@ -452,8 +452,8 @@ def _visible(v: Variable, block: Block) -> bool:
 
 
 def obstacle(graph: FunctionGraph) -> str | None:
-    """Why a graph with conditionals cannot be one piece of compiled code; None if it can, as far as its
-    conditionals are concerned.
+    """Reason for which a graph with conditionals cannot be one piece of compiled code; None if it can, as far
+    as its conditionals are concerned.
     """
     try:
         if any(is_conditional(node) for node in graph.nodes):
@@ -543,7 +543,7 @@ def _as(value: Variable, wanted: Variable, e: Emitter) -> str:
 
 
 def _nothing(v: Variable, e: Emitter) -> str:
-    """What a side yields for a value of the other side, which nobody reads."""
+    """The value that a side yields for a value of the other side, which nobody reads."""
     type_ = e.type_of(v)
     if v.type.dtype == "bool" and not v.type.ndim:
         # It may be a condition in a product with the one that it depends on.

@@ -35,12 +35,12 @@ MAX_LITERAL = 16
 
 
 def is_hidden_argument(v: Variable) -> bool:
-    """Whether a constant is passed to native code as an argument instead of being part of the code."""
+    """True if a constant is passed to native code as an argument instead of being part of the code."""
     return isinstance(v, TensorConstant) and v.data.size > MAX_LITERAL
 
 
 def why_not_native(node: Apply) -> str | None:
-    """Why a node cannot be compiled, or None when it can."""
+    """Reason for which a node cannot be compiled, or None when it can."""
     obstacle = getattr(node.op, "body_obstacle", None)
     if obstacle is not None:
         return str(obstacle)

@@ -78,7 +78,7 @@ def _from_text(text: str) -> int:
 
 
 def tell(fgraph: FunctionGraph, manifest: Manifest, budget: int, name: str) -> list[str]:
-    """What was done to keep to a budget, as lines for a report; warns where it is not kept to."""
+    """Lines for a report about what was done to keep to a budget; warns where it is not kept to."""
     again: Recomputed = manifest.extra.get("recomputed", {})
     arrays, unknown = again.get("arrays", []), again.get("unknown", 0)
     lines = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How calls of a function look: to its user, and to the code that is compiled for them."""
+"""The form of calls of a function: to its user, and to the code that is compiled for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Cell = list[Any]
 
 @record()
 class Signature:
-    """How calls of a function look.
+    """The form of a function's calls, to its user.
 
     Attributes:
         inputs: the inputs in order.
@@ -49,7 +49,7 @@ class Signature:
 
 @record(frozen=True)
 class KernelForm:
-    """How calls look to compiled code.
+    """The form of calls of compiled code.
 
     Attributes:
         signature: arguments and results.

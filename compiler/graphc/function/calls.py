@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a call goes through where machine code does not take it.
+"""The path of a call where machine code does not take it.
 
     read       arguments -> one checked value for each input
     hand over  values in the layout that machine code takes, if only that was missing: it takes them then
@@ -64,7 +64,7 @@ class ArgumentReader:
         self._exact = [exact_type(item.variable.type) for item in inputs]
 
     def are_exact(self, args: tuple[object, ...]) -> bool:
-        """Whether arguments by position are one array of the input's type for each input, and so need no
+        """True if arguments by position are one array of the input's type for each input, and so need no
         check.
         """
         if len(args) != len(self._exact):
@@ -298,7 +298,7 @@ class Calls:
         return None
 
     def _computed(self, values: list[object], lent: Sequence[int], buffers: Buffers | None) -> list[object]:
-        """What the executor computes, as arrays that are nobody else's."""
+        """Results of the executor, as arrays that are nobody else's."""
         kept = values
         if self._destroyed or lent:
             for i in self._destroyed:

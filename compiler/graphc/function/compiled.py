@@ -232,7 +232,7 @@ class Compiled(Executor):
         )
 
     def where(self, node: str) -> Origin:
-        """What is known of a node of the emitted graph, such as ``n12``."""
+        """Known facts about a node of the emitted graph, such as ``n12``."""
         nodes = emit.all_nodes(self.fgraph)
         index = int(node[1:])
         return origins.origin_of(nodes[index]) if index < len(nodes) else Origin()
@@ -270,14 +270,14 @@ def _target(options: CompileOptions, isolated: bool = False) -> Target:
 
 
 def _isolation() -> ModuleType:
-    """What few compilations need; its imports would make that of graphc longer."""
+    """Modules that few compilations need; their imports would make that of graphc longer."""
     from graphc.function import isolation
 
     return isolation
 
 
 def _stored(key: str, signature: Signature, target: Target) -> Executable | None:
-    """What the disk cache has under a key, for a form of call."""
+    """The entry of the disk cache under a key, for a form of call."""
     disk = disk_cache(config.cache_dir, config.cache_size_mb)
     data = disk.get(key)
     if data is None:
@@ -334,7 +334,7 @@ def _named(error: UnsupportedError, fgraph: FunctionGraph) -> str:
 
 
 def repeated_lines(fgraph: FunctionGraph) -> str:
-    """What is said of a graph that takes long to compile since a Python loop has made it; else nothing.
+    """Advice about a graph that takes long to compile since a Python loop has made it; else nothing.
 
     The line is the first that repeats: that of a gradient, which has more operations, comes after it.
     """
@@ -355,7 +355,7 @@ def repeated_lines(fgraph: FunctionGraph) -> str:
 
 
 def _on_host(fgraph: FunctionGraph, executable: Executable) -> list[Fallback]:
-    """What a function for a device does on the host."""
+    """The part of a function for a device that runs on the host."""
     found: list[Fallback] = []
     if "host" not in executable.manifest.extra:
         return found
@@ -382,7 +382,7 @@ def _for_library(fgraph: FunctionGraph, executable: Executable) -> list[str]:
 
 
 def _donations(fgraph: FunctionGraph, executable: Executable) -> list[str]:
-    """What became of donated inputs, and of shared variables that are updated."""
+    """Outcome of donated inputs, and of shared variables that are updated."""
     signature = executable.manifest.signature
     lines = []
     for argument, result in signature.donated:

@@ -105,7 +105,7 @@ def _chosen(fgraph: FunctionGraph, sources: dict[Variable, frozenset[Variable]])
 
 
 def _fits(v: Variable, after: frozenset[Variable]) -> bool:
-    """Whether a value has no more elements than the constants that it is computed of, or is not large and
+    """True if a value has no more elements than the constants that it is computed of, or is not large and
     takes long to compute.
     """
     if not isinstance(v.type, TensorType) or None in v.type.shape or not after:
@@ -117,7 +117,7 @@ def _fits(v: Variable, after: frozenset[Variable]) -> bool:
 
 
 def _takes_long(v: Variable, shape: tuple[int | None, ...]) -> bool:
-    """Whether there is more than arithmetic in what computes so many elements."""
+    """True if there is more than arithmetic in what computes so many elements."""
     node = v.owner
     if node is None or v.type.shape != shape:
         return False

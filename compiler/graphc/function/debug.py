@@ -118,7 +118,7 @@ def _op_text(node: Apply | None) -> str:
 
 
 def _difference(got: object, expected: object) -> str:
-    """Where two values differ most."""
+    """Index at which two values differ most."""
     a, b = np.asarray(got), np.asarray(expected)
     if a.shape != b.shape or a.dtype != b.dtype or a.dtype.kind not in "biufc":
         return f"compiled gives {_kind(a)}, the reference {_kind(b)}"

@@ -36,6 +36,6 @@ def reported(error: Exception, target: Target, text: str, options: CompileOption
 
 
 def reproducers() -> Reproducers:
-    """Where crashes of the compiler are written down, with the settings of now."""
+    """Folder in which crashes of the compiler are written down, with the settings of now."""
     rows = [f"{name}={value}" for name, _, value, _ in config.table() if not name.endswith("_dir")]
     return Reproducers(config.reproducer_dir, ", ".join(rows))

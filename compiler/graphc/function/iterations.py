@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which iterations of which loops are running, for traces and guards."""
+"""The running iterations of loops, for traces and guards."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What shows compiled functions and their calls. Few processes load it."""
+"""Views of compiled functions and their calls. Few processes load it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What this machine can do at most: measured once, and kept in the cache folder."""
+"""Limits of this machine: measured once, and kept in the cache folder."""
 
 from __future__ import annotations
 

@@ -353,7 +353,7 @@ def _check_count(function: Function, values: Sequence[object]) -> None:
 
 
 def given_values(function: Function, values: Sequence[object]) -> list[Given]:
-    """What is known of each argument of the kernel: arrays, or shapes as tuples, or None.
+    """Known values of the kernel's arguments: arrays, or shapes as tuples, or None.
 
     Raises:
         TypeError: there are more values than inputs.

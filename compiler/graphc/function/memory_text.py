@@ -31,7 +31,7 @@ def text(plan: MemoryPlan) -> str:
 
 
 def _again(plan: MemoryPlan) -> list[str]:
-    """What is computed again to keep to the budget."""
+    """Lines about what is computed again to keep to the budget."""
     if plan.budget is None:
         return []
     lines = [f"  {budget(plan)}"]
@@ -54,7 +54,7 @@ def budget(plan: MemoryPlan) -> str:
 
 
 def more(flops: int) -> str:
-    """How many operations are done more than before, or fewer."""
+    """Operations done more than before, or fewer."""
     return f"{abs(flops):,} operations {'fewer' if flops < 0 else 'more'}"
 
 

@@ -55,7 +55,7 @@ def build_program(
 
 
 def first_program(fgraph: FunctionGraph, report: CompileReport) -> Program:
-    """What runs a graph in NumPy, as it is."""
+    """A program that runs a graph in NumPy, as it is."""
     report.nodes = len(fgraph.nodes)
     return Program(fgraph, ReferenceExecutor(fgraph), report)
 
@@ -137,7 +137,9 @@ class _OpCompiler(_Compiler):
 
 
 def build_op_schedule(fgraph: FunctionGraph, mode: str, name: str) -> Schedule:
-    """What runs each node of a graph for itself, compiled where it can be unless the mode is "reference"."""
+    """A program that runs each node of a graph for itself, compiled where it can be unless the mode is
+    "reference".
+    """
     report = CompileReport(name=name, mode=mode, options=compile_options(mode))
     grain = "python" if mode == "reference" else "op"
     return schedules.Schedule(fgraph, _OpCompiler(report).compiled, report, grain=grain)

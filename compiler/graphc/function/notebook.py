@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What notebooks show of functions and reports. Nothing is compiled for it."""
+"""HTML of functions and reports for notebooks. Nothing is compiled for it."""
 
 from __future__ import annotations
 

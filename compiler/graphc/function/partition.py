@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which nodes run together as one thunk."""
+"""Partition of a graph into nodes that run together as one thunk."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class LazyDemands(Demands):
             self._use(x, self.where(needed, asked, True) if node in self._lazy else needed)
 
     def key(self, node: Apply) -> Hashable:
-        """What two nodes have in common that are needed in the same calls."""
+        """The key that two nodes share if they are needed in the same calls."""
         needed = self.of_node(node)
         return node if needed.unknown else needed
 
@@ -152,7 +152,7 @@ _OF_LAZY = "it chooses between outputs of a lazy op, which computes those that a
 
 
 def _chooses_of(node: Apply, lazy: Collection[Apply]) -> bool:
-    """Whether an `IfElse` chooses between outputs of one node that computes them as they are needed."""
+    """True if an `IfElse` chooses between outputs of one node that computes them as they are needed."""
     pairs = (sides(node, k) for k in range(len(node.outputs)))
     return any(a is not b and a.owner is b.owner and a.owner in lazy for a, b in pairs)
 
@@ -191,6 +191,6 @@ def _without_order(fgraph: FunctionGraph, groups: list[Group]) -> dict[Apply, st
 
 
 def _conditions(demands: LazyDemands, node: Apply) -> frozenset[Variable]:
-    """What decides whether a node is needed."""
+    """The conditions that decide whether a node is needed."""
     literals = demands.of_node(node).literals
     return frozenset(condition for product in literals for condition, _ in product)

@@ -77,7 +77,7 @@ _LONG_ENOUGH = 0.02
 
 @record()
 class ProfileRow:
-    """What was measured of a loop nest or a call.
+    """Measurements of a loop nest or a call.
 
     Attributes:
         path: names of the loops that it is in, the outermost first.
@@ -126,7 +126,7 @@ class Profile:
         self._counters = [_Counters(segment) for segment in segments]
 
     def rows(self) -> list[ProfileRow]:
-        """What was measured, in the order of the code. The first row of each executable, ``function``, has
+        """The measurements, in the order of the code. The first row of each executable, ``function``, has
         what no other row has: checks, scalars, taking memory.
         """
         return [row for counters in self._counters for row in counters.rows()]

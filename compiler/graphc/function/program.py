@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `Function` is made of: a graph, what runs it, and the report of how that was made."""
+"""Parts of a `Function`: a graph, what runs it, and the report of how that was made."""
 
 from __future__ import annotations
 

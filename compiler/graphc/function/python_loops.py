@@ -86,7 +86,7 @@ class PythonLoop(Scan):
 
 
 class Prologue(Op):
-    """What the iterations of a loop have in common. Inputs are the number of steps, then those of a graph;
+    """Values that the iterations of a loop share. Inputs are the number of steps, then those of a graph;
     where there is no iteration, outputs are of their types and of no meaning.
 
     Args:
@@ -153,7 +153,7 @@ class _Loop:
         self._traces = dict(zip(self._spec.outer_output_names(), node.outputs, strict=True))
 
     def replacements(self) -> dict[Variable, Variable]:
-        """What replaces the outputs that are read."""
+        """Replacements of the outputs that are read."""
         op = self._op
         body: FunctionGraph = op.compiled_graph
         if body.destruction.destroyers:
@@ -286,7 +286,7 @@ def _has_elements(node: Apply) -> bool:
 
 
 class _Reads:
-    """Which rows of a trace are read.
+    """Rows of a trace that are read.
 
     Args:
         graph: where it is read.

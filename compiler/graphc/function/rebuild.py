@@ -55,7 +55,7 @@ def _check(f: Function, swap: Swap) -> None:
 
 
 def _keeps_roles(f: Function, swap: Swap) -> bool:
-    """Whether different variables stay different, so that the swapped graph has as many inputs."""
+    """True if different variables stay different, so that the swapped graph has as many inputs."""
     after = [swap.get(v, v) for v in f.get_shared()]
     return (
         len({id(v.container) for v in after}) == len({id(v.container) for v in f.get_shared()}) == len(after)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What happened when a function was compiled."""
+"""Report about the compilation of a function."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class CompileReport(CompileLog):
 
     @property
     def fastmath(self) -> str:
-        """What compiled arithmetic may change, see ``config.fastmath``."""
+        """Changes that compiled arithmetic may make, see ``config.fastmath``."""
         return self.options.fastmath
 
     @property
     def flush_denormals(self) -> bool:
-        """Whether denormal numbers become zeros, see ``config.flush_denormals``."""
+        """True if denormal numbers become zeros, see ``config.flush_denormals``."""
         return self.options.flush_denormals
 
     @property
@@ -98,7 +98,7 @@ class CompileReport(CompileLog):
         self._function = ref(function)
 
     def roofline(self, *args: object, seconds: float | None = None) -> Roofline:
-        """What each kernel computes and moves, against what this machine can do.
+        """Arithmetic and traffic of each kernel, against the limits of this machine.
 
         The compiler counts, in the code as it will run and for the sizes of these arguments: floating-point
         operations, functions such as ``exp``, and bytes, each element that a kernel touches once. The peak of
@@ -140,7 +140,7 @@ class CompileReport(CompileLog):
         self.fallbacks.append(Fallback(str(node.op), reason, node.location))
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """HTML for notebooks."""
         page: str = notebook.report_html(self)
         return page
 

@@ -45,7 +45,7 @@ def canonical(array: np.ndarray) -> np.ndarray:
 
 
 class Buffers:
-    """What a call was given as ``out=``.
+    """The arrays that a call was given as ``out=``.
 
     Args:
         out: an array, or arrays in the form of the outputs; None stands for a new array.
@@ -151,7 +151,7 @@ class Buffers:
         return f"out= of {self._function} for result {i}" + (f" {name!r}" if name else "")
 
     def _message(self, i: int, array: np.ndarray, what: str, shape: tuple[int, ...] | None = None) -> str:
-        """What is wrong, then all that is needed and all that was given."""
+        """The error, then all that is needed and all that was given."""
         wanted: Any = self._outputs[i].type
         needed = shape if shape is not None else wanted.shape
         item = np.dtype(wanted.dtype).itemsize
@@ -168,7 +168,7 @@ class Buffers:
 
 
 def _is_of_device(value: object) -> bool:
-    """Whether a value is an array of a device, of ours or of another library."""
+    """True if a value is an array of a device, of ours or of another library."""
     if is_on_device(value):
         return True
     if not isinstance(value, np.ndarray) and has_dlpack(value):

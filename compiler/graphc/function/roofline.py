@@ -79,7 +79,7 @@ class Counts:
             return None
 
     def unknown(self, kernel: Kernel) -> list[str]:
-        """What is called in a kernel and has no counts."""
+        """Functions that are called in a kernel and have no counts."""
         return sorted(set(_unknown(kernel["body"])))
 
     def expanded(self, operations: Counter[str]) -> Counter[str]:
@@ -91,7 +91,7 @@ class Counts:
         return found
 
     def bytes(self, kernel: Kernel) -> Number:
-        """What a kernel reads and writes; None where sizes are not known."""
+        """Bytes that a kernel reads and writes; None where sizes are not known."""
         total = 0
         for write in (False, True):
             places: dict[int, list[Place]] = {}
@@ -106,7 +106,7 @@ class Counts:
         return total
 
     def _elements(self, root: int, places: list[Place]) -> Number:
-        """How many elements of a buffer its places are, at most all of it."""
+        """Elements of a buffer that its places cover, at most all of it."""
         whole = self._sizes.product(self._work["roots"][root])
         try:
             found = sum(self._iterations(place["loops"]) * self._product(place["count"]) for place in places)
@@ -121,7 +121,7 @@ class Counts:
         return value
 
     def _iterations(self, loops: list[list[int]]) -> int:
-        """How often the body of nested loops runs."""
+        """Executions of the body of nested loops."""
         if not loops:
             return 1
         (variable, *bounds), *inner = loops
@@ -310,7 +310,7 @@ class RooflineRow:
 
     @property
     def is_measured(self) -> bool:
-        """Whether counters of ``profile=True`` have its time: not that of scalars, nor of tiny products."""
+        """True if counters of ``profile=True`` have its time: not that of scalars, nor of tiny products."""
         return self.what != "scalars" and "block" not in self.what
 
     @property
@@ -320,12 +320,12 @@ class RooflineRow:
 
     @property
     def arithmetic_seconds(self) -> float:
-        """What the operations take at the rate of a matrix product."""
+        """Time of the operations at the rate of a matrix product."""
         return sum(count / self.limits.rate(element) for element, count in self.expanded.items())
 
     @property
     def copy_seconds(self) -> float:
-        """What the bytes take at the rate of a copy."""
+        """Time of the bytes at the rate of a copy."""
         return (self.bytes or 0) / self.limits.bandwidth
 
     @property
@@ -335,7 +335,7 @@ class RooflineRow:
 
     @property
     def bound(self) -> str:
-        """What limits it: "arithmetic" or "memory"."""
+        """The limiting resource: "arithmetic" or "memory"."""
         return "arithmetic" if self.arithmetic_seconds > self.copy_seconds else "memory"
 
     @property
@@ -375,7 +375,7 @@ class Roofline:
 
     @property
     def functions(self) -> dict[str, int]:
-        """How often each function is evaluated, by name."""
+        """Evaluations of each function, by name."""
         total: Counter[str] = Counter()
         for row in self.rows:
             total.update(row.functions)
@@ -389,7 +389,7 @@ class Roofline:
 
     @property
     def least_seconds(self) -> float:
-        """What the kernels take one after the other at the machine's limits."""
+        """Time of the kernels one after the other at the machine's limits."""
         return sum(row.least_seconds for row in self.rows)
 
     @property
@@ -398,7 +398,7 @@ class Roofline:
         return self.least_seconds / self.seconds if self.seconds else None
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """HTML for notebooks."""
         head, limits, *_ = str(self).splitlines()
         titles = "".join(f"<th>{escape(title)}</th>" for title in (*_HEAD, "operation"))
         rows = ((*_cells(row), _origin(row)) for row in self.rows)
@@ -510,7 +510,7 @@ def _row(kernel: Kernel, counts: Counts, nodes: Sequence[Apply], limits: Machine
 
 
 def _may_run(function: Function, args: Sequence[object]) -> bool:
-    """Whether calls with these arguments can be timed: all are values, and nothing is changed by a call."""
+    """True if calls with these arguments can be timed: all are values, and nothing is changed by a call."""
     if len(args) < len(function.inputs) or any(isinstance(value, tuple) for value in args):
         return False
     return not function.updates and not function.signature.donated

@@ -95,7 +95,7 @@ class Compiler(Protocol):
 
 
 def in_parts(compiler: Compiler, fgraph: FunctionGraph, form: KernelForm | None) -> Executor:
-    """What runs a graph of which not all is native: as it is written, but for its loops."""
+    """A program for a graph of which not all is native: as it is written, but for its loops."""
     rewritten = without_repeats(fgraph)
     if rewritten is not fgraph:
         # Python operations may have left loops, which are native then.

@@ -59,12 +59,12 @@ def compile_options(
 
 
 def resources() -> Resources:
-    """What compiling may use now."""
+    """Resources that compiling may use now."""
     return Resources(config.cache_dir, config.cache_size_mb, config.threads)
 
 
 def nan_guard(action: str | None) -> str:
-    """What is done about NaN and infinities; None for ``config.nan_guard``.
+    """Reaction to NaN and infinities; None for ``config.nan_guard``.
 
     Raises:
         ValueError: there is no such action.

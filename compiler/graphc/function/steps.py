@@ -122,13 +122,13 @@ class NodeStep:
 
     @property
     def inputs(self) -> list[Variable]:
-        """What the thunk reads."""
+        """Variables that the thunk reads."""
         node = self.node
         return node.inputs if self.output is None else [node.inputs[0], *sides(node, self.output)]
 
     @property
     def outputs(self) -> list[Variable]:
-        """What the thunk computes."""
+        """Variables that the thunk computes."""
         return self.node.outputs if self.output is None else [self.node.outputs[self.output]]
 
     @property

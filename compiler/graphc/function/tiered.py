@@ -66,7 +66,7 @@ class Pending:
             self._done.set()
 
     def wait(self, function: Function, seconds: float | None = None) -> bool:
-        """Whether the program, or the error, is there after at most so many seconds; None for no limit."""
+        """True if the program, or the error, is there after at most so many seconds; None for no limit."""
         if os.getpid() != self._process and not self._done.is_set():
             # The thread has stayed in the process that this one was forked from.
             self._make(weakref.ref(function))

@@ -127,7 +127,7 @@ class Function(NativeCallable):
         return True
 
     def _settle(self, pending: Pending) -> None:
-        """What a call does that finds its program unmade: loops wait for it."""
+        """Settles a call that finds its program unmade: loops wait for it."""
         if pending.is_loop:
             pending.wait(self)
         if pending.error is not None and not pending.has_warned:
@@ -218,19 +218,19 @@ class Function(NativeCallable):
 
     @property
     def executor(self) -> Any:
-        """What runs the graph; waits for code that is being made."""
+        """The executor of the graph; waits for code that is being made."""
         return self.program.executor
 
     @property
     def report(self) -> CompileReport:
-        """What the compiler did."""
+        """Report of the compiler."""
         report = self._program.report
         report.tell_of(self)
         return report
 
     @property
     def trust_input(self) -> bool:
-        """Whether calls that run in Python take inputs as they are."""
+        """True if calls that run in Python take inputs as they are."""
         return self.calls.trust
 
     @trust_input.setter
@@ -290,7 +290,7 @@ class Function(NativeCallable):
         }
 
     def memory_plan(self, *args: object) -> MemoryPlan:
-        """Where intermediate values are kept: every buffer, its lifetime, its bytes and its place.
+        """Plan of the memory of intermediate values: every buffer, its lifetime, its bytes and its place.
 
         Args:
             args: for inputs in order: example values, or their shapes as tuples of int. Sizes that depend on
@@ -333,7 +333,7 @@ class Function(NativeCallable):
 
     @cached_property
     def profile(self) -> Profile | None:
-        """Where the time of calls goes, of a function that was compiled with ``profile=True``; else None."""
+        """Times of calls by operation, of a function that was compiled with ``profile=True``; else None."""
         if not self.report.options.profile:
             return None
         whole = self.executor.whole
@@ -357,7 +357,7 @@ class Function(NativeCallable):
 
     @cached_property
     def op_schedule(self) -> Schedule:
-        """What runs each op for itself, for traces."""
+        """A program that runs each op for itself, for traces."""
         return build_op_schedule(self.fgraph, self.report.mode, self.report.name)
 
     def dprint(self, **kwargs: object) -> str:
@@ -366,7 +366,7 @@ class Function(NativeCallable):
         return text
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """HTML for notebooks."""
         page: str = notebook.function_html(self)
         return page
 
@@ -404,7 +404,7 @@ class Function(NativeCallable):
 
 
 def _looking() -> ModuleType:
-    """What shows functions and their calls: few processes need it."""
+    """The module that shows functions and their calls: few processes need it."""
     from graphc.function import looking
 
     return looking

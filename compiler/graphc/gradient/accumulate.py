@@ -40,7 +40,7 @@ def accumulated(terms: Sequence[Variable]) -> Variable | None:
 
 
 def _updated_zeros(g: Variable) -> bool:
-    """Whether a variable is zeros of which a part was increased."""
+    """True if a variable is zeros of which a part was increased."""
     node = g.owner
     if node is None or not isinstance(node.op, IncSubtensor | Put):
         return False
@@ -48,7 +48,7 @@ def _updated_zeros(g: Variable) -> bool:
 
 
 def is_zeros(v: Variable) -> bool:
-    """Whether a variable is known to hold zeros."""
+    """True if a variable is known to hold zeros."""
     if isinstance(v, Constant):
         return not np.any(v.data)
     return v.owner is not None and isinstance(v.owner.op, BroadcastTo) and is_zeros(v.owner.inputs[0])

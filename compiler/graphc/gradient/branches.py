@@ -38,7 +38,7 @@ class Branches:
         self.always = self._demands.always
 
     def guard(self, v: Variable) -> Demand:
-        """Where the cotangent of a variable is asked for by the node that computes it."""
+        """The place at which the node that computes a variable's cotangent asks for it."""
         demand = self._demands.of(v)
         return self.always if demand.unknown else demand
 

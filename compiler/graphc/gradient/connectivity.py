@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which variables lie between ``wrt`` and the outputs, following each op's `connection_pattern`."""
+"""Variables between ``wrt`` and the outputs, by each op's `connection_pattern`."""
 
 from __future__ import annotations
 

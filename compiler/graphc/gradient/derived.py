@@ -31,7 +31,7 @@ _UNROLL_LIMIT = 256
 
 
 class GradOptions(TypedDict):
-    """What gradients of rows have in common; see `grad`."""
+    """Options that gradients of rows share; see `grad`."""
 
     consider_constant: Iterable[Variable] | None
     disconnected_inputs: str

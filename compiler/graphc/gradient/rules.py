@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def overrides(op: Op, name: str) -> bool:
-    """Whether an op has a rule of its own."""
+    """True if an op has a rule of its own."""
     return getattr(type(op), name, None) is not getattr(Op, name, None) or name in op.__dict__
 
 

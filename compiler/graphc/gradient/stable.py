@@ -34,7 +34,7 @@ from graphc_runtime.record import record
 
 @record()
 class Stable:
-    """What stands for a node's output.
+    """The stable form of a node's output.
 
     Attributes:
         value: an expression equal to the output; None for the logarithm of ``sums``.
@@ -51,7 +51,7 @@ class Stable:
 
 @record()
 class _Search:
-    """What was met while taking an expression apart."""
+    """State of the search that takes an expression apart."""
 
     roots: list[Variable] = field(default_factory=list)
     between: list[Variable] = field(default_factory=list)
@@ -85,7 +85,7 @@ def stable_form(node: Apply, kept: Set[Variable]) -> Stable | None:
 
 
 def _agree(one: Type, other: Type) -> bool:
-    """Whether two types differ at most in what they say of sizes that do not broadcast."""
+    """True if two types differ at most in what they say of sizes that do not broadcast."""
     units = ([size == 1 for size in type_.shape] for type_ in (one, other))
     return bool(one.dtype == other.dtype) and next(units) == next(units)
 
@@ -115,12 +115,12 @@ def _name(node: Apply | None) -> str | None:
 
 
 def _operands(v: Variable, name: str) -> list[Variable] | None:
-    """What an elementwise function was applied to, if that made ``v``."""
+    """Operands of the elementwise function that made ``v``, if one did."""
     return v.owner.inputs if v.owner is not None and _name(v.owner) == name else None
 
 
 def _through_views(v: Variable) -> tuple[Variable, list[Apply]]:
-    """What ``v`` is a rearrangement of, and how, innermost last."""
+    """The variable of which ``v`` is a rearrangement and its steps, innermost last."""
     views = []
     while v.owner is not None and isinstance(v.owner.op, DimShuffle):
         views.append(v.owner)
@@ -129,7 +129,7 @@ def _through_views(v: Variable) -> tuple[Variable, list[Apply]]:
 
 
 def _is_shifted(x: Variable) -> bool:
-    """Whether a maximum has been subtracted from ``x``: its exponentials do not overflow."""
+    """True if a maximum has been subtracted from ``x``: its exponentials do not overflow."""
     parts = _operands(x, "sub")
     if parts is None:
         return False
@@ -239,7 +239,7 @@ def _reduction(v: Variable) -> Reduce:
 
 
 def _put_back(total: Variable, axes: Sequence[int], ndim: int) -> Variable:
-    """What a reduction left, with the axes that it removed."""
+    """The result of a reduction with the axes that it removed."""
     kept = iter(range(ndim))
     return dimshuffle(total, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
 

@@ -110,7 +110,7 @@ class Variable:
     __repr__ = __str__
 
     def _repr_svg_(self) -> str | None:
-        """What notebooks show of a variable that is computed."""
+        """SVG of a variable that is computed, for notebooks."""
         picture: str | None = pictures.notebook_picture(self)
         return picture
 
@@ -123,7 +123,7 @@ class Variable:
         return copy
 
     def equals(self, other: object) -> bool:
-        """Whether both are the same node; constants compare by type and value instead."""
+        """True if both are the same node; constants compare by type and value instead."""
         return self is other
 
     def get_parents(self) -> list[Apply]:
@@ -179,7 +179,7 @@ def remember(v: AnyVariable, *sources: Variable) -> AnyVariable:
 
 
 def reads_of(v: Variable) -> tuple[Variable, ...]:
-    """What `remember` noted."""
+    """The reads that `remember` noted."""
     found: tuple[Variable, ...] = v.__dict__.get("_reads", ())
     return found
 

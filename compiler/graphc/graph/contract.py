@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What code of users promises about memory, and what holds it to that.
+"""Promises of users' code about memory, and the checks that hold it to them.
 
 Who may overwrite whom is decided from declarations when a function is made (`graphc.graph.destroy`), so all
 of a graph relies on them:
@@ -37,7 +37,7 @@ _REFUSALS = ("read-only", "readonly")
 
 
 def is_foreign(op: Op) -> bool:
-    """Whether running an op runs code of users."""
+    """True if running an op runs code of users."""
     methods = (type(op).perform, type(op).make_thunk)
     return op.calls_user_code or any(
         f is not None and not f.__module__.startswith("graphc.") for f in methods
@@ -185,7 +185,7 @@ class Contract:
                     register[0] = copy.deepcopy(register[0])
 
     def _shares(self, v: Variable, a: np.ndarray, w: Variable, b: np.ndarray) -> bool:
-        """Whether values of two variables share memory: their types say so."""
+        """True if values of two variables share memory: their types say so."""
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
             return v.type.may_share_memory(a, b) and _overlap(a, b)
         if type(v.type) is type(w.type):
@@ -218,7 +218,7 @@ def _overwriting(i: int) -> str:
 
 
 def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays have an element in common, not only bounds: columns of a matrix have none."""
+    """True if two arrays have an element in common, not only bounds: columns of a matrix have none."""
     # How much work may be done to find out; NumPy's stubs know two special numbers only.
     work = cast("Literal[-1]", 10_000)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""When a node is needed: the demand that conditionals put on what they choose from.
+"""Demand for nodes, as conditionals put it on what they choose from.
 
 A graph is flat: a branch of an `IfElse` is whatever only that branch needs. The demand of a variable is a
 formula over literals ``(condition, side)``, a sum of products: the variable is needed if all literals of one
@@ -26,12 +26,12 @@ Literal = tuple[Variable, bool]
 
 
 def is_conditional(node: Apply) -> bool:
-    """Whether a node is an `IfElse`: inputs are the condition, n values, and n other values."""
+    """True if a node is an `IfElse`: inputs are the condition, n values, and n other values."""
     return bool(getattr(node.op, "conditional", False))
 
 
 def sides(node: Apply, k: int) -> tuple[Variable, Variable]:
-    """What output k of an `IfElse` is, if the condition holds and otherwise."""
+    """Both sides of output k of an `IfElse`: if the condition holds and otherwise."""
     n = len(node.outputs)
     return node.inputs[1 + k], node.inputs[1 + n + k]
 
@@ -73,7 +73,7 @@ class Product:
 
 
 class Demand:
-    """When something is needed. The demands of one analysis are equal only if they are identical.
+    """The demand for a node. The demands of one analysis are equal only if they are identical.
 
     Attributes:
         products: the sum; empty if it is never needed.

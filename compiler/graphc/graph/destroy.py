@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @record()
 class Destruction:
-    """What is overwritten in a graph.
+    """The overwritten variables of a graph.
 
     Attributes:
         destroyers: the node that overwrites a root, by the root.

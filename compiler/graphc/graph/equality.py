@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether graphs compute the same; source: PyTensor's ``equal_computations``."""
+"""Equality of graphs; source: PyTensor's ``equal_computations``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def equal_computations(
     in_ys: Sequence[Variable] | None = None,
     strict_dtype: bool = True,
 ) -> bool:
-    """Whether two lists of variables are computed by equal ops from the same variables.
+    """True if two lists of variables are computed by equal ops from the same variables.
 
     Args:
         xs, ys: variables, or arrays, which stand for constants.
@@ -86,7 +86,7 @@ def _equal_values(x: TensorLike, y: TensorLike, strict_dtype: bool) -> bool:
 def same_graph(
     in_xs: Sequence[Variable], xs: Sequence[TensorLike], in_ys: Sequence[Variable], ys: Sequence[TensorLike]
 ) -> bool:
-    """Whether two graphs, each with inputs of its own, compute the same from inputs of the same types."""
+    """True if two graphs, each with inputs of its own, compute the same from inputs of the same types."""
     if len(in_xs) != len(in_ys) or len(xs) != len(ys):
         return False
     if any(x.type != y.type for x, y in zip(in_xs, in_ys, strict=True)):

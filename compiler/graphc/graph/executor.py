@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What runs a graph."""
+"""Executors of graphs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Body(Protocol):
-    """What runs the inner graph of a loop."""
+    """Executor of the inner graph of a loop."""
 
     def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
         """One value for each input to one for each output."""
@@ -38,7 +38,7 @@ class Executor(ABC):
 
     @property
     def is_on_device(self) -> bool:
-        """Whether it takes and gives arrays of a device."""
+        """True if it takes and gives arrays of a device."""
         return False
 
     def hold(self, cells: Sequence[Register]) -> None:

@@ -122,7 +122,7 @@ class FunctionGraph:
     __repr__ = __str__
 
     def _repr_svg_(self) -> str | None:
-        """What notebooks show."""
+        """SVG for notebooks."""
         picture: str | None = pictures.notebook_picture(self)
         return picture
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where in the user's code a node was made."""
+"""Source location of a node in the user's code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SourceLocation(NamedTuple):
 
 
 def _is_internal(frame: FrameType) -> bool:
-    """Whether the code of ``frame`` belongs to graphc, by its module's top-level package."""
+    """True if the code of ``frame`` belongs to graphc, by its module's top-level package."""
     module = frame.f_globals.get("__name__") or ""
     return module.partition(".")[0] in _PACKAGE_NAMES or frame.f_code.co_filename.startswith(
         "<frozen importlib"
@@ -147,7 +147,7 @@ def _length(trace: TracebackType | None) -> int:
 
 
 def frames_inside() -> int:
-    """How many frames of graphc lie between the caller of this function and the user's code."""
+    """Number of frames of graphc between the caller of this function and the user's code."""
     frame: FrameType | None = sys._getframe(1)
     depth = 0
     while frame is not None and _is_internal(frame):

@@ -127,7 +127,8 @@ class Op:
         input_registers: Sequence[Register],
         output_registers: Sequence[Register],
     ) -> Thunk:
-        """What runs the node in a graph that is not wholly compiled; by default a call of `perform`.
+        """The thunk that runs the node in a graph that is not wholly compiled; by default a call of
+        `perform`.
 
         It is called when a function is made, and again for each further call that runs at the same time.
         Whatever is to be compiled or looked up for the node belongs here rather than into calls. Which

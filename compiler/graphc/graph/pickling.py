@@ -113,7 +113,7 @@ def _read(given: list[Variable], rows: list[_Row]) -> list[Variable]:
 
 
 def reduced(v: Variable) -> tuple[object, ...]:
-    """How a variable that is computed by a node is written: see `object.__reduce__`."""
+    """Reduced form of a variable that is computed by a node: see `object.__reduce__`."""
     assert v.owner is not None
     table = _tables.find(v.owner)
     if table is None:

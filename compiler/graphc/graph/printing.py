@@ -54,7 +54,7 @@ def _bracket(text: Text, strength: int) -> str:
 
 
 def _is_number(v: Variable) -> bool:
-    """Whether ``v`` is a constant with a single element."""
+    """True if ``v`` is a constant with a single element."""
     return isinstance(v, Constant) and v.name is None and getattr(v.data, "size", 0) == 1 and v.data.ndim == 0
 
 
@@ -115,7 +115,7 @@ def letters(n: int) -> str:
 
 @record()
 class _Options:
-    """What is printed on each line; the fields are arguments of `debugprint`."""
+    """Contents of each printed line; the fields are arguments of `debugprint`."""
 
     depth: int
     print_type: bool

@@ -42,7 +42,7 @@ class Structure:
         return Structure(self.kind, self.keys, tuple(child.without_example() for child in self.children))
 
     def paths(self, prefix: str = "") -> Iterator[str]:
-        """Where each leaf is, as Python would write it."""
+        """Path to each leaf, as Python would write it."""
         if self.kind is None:
             yield prefix
         for key, child in zip(self.keys, self.children, strict=True):
@@ -132,7 +132,7 @@ LEAF = Structure(None)
 
 
 def is_tree(value: object) -> bool:
-    """Whether a value is a container, not a leaf; None is one without leaves."""
+    """True if a value is a container, not a leaf; None is one without leaves."""
     if value is None or isinstance(value, dict | list | tuple):
         return True
     return dataclasses.is_dataclass(value) and not isinstance(value, type)

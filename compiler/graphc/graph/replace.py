@@ -107,7 +107,7 @@ def checked_constants(
     changed: Mapping[Variable, tuple[Variable, Variable]],
     blockers: Collection[Variable],
 ) -> dict[Variable, Variable]:
-    """What replaces constants that are known from sizes: they depend on the check of these sizes.
+    """Replacements of constants that are known from sizes: they depend on the check of these sizes.
 
     Args:
         outputs: the graph with the constants.
@@ -334,7 +334,7 @@ def clone(
 def _fresh(
     inputs: Sequence[Variable], outputs: Sequence[Variable], copy_inputs: bool, copy_orphans: bool
 ) -> dict[Variable, Variable]:
-    """What a copy of a graph has in place of its roots. Constants are never copied: nothing changes them."""
+    """Replacements of a graph's roots in a copy. Constants are never copied: nothing changes them."""
     memo = {v: v.clone() if copy_inputs and not isinstance(v, Constant) else v for v in inputs}
     if copy_orphans:
         for v in orphans_between(inputs, outputs):

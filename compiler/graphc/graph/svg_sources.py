@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `to_svg` draws: boxes and edges from a graph, or from the text of an MLIR module."""
+"""Boxes and edges that `to_svg` draws, from a graph or from the text of an MLIR module."""
 
 from __future__ import annotations
 

@@ -204,8 +204,8 @@ def perform_thunk(
 
 
 class UserThunk(Thunk):
-    """What a user's ``make_thunk`` has made: a thunk, or a plain function as Theano's ops return it. It is
-    held to its `Contract`, and errors name the op and the user's line.
+    """A thunk of a user's ``make_thunk``, which returned a thunk, or a plain function as Theano's ops do. It
+    is held to its `Contract`, and errors name the op and the user's line.
 
     Args:
         make: makes it from registers for the inputs, of which it may read those that have been computed.

@@ -233,13 +233,13 @@ applys_between = io_toposort
 
 
 def variable_depends_on(variable: Variable, depends_on: Variable | Collection[Variable]) -> bool:
-    """Whether ``variable`` is, or is computed from, any of ``depends_on``."""
+    """True if ``variable`` is, or is computed from, any of ``depends_on``."""
     wanted = {depends_on} if isinstance(depends_on, Variable) else set(depends_on)
     return any(v in wanted for v in ancestors([variable], wanted))
 
 
 def apply_depends_on(apply: Apply, depends_on: Apply | Collection[Apply]) -> bool:
-    """Whether ``apply`` is, or takes inputs computed by, any of ``depends_on``."""
+    """True if ``apply`` is, or takes inputs computed by, any of ``depends_on``."""
     wanted = {depends_on} if isinstance(depends_on, Apply) else set(depends_on)
     return apply in wanted or any(node in wanted for node in apply_ancestors(apply.inputs))
 

@@ -75,7 +75,7 @@ class Type:
         return self.filter(value, strict=strict, allow_downcast=allow_downcast)
 
     def is_valid_value(self, value: np.ndarray, strict: bool = True) -> bool:
-        """Whether `filter` accepts ``value``."""
+        """True if `filter` accepts ``value``."""
         try:
             self.filter(value, strict=strict)
         except (TypeError, ValueError):
@@ -83,16 +83,16 @@ class Type:
         return True
 
     def values_eq(self, a: Any, b: Any) -> bool:
-        """Whether two values of this type are equal."""
+        """True if two values of this type are equal."""
         return bool(a == b)
 
     def values_eq_approx(self, a: Any, b: Any) -> bool:
-        """Whether two values of this type are equal up to rounding, where the type knows what that is."""
+        """True if two values of this type are equal up to rounding, where the type knows what that is."""
         return self.values_eq(a, b)
 
     @staticmethod
     def may_share_memory(a: object, b: object) -> bool:
-        """Whether writing to one value could change the other."""
+        """True if writing to one value could change the other."""
         return a is b
 
     @staticmethod
@@ -101,7 +101,7 @@ class Type:
         return value
 
     def get_shape_info(self, obj: object) -> Any:
-        """What `get_size` needs to know about a value, for memory profiles."""
+        """Facts that `get_size` needs about a value, for memory profiles."""
         return None
 
     def get_size(self, shape_info: Any) -> int:
@@ -111,11 +111,11 @@ class Type:
     # Relations ---------------------------------------------------------------------------------------------
 
     def in_same_class(self, otype: Type) -> bool:
-        """Whether ``otype`` is of the same kind, so that one op implementation fits both."""
+        """True if ``otype`` is of the same kind, so that one op implementation fits both."""
         return self == otype
 
     def is_super(self, otype: Type) -> bool | None:
-        """Whether every value of ``otype`` is a value of this type; None if the types do not say."""
+        """True if every value of ``otype`` is a value of this type; None if the types do not say."""
         return self.in_same_class(otype) or None
 
     def clone(self, *args: Any, **kwargs: Any) -> Type:

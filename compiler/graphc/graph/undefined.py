@@ -77,7 +77,7 @@ def _null(kind: str, op: Op, x_pos: int, x: Variable, comment: str) -> Variable:
 
 
 def grad_not_implemented(op: Op, x_pos: int, x: Variable, comment: str = "") -> Variable:
-    """What `pullback` returns for an input whose rule has not been written.
+    """Result of `pullback` for an input whose rule has not been written.
 
     Args:
         op: the op whose rule it is.
@@ -95,7 +95,7 @@ def grad_not_implemented(op: Op, x_pos: int, x: Variable, comment: str = "") -> 
 
 
 def grad_undefined(op: Op, x_pos: int, x: Variable, comment: str = "") -> Variable:
-    """What `pullback` returns for an input in which the op is not differentiable; arguments as
+    """Result of `pullback` for an input in which the op is not differentiable; arguments as
     `grad_not_implemented`.
 
     Examples:
@@ -108,12 +108,12 @@ def grad_undefined(op: Op, x_pos: int, x: Variable, comment: str = "") -> Variab
 
 
 def is_disconnected(v: Variable | None) -> bool:
-    """Whether ``v`` is a disconnected placeholder (None is not: it means zero)."""
+    """True if ``v`` is a disconnected placeholder (None is not: it means zero)."""
     return v is not None and isinstance(v.type, DisconnectedType)
 
 
 def is_null(v: Variable | None) -> TypeGuard[Variable]:
-    """Whether ``v`` is an undefined placeholder."""
+    """True if ``v`` is an undefined placeholder."""
     return v is not None and isinstance(v.type, NullType)
 
 
@@ -124,5 +124,5 @@ def kind_of(v: Variable) -> str:
 
 
 def is_discrete(v: Variable) -> bool:
-    """Whether the variable holds booleans or integers."""
+    """True if the variable holds booleans or integers."""
     return kind_of(v) in ("b", "i", "u")

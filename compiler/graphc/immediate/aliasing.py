@@ -164,7 +164,7 @@ class Step:
 
     @property
     def index(self) -> Argument:
-        """What stands between brackets, where that is the view; else None."""
+        """The index between brackets, if the view is one; else None."""
         return self.args[0] if self.wrapper.name == "getitem" else None
 
 
@@ -195,7 +195,7 @@ class Family:
 
 
 def _forgetting(family: weakref.ref[Family]) -> Callable[[weakref.ref[Tensor]], None]:
-    """What is called when a member goes: a last one that has its value needs no whole any more."""
+    """Callback for a member that goes: a last one that has its value needs no whole any more."""
 
     def forget(reference: weakref.ref[Tensor]) -> None:
         found = family()
@@ -267,7 +267,7 @@ class ViewWrapper(OpWrapper):
     """A function whose result is a view of its first argument."""
 
     def __call__(self, *args: Argument, **kwargs: Argument) -> Argument:
-        """What the function computes, as tensors that change with the one they are views of."""
+        """Results of the function, as tensors that change with the one they are views of."""
         result = OpWrapper.__call__(self, *args, **kwargs)
         x = args[0] if args else None
         if type(x) is Tensor and not kwargs.get("copy"):
@@ -376,7 +376,7 @@ class Assigning:
                 self._queue.share(x)
 
     def _parent(self, x: Tensor) -> Tensor:
-        """What a member of a family was indexed from, as it is now."""
+        """The present tensor of which a member of a family is an index."""
         whole = x._family.whole
         for step in x._chain[:-1]:
             whole = step.run(whole)
@@ -385,7 +385,7 @@ class Assigning:
     # Writing -----------------------------------------------------------------------------------------------
 
     def _writes_arrays(self) -> bool:
-        """Whether nobody has to hear of an operation, so that NumPy may do it."""
+        """True if nobody has to hear of an operation, so that NumPy may do it."""
         return self._place.may_connect and not (self.lazy or self._recorders.count or self._log is not None)
 
     def _assign(self, x: Tensor, index: IndexLike, y: Argument) -> None:
@@ -478,7 +478,7 @@ class Assigning:
             self._check_owner(y)
 
     def _castable(self, y: Argument, dtype: str) -> Tensor:
-        """What is assigned, in the dtype of the tensor; as NumPy, whatever can be converted is."""
+        """The assigned value in the dtype of the tensor; as NumPy, whatever can be converted is."""
         if not isinstance(y, Tensor):
             y = _as_numpy(y)
             array = np.empty(np.shape(y), dtype)
@@ -528,7 +528,7 @@ class Assigning:
         raise NotImplementedError
 
     def _is_view(self, whole: Tensor, chain: Chain) -> bool:
-        """Whether NumPy's result of the chain shares memory."""
+        """True if NumPy's result of the chain shares memory."""
         if not any(step.name in _MAY_COPY for step in chain[1:]):
             return True
         layout = np.empty(whole._held().shape, whole.dtype)
@@ -542,7 +542,7 @@ class Assigning:
 
 
 def _is_part(y: Tensor, family: Family | None, chain: Chain, index: Argument) -> bool:
-    """Whether y is ``x[index]``, as the end of ``x[index] += 1`` assigns it."""
+    """True if y is ``x[index]``, as the end of ``x[index] += 1`` assigns it."""
     if family is None or getattr(y, "_family", None) is not family or len(y._chain) != len(chain) + 1:
         return False
     same = all(a is b for a, b in zip(y._chain, chain, strict=False))
@@ -596,7 +596,7 @@ def _written_in_place(holder: Tensor, chain: Chain, place: Argument, value: Argu
 
 
 def _is_own(x: Tensor) -> bool:
-    """Whether nobody but the tensor refers to its array."""
+    """True if nobody but the tensor refers to its array."""
     data = x._held()
     if not isinstance(data, np.ndarray) or not (data.flags.owndata and data.flags.writeable):
         return False

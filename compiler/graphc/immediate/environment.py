@@ -291,7 +291,7 @@ class Environment(Indexing):
 
     @property
     def full_tracing(self) -> bool:
-        """Whether a list of what runs is kept; see `trace`."""
+        """True if a list of what runs is kept; see `trace`."""
         return self._log is not None
 
     @property
@@ -373,7 +373,9 @@ class Environment(Indexing):
 
     @property
     def op_factory(self) -> OpFactory:
-        """What finds or makes the executables of this environment; a call runs a function by its name."""
+        """The factory that finds or makes the executables of this environment; a call runs a
+        function by its name.
+        """
         return self._factory
 
     def __dir__(self) -> list[str]:
@@ -580,7 +582,8 @@ class Environment(Indexing):
         return Recording(self)
 
     def graph(self, outputs: Tensors | Tensor | None = None, inputs: Tensors | None = None) -> RecordedGraph:
-        """What ran as a graph, which `graphc.function` compiles; arguments as in `Recording.graph`.
+        """The recorded operations as a graph, which `graphc.function` compiles; arguments as in
+        `Recording.graph`.
 
         It is that of the recording that is going on, or of the last one.
 
@@ -600,7 +603,7 @@ class Environment(Indexing):
         return Tape(self, persistent, watch_all)
 
     def trace(self, *args: object, **kwargs: object) -> Any:
-        """What ran since the environment was made, or since ``env.trace().clear()``; needs
+        """Log of what ran since the environment was made, or since ``env.trace().clear()``; needs
         ``full_tracing=True``.
 
         With arguments it is the function ``trace`` of ``graphc.tensor``, the sum of a diagonal.

@@ -29,7 +29,7 @@ Key = TypeVar("Key")
 
 
 class _Compiling:
-    """What lets one thread at a time compile operations, so that each is compiled once."""
+    """A lock that lets one thread at a time compile operations, so that each is compiled once."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -100,7 +100,7 @@ class Executable:
         self._places: list[tuple[dict[Any, Executable], object]] = []
 
     def compile(self) -> Run:
-        """What `run` is from then on."""
+        """The implementation of `run` from then on."""
         # Methods are new objects at each access, but they compare by what they are bound to.
         if self.run == self._compile_and_run:
             with _compiling.lock:

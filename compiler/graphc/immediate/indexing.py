@@ -159,7 +159,7 @@ def _is_mask(item: object) -> bool:
 
 
 def _width(item: Any) -> int:
-    """How many dimensions an item is for: truth values select from one of their own."""
+    """Number of dimensions that an item indexes: truth values select from one of their own."""
     if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
         return 0
     is_boolean = isinstance(item, Tensor | np.ndarray) and str(item.dtype) == "bool"

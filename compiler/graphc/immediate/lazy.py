@@ -122,7 +122,7 @@ class Queue:
             return list(self._arrays)
 
     def ones(self, x: Tensor) -> tuple[bool, ...]:
-        """Which dimensions of a tensor have size 1, as far as that is known without running anything."""
+        """The dimensions of a tensor that are known to have size 1, without running anything."""
         try:
             return tuple([size == 1 for size in x._data.shape])
         except AttributeError:
@@ -314,7 +314,7 @@ class Queue:
 
 
 def _cut(steps: list[Queued]) -> int:
-    """Where to divide a full queue: after more than half of it, or after all.
+    """Place at which to divide a full queue: after more than half of it, or after all.
 
     Depends on the operations before the place only, not on how far from the beginning it is: the least in an
     order of such windows, the last one of equals. A loop of at most half a queue has each of its places in

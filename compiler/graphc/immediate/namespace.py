@@ -160,7 +160,7 @@ NAMESPACES: dict[str, type[Namespace]] = {}
 
 
 def mirrored(env: Environment, module: ModuleType, name: str) -> Any:
-    """What an environment offers by a name of a module.
+    """The environment's counterpart of a name of a module.
 
     Raises:
         AttributeError: there is no such name.

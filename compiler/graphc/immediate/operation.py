@@ -98,7 +98,7 @@ DEPENDS_ON_ONES = frozenset({"squeeze"})
 
 
 def policies_of(name: str, function: Callable[..., Any]) -> tuple[Mapping[int | str, str], str]:
-    """How the arguments of a function are taken: those with a policy of their own, and the others."""
+    """Policies for the arguments of a function: those with one of their own, and the others."""
     found = _POLICIES.get(name) or _POLICIES.get(name.rpartition(".")[2], {})
     if name.startswith("random."):
         found = {"size": SIZE}
@@ -326,7 +326,7 @@ class OpWrapper:
         self._table: dict[Kind | tuple[Kind, Kind], Executable] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function computes, as tensors."""
+        """Results of the function, as tensors."""
         if "out" in kwargs:
             out = kwargs.pop("out")
             return self(*args, **kwargs) if out is None else self._stored(out, args, kwargs)

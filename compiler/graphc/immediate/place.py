@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where an environment keeps its values, and how compiled operations take them from there."""
+"""Storage of an environment's values, and access of compiled operations to them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which environment is the present one."""
+"""The present environment."""
 
 from __future__ import annotations
 

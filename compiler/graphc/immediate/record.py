@@ -94,7 +94,7 @@ class RecordedGraph:
 
 
 class Recording:
-    """What ran inside ``with env.record() as recording:``, by this thread.
+    """The operations that this thread ran inside ``with env.record() as recording:``.
 
     Attributes:
         steps: the operations in order.
@@ -139,7 +139,7 @@ class Recording:
         self.steps.append(Step(executable, tuple(inputs), outputs, capture()))
 
     def knows(self, token: Token) -> bool:
-        """Whether a value was used or made while recording."""
+        """True if a value was used or made while recording."""
         return token in self._made or token in self.leaves
 
     def needed(self, tokens: Sequence[Token], stop: Container[Token] = ()) -> list[Step]:

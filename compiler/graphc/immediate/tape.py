@@ -196,7 +196,7 @@ class _Paused:
 
 
 def _structure(steps: list[Step]) -> tuple[list[Line], list[Root], dict[Token, Place]]:
-    """Which steps follow each other on which values; the tokens and numbers they start from; and the places
+    """Structure of steps and the values between them; the tokens and numbers they start from; and the places
     of all
     tokens: ``(i,)`` for root i, ``(i, j)`` for result j of step i.
     """

@@ -98,7 +98,7 @@ else:
 
 
 class Protocols(_Base):
-    """What `graphc.immediate.Tensor` offers to other libraries."""
+    """Protocols that `graphc.immediate.Tensor` offers to other libraries."""
 
     __slots__ = ()
     __array_priority__ = 2000
@@ -170,7 +170,7 @@ class Protocols(_Base):
 
     @property
     def __cuda_array_interface__(self) -> Interface:
-        """Where the data are on a device.
+        """Description of the data on a device.
 
         Raises:
             AttributeError: they are on the host.
@@ -289,7 +289,7 @@ class Tensor(Protocols):
 
     @property
     def device(self) -> str:
-        """Where the elements are."""
+        """Device of the elements."""
         return self._kind.env.target
 
     def to_device(self, device: str, /, *, stream: object = None) -> Tensor:

@@ -20,7 +20,7 @@ from graphc.graph.basic import Variable
 
 
 def is_smooth(variable: Variable) -> bool:
-    """Whether derivatives by it are numbers: its dtype is floating point or complex."""
+    """True if derivatives by it are numbers: its dtype is floating point or complex."""
     return variable.type.numpy_dtype.kind in "fc"
 
 

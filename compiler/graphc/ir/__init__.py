@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What passes and lowering know of the IR: walks, rewrites, sizes, types and meanings of operations."""
+"""Knowledge of the IR for passes and lowering: walks, rewrites, sizes, types and meanings of operations."""

@@ -96,7 +96,7 @@ def over(region: Region, ask: Callable[[Region], Found]) -> list[tuple[Region, F
 
 
 def is_negative(f: Size, region: Region) -> bool:
-    """Whether `f < 0` in the region. Raises Split where that changes."""
+    """True if `f < 0` in the region. Raises Split where that changes."""
     most, least = region.most(f), region.least(f)
     if most is not None and most < 0:
         return True
@@ -107,7 +107,7 @@ def is_negative(f: Size, region: Region) -> bool:
 
 
 def same_size(a: ir.Value, b: ir.Value) -> bool:
-    """Whether two index values are one size: one value, or the size of one dimension."""
+    """True if two index values are one size: one value, or the size of one dimension."""
     return bool(key_of(a) == key_of(b))
 
 
@@ -161,7 +161,7 @@ def _defining(value: ir.Value) -> ir.Operation | None:
 
 
 class Made(NamedTuple):
-    """What an index value is, read once from the operation that makes it.
+    """An index value, read once from the operation that makes it.
 
     Attributes:
         key: see `key_of`.
@@ -237,7 +237,7 @@ class Evaluator:
         return Range(Size(0), None if bound is None else bound - 1)
 
     def holds(self, value: ir.Value, depth: int = _DEPTH) -> bool | None:
-        """Whether an i1 value is true; None if that is not known. Raises Split."""
+        """True if an i1 value is true; None if that is not known. Raises Split."""
         op = _defining(value)
         if op is None or not depth:
             return None

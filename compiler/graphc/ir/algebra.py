@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the files of rewrite rules share."""
+"""Parts that the files of rewrite rules share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def kind(rewriter: Rewriter, value: ir.Value) -> str:
 
 
 def is_unit(value: ir.Value) -> bool:
-    """Whether every dimension is statically 1, so that the value broadcasts against anything."""
+    """True if every dimension is statically 1, so that the value broadcasts against anything."""
     return all(size == 1 for size in value.type.shape)
 
 
@@ -61,7 +61,7 @@ def broadcast_type(values: Sequence[ir.Value]) -> ir.RankedTensorType:
 
 
 def is_normal(number: Any) -> bool:
-    """Whether a number is finite and, for floats, neither zero nor subnormal."""
+    """True if a number is finite and, for floats, neither zero nor subnormal."""
     if number.dtype.kind in "biu":
         return True
     if number.dtype.kind == "c" or not np.isfinite(number):

@@ -41,7 +41,7 @@ def size_of(rw: Rewriter, value: ir.Value, axis: int) -> ir.Value:
 
 
 def says_sizes(op: ir.Operation) -> bool:
-    """Whether `size_of` can ask an operation for the sizes of its results."""
+    """True if `size_of` can ask an operation for the sizes of its results."""
     return op.name.startswith("graphc.") or op.name in CONDITIONALS
 
 

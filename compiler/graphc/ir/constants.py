@@ -88,7 +88,7 @@ def read_constant(op: ir.Operation) -> Any:
 
 
 def constant_identity(op: ir.Operation) -> Any:
-    """What equals for two literals of one type exactly if their bits do; hashable."""
+    """Hashable key that is equal for two literals of one type exactly if their bits are."""
     value = read_constant(op)
     if isinstance(value, np.ndarray):
         return value.tobytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which tensor dimensions are known to have equal sizes.
+"""Tensor dimensions that are known to have equal sizes.
 
 Every dimension of every value gets a *key*: an int for a static size, else a hashable name of the place the
 size comes from. Equal keys mean equal sizes; different keys mean nothing.
@@ -25,7 +25,7 @@ _ELEMENTWISE = frozenset(f"graphc.{name}" for name in ELEMENTWISE)
 
 
 def broadcasts(value: ir.Value, axis: int) -> bool:
-    """Whether a dimension of an operand broadcasts: where its type says that it has size 1.
+    """True if a dimension of an operand broadcasts: where its type says that it has size 1.
 
     A size that is only found out to be 1 (by its key, or at run time) has to agree with the others, as in
     the graph, where it was not known. Passes never give an operand a type that knows more: what replaces a
@@ -82,11 +82,11 @@ class DimKeys:
         return self.find(known)
 
     def same(self, a: Key, b: Key) -> bool:
-        """Whether two keys are known to stand for equal sizes."""
+        """True if two keys are known to stand for equal sizes."""
         return bool(self.find(a) == self.find(b))
 
     def is_size(self, value: ir.Value, depth: int = 8) -> bool:
-        """Whether an index value is certainly not negative: sizes, their sums, products and quotients."""
+        """True if an index value is certainly not negative: sizes, their sums, products and quotients."""
         key = self.size(value)
         if isinstance(key, int):
             return key >= 0
@@ -163,7 +163,7 @@ class DimKeys:
                     self.size(top)
 
     def _sources(self, value: ir.Value) -> Iterable[ir.Value]:
-        """What a value is computed from."""
+        """Values from which a value is computed."""
         op = self._defs.get(value)
         if op is None:
             return ()
@@ -245,7 +245,7 @@ class DimKeys:
         return keys
 
     def _either(self, value: ir.Value, op: ir.Operation) -> list[Key]:
-        """What both possible values have in common, where that is known before the operation."""
+        """Common facts about both possible values, where they are known before the operation."""
         values = read_results(value) if op.name == "scf.if" else list(op.operands)[1:]
         keys: list[Key] = []
         for axis, (first, *others) in enumerate(zip(*map(self.shape, values), strict=True)):

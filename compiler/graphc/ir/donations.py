@@ -36,7 +36,7 @@ class Donation:
 
 @record(frozen=True)
 class Donated:
-    """What became of donations.
+    """Outcome of donations.
 
     Attributes:
         pairs: an argument and the result that is computed in its memory.
@@ -99,7 +99,7 @@ def offered(module: ir.Module) -> list[Donation]:
 
 
 def donated(module: ir.Module) -> Donated:
-    """What became of them.
+    """Outcome of the donations.
 
     Raises:
         ValueError: the attribute is not as described above.

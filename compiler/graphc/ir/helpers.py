@@ -61,7 +61,7 @@ def declared(module: ir.Module) -> dict[str, Helper]:
 
 
 def helper_of(op: ir.Operation) -> Helper | None:
-    """What a function is; None if it is none of these.
+    """The kind of helper that a function is; None if it is none.
 
     Raises:
         ValueError: the attribute is not one that `attribute_of` makes.

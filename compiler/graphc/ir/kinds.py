@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How the lowering treats each graph-stage operation.
+"""Treatment of each graph-stage operation by the lowering.
 
 * a *view* computes no new value: each reader inlines it as an index computation;
 * an *elementwise* operation computes one value per element of its result;
@@ -29,7 +29,7 @@ CHEAP = frozenset(f"graphc.{row.name}" for row in ROWS.values() if row.cheap) | 
 
 
 def is_elementwise(name: str) -> bool:
-    """Whether the dialect operation computes one scalar per result element."""
+    """True if the dialect operation computes one scalar per result element."""
     return name == "graphc.cast" or (name.startswith("graphc.") and name[7:] in ROWS) or name in GATHERS
 
 
@@ -40,7 +40,7 @@ def reduced_axes(op: ir.Operation) -> tuple[int, ...]:
 
 
 def fold_of(op: ir.Operation | None) -> str | None:
-    """What a reduction combines elements by: sum, prod, max, min, and, or; None if it is no fold."""
+    """Combining operation of a reduction: sum, prod, max, min, and, or; None if it is no fold."""
     return op.name.rpartition("_")[2] if op is not None and op.name in FOLDS else None
 
 

@@ -49,12 +49,12 @@ def splat(scalar: Any) -> Known:
 
 
 def known_value(value: ir.Value) -> Known:
-    """What is known of a value whose rows are of no interest."""
+    """Known facts about a value whose rows are of no interest."""
     return known_splat(value) or ("value", _uncast(value))
 
 
 def known_row(stack: ir.Value) -> Known:
-    """What is known of every row of a stack, or None where rows may differ."""
+    """Known value of every row of a stack, or None where rows may differ."""
     stack = _uncast(stack)
     found = known_splat(stack)
     if found is not None:
@@ -101,7 +101,7 @@ def row_of(stack: ir.Value, row_type: ir.Type) -> ir.Value:
 
 
 def is_free_row(stack: ir.Value) -> bool:
-    """Whether `row_of` reads no memory that the stack would have to be stored in."""
+    """True if `row_of` reads no memory that the stack would have to be stored in."""
     stack = _uncast(stack)
     op = definition(stack)
     known = known_row(stack)
@@ -114,7 +114,7 @@ def is_free_row(stack: ir.Value) -> bool:
 
 
 def known_result(op: ir.Operation, known: Mapping[ir.Value, Known]) -> Known:
-    """What is known of an operation's result if that much is known of its operands."""
+    """Known facts about an operation's result if that much is known of its operands."""
     name = op.name
     if name in CONSTANTS:
         return known_splat(op.results[0]) if isinstance(op.results[0].type, ir.RankedTensorType) else None

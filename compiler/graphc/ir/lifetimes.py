@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""When the buffers of a function are in use.
+"""Lifetimes of the buffers of a function.
 
 A use of a buffer is a use of its memref or of anything that may hold its address: views, the results of
 `arith.select` and of loops that it goes through, integers and pointers made from it. A use inside the region
@@ -114,7 +114,7 @@ class Lifetimes:
         return self.positions[op]
 
     def only_read(self, value: ir.Value) -> bool:
-        """Whether the elements of a memref can be read here but not be written."""
+        """True if the elements of a memref can be read here but not be written."""
         seen = {value}
         waiting = [value]
         while waiting:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where operations come from: nodes of the emitted graph are names in locations."""
+"""Origins of operations: nodes of the emitted graph are names in locations."""
 
 from __future__ import annotations
 

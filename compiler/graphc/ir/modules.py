@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which modules a package has."""
+"""Modules of a package."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from graphc_dialects.write import is_write, reads_buffer
 
 
 def owns_memory(value: ir.Value, block: ir.Block) -> bool:
-    """Whether a tensor was computed in a block and its only use is the one it is asked for.
+    """True if a tensor was computed in a block and its only use is the one it is asked for.
 
     What only gives memory another name is looked through: each of these values must have one use, too. So
     must what lies in a part of a buffer that it is. All that is not known to be computed afresh belongs to
@@ -41,7 +41,7 @@ def owns_memory(value: ir.Value, block: ir.Block) -> bool:
 
 
 def _has_no_other_reader(op: ir.Operation) -> bool:
-    """Whether nobody else reads the memory in which an operation computes its result, which is used once."""
+    """True if nobody else reads the memory in which an operation computes its result, which is used once."""
     if is_trace(op):
         # Of several traces of one state all are the same rows.
         return len(ScanView(op.operands[0].owner).traces(name_of(op))) == 1
@@ -63,7 +63,7 @@ def _readers_of_parts(op: ir.Operation) -> list[ir.Operation]:
 
 
 def _lies_alone(value: ir.Value, readers: list[ir.Operation], block: ir.Block) -> bool:
-    """Whether nobody but these operations reads the memory of a value.
+    """True if nobody but these operations reads the memory of a value.
 
     Operations of the value's own cluster see the element that they are about to store. What is computed in
     another block, or by none (arguments, literals), is copied.
@@ -82,14 +82,14 @@ def _lies_alone(value: ir.Value, readers: list[ir.Operation], block: ir.Block) -
 
 
 def _are_fused(a: ir.Operation, b: ir.Operation) -> bool:
-    """Whether two operations are of one cluster."""
+    """True if two operations are of one cluster."""
     if a.block != b.block or "cluster" not in a.attributes or "cluster" not in b.attributes:
         return False
     return bool(a.attributes["cluster"] == b.attributes["cluster"])
 
 
 def computes(op: ir.Operation) -> bool:
-    """Whether an operation computes its result, in memory that may be chosen for it: it is no view of
+    """True if an operation computes its result, in memory that may be chosen for it: it is no view of
     another array, no row of one, and no literal.
     """
     name = op.name
@@ -98,10 +98,10 @@ def computes(op: ir.Operation) -> bool:
 
 
 def updates_in_place(op: ir.Operation) -> bool:
-    """Whether an update takes over the memory of the older tensor, which nothing else reads."""
+    """True if an update takes over the memory of the older tensor, which nothing else reads."""
     return owns_memory(op.operands[0], op.block)
 
 
 def renames(op: ir.Operation) -> bool:
-    """Whether the result of an operation has its operand's elements in the same order, in the same memory."""
+    """True if the result of an operation has its operand's elements in the same order, in the same memory."""
     return op.name in RENAMES and keeps_order(op)

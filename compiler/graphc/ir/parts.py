@@ -12,7 +12,7 @@ from graphc_dialects._mlir import ir
 
 
 class Part(NamedTuple):
-    """What is taken along one axis: index values, and the size if it is static (else negative)."""
+    """A part along one axis: index values, and the size if it is static (else negative)."""
 
     offset: ir.Value
     size: ir.Value
@@ -26,7 +26,7 @@ Build = Callable[[Rewriter, Any, Parts, list[Any]], Any]
 
 
 class LiftRule(NamedTuple):
-    """How an operation is computed in part.
+    """A rule that computes an operation in part.
 
     Attributes:
         operands: the parts of its tensor operands for parts of its result; None where that is not possible.

@@ -143,7 +143,7 @@ class Line:
 
 @record()
 class _Match:
-    """What a pattern was found to stand for.
+    """Values for which the variables of a pattern stand.
 
     Attributes:
         bound: values of variables, by name.

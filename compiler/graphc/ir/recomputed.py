@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is computed again to save memory, as the attribute `graphc.recomputed` of modules."""
+"""Operations that are rematerialised to save memory, as the attribute `graphc.recomputed` of modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Array(TypedDict):
 
 
 class Recomputed(TypedDict, total=False):
-    """What is computed again; empty where no budget was given.
+    """Rematerialised operations; empty where no budget was given.
 
     Attributes:
         unknown: how many arrays have sizes that are not known.
@@ -47,7 +47,7 @@ def attach(module: ir.Module, record: Recomputed) -> None:
 
 
 def attached(module: ir.Module) -> Recomputed:
-    """What a module says."""
+    """Reads the attribute of a module."""
     attributes = module.operation.attributes
     found: Recomputed = plain.read(attributes[RECOMPUTED]) if RECOMPUTED in attributes else {}
     return found

@@ -57,7 +57,7 @@ def evaluate(op: ir.Operation, operands: list[Any], dtype: np.dtype) -> np.ndarr
 
 
 def has_reference(name: str) -> bool:
-    """Whether `evaluate` knows `graphc.<name>`."""
+    """True if `evaluate` knows `graphc.<name>`."""
     return f"graphc.{name}" in REFERENCE or name == "cast" or name in ROWS
 
 

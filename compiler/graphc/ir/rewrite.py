@@ -40,7 +40,7 @@ _AROUND_REGIONS = frozenset({SCAN, END, "scf.if", "scf.yield"})
 
 
 def is_removable(op: ir.Operation) -> bool:
-    """Whether an operation without used results may be erased.
+    """True if an operation without used results may be erased.
 
     What has no results has an effect, on the caller or on the loop around it, and so has what checks.
     """
@@ -73,7 +73,7 @@ def tensor_type(shape: Sequence[int], element_type: ir.Type) -> ir.RankedTensorT
 
 
 def is_tensor(value: ir.Value) -> bool:
-    """Whether a value is a ranked tensor: not a number, a loop or a buffer."""
+    """True if a value is a ranked tensor: not a number, a loop or a buffer."""
     return type(value.type) is ir.RankedTensorType
 
 
@@ -299,7 +299,7 @@ class Rewriter:
         return DimKeys(self.defs)
 
     def can_replace(self, op: ir.Operation, value: ir.Value) -> bool:
-        """Whether `value` has the shape of the op's result, and dropping the op drops no shape check."""
+        """True if `value` has the shape of the op's result, and dropping the op drops no shape check."""
         if value.type == op.results[0].type and len(op.operands) == 1:
             return True
         operands = list(op.operands)

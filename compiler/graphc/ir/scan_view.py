@@ -20,22 +20,22 @@ MERGED = "merged"
 
 
 def is_scan(op: ir.Operation) -> bool:
-    """Whether an operation is a loop of a program."""
+    """True if an operation is a loop of a program."""
     return op.name == SCAN
 
 
 def is_read(op: ir.Operation) -> bool:
-    """Whether an operation gives a row of a state of the loop that it is in."""
+    """True if an operation gives a row of a state of the loop that it is in."""
     return op.name == "graphc.scan_prev"
 
 
 def is_trace(op: ir.Operation) -> bool:
-    """Whether an operation gives the rows that a loop keeps of a state or output."""
+    """True if an operation gives the rows that a loop keeps of a state or output."""
     return op.name == "graphc.scan_trace"
 
 
 def counts_steps(op: ir.Operation) -> bool:
-    """Whether an operation gives the number of iterations that a loop has run."""
+    """True if an operation gives the number of iterations that a loop has run."""
     return op.name == "graphc.scan_steps"
 
 
@@ -71,7 +71,7 @@ class ScanView:
 
     @property
     def reverse(self) -> bool:
-        """Whether `%t` runs downwards."""
+        """True if `%t` runs downwards."""
         return bool(ir.BoolAttr(self.op.attributes["reverse"]).value)
 
     @property
@@ -118,7 +118,7 @@ class ScanView:
         return [op for op in found if name is None or name_of(op) == name]
 
     def reads_state(self, op: ir.Operation, name: str | None = None) -> bool:
-        """Whether an operation is one of `reads`."""
+        """True if an operation is one of `reads`."""
         return is_read(op) and op.operands[0] == self.index and (name is None or name_of(op) == name)
 
     def read(self, name: str, tap: int, type_: ir.Type) -> ir.Value:
@@ -132,7 +132,7 @@ class ScanView:
         return [op for op in users if counts_steps(op)]
 
     def is_inside(self, value: ir.Value) -> bool:
-        """Whether a value is defined in the body (or in a loop in it)."""
+        """True if a value is defined in the body (or in a loop in it)."""
         return is_inside(value, self.op)
 
     def with_unique(self, name: str) -> str:
@@ -166,12 +166,12 @@ def writes_of(declaration: ir.Operation) -> list[int]:
 
 
 def window_of(declaration: ir.Operation) -> int:
-    """How many initial rows a state has; an output has none."""
+    """Number of initial rows of a state; an output has none."""
     return -taps_of(declaration)[0] if is_state(declaration) else 0
 
 
 def new_rows_of(declaration: ir.Operation) -> list[ir.Value]:
-    """What an iteration adds to a state or output: a row for each of `writes_of`."""
+    """Rows that an iteration adds to a state or output: one for each of `writes_of`."""
     return list(declaration.operands)[1 if is_state(declaration) else 0 :]
 
 
@@ -182,7 +182,7 @@ def traced(trace: ir.Operation) -> tuple[ScanView, ir.Operation]:
 
 
 def take_trace(view: ScanView, name: str, type_: ir.Type, create: Create = create_here) -> ir.Value:
-    """What a scan keeps of a state or output; see `graphc.ir.views.dimshuffle` for `create`."""
+    """The trace of a state or output that a scan keeps; see `graphc.ir.views.dimshuffle` for `create`."""
     return create("graphc.scan_trace", [view.op.results[0]], type_, state=ir.StringAttr.get(name))
 
 
@@ -216,7 +216,7 @@ def mark_reread(value: ir.Value) -> None:
 
 
 def is_padded(declaration: ir.Operation) -> bool:
-    """Whether there may be fewer rows than `"last"` keeps, zeros standing for those that are missing."""
+    """True if there may be fewer rows than `"last"` keeps, zeros standing for those that are missing."""
     return "padded" in declaration.attributes
 
 

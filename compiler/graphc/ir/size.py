@@ -57,13 +57,13 @@ class Size:
 
     @property
     def slope(self) -> int:
-        """How often the only name is added; 0 if there is none."""
+        """Coefficient of the only name; 0 if there is none."""
         for count in self.terms.values():
             return count
         return 0
 
     def count(self, name: Hashable) -> int:
-        """How often a name is added, its products apart."""
+        """Coefficient of a name, without its products."""
         return self.terms.get((name,), 0)
 
     def __eq__(self, other: object) -> bool:

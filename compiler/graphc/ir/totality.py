@@ -34,7 +34,7 @@ class Totality:
         self._keys = DimKeys(defs)
 
     def is_total(self, op: ir.Operation, guarded: bool) -> bool:
-        """Whether an operation cannot fail for any values of its operands.
+        """True if an operation cannot fail for any values of its operands.
 
         Args:
             op: an operation of the graph stage.
@@ -63,7 +63,7 @@ class Totality:
         return all(self.is_total(x, guarded) for x in inner)
 
     def same(self, a: tuple[ir.Value, int], b: tuple[ir.Value, int]) -> bool:
-        """Whether two dimensions, given as (value, axis), have equal sizes."""
+        """True if two dimensions, given as (value, axis), have equal sizes."""
         return self._keys.same(self._keys.shape(a[0])[a[1]], self._keys.shape(b[0])[b[1]])
 
     def elementwise(self, op: ir.Operation) -> bool:
@@ -80,7 +80,7 @@ class Totality:
         return True
 
     def _has_powers(self, exponents: Any) -> bool:
-        """Whether there is no negative integer among exponents, as far as their type or literals tell."""
+        """True if there is no negative integer among exponents, as far as their type or literals tell."""
         element = exponents.type.element_type
         if not isinstance(element, ir.IntegerType) or element.is_unsigned:
             return True
@@ -109,21 +109,21 @@ class Totality:
         return True
 
     def has_size(self, dim: tuple[ir.Value, int], size: ir.Value) -> bool:
-        """Whether a dimension, given as (value, axis), has the size that an index value says."""
+        """True if a dimension, given as (value, axis), has the size that an index value says."""
         return self._keys.same(self._keys.shape(dim[0])[dim[1]], self._keys.size(size))
 
     def same_count(self, x: ir.Value, sizes: Sequence[ir.Value]) -> bool:
-        """Whether index values make as many elements as a tensor has."""
+        """True if index values make as many elements as a tensor has."""
         wanted = self._keys.count([self._keys.size(size) for size in sizes])
         return self._keys.count(self._keys.shape(x)) == wanted
 
     def fits(self, x: ir.Value, type_: ir.Type) -> bool:
-        """Whether a tensor is known to have what a type knows of sizes."""
+        """True if a tensor is known to have what a type knows of sizes."""
         return all(
             size < 0 or key == size for key, size in zip(self._keys.shape(x), type_.shape, strict=True)
         )
 
 
 def reports_no_errors(op: ir.Operation) -> bool:
-    """Whether the kernel of an operation reports no errors."""
+    """True if the kernel of an operation reports no errors."""
     return not find(op.name.removeprefix("graphc.")).errors or attributes_of(op).get("check") == 0

@@ -68,7 +68,7 @@ Create = Callable[..., ir.Value]
 
 
 class Bound(NamedTuple):
-    """What is taken along one axis, as index values."""
+    """A part along one axis, as index values."""
 
     offset: ir.Value
     size: ir.Value
@@ -101,7 +101,7 @@ def axis_of(op: ir.Operation) -> int:
 
 
 def accumulates(op: ir.Operation) -> bool:
-    """Whether an update adds to the elements, instead of replacing them."""
+    """True if an update adds to the elements, instead of replacing them."""
     return bool(op.attributes["accumulate"].value)
 
 
@@ -162,7 +162,7 @@ def inverse_order(order: Sequence[int], rank: int) -> list[int]:
 
 
 def keeps_order(op: ir.Operation) -> bool:
-    """Whether an operation permutes no axes."""
+    """True if an operation permutes no axes."""
     axes = [axis for axis in order_of(op) or () if axis >= 0]
     return axes == sorted(axes)
 
@@ -208,7 +208,7 @@ def joined(operands: Sequence[ir.Value], axis: int, type_: ir.Type, create: Crea
 
 
 def bounds_of(op: ir.Operation, tensors: int = 1) -> list[Bound]:
-    """What an operation takes along each axis; it must be one whose operands end in what they take.
+    """Parts that an operation takes along each axis; it must be one whose operands end in what they take.
 
     Args:
         op: takes a part, or replaces one. tensors: how many operands come before.

@@ -74,7 +74,7 @@ def static_steps(loop: ir.Operation) -> int | None:
 
 
 def is_used_once(value: ir.Value) -> bool:
-    """Whether a value has one use."""
+    """True if a value has one use."""
     uses = iter(value.uses)
     return next(uses, None) is not None and next(uses, None) is None
 

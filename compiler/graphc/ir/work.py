@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What kernels compute and move, as plain data that sizes are put into later.
+"""Arithmetic and traffic of kernels, as plain data that sizes are put into later.
 
 `graphc.passes.buffer.work.count_work` makes it, `graphc.function.roofline` evaluates it. Sizes and bounds are
 numbers of expressions (`graphc.passes.buffer._expressions`).

@@ -96,7 +96,7 @@ class Batches:
         return self._batch() + self._range() + self._entry()
 
     def declarations(self) -> set[str]:
-        """What they call."""
+        """Declarations of the functions that they call."""
         names = {SHARE}
         if self._calls_blas:
             names.add(_SHARE_BLAS)

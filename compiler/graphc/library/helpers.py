@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel calls and this package defines: names of functions, and what their code depends on.
+"""Functions that a kernel calls and this package defines: their names, and what their code depends on.
 
 A declaration in a module says which of these it is (`graphc.ir.helpers` writes and reads the attribute), so
 nothing is read out of a function's name.
@@ -38,7 +38,7 @@ class Helper:
         return self.named.format(self)
 
     def merged(self, other: Helper) -> Helper:
-        """What serves callers of both; they have one name."""
+        """A helper that serves callers of both; they have one name."""
         assert self == other, f"{self.symbol} is two functions"
         return self
 
@@ -118,7 +118,7 @@ class KernelCall(Helper):
 
     @property
     def may_fail(self) -> bool:
-        """Whether its attributes leave open that an element of the batch is an error."""
+        """True if its attributes leave open that an element of the batch is an error."""
         return dict(zip(self.keywords, self.values, strict=True)).get("check", 1) != 0
 
     @property
@@ -156,7 +156,7 @@ class Draws(Helper):
 
 @record(frozen=True)
 class Poll(Helper):
-    """What notices Ctrl-C (`graphc.library.interrupts`)."""
+    """The function that notices Ctrl-C (`graphc.library.interrupts`)."""
 
     gives_status: ClassVar[bool] = True
     assumes: ClassVar[str] = f"llvm.no_unwind, {_ARGUMENTS_ONLY}"
@@ -180,7 +180,7 @@ class Progress(Poll):
 
 @record(frozen=True)
 class Arena(Helper):
-    """What marks a place in the call's arena, or gives back what was taken since."""
+    """The functions that mark a place in the call's arena, or give back what was taken since."""
 
     name: str
     assumes: ClassVar[str] = "llvm.no_unwind"
@@ -189,7 +189,7 @@ class Arena(Helper):
 
 @record(frozen=True)
 class Workspace(Helper):
-    """What takes the memory of a workspace (`graphc.library.memory.workspace`).
+    """The function that takes the memory of a workspace (`graphc.library.memory.workspace`).
 
     Attributes:
         number: of the workspace.
@@ -208,7 +208,7 @@ class Workspace(Helper):
 
 @record(frozen=True)
 class Allocation(Helper):
-    """What takes memory of the call's arena."""
+    """The function that takes memory of the call's arena."""
 
     takes_memory: ClassVar[bool] = True
     assumes: ClassVar[str] = "llvm.no_unwind"
@@ -217,7 +217,7 @@ class Allocation(Helper):
 
 @record(frozen=True)
 class Split(Helper):
-    """What shares the ranges of a loop (`graphc.library.pool.splits`).
+    """The function that shares the ranges of a loop (`graphc.library.pool.splits`).
 
     Attributes:
         number: of the loop's body.
@@ -244,7 +244,7 @@ class Split(Helper):
 
 @record(frozen=True)
 class ProfileCall(Helper):
-    """What measures time (`graphc.library.profile`).
+    """The function that measures time (`graphc.library.profile`).
 
     Attributes:
         name: "begin", "enter" or "leave".

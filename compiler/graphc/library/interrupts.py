@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What long loops call: `graphc_tick(ctx)` and `graphc_progress_<name>(ctx, done, total)`.
+"""Callbacks of long loops: `graphc_tick(ctx)` and `graphc_progress_<name>(ctx, done, total)`.
 
 A tick counts the context's fuel down, which costs a nanosecond. When it is used up, `graphc_poll` looks at
 the clock and sets the fuel so that polls are about a millisecond apart, and every 50 ms it lets CPython run
@@ -82,7 +82,7 @@ def code(table, i):
 
 @inlined
 def is_looked_after(context):
-    """Whether handlers run for this call: it is one of the main thread, or shares the GIL."""
+    """True if handlers run for this call: it is one of the main thread, or shares the GIL."""
     if context[HOOKS_WORD] == 0:
         return False
     table = words(context[HOOKS_WORD])

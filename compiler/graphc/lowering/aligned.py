@@ -24,7 +24,7 @@ _LINE = 64
 
 
 class Place(NamedTuple):
-    """Where a matrix is read.
+    """A place at which a matrix is read.
 
     Attributes:
         pointer: to its first element.
@@ -53,7 +53,7 @@ class AlignedMatrices:
         self._made: dict[tuple[ir.Value, ir.Value], Place] = {}
 
     def place(self, product: ir.Operation, matrix: ir.Value) -> Place | None:
-        """Where a product of a vector reads its matrix; None where that is as well read where it is.
+        """Place at which a product of a vector reads its matrix; None where that is as well read where it is.
 
         Args:
             product: the operation, still in its place.
@@ -78,7 +78,7 @@ def _recurrence(op: ir.Operation) -> ir.Operation | None:
 
 
 def _is_copied(argument: ir.Value) -> bool:
-    """Whether an argument is a matrix that is only read, and of a size for which a copy pays."""
+    """True if an argument is a matrix that is only read, and of a size for which a copy pays."""
     if not isinstance(argument.type, ir.MemRefType):
         return False
     memref = ir.MemRefType(argument.type)

@@ -59,7 +59,7 @@ def either(
     then: Callable[[], Sequence[ir.Value]],
     otherwise: Callable[[], Sequence[ir.Value]],
 ) -> list[ir.Value]:
-    """What one of two computations gives, values of some types; only that one is made."""
+    """The result of one of two computations, values of some types; only that one is made."""
     made = ir.Operation.create("scf.if", results=list(kinds), operands=[condition], regions=2)
     for region, body in zip(made.regions, (then, otherwise), strict=True):
         with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
@@ -85,7 +85,7 @@ def bit_in(value: ir.Value) -> ir.Value | None:
 
 
 def byte_of_bit(value: ir.Value) -> ir.Value:
-    """How a bool is stored."""
+    """The stored form of a bool."""
     return build.create("arith.extui", [ir.IntegerType.get_signless(8)], [value]).result
 
 

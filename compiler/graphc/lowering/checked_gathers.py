@@ -89,7 +89,7 @@ def _find(extremes: _Extremes, block: ir.Block) -> tuple[_Extremes, ir.Operation
 
 
 def _is_gather(op: ir.Operation, extremes: _Extremes) -> bool:
-    """Whether a generic reads at the indices, and writes vectors that nobody else knows yet."""
+    """True if a generic reads at the indices, and writes vectors that nobody else knows yet."""
     inputs, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
     operands = list(op.operands)
     operands, results = operands[:inputs], operands[inputs:]
@@ -103,7 +103,7 @@ def _is_gather(op: ir.Operation, extremes: _Extremes) -> bool:
 
 
 def _is_new(buffer: ir.Value) -> bool:
-    """Whether memory has no contents that are lost if an error stops the function."""
+    """True if memory has no contents that are lost if an error stops the function."""
     owner = buffer.owner
     if isinstance(owner, ir.Block):
         return len(list(buffer.uses)) == 1
@@ -117,7 +117,7 @@ def _loads(generic: ir.Operation) -> Iterator[ir.Operation]:
 
 
 def _depends(op: ir.Operation, argument: ir.Value) -> bool:
-    """Whether some position of a load is computed from a block argument."""
+    """True if some position of a load is computed from a block argument."""
     pending = list(op.operands)[1:]
     while pending:
         value = pending.pop()

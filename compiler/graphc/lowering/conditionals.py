@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lowering of `scf.if`: to one without tensor results, so that bufferization has nothing to copy.
 
-Results of one element are scalars of the new operation. Other results have memory that is chosen before
-it, and each region computes its value there: `place_results` writes this down as `graphc.write_buffer`, a
-`graphc.write` in each region and a `graphc.write_join`, so that graphc.lowering.memory.destinations does the rest.
+Results of one element are scalars of the new operation. Other results have memory that is chosen before it,
+and each region computes its value there: `place_results` writes this down as `graphc.write_buffer`, a
+`graphc.write` in each region and a `graphc.write_join`, so that graphc.lowering.memory.destinations does the
+rest.
 
 An iteration that updates an array in one region, or in both, and leaves it as it is otherwise, would copy the
 array. These updates are made after the conditional, of no rows where their region was not chosen; regions
@@ -61,7 +62,7 @@ def _is_in_loop(op: ir.Operation) -> bool:
 
 
 def _is_stored(value: ir.Value) -> bool:
-    """Whether a result needs memory."""
+    """True if a result needs memory."""
     return isinstance(value.type, ir.RankedTensorType) and not is_one_element(value)
 
 

@@ -121,7 +121,7 @@ class FunctionConverter:
         return value in self._values
 
     def has_tensor(self, value: ir.Value) -> bool:
-        """Whether a value is in memory in any case."""
+        """True if a value is in memory in any case."""
         return self.is_materialised(value) or value.owner.name not in INLINED
 
     def scalar_of(self, value: ir.Value) -> Scalar | None:
@@ -160,13 +160,13 @@ class FunctionConverter:
         return ir.InsertionPoint(op)
 
     def is_computed_here(self, value: ir.Value) -> bool:
-        """Whether the block that is being converted defines a value."""
+        """True if the block that is being converted defines a value."""
         owner = value.owner
         block = owner if isinstance(owner, ir.Block) else owner.operation.block
         return bool(self._blocks[block] == ir.InsertionPoint.current.block)
 
     def is_last_use(self, value: ir.Value, members: Set[ir.Operation]) -> bool:
-        """Whether only a value's own cluster and these operations read it: its buffer is then free."""
+        """True if only a value's own cluster and these operations read it: its buffer is then free."""
         owner = value.owner
         if isinstance(owner, ir.Block) or "cluster" not in owner.attributes:
             return False
@@ -185,7 +185,7 @@ class FunctionConverter:
         return self._members[ir.IntegerAttr(op.attributes["cluster"]).value]
 
     def in_loop(self) -> bool:
-        """Whether what is being converted is the body of a loop."""
+        """True if what is being converted is the body of a loop."""
         return bool(ir.InsertionPoint.current.block != self._blocks[self._old.regions[0].blocks[0]])
 
     def define(self, value: ir.Value, new: ir.Value) -> None:
@@ -216,16 +216,16 @@ class FunctionConverter:
         return tensor if tensor.type == kind else reshape(tensor, kind, self.sizes_of(value))
 
     def is_lent_to(self, value: ir.Value, argument: ir.Value) -> bool:
-        """Whether a value is to be computed in an argument's memory."""
+        """True if a value is to be computed in an argument's memory."""
         lent = self.donations.lent.get(value)
         return lent is not None and bool(lent == argument)
 
     def is_wanted_in_argument(self, value: ir.Value) -> bool:
-        """Whether a value, or a view of it, is a result that is to be computed in an argument's memory."""
+        """True if a value, or a view of it, is a result that is to be computed in an argument's memory."""
         return value in self.donations.claimed
 
     def is_stored_apart(self, trace: ir.Value) -> bool:
-        """Whether rows of a trace are stored where the rows are that the scan computes them from."""
+        """True if rows of a trace are stored where the rows are that the scan computes them from."""
         return trace in self.donations.apart
 
     def free_output(self, value: ir.Value) -> int | None:
@@ -247,7 +247,7 @@ class FunctionConverter:
         return self.outputs[position]
 
     def is_filled(self, position: int) -> bool:
-        """Whether somebody has promised to fill the buffer of a result."""
+        """True if somebody has promised to fill the buffer of a result."""
         return position in self._in_place
 
     def fill_output(self, position: int) -> None:
@@ -381,7 +381,7 @@ class FunctionConverter:
             self.define(output, build.cast(tensor, build.storage_type(output.type)))
 
     def _is_scalar_work(self, members: list[ir.Operation]) -> bool:
-        """Whether members of a loop's body compute one element each; straight code then needs no memory."""
+        """True if members of a loop's body compute one element each; straight code then needs no memory."""
         if members[0].block == self._old.regions[0].blocks[0]:
             return False
         return all(op.name not in REDUCTIONS and is_one_element(op.results[0]) for op in members)
@@ -442,7 +442,7 @@ class FunctionConverter:
 
 
 def _argument_attributes(type_: ir.Type) -> ir.Attribute:
-    """What bufferization must know: the arrays that callers pass must not be written to."""
+    """Facts for bufferization: the arrays that callers pass must not be written to."""
     if not isinstance(type_.maybe_downcast(), ir.RankedTensorType):
         return ir.DictAttr.get({})
     return ir.DictAttr.get({"bufferization.writable": ir.BoolAttr.get(False)})

@@ -398,7 +398,7 @@ class GenericBuilder:
         return self.read(op.operands[0], tuple(source))
 
     def _takes_whole(self, op: ir.Operation, axis: int, size: ir.Value) -> bool:
-        """Whether a slice from 0 in steps of 1 provably reaches the end of the axis."""
+        """True if a slice from 0 in steps of 1 provably reaches the end of the axis."""
         have, want = static_shape(op.operands[0])[axis], static_shape(op.results[0])[axis]
         if have is not None or want is not None:
             return have == want
@@ -461,7 +461,7 @@ def _broadcast(operand: ir.Type, result: ir.Type, coordinates: Coordinates) -> C
 
 
 def is_one_element(value: ir.Value) -> bool:
-    """Whether a tensor value statically has exactly one element."""
+    """True if a tensor value statically has exactly one element."""
     return all(size == 1 for size in static_shape(value))
 
 

@@ -228,7 +228,7 @@ class LoopNest:
             build.create("scf.yield", [], [])
 
     def _sums_columns(self) -> bool:
-        """Whether rows are added to a result that has many columns."""
+        """True if rows are added to a result that has many columns."""
         last = len(self._groups) - 1
         if last < 1 or self._suffix <= last or not self._reduction[self._groups[0][0]]:
             return False
@@ -283,7 +283,7 @@ class LoopNest:
             build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
 
     def _part_combiners(self, accumulators: list[_Operand]) -> list[partial_reductions.Combiner]:
-        """How the parts of a long reduction are combined; nothing if it is short or cannot be split."""
+        """Combiners for the parts of a long reduction; none if it is short or cannot be split."""
         sizes = [build.constant_value(bound) for bound in self._bounds]
         if None not in sizes and math.prod(filter(None, sizes)) <= partial_reductions.LEAST:
             return []
@@ -329,7 +329,7 @@ class LoopNest:
         return list(nest.results)
 
     def _accumulates(self, operand: _Operand) -> bool:
-        """Whether the output is reduced over some loop."""
+        """True if the output is reduced over some loop."""
         return any(
             self._reduction[g[0]] and number not in operand.axes for number, g in enumerate(self._groups)
         )

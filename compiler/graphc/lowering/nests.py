@@ -55,6 +55,6 @@ def elementwise(
 
 
 def position(axis: int) -> ir.Value:
-    """Where an element is along an axis, in the body of a nest; an index."""
+    """Index of an element along an axis, in the body of a nest."""
     number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), axis)
     return build.create("linalg.index", [build.index_type()], [], dim=number).result

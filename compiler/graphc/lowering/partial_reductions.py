@@ -31,7 +31,7 @@ _INTEGERS = tuple(f"arith.{name}" for name in "addi muli maxsi minsi maxui minui
 
 
 class Combiner(NamedTuple):
-    """How an accumulator takes a value: an operation that is associative, up to rounding."""
+    """Combination of an accumulator and a value: an operation that is associative, up to rounding."""
 
     name: str
     neutral: Any
@@ -54,7 +54,9 @@ def constant(value_type: ir.Type, number: float) -> Any:
 
 
 def combiner(value: ir.Value, accumulator: ir.Value) -> Combiner | None:
-    """How `value`, which a body yields, is made from the accumulator; None if it cannot be done in parts."""
+    """The combiner that makes `value`, which a body yields, from the accumulator; None if it cannot be
+    done in parts.
+    """
     owner = value.owner
     if isinstance(owner, ir.Block):
         return None
@@ -80,7 +82,7 @@ def _neutral(name: str, width: int) -> int:
 
 
 def is_in_loop(op: ir.Operation) -> bool:
-    """Whether an operation stands inside of another one of its function, such as the loop of a scan."""
+    """True if an operation stands inside of another one of its function, such as the loop of a scan."""
     return op.parent.operation.name != "func.func"
 
 

@@ -81,7 +81,7 @@ class Recomputation:
     def _collect(
         self, value: ir.Value, number: int, arrays: set[ir.Value], chain: list[ir.Operation]
     ) -> bool:
-        """Whether the value is cheap; gathers the operations to copy (users before producers) and the arrays
+        """True if the value is cheap; gathers the operations to copy (users before producers) and the arrays
         read.
         """
         other = self._clusters.get(value)
@@ -113,14 +113,14 @@ class Recomputation:
         return len(arrays) <= MAX_ARRAYS
 
     def _is_stored(self, value: ir.Value) -> bool:
-        """Whether a view's operand is in memory (or no tensor at all) without this view."""
+        """True if a view's operand is in memory (or no tensor at all) without this view."""
         owner = value.owner
         if isinstance(owner, ir.Block):
             return True
         return owner.name in REDUCTIONS or not (is_elementwise(owner.name) or owner.name in INLINED)
 
     def _is_kept(self, value: ir.Value) -> bool:
-        """Whether something that is no cluster, such as a matrix product, reads the value from memory."""
+        """True if something that is no cluster, such as a matrix product, reads the value from memory."""
         users = [use.owner.operation for use in value.uses]
         return any(
             op.block == self._block and not self._is_member(op) and op.name not in INLINED for op in users

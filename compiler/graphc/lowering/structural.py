@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def is_vector_product(op: ir.Operation) -> bool:
-    """Whether a `graphc.matmul` is lowered as the product with a vector."""
+    """True if a `graphc.matmul` is lowered as the product with a vector."""
     shape = list(op.results[0].type.shape)
     return len(shape) == 2 and (shape[0] == 1) != (shape[1] == 1)
 
@@ -356,4 +356,4 @@ lowers(*(f"graphc.{name}" for name in SIGNATURES))(lower_kernel)
     "scf.yield", *(f"graphc.scan_{name}" for name in ("prev", "carry", "collect", "end", "trace", "steps"))
 )
 def _nothing(context: FunctionConverter, op: ir.Operation) -> None:
-    """What is lowered with the operation around it."""
+    """Lowers an operation that is lowered with the one around it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What kernels may call, as Python functions: a kernel that calls no library also runs as it stands.
+"""Builtins of kernels, as Python functions: a kernel that calls no library also runs as it stands.
 
 The translator (`graphc.native.translate`) knows these by name.
 """
@@ -75,7 +75,7 @@ def variable(name: str, type_: str) -> np.ndarray:
 
 
 def address(pointer: np.ndarray) -> int:
-    """Where elements are."""
+    """Address of elements."""
     return pointer.ctypes.data
 
 
@@ -156,7 +156,7 @@ def invoke(code: np.ndarray, *arguments: Any, returns: str | None = None) -> Any
 
 
 def lanes_of(type_: str) -> int:
-    """How many numbers a vector register of the target has; in Python, one of 16 bytes."""
+    """Number of lanes of a vector register of the target; in Python, of one of 16 bytes."""
     return 16 // _dtype(type_).itemsize
 
 
@@ -237,7 +237,7 @@ def total(x: np.ndarray) -> float:
 
 
 def isnan(x: np.generic) -> bool:
-    """Whether a number is not a number."""
+    """True if a number is not a number."""
     return bool(x != x)
 
 

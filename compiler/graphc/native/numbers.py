@@ -117,7 +117,7 @@ class Blocks:
         return name
 
     def read(self, name: str) -> Any:
-        """What a variable stands for here; None if there is none of this name."""
+        """Value of a variable here; None if there is none of this name."""
         known = self.names.get(name)
         if not isinstance(known, Value) or known.text not in self._phis:
             return known
@@ -302,7 +302,7 @@ class Numbers(Blocks):
         return Value(literal(x.value, kind), kind)
 
     def truth(self, x: Value, node: ast.AST) -> Value:
-        """Whether a number is not zero."""
+        """True if a number is not zero."""
         value = self.value(x, node)
         if value.type.lanes > 1:
             self.fail(node, "a vector is neither true nor false")

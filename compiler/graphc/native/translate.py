@@ -109,7 +109,7 @@ class Function(Expressions):
                 self._assign(name, value)
 
     def inlined(self, function: Routine, arguments: Sequence[Operand]) -> Any:
-        """What a routine returns, whose statements are written in place of its call."""
+        """Results of a routine whose statements are written in place of its call."""
         outer = self._scope, self.names, self.kinds
         self.names, self.kinds = {}, {}
         scope = _Scope(function, self.label())
@@ -125,7 +125,7 @@ class Function(Expressions):
         return result
 
     def lookup(self, name: str) -> Any:
-        """What a name means that is no variable: something of the kernel's module, or a builtin."""
+        """Meaning of a name that is no variable: something of the kernel's module, or a builtin."""
         scope = self._scope.function.__globals__
         if name in scope:
             return scope[name]
@@ -387,7 +387,7 @@ class Translator:
 
 
 def _key(function: Routine, arguments: Sequence[Operand]) -> object:
-    """What tells routines apart."""
+    """The key that tells routines apart."""
     kinds = (x.type if isinstance(x, Value) else ("static", type(x.value), x.value) for x in arguments)
     return function, tuple(kinds)
 

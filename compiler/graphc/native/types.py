@@ -53,7 +53,7 @@ class Type:
 
     @property
     def element(self) -> Type:
-        """What a pointer points at, or one lane of a vector."""
+        """The pointee of a pointer, or one lane of a vector."""
         return Type(self.name)
 
     def over(self, lanes: int) -> Type:

@@ -122,7 +122,7 @@ def _without_rules(outputs: Sequence[Variable], roots: Collection[Variable]) -> 
 
 
 def _last_rows_read(nodes: Iterable[Apply], outputs: Iterable[Variable]) -> RowsRead:
-    """How the nodes of a graph read the rows of its variables.
+    """Rows of variables that the nodes of a graph read.
 
     Args:
         nodes: all of them.
@@ -136,7 +136,7 @@ def _last_rows_read(nodes: Iterable[Apply], outputs: Iterable[Variable]) -> Rows
 
 
 def _rows_read(v: Variable, readers: Mapping[Variable, list[Apply]], outputs: set[Variable]) -> int | None:
-    """How many of the last rows are read: by ``v[-1]``, perhaps of ``v[k:]``."""
+    """Number of last rows that are read: by ``v[-1]``, perhaps of ``v[k:]``."""
     if v in outputs or not getattr(v.type, "ndim", 0):
         return None
     most = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How each op gets one more leading axis (see `graphc.transforms.vectorize`).
+"""Batching rules, which give each op one more leading axis (see `graphc.transforms.vectorize`).
 
 A rule is a function of ``(op, node, inputs, batched, size)``: the node without the batch, its inputs with it,
 which of them have the axis, and its size. It returns the outputs with the axis, or without it where they are

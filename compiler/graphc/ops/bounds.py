@@ -23,7 +23,7 @@ _LONGEST = 1 << 62
 
 
 class Entry(NamedTuple):
-    """How one dimension is indexed.
+    """The index of one dimension.
 
     Attributes:
         start: first bound of a slice, or the index itself; a number, None, or `SYMBOLIC`.
@@ -39,11 +39,11 @@ class Entry(NamedTuple):
 
     @property
     def full(self) -> bool:
-        """Whether the whole dimension is taken as it is."""
+        """True if the whole dimension is taken as it is."""
         return self == FULL
 
     def operands(self) -> int:
-        """How many symbolic bounds it has."""
+        """Number of symbolic bounds."""
         return sum(bound == SYMBOLIC for bound in (self.start, self.stop, self.step))
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ def static_size(entry: Entry, size: int | None) -> int | None:
 
 
 def _always_empty(entry: Entry) -> bool:
-    """Whether a slice with a positive step and bounds of one sign ends before it starts."""
+    """True if a slice with a positive step and bounds of one sign ends before it starts."""
     start, stop, step = entry.start or 0, entry.stop, entry.step or 1
     if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)) or step < 0:
         return False

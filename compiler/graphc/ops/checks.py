@@ -89,7 +89,7 @@ class CheckAndRaise(Op):
         return [operands[0]]
 
     def _shows(self, node: Apply) -> bool:
-        """Whether the message ends with the value."""
+        """True if the message ends with the value."""
         return False
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:

@@ -68,7 +68,7 @@ class ComplexSpecial(Op):
 
 
 def of_complex(name: str) -> Callable[[Any], Variable | None]:
-    """What a row is given as ``special``: the function of complex operands, None of others."""
+    """The argument ``special`` of a row: the function of complex operands, None of others."""
 
     def special(x: TensorVariable) -> Variable | None:
         x = as_tensor_variable(x)

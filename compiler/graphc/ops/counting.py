@@ -36,7 +36,7 @@ class BinLength(DiscreteOp):
 
 
 class Contained(DiscreteOp):
-    """Which elements occur in a sorted array. Operands: elements, sorted ones of the same dtype."""
+    """Membership of elements in a sorted array. Operands: elements, sorted ones of the same dtype."""
 
     kernel = "contained"
 
@@ -45,7 +45,7 @@ class Contained(DiscreteOp):
 
 
 class CountBins(_Selecting):
-    """How often each number below a length occurs. Operands: numbers, length."""
+    """Histogram of numbers below a length. Operands: numbers, length."""
 
     kernel = "count_bins"
 

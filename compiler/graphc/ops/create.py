@@ -246,7 +246,7 @@ def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -
 
 
 def _steps(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
-    """How many steps fit between numbers; a quotient that underflows is part of one."""
+    """Number of steps that fit between numbers; a quotient that underflows is part of one."""
     count = (stop - start) / step
     under = eq(count, 0) & ne(start, stop) & eq(lt(start, stop), gt(step, 0))
     return switch(under, 1.0, count)

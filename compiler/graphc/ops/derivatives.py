@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the gradient drivers build: zeros, ones, sums, and derivatives of matching dtype."""
+"""Values that the gradient drivers build: zeros, ones, sums, and derivatives of matching dtype."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class WithDerivativesOf(Op):
         output_storage[0][0] = inputs[0]
 
     def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
-        """What runs: the value."""
+        """The executed variable: the value."""
         return [inputs[0]]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:

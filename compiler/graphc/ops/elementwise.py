@@ -345,7 +345,7 @@ class Cast(Elementwise):
 
 
 def is_discrete(x: Variable) -> bool:
-    """Whether the variable holds booleans or integers, which have no derivative."""
+    """True if the variable holds booleans or integers, which have no derivative."""
     return x.type.numpy_dtype.kind in "biu"
 
 

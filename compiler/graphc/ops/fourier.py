@@ -27,7 +27,7 @@ REAL = {complex_: real for real, complex_ in COMPLEX.items()}
 
 
 def _library() -> tuple[ModuleType, ModuleType]:
-    """How transforms are planned, and their tables; loaded when a graph has a transform."""
+    """Plans and tables of transforms; loaded when a graph has a transform."""
     from graphc.library.fourier import plan, tables
 
     return plan, tables
@@ -53,7 +53,7 @@ def table(n: TensorVariable, dtype: str, real: bool) -> TensorVariable:
 
 
 def algorithm(n: TensorVariable, rows: TensorVariable, dtype: str, real: bool) -> tuple[bool, int, int]:
-    """How n numbers are transformed: whether a row fills the lanes of vectors, and the kernel's attributes.
+    """Algorithm for n numbers: whether a row fills the lanes of vectors, and the kernel's attributes.
 
     Args:
         n: size.

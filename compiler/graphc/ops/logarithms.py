@@ -36,8 +36,9 @@ class Algebra(Protocol[V]):
     """Values of one kind: variables of a graph, or of the IR."""
 
     def made_by(self, v: V) -> tuple[str, Sequence[V]]:
-        """What computes a value, and of what: the name of an elementwise function; "sum", "prod", "max" and
-        "min" along axes; "softmax"; "select" for what takes its elements from all of its operands; "" else.
+        """The maker of a value and its operands: the name of an elementwise function; "sum", "prod", "max"
+        and "min" along axes; "softmax"; "select" for what takes its elements from all of its operands; ""
+        else.
         """
 
     def array(self, v: V) -> np.ndarray | None:
@@ -64,7 +65,7 @@ class Algebra(Protocol[V]):
         """The sizes of a value, negative where they are not known."""
 
     def again(self, v: V, operands: Sequence[V]) -> V:
-        """What computes a value, of others of the same shapes."""
+        """A value computed anew, of other operands of the same shapes."""
 
     def reduced(self, v: V, kind: str, x: V) -> V:
         """Another reduction along the axes of the one that computes a value."""
@@ -178,7 +179,7 @@ class Logarithms(Generic[V]):
         return self.algebra.negative(x)
 
     def _are_same(self, v: V, w: V, depth: int = 4) -> bool:
-        """Whether two values are one: graphs have equal nodes."""
+        """True if two values are one: graphs have equal nodes."""
         if v == w:
             return True
         (name, operands), (other, parts) = self.algebra.made_by(v), self.algebra.made_by(w)
@@ -190,7 +191,7 @@ class Logarithms(Generic[V]):
         return all(self._are_same(x, y, depth - 1) for x, y in zip(operands, parts, strict=True))
 
     def is_number(self, v: V, number: float) -> bool:
-        """Whether a value is one number, not an array of it."""
+        """True if a value is one number, not an array of it."""
         return self.algebra.number(v) == number and self._is_one_element(v)
 
     def _is_one_element(self, v: V) -> bool:
@@ -420,7 +421,7 @@ class Logarithms(Generic[V]):
     # -- products --------------------------------------------------------------------------------------------
 
     def _factors(self, v: V) -> tuple[list[tuple[V, int]], tuple[V, ...], bool]:
-        """What a value is a product of, what computes it of these, and whether it has their sign."""
+        """Factors of a value, a function that computes it of these, and whether it has their sign."""
         left, found, between, positive = [(v, 1)], [], [], True
         while left:
             v, power = left.pop()
@@ -564,7 +565,7 @@ class Logarithms(Generic[V]):
         return self._made("sub", log, x) if name[0] == "k" else self._made("add", log, self._made("abs", x))
 
     def _is_shifted(self, x: V) -> bool:
-        """Whether a maximum has been subtracted from ``x``: its exponential does not overflow."""
+        """True if a maximum has been subtracted from ``x``: its exponential does not overflow."""
         name, operands = self.algebra.made_by(x)
         if name == "minimum":
             name, operands = self.algebra.made_by(operands[0])

@@ -60,7 +60,7 @@ class RepeatPositions(_Selecting):
 
 
 class RepeatLength(DiscreteOp):
-    """How many positions `RepeatPositions` has; negative numbers raise ValueError."""
+    """Number of positions of `RepeatPositions`; negative numbers raise ValueError."""
 
     kernel = "repeat_length"
 

@@ -453,7 +453,7 @@ def complex_from_polar(magnitude: TensorLike, angle: TensorLike) -> TensorVariab
 def isclose(
     x: TensorLike, y: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> TensorVariable:
-    """Whether elements agree within tolerances, as ``numpy.isclose``; integers and booleans as float64.
+    """True where elements agree within tolerances, as ``numpy.isclose``; integers and booleans as float64.
 
     Examples:
         >>> pt.isclose([1.0, 2.0], [1.0, 2.1]).eval()

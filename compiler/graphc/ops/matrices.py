@@ -87,7 +87,7 @@ def adjoint(x: Variable) -> TensorVariable:
 
 
 def is_complex(x: Variable) -> bool:
-    """Whether the dtype is complex."""
+    """True if the dtype is complex."""
     return bool(x.type.numpy_dtype.kind == "c")
 
 
@@ -112,7 +112,7 @@ def diagonal(x: Variable) -> TensorVariable:
 
 
 def in_triangle(m: Variable, lower: bool, hermitian: bool = True) -> Variable:
-    """What a cotangent of a whole matrix is for the triangle that was read of it.
+    """Cotangent of the triangle that was read, from that of the whole matrix.
 
     Args:
         m: cotangent of the Hermitian (or symmetric) matrix.

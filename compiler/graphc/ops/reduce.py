@@ -384,7 +384,7 @@ def min(
 def any(
     x: TensorLike, axis: Axis = None, keepdims: bool = False, *, where: TensorLike | None = None
 ) -> TensorVariable:
-    """Whether some element is nonzero; ``where`` says which elements count.
+    """True if some element is nonzero; ``where`` says which elements count.
 
     Examples:
         >>> pt.any([[True, False], [False, False]], axis=1).eval()
@@ -396,7 +396,7 @@ def any(
 def all(
     x: TensorLike, axis: Axis = None, keepdims: bool = False, *, where: TensorLike | None = None
 ) -> TensorVariable:
-    """Whether every element is nonzero; ``where`` says which elements count.
+    """True if every element is nonzero; ``where`` says which elements count.
 
     Examples:
         >>> pt.all([[True, False], [True, True]], axis=1).eval()

@@ -30,7 +30,7 @@ def _normal_density(x: Variable) -> Variable:
 
 
 def _far_terms(x: TensorVariable, sign: int) -> tuple[TensorVariable, TensorVariable]:
-    """Where x is large, and there the sum of (2k - 1)!! (sign / (2 x**2))**k for k > 0, the asymptotic series
+    """Asymptotic series for large x, the sum of (2k - 1)!! (sign / (2 x**2))**k for k > 0: the series
     of what is left of 2 x f(x) after its limit.
     """
     far = gt(abs_(x), 8)

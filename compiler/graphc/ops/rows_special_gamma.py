@@ -74,7 +74,7 @@ def _log_size(x: Variable) -> Variable:
 
 
 def _beta_length(a: Variable, b: Variable, x: Variable) -> Variable:
-    """How far in its first parameter an incomplete beta function changes little."""
+    """Distance in the first parameter over which an incomplete beta function changes little."""
     return a / (1 + sqrt(a) + a * _log_size(x))
 
 

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 
 def _spread_of(*parameters: TensorVariable) -> TensorVariable:
-    """How far in a parameter a hypergeometric function, which grows like a power of others, changes little."""
+    """Distance in a parameter over which a hypergeometric function changes little, which grows like a
+    power of others.
+    """
     reaches = [log1p(abs_(p)) for p in parameters]
     return 1 / (1 + sum(reaches[1:], start=reaches[0]))
 

@@ -97,7 +97,7 @@ class Scatter(KernelOp):
         return [switch(eq(x, out), g, 0), switch(eq(y, Gather()(out, indices)), g_y, 0), None]
 
     def _is_last(self, x: Variable, indices: Variable) -> TensorVariable:
-        """Which of the writes to one position is the last."""
+        """Flags of the last write to each position."""
         order = broadcast_to(arange(indices.shape[-1]), indices.shape)
         start = zeros_(x.shape, dtype="int64")
         return eq(Gather()(Scatter("set")(start, order, indices), indices), order)

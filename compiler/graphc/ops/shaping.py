@@ -130,7 +130,7 @@ def _without(
 
 
 def _is_given(size: Variable) -> bool:
-    """Whether a size is data, so that it may be the -1 of NumPy's users when the graph is run."""
+    """True if a size is data, so that it may be the -1 of NumPy's users when the graph is run."""
     while size.owner is not None and isinstance(size.owner.op, Cast):
         size = size.owner.inputs[0]
     if isinstance(size, Constant) or size.type.numpy_dtype.kind == "u":

@@ -41,7 +41,7 @@ def sizes_of(x: Any) -> list[TensorVariable]:
 
 
 def shape_source(x: Variable) -> Variable:
-    """What can stand for ``x`` where only its sizes are read: a variable of the same shape from which
+    """A substitute for ``x`` where only its sizes are read: a variable of the same shape from which
     elementwise functions of one operand compute it. Gradients thus need not keep ``x``.
     """
     for _ in range(_MAX_DEPTH):
@@ -84,7 +84,7 @@ def known_size(x: Any) -> int | None:
 
 
 def reads_sizes(x: Variable) -> bool:
-    """Whether a value is known from sizes, so that it depends on what has them."""
+    """True if a value is known from sizes, so that it depends on what has them."""
     return any(reads_of(v) for v in ancestors([x]))
 
 

@@ -87,7 +87,7 @@ class ArgPartition(DiscreteOp):
 
 
 class SearchSorted(DiscreteOp):
-    """Where values would go in a sorted last axis (int64).
+    """Insertion positions in a sorted last axis (int64).
 
     Args:
         right: after equal elements instead of before them.

@@ -98,7 +98,7 @@ class Stable(Logarithms[V]):
         return None
 
     def _is_no_larger(self, x: V, y: V) -> bool:
-        """Whether a sum has no more elements than its operands: its exponential takes no longer."""
+        """True if a sum has no more elements than its operands: its exponential takes no longer."""
         shapes = [list(self.algebra.shape(v)) for v in (x, y)]
         return shapes[0] == shapes[1] or any(all(size == 1 for size in shape) for shape in shapes)
 

@@ -33,7 +33,7 @@ class SequenceArgument:
 
 @record(frozen=True)
 class OutputArgument:
-    """What is known of an output beforehand: None as `initial` for one that no iteration reads."""
+    """Known facts about an output beforehand: None as `initial` for one that no iteration reads."""
 
     initial: Any = None
     taps: tuple[int, ...] = ()

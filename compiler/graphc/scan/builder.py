@@ -68,7 +68,7 @@ class Callee:
         return f"the function {name} ({file}:{code.co_firstlineno})"
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        """What the function returns.
+        """Results of the function.
 
         Raises:
             TypeError: it does not take as many arguments.
@@ -103,12 +103,12 @@ def mark() -> int:
 
 
 def is_new(v: Variable, since: int) -> bool:
-    """Whether a variable was made after a `mark`."""
+    """True if a variable was made after a `mark`."""
     return _age(v) > since
 
 
 def captured(outputs: Iterable[Variable], inner: Collection[Variable], since: int) -> list[Variable]:
-    """What a loop's function reads besides its arguments, in order of first use.
+    """Variables that a loop's function reads besides its arguments, in order of first use.
 
     A variable that was there before the function was called is captured as it is. What the function computes
     itself belongs to the loop, even where no argument takes part; passes move that out later. Only tensors
@@ -138,7 +138,7 @@ def captured(outputs: Iterable[Variable], inner: Collection[Variable], since: in
 
 
 def _is_fixed_part(v: Variable, arguments: Collection[Variable], since: int) -> bool:
-    """Whether a tensor is taken from a value that has to be taken apart and is the same in all iterations."""
+    """True if a tensor is taken from a value that has to be taken apart and is the same in all iterations."""
     assert v.owner is not None
     if v.type.is_taken_apart or not any(x.type.is_taken_apart for x in v.owner.inputs):
         return False
@@ -216,7 +216,7 @@ class LoopBuilder:
         return part
 
     def call(self, args: Sequence[Variable]) -> Any:
-        """What the function returns."""
+        """Results of the function."""
         self._mark = mark()
         return self.callee(args)
 
@@ -393,7 +393,7 @@ class LoopBuilder:
 
 
 def _is_part_of(v: Variable, given: list[Variable]) -> bool:
-    """Whether a variable is computed from what the user passed, a sparse matrix for one, or an element that
+    """True if a variable is computed from what the user passed, a sparse matrix for one, or an element that
     a passed vector was made of: reading the vector gives that element.
     """
     vectors = [x.owner for x in given if x.owner is not None and isinstance(x.owner.op, MakeVector)]
@@ -403,5 +403,5 @@ def _is_part_of(v: Variable, given: list[Variable]) -> bool:
 
 
 def _reverses(node: Apply) -> bool:
-    """Whether a loop goes from the last row to the first."""
+    """True if a loop goes from the last row to the first."""
     return isinstance(node.op, Scan) and node.op.reverse

@@ -395,7 +395,7 @@ def _steps(sequences: list[SequenceArgument], n_steps: TensorLike | None, callee
 
 
 def _length(given: SequenceArgument) -> TensorVariable:
-    """How many steps a sequence allows."""
+    """Number of steps that a sequence allows."""
     oldest, newest = _reach(given.taps)
     length = size_of(given.variable, 0)
     if oldest == newest:

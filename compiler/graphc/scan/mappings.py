@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How the variables of a scan and of its inner graph belong together.
+"""Correspondence between the variables of a scan and of its inner graph.
 
 Four lists of variables have positions: outer inputs, inner inputs, inner outputs and outer outputs. What ties
 them together is the name of a role: a sequence, a state, an output, an untraced state or a non-sequence.
@@ -161,7 +161,7 @@ def sources(op: Scan) -> dict[str, set[str]]:
 
 
 def closure(results: Collection[str], direct: dict[str, set[str]], carried: Collection[str]) -> set[str]:
-    """What ``results`` depend on through any number of iterations.
+    """Variables on which ``results`` depend through any number of iterations.
 
     Args:
         results: names of results of an iteration.

@@ -379,7 +379,7 @@ Terms = list[Variable | None]
 
 @record(frozen=True)
 class Rules:
-    """What is built of a loop: other loops. Arguments are the loop and those of the method of `Op`."""
+    """Builders of other loops from a loop. Arguments are the loop and those of the method of `Op`."""
 
     pullback: Callable[[Any, Sequence[Variable], Sequence[Variable], Sequence[Variable | None]], Terms]
     pushforward: Callable[[Any, Sequence[Variable], Sequence[Variable], Sequence[Variable | None]], Terms]
@@ -485,7 +485,7 @@ class Scan(ScanMethods, Op):
         return FunctionGraph(self.inner_inputs, expand(self.inner_outputs))
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other scan is the same loop; names do not count."""
+        """True if the other scan is the same loop; names do not count."""
         if self is other or type(self) is not type(other):
             return self is other
         assert isinstance(other, Scan)
@@ -551,7 +551,7 @@ class Scan(ScanMethods, Op):
 
     @cached_property
     def body_obstacle(self) -> str | None:
-        """Why the body cannot be compiled, or None when it can."""
+        """Reason for which the body cannot be compiled, or None when it can."""
         for node in self.compiled_graph.nodes:
             reason = why_not_native(node)
             if reason is not None:
@@ -589,7 +589,7 @@ class Scan(ScanMethods, Op):
     # -- identity --------------------------------------------------------------------------------------------
 
     def identity(self) -> tuple[ScanSpec | int, ...]:
-        """What the op's code depends on besides the inner graph."""
+        """Properties besides the inner graph on which the op's code depends."""
         return (self.spec, self.reverse, self.unroll, *((self.name,) if self.progress else ()))
 
     def clone(self) -> Scan:

@@ -30,7 +30,7 @@ Slices = tuple[tuple[int, ...], ...]
 
 @record(frozen=True)
 class ScanInfo:
-    """How many variables of each role a loop has, and at which taps they are read and written.
+    """Numbers of a loop's variables by role, and the taps at which they are read and written.
 
     Taps of mit-mots count from the oldest row, those of other states back from the row of the iteration.
     """
@@ -58,7 +58,7 @@ class ScanInfo:
 
 
 def info_of(spec: ScanSpec) -> ScanInfo:
-    """What PyTensor says of a loop with these roles."""
+    """PyTensor's description of a loop with these roles."""
     states: dict[str, list[State]] = {"mit-mot": [], "mit-sot": [], "sit-sot": []}
     for state in spec.states:
         states[state.role].append(state)
@@ -160,7 +160,7 @@ class ScanMethods:
 
     @property
     def info(self) -> ScanInfo:
-        """How many variables of each role there are, and their taps."""
+        """Numbers of variables by role, and their taps."""
         return info_of(self.spec)
 
     def outer_nitsot(self, list_inputs: Sequence[Item]) -> list[Item]:
@@ -168,19 +168,19 @@ class ScanMethods:
         return [list_inputs[0]] * len(self.spec.outputs)
 
     def oldest_inner_mitsot(self, list_inputs: Sequence[Item]) -> list[Item]:
-        """What reads the oldest row of each mit-sot."""
+        """Readers of the oldest row of each mit-sot."""
         return [list_inputs[group[0]] for group in places(self.spec, "inner_inp", "mit-sot")]
 
     def mitmot_taps(self) -> Slices:
-        """Where mit-mots are read, from their oldest row."""
+        """Taps at which mit-mots are read, from their oldest row."""
         return self.info.mit_mot_in_slices
 
     def mitmot_out_taps(self) -> Slices:
-        """Where mit-mots are written, from their oldest row."""
+        """Taps at which mit-mots are written, from their oldest row."""
         return self.info.mit_mot_out_slices
 
     def mitsot_taps(self) -> Slices:
-        """Where mit-sots are read."""
+        """Taps at which mit-sots are read."""
         return self.info.mit_sot_in_slices
 
     def get_oinp_iinp_iout_oout_mappings(self) -> dict[str, Mapping]:
@@ -190,7 +190,7 @@ class ScanMethods:
 
 @record(frozen=True)
 class FieldInfo:
-    """Where a variable stands: in which field, there, and in the list of all of its kind."""
+    """Position of a variable: its field, its index there, and in the list of all of its kind."""
 
     name: str
     agg_name: str

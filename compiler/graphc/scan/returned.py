@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the function of a scan returns: outputs, updates of shared variables, a condition.
+"""Results of a scan's function: outputs, updates of shared variables, a condition.
 
 ``until``: how the function of a loop ends the loop early.
 """

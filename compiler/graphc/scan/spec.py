@@ -133,7 +133,7 @@ class ScanSpec:
                 raise ValueError(f"two {what} variables of a scan are named {sorted(repeated)[0]!r}")
 
     def form(self) -> tuple[object, ...]:
-        """What the roles are, whatever their names."""
+        """Roles without their names."""
         sequences = tuple(s.taps for s in self.sequences)
         states = tuple((s.taps, s.writes) for s in self.states)
         return sequences, states, len(self.outputs), len(self.untraced), len(self.invariants), self.is_while

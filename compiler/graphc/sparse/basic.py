@@ -40,12 +40,12 @@ Rule = Callable[[Variable, Variables, Any], Maybe]
 
 
 def is_matrix(x: object) -> TypeIs[Matrix]:
-    """Whether this is a matrix of SciPy."""
+    """True if this is a matrix of SciPy."""
     return hasattr(x, "tocsr") and hasattr(x, "format")
 
 
 def is_sparse(x: object) -> TypeIs[SparseVariable | Matrix]:
-    """Whether this is a sparse variable or a matrix of SciPy."""
+    """True if this is a sparse variable or a matrix of SciPy."""
     return isinstance(x, SparseVariable) or is_matrix(x)
 
 
@@ -246,7 +246,7 @@ class Regular(Op):
         output_storage[0][0] = inputs[0]
 
     def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
-        """What runs: the value."""
+        """The executed variable: the value."""
         return [inputs[0]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
@@ -263,7 +263,7 @@ class Regular(Op):
 
 
 def static_shape(sizes: Variable) -> tuple[int | None, ...]:
-    """What is known of a vector of two sizes."""
+    """Known elements of a vector of two sizes."""
     if sizes.owner is not None and isinstance(sizes.owner.op, CSMProperties):
         return tuple(sizes.owner.inputs[0].type.shape)
     entries = vector_entries(sizes)
@@ -321,7 +321,7 @@ def csm_indices(x: SparseLike) -> TensorVariable:
 
 
 def csm_indptr(x: SparseLike) -> TensorVariable:
-    """Where the rows of a CSR matrix, or the columns of a CSC matrix, begin in its values.
+    """Positions in the values at which the rows of a CSR matrix, or the columns of a CSC matrix, begin.
 
     Examples:
         >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
@@ -374,7 +374,7 @@ def values_at(x: Variable, pattern: Variable) -> TensorVariable:
 
 
 def same_pattern(x: Variable, y: Variable) -> bool:
-    """Whether two variables have their values at the same places, as far as the graph tells."""
+    """True if two variables have their values at the same places, as far as the graph tells."""
     a, b = csm_properties(x), csm_properties(y)
     return x.type.format == y.type.format and all(m is n for m, n in zip(a[1:3], b[1:3], strict=True))
 

@@ -114,7 +114,7 @@ def _from_dense(g: Variable, sources: Variables, parameter: object) -> Maybe:
 
 
 class NotZero(Op):
-    """Which values of a sparse matrix are not zero: positions, indices and indptr without the others.
+    """The nonzero values of a sparse matrix: positions, indices and indptr without the others.
 
     Inputs: data, indices, indptr.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What functions of sparse matrices take and give, as types."""
+"""Types of arguments and results of functions of sparse matrices."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _of_positions(formats: Sequence[str], arrays: Sequence[np.ndarray]) -> list[
 
 
 class Places(Op):
-    """Where a matrix made of parts of others has values, and which of theirs these are.
+    """Positions of values in a matrix made of parts of others, and the values of theirs which these are.
 
     Inputs are indices, indptr and shape of each matrix, then index arrays. Outputs are positions (int64, in
     the values of all matrices, one after the other), indices, indptr (int32) and shape (int64).

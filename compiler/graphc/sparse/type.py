@@ -99,7 +99,7 @@ class SparseVariable(Variable):
 
     @property
     def size(self) -> TensorVariable:
-        """How many values are stored, as of SciPy's matrices."""
+        """Number of stored values, as of SciPy's matrices."""
         return self.functions["csm_data"](self).shape[0]
 
     def __getitem__(self, index: IndexLike) -> SparseOrTensor:
@@ -337,11 +337,11 @@ class SparseTensorType(Type):
         return made if self == made.type or self.is_super(made.type) else None
 
     def values_eq(self, a: Matrix, b: Matrix) -> bool:
-        """Whether two matrices have the same values at the same places."""
+        """True if two matrices have the same values at the same places."""
         return self._same(a, b, np.array_equal)
 
     def values_eq_approx(self, a: Matrix, b: Matrix) -> bool:
-        """Whether two matrices have nearly the same values at the same places."""
+        """True if two matrices have nearly the same values at the same places."""
         return self._same(a, b, lambda x, y: np.allclose(x, y, equal_nan=True))
 
     def _same(self, a: Matrix, b: Matrix, values: Callable[[np.ndarray, np.ndarray], bool]) -> bool:
@@ -354,7 +354,7 @@ class SparseTensorType(Type):
         )
 
     def is_super(self, otype: Type) -> bool:
-        """Whether the other type is the same but for sizes that are known in addition."""
+        """True if the other type is the same but for sizes that are known in addition."""
         return (
             isinstance(otype, SparseTensorType)
             and (otype.format, otype.dtype) == (self.format, self.dtype)
@@ -371,7 +371,7 @@ class SparseTensorType(Type):
 
     @staticmethod
     def may_share_memory(a: Any, b: Any) -> bool:
-        """Whether the arrays of two matrices may overlap; either may also be an array."""
+        """True if the arrays of two matrices may overlap; either may also be an array."""
         return any(np.may_share_memory(x, y) for x in _arrays(a) for y in _arrays(b))
 
     def __str__(self) -> str:

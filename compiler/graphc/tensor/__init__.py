@@ -127,7 +127,7 @@ def _found(name: str) -> object:
 
 
 def _hint(name: str) -> str:
-    """Where a name is that is not here, or which one it looks like."""
+    """Place of a name that is not here, or the name that it resembles."""
     if name.startswith("_"):
         return ""
     root = _sys.modules["graphc"]
@@ -146,7 +146,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Functions(dict[str, "_AnyFunction"]):
-    """What operators and methods of variables call: the names of this namespace."""
+    """Functions that operators and methods of variables call: the names of this namespace."""
 
     def __missing__(self, name: str) -> "_AnyFunction":
         found: _AnyFunction = globals().get(name) or __getattr__(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where PyTensor's users look for what makes tensor variables; it is `graphc.graph.tensor.convert`."""
+"""PyTensor's name for the module that makes tensor variables; it is `graphc.graph.tensor.convert`."""
 
 from graphc.graph.tensor.convert import *  # noqa: F403
 from graphc.graph.tensor.convert import NotScalarConstantError as NotScalarConstantError

@@ -110,7 +110,7 @@ def split_dims(x: TensorLike, shape: Any, axis: int = 0) -> TensorVariable:
 
 
 def _kept(keep_axes: int | list[int] | None, ndim: int) -> tuple[int, int]:
-    """How many axes are kept at the start and at the end."""
+    """Number of axes that are kept at the start and at the end."""
     if keep_axes is None:
         return 0, 0
     axes = [keep_axes] if isinstance(keep_axes, int | np.integer) else list(keep_axes)
@@ -251,7 +251,7 @@ def slice_at_axis(sl: slice, axis: int) -> tuple[slice | EllipsisType, ...]:
 
 
 def is_flat(var: TensorLike, ndim: int = 1) -> bool:
-    """Whether a variable has ``ndim`` dimensions.
+    """True if a variable has ``ndim`` dimensions.
 
     Examples:
         >>> pt.is_flat(pt.vector("x")), pt.is_flat(pt.matrix("x"))

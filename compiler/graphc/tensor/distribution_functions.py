@@ -360,7 +360,7 @@ def cosm1(x: TensorLike) -> TensorVariable:
 
 
 def comb(N: TensorLike, k: TensorLike, *, repetition: bool = False) -> TensorVariable:
-    """How many sets of k of N things there are, as a float; 0 for negative operands and k above N.
+    """Number of sets of k of N things, as a float; 0 for negative operands and k above N.
 
     Examples:
         >>> pt.comb(5, 2).eval()
@@ -374,7 +374,7 @@ def comb(N: TensorLike, k: TensorLike, *, repetition: bool = False) -> TensorVar
 
 
 def perm(N: TensorLike, k: TensorLike) -> TensorVariable:
-    """How many sequences of k of N things there are, as a float; 0 for negative operands and k above N.
+    """Number of sequences of k of N things, as a float; 0 for negative operands and k above N.
 
     Examples:
         >>> pt.perm(5, 2).eval()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How many numbers lie in each interval, or points in each cell of a grid."""
+"""Histograms: numbers in each interval, or points in each cell of a grid."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def histogramdd(
     density: bool = False,
     weights: TensorLike | None = None,
 ) -> tuple[TensorVariable, list[TensorVariable]]:
-    """How many points lie in each cell of a grid, as ``numpy.histogramdd``.
+    """Number of points in each cell of a grid, as ``numpy.histogramdd``.
 
     Args:
         sample: array (N, D) of points with D known, or D vectors.

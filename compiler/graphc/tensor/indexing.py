@@ -59,7 +59,7 @@ class ParsedIndex(NamedTuple):
 
 
 def _is_truth_value(item: Any) -> bool:
-    """Whether an item is a mask without dimensions."""
+    """True if an item is a mask without dimensions."""
     if isinstance(item, bool | np.bool_):
         return True
     if isinstance(item, np.ndarray):
@@ -135,7 +135,7 @@ def _is_mask(item: TensorLike) -> bool:
 
 
 def _width(item: Any) -> int:
-    """How many dimensions an item of an index is for."""
+    """Number of dimensions that an item of an index is for."""
     if item is None or item is Ellipsis:
         return 0
     return item.type.ndim if _is_mask(item) else 1
@@ -212,7 +212,7 @@ def _is_single(item: Any) -> bool:
 
 
 def _arrays_place(items: list[TensorVariable | slice | None]) -> int:
-    """Where the arrays' dimensions go: in place when integers and arrays are neighbours, else first."""
+    """Position of the arrays' dimensions: in place when integers and arrays are neighbours, else first."""
     advanced = [i for i, item in enumerate(items) if isinstance(item, Variable)]
     if not any(not _is_single(items[i]) for i in advanced):
         return 0

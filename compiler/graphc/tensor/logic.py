@@ -28,7 +28,7 @@ __all__ = [
 
 
 def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> TensorVariable:
-    """Whether shapes and elements agree; arrays of other shapes are not compared.
+    """True if shapes and elements agree; arrays of other shapes are not compared.
 
     Examples:
         >>> pt.array_equal([1, 2], [1, 2]).eval()
@@ -50,7 +50,7 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
 
 
 def array_equiv(a1: TensorLike, a2: TensorLike) -> TensorVariable:
-    """Whether elements agree after broadcasting, of sizes that are known to be 1.
+    """True if elements agree after broadcasting, of sizes that are known to be 1.
 
     Examples:
         >>> pt.array_equiv([1, 2], [[1, 2], [1, 2]]).eval()
@@ -77,7 +77,7 @@ def real_operand(x: TensorLike, name: str) -> TensorVariable:
 
 
 def isposinf(x: TensorLike) -> TensorVariable:
-    """Whether x, which is real, is positive infinity.
+    """True where x, which is real, is positive infinity.
 
     Examples:
         >>> pt.isposinf([-np.inf, np.inf]).eval()
@@ -88,7 +88,7 @@ def isposinf(x: TensorLike) -> TensorVariable:
 
 
 def isneginf(x: TensorLike) -> TensorVariable:
-    """Whether x, which is real, is negative infinity.
+    """True where x, which is real, is negative infinity.
 
     Examples:
         >>> pt.isneginf([-np.inf, np.inf]).eval()
@@ -99,7 +99,7 @@ def isneginf(x: TensorLike) -> TensorVariable:
 
 
 def iscomplex(x: TensorLike) -> TensorVariable:
-    """Whether the imaginary part is not 0.
+    """True where the imaginary part is not 0.
 
     Examples:
         >>> pt.iscomplex([1.0 + 0j, 1j]).eval()
@@ -109,7 +109,7 @@ def iscomplex(x: TensorLike) -> TensorVariable:
 
 
 def isreal(x: TensorLike) -> TensorVariable:
-    """Whether the imaginary part is 0.
+    """True where the imaginary part is 0.
 
     Examples:
         >>> pt.isreal([1.0 + 0j, 1j]).eval()

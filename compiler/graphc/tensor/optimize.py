@@ -156,7 +156,7 @@ class Solver(Op):
 
     @property
     def equations(self) -> TensorVariable:
-        """What is zero at the solution: the equations, or the gradient of the objective."""
+        """Expressions that are zero at the solution: the equations, or the gradient of the objective."""
         if self._equations is None:
             value = self.inner_outputs[0]
             self._equations = grad(value, self.inner_x) if self.minimizes else value
@@ -376,7 +376,7 @@ Options = Mapping[str, object] | None
 
 
 def _parameters(value: Variable, x: Variable) -> list[Variable]:
-    """What the value depends on besides x, computed as far as it does not depend on x."""
+    """Variables on which the value depends besides x, computed as far as they do not depend on x."""
     found = truncated_graph_inputs([value], [x])
     return [v for v in found if v is not x and not all(isinstance(i, Constant) for i in graph_inputs([v]))]
 
@@ -492,7 +492,7 @@ def root(
     use_vectorized_jac: bool = False,
     optimizer_kwargs: Options = None,
 ) -> tuple[Any, TensorVariable]:
-    """Where equations are zero (``scipy.optimize.root``).
+    """Root of equations (``scipy.optimize.root``).
 
     Args:
         equations: variable of the shape of ``variables``; a vector, where there are several.
@@ -538,7 +538,7 @@ def root_scalar(
     hess: bool = False,
     optimizer_kwargs: Options = None,
 ) -> tuple[TensorVariable, TensorVariable]:
-    """Where a function of one number is zero (``scipy.optimize.root_scalar``).
+    """Root of a function of one number (``scipy.optimize.root_scalar``).
 
     Args:
         equation: 0-d variable.

@@ -50,7 +50,7 @@ __all__ = [
 def allclose(
     x: TensorLike, y: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> TensorVariable:
-    """Whether all elements agree within tolerances, as ``numpy.allclose``.
+    """True if all elements agree within tolerances, as ``numpy.allclose``.
 
     Examples:
         >>> pt.allclose([1.0, 2.0], [1.0, 2.0 + 1e-9]).eval()

@@ -51,7 +51,7 @@ __all__ = [
 
 
 def _begins(ordered: TensorVariable) -> TensorVariable:
-    """Which elements of a sorted vector differ from the one before; one NaN counts for all."""
+    """Flags of the elements of a sorted vector that differ from the one before; one NaN counts for all."""
     later, earlier = ordered[1:], ordered[:-1]
     differ = ne(later, earlier)
     if ordered.type.numpy_dtype.kind in "fc":
@@ -149,7 +149,7 @@ def _unique_slices(
 def isin(
     element: TensorLike, test_elements: TensorLike, assume_unique: bool = False, invert: bool = False
 ) -> TensorVariable:
-    """Which elements occur among others.
+    """Flags of the elements that occur among others.
 
     Args:
         element: array-like.
@@ -237,7 +237,7 @@ def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> T
 def bincount(
     x: TensorLike, weights: TensorLike | None = None, minlength: TensorLike = 0, assert_nonneg: bool = False
 ) -> TensorVariable:
-    """How often each number from 0 to the largest occurs; with weights, the sum of theirs (float64).
+    """Number of occurrences of each number from 0 to the largest; with weights, the sum of theirs (float64).
 
     Args:
         x: vector of integers, none negative.
@@ -330,7 +330,7 @@ def histogram(
     density: bool = False,
     weights: TensorLike | None = None,
 ) -> tuple[TensorVariable, TensorVariable]:
-    """How many elements lie in each bin; the last bin includes its right edge.
+    """Number of elements in each bin; the last bin includes its right edge.
 
     Args:
         a: array-like.

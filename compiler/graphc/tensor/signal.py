@@ -97,7 +97,7 @@ def _by_transforms(x: TensorVariable, f: TensorVariable, windows: list[Window], 
 
 
 def _prefers_transforms(windows: list[Window], dtype: str) -> bool:
-    """Whether transforms are the faster way, which takes sizes that are known.
+    """True if transforms are the faster way, which takes sizes that are known.
 
     A result costs as many products as the filter has elements, or some flops for each level of a transform;
     measured on images of 64 to 512 pixels squared, the two are equal at 6 products a level.

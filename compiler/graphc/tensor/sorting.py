@@ -195,7 +195,7 @@ def argpartition(a: TensorLike, kth: TensorLike, axis: AxisLike = -1) -> TensorV
 def searchsorted(
     a: TensorLike, v: TensorLike, side: str = "left", sorter: TensorLike | None = None
 ) -> TensorVariable:
-    """Where values would go in a sorted vector (int64).
+    """Insertion positions in a sorted vector (int64).
 
     Args:
         a: ascending vector.

@@ -226,7 +226,7 @@ def _replaced(x: TensorLike, value: TensorLike) -> TensorVariable:
 
 
 def _present(x: TensorVariable) -> TensorVariable:
-    """Which elements are numbers."""
+    """Flags of the elements that are numbers."""
     return ~isnan(x)
 
 

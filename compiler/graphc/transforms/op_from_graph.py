@@ -115,7 +115,7 @@ def _call(rule: Any, arguments: tuple[list, ...]) -> Terms:
 
 
 def same_overrides(op: OpFromGraph, other: OpFromGraph) -> bool:
-    """Whether the overrides of two ops with equal graphs make equal graphs of the same arguments."""
+    """True if the overrides of two ops with equal graphs make equal graphs of the same arguments."""
     n = op.n_explicit
     inputs, outputs = list(op.inner_inputs[:n]), list(op.inner_outputs)
     pairs = [
@@ -387,7 +387,7 @@ class OpFromGraph(Op):
         return batch_graph(inner, replace, size)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other op has the same graph, on the same shared variables, and the same options and
+        """True if the other op has the same graph, on the same shared variables, and the same options and
         overrides. Overrides are the same if they make the same graph of the same arguments.
         """
         if self is other or type(self) is not type(other):

@@ -162,7 +162,7 @@ class _Batch:
         return new if len(kept) == depth else new.dimshuffle(*kept, *range(depth, new.type.ndim))
 
     def _wanted(self) -> dict[Variable, int]:
-        """How many batch axes each variable has by what it depends on; sizes depend on no elements."""
+        """Number of batch axes of each variable by what it depends on; sizes depend on no elements."""
         wanted = dict(self.depth)
         for node in toposort(self.rows, blockers=set(self.given)):
             most = max((wanted.get(x, 0) for x in node.inputs), default=0)

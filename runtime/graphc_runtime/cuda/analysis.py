@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What can be known of steps before they run, and schedules with other steps."""
+"""Facts about steps before they run, and schedules with other steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ON_HOST = (
 
 
 def asks_device(steps: Sequence[sc.Step]) -> bool:
-    """Whether steps need more of the device than elements of arrays."""
+    """True if steps need more of the device than elements of arrays."""
     return any(not isinstance(step, _ON_HOST) or asks_device(_inner(step)) for step in steps)
 
 
@@ -33,7 +33,7 @@ def _inner(step: sc.Step) -> list[sc.Step]:
 
 
 def needs_no_values(steps: Sequence[sc.Step]) -> bool:
-    """Whether steps are the same for the same shapes, so that a graph of them can be replayed."""
+    """True if steps are the same for the same shapes, so that a graph of them can be replayed."""
     waits = sc.Read | sc.Download | sc.Upload | sc.HostCall
     return all(not isinstance(step, waits) and needs_no_values(_inner(step)) for step in steps)
 
@@ -45,12 +45,12 @@ def products(schedule: sc.Schedule) -> list[sc.Product]:
 
 
 def has_products(steps: Sequence[sc.Step]) -> bool:
-    """Whether there are matrix products among steps that a library may compute."""
+    """True if there are matrix products among steps that a library may compute."""
     return any(isinstance(step, sc.Product) for step in _all(steps))
 
 
 def is_repeated(loop: sc.Loop) -> bool:
-    """Whether each step of a loop asks for the same, so that one can be captured, and replayed."""
+    """True if each step of a loop asks for the same, so that one can be captured, and replayed."""
     inside = loop.body.steps
     if loop.initial or not any(isinstance(step, sc.Launch) for step in _all(inside)):
         return False

@@ -53,7 +53,7 @@ class Memory:
 
     @property
     def is_free(self) -> bool:
-        """Whether it has been given back."""
+        """True if it has been given back."""
         return self._free is None and self.owner is None
 
     def __del__(self) -> None:
@@ -65,7 +65,7 @@ class Memory:
 
 
 class Layout:
-    """What an array is, but for its memory. Equal ones are mostly the same object, which `layout` gives: what
+    """Form of an array, without its memory. Equal ones are mostly the same object, which `layout` gives: what
     is made for arrays of certain forms is found by them.
 
     Attributes:
@@ -174,12 +174,12 @@ class DeviceArray(HostOperators):
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in row-major order with nothing between."""
+        """True if the elements lie in row-major order with nothing between."""
         return self.layout.is_contiguous
 
     @property
     def device(self) -> str:
-        """Where it is, such as "cuda:0"."""
+        """Device of the array, such as "cuda:0"."""
         return f"cuda:{self.memory.driver.ordinal}"
 
     def at_start(self) -> DeviceArray:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a driver is asked for, written down: all but addresses, for which there are places in a table."""
+"""Recorded driver calls with symbolic addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Prepared: TypeAlias = Callable[[Sequence[int]], None]
 
 @record(frozen=True)
 class Place:
-    """Where an address stands in the table."""
+    """Place of an address in the table."""
 
     number: int
 

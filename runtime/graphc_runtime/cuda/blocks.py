@@ -42,7 +42,7 @@ class Blocks:
         return address
 
     def size(self, nbytes: int) -> int:
-        """How many bytes to ask the driver for."""
+        """Number of bytes to ask the driver for."""
         return nbytes if nbytes > _LARGEST else 1 << (_LEAST_BITS + _kind(nbytes))
 
     def add(self, address: int, nbytes: int) -> None:
@@ -51,7 +51,7 @@ class Blocks:
             self._home[address] = self._kept[_kind(nbytes)]
 
     def give_back(self, address: int) -> bool:
-        """Whether a block is kept; the driver gets it back otherwise."""
+        """True if a block is kept; the driver gets it back otherwise."""
         kept = self._home.pop(address, None)
         if kept is None or len(kept) >= _KEPT:
             return False
@@ -69,5 +69,5 @@ class Blocks:
 
 
 def _kind(nbytes: int) -> int:
-    """Which of the sizes is enough; nothing needs some memory, too."""
+    """Sizes of which one is enough; nothing needs some memory, too."""
     return ((nbytes or 1) - 1 >> _LEAST_BITS).bit_length()

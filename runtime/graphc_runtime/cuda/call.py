@@ -24,7 +24,7 @@ from graphc_runtime.symbols import DESCRIPTORS
 
 
 class Runs(Protocol):
-    """What a call needs of an executable."""
+    """Needs of a call of an executable."""
 
     @property
     def driver(self) -> Driver:

@@ -67,7 +67,7 @@ class Calls(Protocol):
         """The name of a device."""
 
     def error_text(self, status: int) -> str:
-        """What a status means."""
+        """Meaning of a status."""
 
     def pool_attribute(self, pool: int, attribute: int, value: ctypes.c_uint64) -> int:
         """Sets a number of a memory pool."""

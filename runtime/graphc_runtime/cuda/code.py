@@ -21,7 +21,7 @@ TRIPLE = "nvptx64-nvidia-cuda"
 
 @record(frozen=True)
 class DeviceCode:
-    """What a device executable is made of.
+    """Parts of a device executable.
 
     Attributes:
         schedule: what the host does.

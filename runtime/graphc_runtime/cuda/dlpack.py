@@ -20,7 +20,7 @@ _NAME, _USED = b"dltensor", b"used_dltensor"
 
 @record(frozen=True)
 class Tensor:
-    """Where an array of a CUDA device is; strides are in elements, empty for row-major order."""
+    """Place of an array of a CUDA device; strides are in elements, empty for row-major order."""
 
     address: int
     ordinal: int
@@ -91,7 +91,7 @@ def to_capsule(tensor: Tensor, owner: object) -> object:
 
 
 class _Borrowed:
-    """What a capsule lent, given back at the end."""
+    """The loan of a capsule, given back at the end."""
 
     def __init__(self, managed: _Managed) -> None:
         self._managed = managed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the runtime asks of a device: modules, memory, copies, launches, products, streams, events, graphs.
+"""Services of a device to the runtime: modules, memory, copies, launches, products, streams, events, graphs.
 
 `Driver` is the interface; `graphc_runtime.cuda.cuda_driver` does it with the CUDA driver. Handles and
 addresses are ints. Work is in stream order and asynchronous, unless a method says that it waits.
@@ -59,7 +59,7 @@ class DeviceMemoryError(DriverError, MemoryError):
 
 
 def place(step: Step, where: Callable[[str], Origin] | None = None) -> str:
-    """What a step is for and the user's line, as the end of a message."""
+    """Purpose of a step and the user's line, as the end of a message."""
     is_node = step.op[:1] == "n" and step.op[1:].isdigit()
     origin = where(step.op) if where is not None and is_node else Origin(step.line)
     op, line = origin.op or ("" if is_node else step.op), origin.line
@@ -156,7 +156,8 @@ class Driver(Protocol):
         """
 
     def prepare(self, asks: Sequence[Ask], places: int, stream: int) -> Prepared:
-        """What is asked for again and again, with other addresses; any number of threads may call it.
+        """Prepares a call that is made again and again, with other addresses; any number of threads may call
+        it.
 
         Args:
             asks: what, in this order; errors say which step it was.
@@ -177,7 +178,7 @@ class Driver(Protocol):
         """Makes an event of all that a stream has been asked for."""
 
     def wait(self, event: int, stream: int) -> None:
-        """What a stream is asked for from now on waits for an event."""
+        """Makes later work of a stream wait for an event."""
 
     def elapsed(self, first: int, last: int) -> float:
         """Milliseconds between two events, for which it waits."""

@@ -248,7 +248,7 @@ def _no_kernel(name: str, shared: int) -> int:
 
 
 def _has_run(planned: Planned, addresses: Sequence[int]) -> bool:
-    """Whether a plan has run; without memory for all temporary arrays together, it has not begun."""
+    """True if a plan has run; without memory for all temporary arrays together, it has not begun."""
     try:
         return planned.ask(addresses)
     except DeviceMemoryError as error:

@@ -73,7 +73,7 @@ Asked: TypeAlias = tuple[Gemm, tuple[DeviceArray, DeviceArray, DeviceArray]]
 
 
 def is_small(multiplications: int) -> bool:
-    """Whether so many multiplications are left to a kernel."""
+    """True if so many multiplications are left to a kernel."""
     return multiplications < LEAST
 
 
@@ -100,7 +100,7 @@ def axes_of(form: str) -> Axes:
 
 
 def gemm_of(axes: Axes, arrays: Sequence[DeviceArray], *, short: bool, adds: bool) -> Asked | None:
-    """What the library is asked for, and A, B and C; None if kernels do it.
+    """Request to the library, and A, B and C; None if kernels do it.
 
     Args:
         axes: of the left side, the right side and the result.
@@ -162,7 +162,7 @@ def _strides(part: str, array: DeviceArray) -> dict[str, int]:
 
 
 def _stored(rows: int, columns: int, down: int, across: int) -> tuple[int, bool] | None:
-    """How far rows, or columns, are apart, and whether it is columns; None if they do not lie so."""
+    """Distance of rows, or columns, and whether it is of columns; None if they do not lie so."""
     if (columns == 1 or across == 1) and (rows == 1 or down >= columns):
         return (down if rows > 1 else columns), False
     if (rows == 1 or down == 1) and (columns == 1 or across >= rows):
@@ -173,7 +173,7 @@ def _stored(rows: int, columns: int, down: int, across: int) -> tuple[int, bool]
 def _batch(
     axes: Axes, arrays: Sequence[DeviceArray], sizes: dict[str, int]
 ) -> tuple[int, tuple[int, int, int]] | None:
-    """How many matrices there are, and how far they are apart; None if no one distance says that."""
+    """Number of matrices and their distance; None if no one distance says that."""
     strides = [_strides(part, array) for part, array in zip(axes, arrays, strict=True)]
     names = [axis for axis in axes[2] if axis not in (_ROW, _COLUMN, _NONE) and sizes[axis] > 1]
     found: list[tuple[int, _Apart]] = []

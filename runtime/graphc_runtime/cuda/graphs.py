@@ -16,7 +16,7 @@ Key = tuple[object, ...]
 
 
 class TooLongError(Exception):
-    """What is captured has more launches than a graph should hold."""
+    """The captured calls have more launches than a graph should hold."""
 
 
 class Graphs:
@@ -43,7 +43,7 @@ class Graphs:
         return graph
 
     def is_due(self, key: Key) -> bool:
-        """Whether a call has been made before, so that capturing it pays."""
+        """True if a call has been made before, so that capturing it pays."""
         if key in self._seen:
             return self._seen[key]
         self._seen[key] = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How libraries say where their arrays on a device are.
+"""Interfaces by which libraries say where their arrays on a device are.
 
 Apart from arrays of our own: what asks whether a value is one needs no driver.
 """
@@ -28,7 +28,7 @@ class HasInterface(Protocol):
 
     @property
     def __cuda_array_interface__(self) -> Interface:
-        """Where it is."""
+        """Place of the array."""
 
 
 class HasDlpack(Protocol):
@@ -42,10 +42,10 @@ class HasDlpack(Protocol):
 
 
 def has_interface(value: object) -> TypeGuard[HasInterface]:
-    """Whether a value is an array of a device; asking a `Protocol` takes ten times as long."""
+    """True if a value is an array of a device; asking a `Protocol` takes ten times as long."""
     return hasattr(value, "__cuda_array_interface__")
 
 
 def has_dlpack(value: object) -> TypeGuard[HasDlpack]:
-    """Whether a value is an array that DLPack passes on."""
+    """True if a value is an array that DLPack passes on."""
     return hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether matrix products may be computed by cuBLAS where it is installed."""
+"""Permission to compute matrix products by cuBLAS where it is installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class _Setting:
 
 
 def is_enabled() -> bool:
-    """Whether the library may be used.
+    """True if the library may be used.
 
     Raises:
         ValueError: GRAPHC_CUBLAS is neither yes nor no.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What people do with results without asking where they are: operators, indexing, iteration."""
+"""Operators, indexing and iteration of results, wherever these are."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Target:
 def targets(
     driver: Driver, given: Sequence[object], specs: Sequence[ArraySpec], function: str
 ) -> list[Target | None]:
-    """What a call is given for its results.
+    """Destinations that a call is given for its results.
 
     Args:
         driver: of the device.
@@ -140,5 +140,5 @@ def _check_apart(found: Sequence[Target]) -> None:
 
 
 def overlap(one: DeviceArray, two: DeviceArray) -> bool:
-    """Whether two contiguous arrays of the device share memory."""
+    """True if two contiguous arrays of the device share memory."""
     return one.address < two.address + two.nbytes and two.address < one.address + one.nbytes

@@ -27,13 +27,13 @@ _ALIGN = 256
 
 
 def can_be_planned(schedule: sc.Schedule) -> bool:
-    """Whether dtypes and sizes of arrays decide about all that the main program asks for, in one stream."""
+    """True if dtypes and sizes of arrays decide about all that the main program asks for, in one stream."""
     return schedule.streams == 1 and not schedule.events and needs_no_values(schedule.main.steps)
 
 
 @record(frozen=True, eq=False)
 class Plan:
-    """What a call asks for.
+    """Requests of a call.
 
     The table of addresses has those of the memory of the arrays, then those of temporary arrays, then places
     within these.
@@ -56,7 +56,7 @@ class Plan:
     is_unrolled: bool
 
     def places(self, arrays: int) -> int:
-        """How many addresses the table has, for so many arrays."""
+        """Number of addresses in the table, for so many arrays."""
         return arrays + len(self.temporaries) + len(self.inside)
 
     def table(self, addresses: Sequence[int], workspace: int) -> list[int]:
@@ -176,7 +176,7 @@ class _Recorder:
         return self.registers.step
 
     def plan(self) -> Plan:
-        """What has been written down."""
+        """The recorded plan."""
         inside: dict[tuple[int, int], int] = {}
 
         def number(symbol: int) -> Place:

@@ -78,7 +78,7 @@ class Planned:
         return True
 
     def _replayed(self, graphs: Graphs, addresses: Sequence[int]) -> bool:
-        """Whether a graph of the same call has been launched; one is made of a call that repeats."""
+        """True if a graph of the same call has been launched; one is made of a call that repeats."""
         driver = self.driver
         with self._lock:
             key = self._layouts, tuple(addresses)

@@ -43,7 +43,9 @@ class Plans:
 
     @property
     def reads(self) -> int:
-        """How many arguments programs take: not the values of cells that they only replace, the last ones."""
+        """Number of arguments that programs take: not the values of cells that they only replace,
+        the last ones.
+        """
         return self._program.parameters - len(self._signature.results)
 
     def ready(self, layouts: Layouts) -> Ready | None:
@@ -55,7 +57,7 @@ class Plans:
         return self._found.get(layouts)
 
     def is_due(self, layouts: Layouts, addresses: tuple[int, ...], graphs: Graphs) -> bool:
-        """Whether a plan should be made: in the second call of arrays of the same forms."""
+        """True if a plan should be made: in the second call of arrays of the same forms."""
         if not self._is_planned or layouts in self._refused:
             return False
         if layouts in self._found:

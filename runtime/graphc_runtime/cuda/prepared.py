@@ -46,7 +46,7 @@ class Packer:
 
 
 class _Frame:
-    """What one call works with: a table of addresses, and calls of the driver that point into it."""
+    """Frame of one call: a table of addresses, and calls of the driver that point into it."""
 
     def __init__(self, calls: Calls, asks: Sequence[Ask], places: int, stream: int, library: Library) -> None:
         self.table = (ctypes.c_uint64 * max(places, 1))()
@@ -73,7 +73,7 @@ class _Frame:
         )
 
     def _address(self, place: Place) -> ctypes.c_uint64:
-        """What stands at a place whenever the driver is called."""
+        """Address at a place whenever the driver is called."""
         return ctypes.c_uint64.from_buffer(self.table, _SLOT * place.number)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a program of a schedule works with in one call."""
+"""Registers of a program of a schedule in one call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HostFunction: TypeAlias = Callable[["Sequence[Value]", OnCheck], "Sequence[np.nd
 
 
 class Registers:
-    """What a call works with.
+    """Registers of a call.
 
     Attributes:
         values: of the registers.

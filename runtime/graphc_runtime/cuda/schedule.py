@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the host does in a call of a compiled function on a device: programs for registers.
+"""Work of the host in a call of a compiled function on a device: programs for registers.
 
 A register holds an array of the device, an array of the host, or a number (int, float or bool of Python).
 Registers are numbered; every register is written by one step, and steps of a block see the registers of the
@@ -67,7 +67,7 @@ class Dim(Step):
 
 @record(frozen=True)
 class Offset(Step):
-    """Where an array begins in its memory, in elements."""
+    """Offset of an array in its memory, in elements."""
 
     kind = "offset"
     result: int
@@ -76,7 +76,7 @@ class Offset(Step):
 
 @record(frozen=True)
 class Stride(Step):
-    """How far neighbours along an axis of an array are apart, in elements."""
+    """Distance of neighbours along an axis of an array, in elements."""
 
     kind = "stride"
     result: int
@@ -236,7 +236,7 @@ class Record(Step):
 
 @record(frozen=True)
 class Wait(Step):
-    """What the stream is asked for from now on waits for an event."""
+    """A wait for an event, before later work of the stream."""
 
     kind = "wait"
     event: int
@@ -355,5 +355,5 @@ class Schedule:
 
 
 def descriptor_types(rank: int) -> tuple[str, ...]:
-    """What a kernel takes for an array: pointer, the same pointer, offset, sizes, strides."""
+    """Arguments of a kernel for an array: pointer, the same pointer, offset, sizes, strides."""
     return ("pointer", "pointer", *["int64"] * (1 + 2 * rank))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether a schedule agrees with itself: registers are written once, before they are read, and as what."""
+"""Consistency of a schedule: registers are written once, before they are read, and as what."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class _Check:
             self._write(known, result, kind)
 
     def _body(self, block: sc.Block, known: dict[int, str], given: Sequence[str]) -> list[str]:
-        """What a block yields, by kind."""
+        """Values that a block yields, by kind."""
         if len(block.arguments) != len(given):
             self._fail(f"a block with {len(block.arguments)} arguments, given {len(given)}")
         inner = dict(known)

@@ -173,7 +173,7 @@ def _replay(registers: Registers, graphs: Graphs, body: Run, key: Key, steps: in
 
 
 def _identity(value: Value | None) -> object:
-    """What launches depend on, of a value."""
+    """Properties of a value on which launches depend."""
     if isinstance(value, DeviceArray):
         return value.memory.address, value.offset, value.shape, value.strides
     return value

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where tasks run: this process, executors of `concurrent.futures`, Dask, Ray. One small interface to them.
+"""Engines that run tasks: this process, executors of `concurrent.futures`, Dask, Ray. One small interface to
+them.
 
 A handle is whatever an engine gives for a value or a result; as an argument of a task it stands for that
 value. Engines keep what they need to make a lost result again, so that the end of a worker loses nothing.

@@ -59,7 +59,7 @@ def value_and_grad(
 
 
 class SumOverPartitions:
-    """What `value_and_grad` returns.
+    """Result of `value_and_grad`.
 
     Attributes:
         n_partitions: of the data.

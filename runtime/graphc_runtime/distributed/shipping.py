@@ -92,7 +92,9 @@ class Shipped:
 
 
 def _copied(value: object) -> Any:
-    """What a function may overwrite; arrays that an engine hands out are those of other tasks, too."""
+    """Copies of what a function may overwrite; arrays that an engine hands out are those of other tasks,
+    too.
+    """
     return value.copy() if isinstance(value, np.ndarray) else value
 
 

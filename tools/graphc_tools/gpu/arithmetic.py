@@ -111,7 +111,7 @@ _FLOAT_PREDICATES: list[Function] = [
 
 
 def comparison(op: ir.Operation) -> Function:
-    """What `arith.cmpi` or `arith.cmpf` computes."""
+    """The comparison that `arith.cmpi` or `arith.cmpf` computes."""
     predicates = _INTEGER_PREDICATES if op.name in ("arith.cmpi", "index.cmp") else _FLOAT_PREDICATES
     attribute = op.attributes["predicate" if "predicate" in op.attributes else "pred"]
     number = attribute.value if isinstance(attribute, ir.IntegerAttr) else _INDEX_PREDICATES[str(attribute)]
@@ -283,12 +283,12 @@ _DIVISIONS = frozenset(
 
 
 def is_division(name: str) -> bool:
-    """Whether a divisor of 0 makes an operation undefined."""
+    """True if a divisor of 0 makes an operation undefined."""
     return name in _DIVISIONS
 
 
 def function_of(op: ir.Operation) -> Function | None:
-    """What an operation without attributes and regions computes; None if it is none of these dialects'."""
+    """The function of an operation without attributes and regions; None if it is none of these dialects'."""
     name = op.name
     if name in ("arith.cmpi", "arith.cmpf", "index.cmp"):
         return comparison(op)

@@ -137,7 +137,7 @@ class Decoder:
 
     @property
     def slots(self) -> int:
-        """How many values there are so far."""
+        """Number of values so far."""
         return len(self._slots)
 
     def slot(self, value: ir.Value) -> int:
@@ -149,7 +149,7 @@ class Decoder:
         return [self.slot(value) for value in values]
 
     def block(self, block: ir.Block) -> tuple[Run, list[int]]:
-        """What runs a block up to its terminator, and the operands of that."""
+        """A function that runs a block up to its terminator, and the operands of that."""
         runs, last = [], None
         for op in block.operations:
             last = op.operation
@@ -198,7 +198,7 @@ class Kernel:
         return sum(_static_bytes(value.type) for value in self._shared)
 
     def parameter_types(self) -> list[str]:
-        """What the PTX entry takes: "pointer", or the name of a dtype."""
+        """Types of the PTX entry's parameters: "pointer", or the name of a dtype."""
         found: list[str] = []
         for type_ in self.types:
             if isinstance(type_, ir.MemRefType):
@@ -247,7 +247,7 @@ class Kernel:
         arguments: Sequence[int | float],
         shared: int,
     ) -> None:
-        """What a driver checks when a kernel is launched.
+        """Checks a launch as a driver does.
 
         Raises:
             LaunchError: a device refuses it.

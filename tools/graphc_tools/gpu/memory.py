@@ -16,7 +16,7 @@ _NOBODY, _SEVERAL = -1, -2
 
 
 class KernelError(Exception):
-    """What a kernel does is wrong or undefined; the message has the operation and its location."""
+    """A kernel does something wrong or undefined; the message has the operation and its location."""
 
 
 class RaceError(KernelError):

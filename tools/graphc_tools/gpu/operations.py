@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What runs each operation of a kernel."""
+"""Functions that run the operations of a kernel."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ DECODERS: dict[str, Callable[[Decoder, ir.Operation], Run]] = {
 
 
 def decode(decoder: Decoder, op: ir.Operation) -> Run:
-    """What runs an operation.
+    """The function that runs an operation.
 
     Raises:
         NotImplementedError: it has no meaning here.

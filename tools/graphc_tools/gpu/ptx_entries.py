@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What PTX says of its kernels."""
+"""Facts that PTX states about its kernels."""
 
 from __future__ import annotations
 

@@ -33,14 +33,14 @@ Work = Callable[[], None]
 
 @dataclass
 class _Stream:
-    """What a stream has been asked for, and how much of it has been done."""
+    """The work that a stream has been given, and how much of it has been done."""
 
     queue: deque[Work] = field(default_factory=deque)
     done: int = 0
 
     @property
     def asked(self) -> int:
-        """How much it has been asked for."""
+        """Amount of work that it has been given."""
         return self.done + len(self.queue)
 
 

@@ -69,7 +69,7 @@ def spread(x: np.ndarray, lanes: np.ndarray) -> np.ndarray:
 
 
 def uniform(x: np.ndarray, lanes: np.ndarray) -> bool:
-    """Whether these threads have the same value."""
+    """True if these threads have the same value."""
     return x.shape[0] == 1 or not np.any(x[lanes] != x[lanes[0]])
 
 

@@ -274,7 +274,7 @@ class _Call:
 
     @property
     def is_long(self) -> bool:
-        """Whether the function has its arguments in memory (see `load_arguments`)."""
+        """True if the function has its arguments in memory (see `load_arguments`)."""
         return len(self.arguments) > MANY_ARGUMENTS
 
     def passed(self) -> str:
@@ -421,12 +421,12 @@ def wrap(
 
 
 def _lends_results(others: list[dict[str, object]]) -> bool:
-    """Whether buffers lie in the memory of results."""
+    """True if buffers lie in the memory of results."""
     return any(str(buffer["place"]).startswith("result") for buffer in others)
 
 
 def _part_store(resources: Resources, machine: Machine | None) -> PartStore:
-    """Where objects of parts are: without a disk cache, in this process alone."""
+    """The store for objects of parts: without a disk cache, in this process alone."""
     target = "" if machine is None else f";{machine}"
     if not resources.cache_dir:
         return PartStore(target)

@@ -89,7 +89,7 @@ class _Search:
         return self._found[target]
 
     def is_known(self) -> bool:
-        """Whether the bytes of the workspaces are known."""
+        """True if the bytes of the workspaces are known."""
         return planned_bytes(self._lowered(None).memory) is not None
 
     def needed(self, target: int | None) -> int:
@@ -109,7 +109,9 @@ class _Search:
         return min(self._found, key=cost)
 
     def result(self, target: int | None) -> Lowered:
-        """What was lowered with a budget; again, if that was not the last one, as a log is about that."""
+        """The lowered module, with a budget; lowered again if that was not the last one, as a log is
+        about that.
+        """
         is_last = list(self._found)[-1] == target
         return self._found[target] if is_last else self._lower(target)
 
@@ -131,7 +133,7 @@ _WRITES = frozenset(
 
 
 def takes_memory_first(module: ir.Module) -> bool:
-    """Whether no way through `@main` writes, or calls what may write, and takes memory after that.
+    """True if no way through `@main` writes, or calls what may write, and takes memory after that.
 
     Args:
         module: an `ir.Module` in the llvm dialect.
@@ -142,7 +144,7 @@ def takes_memory_first(module: ir.Module) -> bool:
 
 
 class _Order:
-    """What the operations of a function do.
+    """Summary of the operations of a function.
 
     Args:
         takers: the functions that take memory.
@@ -152,7 +154,7 @@ class _Order:
         self._takers = takers
 
     def is_safe(self, blocks: list[ir.Block]) -> bool:
-        """Whether nothing is taken after something was written."""
+        """True if nothing is taken after something was written."""
         taking = [block for block in blocks if any(self._takes(op) for op in block.operations)]
         if not taking:
             return True

@@ -94,7 +94,7 @@ VECTORISED_SIZE = 600_000
 
 @record(frozen=True)
 class Machine:
-    """What code is made for."""
+    """The machine for which code is made."""
 
     triple: str
     cpu: str

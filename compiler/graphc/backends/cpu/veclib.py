@@ -72,7 +72,7 @@ def _kept(used: list[tuple[str, str]], features: str) -> str:
 
 
 def is_available(triple: str) -> bool:
-    """Whether code for this target runs where libmvec is: x86-64 Linux with glibc 2.35 or newer."""
+    """True if code for this target runs where libmvec is: x86-64 Linux with glibc 2.35 or newer."""
     if not triple.startswith("x86_64") or "linux" not in triple or not symbols.has_vector_math():
         return False
     try:

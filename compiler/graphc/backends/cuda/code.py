@@ -219,7 +219,7 @@ def _stage(log: CompileLog, name: str, module: ir.Module) -> None:
 
 @record(frozen=True)
 class DeviceProgram:
-    """What a module is for a device.
+    """A module, divided for a device.
 
     Attributes:
         code: kernels, schedule, and functions of the host.

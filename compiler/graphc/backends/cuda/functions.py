@@ -78,7 +78,7 @@ def _closure(names: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def operands(name: str) -> int:
-    """How many numbers a function takes."""
+    """Number of operands of a function."""
     kernel = name.removeprefix(PREFIX) if name.startswith(PREFIX) else SCALARS.get(name)
     return 1 if kernel is None else _arity(kernel)
 

@@ -14,7 +14,7 @@ from graphc_runtime.record import record
 
 @record(frozen=True)
 class HostFunction:
-    """What a schedule calls.
+    """A function of the host that a schedule calls.
 
     Attributes:
         name: in the module for the device.

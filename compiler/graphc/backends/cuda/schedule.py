@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is left of `@main` and `@shapes` once there are kernels, as a schedule: one operation, one step.
+"""The rest of `@main` and `@shapes` once there are kernels, as a schedule: one operation, one step.
 
 After which operation of a block an array of it is not needed any more.
 """
@@ -48,7 +48,7 @@ def last_uses(block: ir.Block) -> dict[ir.Operation, list[ir.Value]]:
 
 
 def _last(array: ir.Value, position: dict[ir.Operation, int], last: int) -> int | None:
-    """Where in the block a value or a view of it is used last; None if it is passed on."""
+    """Place in the block at which a value or a view of it is used last; None if it is passed on."""
     for use in array.uses:
         user = use.owner.operation
         if user.name in _PASS_ON:
@@ -77,7 +77,7 @@ def checks(module: ir.Module) -> list[ir.Operation]:
 
 
 def site_of(check: ir.Operation) -> Site:
-    """What a check says when it fails."""
+    """Message and origin of a check that fails."""
     message, error = (ir.StringAttr(check.attributes[name]).value for name in ("message", "error"))
     return Site(message, error, node_of(check))
 
@@ -255,7 +255,7 @@ class _Program:
                 stride = wider
 
     def _is_whole(self, value: ir.Value) -> bool:
-        """Whether an array is an argument of the function, or what was allocated for it."""
+        """True if an array is an argument of the function, or what was allocated for it."""
         owner = value.owner
         if isinstance(owner, ir.Block):
             return bool(owner == self._block)
@@ -331,7 +331,7 @@ class _Program:
                 self._steps.append(sc.Upload(self._define(result), here))
 
     def _is_host_use(self, op: ir.Operation) -> bool:
-        """Whether an operation takes an array of the host."""
+        """True if an operation takes an array of the host."""
         if op.name == "memref.cast":
             return all(self._is_host_use(use.owner.operation) for use in op.results[0].uses)
         return op.name in ("memref.dim", "memref.load") or callee_of(op) in self._called

@@ -511,7 +511,7 @@ class _Frame:
 
 
 def is_known(name: str) -> bool:
-    """Whether operations of a name, such as `graphc.add`, have a meaning here."""
+    """True if operations of a name, such as `graphc.add`, have a meaning here."""
     dialect, _, own = name.partition(".")
     if name in _Frame._SPECIAL or name in BODY or name in WRITES or name in UPSTREAM:
         return True

@@ -125,7 +125,7 @@ def _without_locations(line: str) -> tuple[str, list[str]]:
 
 
 def _closing(line: str, place: int) -> int:
-    """Where the parenthesis that was opened before a place is closed."""
+    """Place that closes the parenthesis which was opened before it."""
     if line[place] == "#":  # an alias
         return line.find(")", place)
     depth, quoted = 1, False

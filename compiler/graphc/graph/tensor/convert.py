@@ -33,7 +33,7 @@ __all__ = [
 
 
 def is_weak_scalar(x: object) -> bool:
-    """Whether ``x`` is a Python number, whose dtype gives way to that of an array it meets (NEP 50).
+    """True if ``x`` is a Python number, whose dtype gives way to that of an array it meets (NEP 50).
 
     Examples:
         >>> pt.is_weak_scalar(2.0), pt.is_weak_scalar(np.array(2.0))
@@ -106,7 +106,7 @@ def _with_ndim(data: np.ndarray, ndim: int) -> np.ndarray:
 
 
 def has_variable(x: object) -> bool:
-    """Whether nested lists hold a variable."""
+    """True if nested lists hold a variable."""
     if isinstance(x, list | tuple):
         return any(has_variable(item) for item in x)
     return isinstance(x, Variable | Apply)

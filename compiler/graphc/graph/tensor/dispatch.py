@@ -86,7 +86,7 @@ _IN_PLACE = {
 
 
 class Target(NamedTuple):
-    """Where NumPy's calls go.
+    """Destination of NumPy's calls.
 
     Attributes:
         namespace: what has the functions, by the names of ``graphc.tensor``.
@@ -123,7 +123,7 @@ def missing(target: Target, called: str, name: str, because: str = "") -> TypeEr
 def call_ufunc(
     target: Target, ufunc: np.ufunc, method: str, inputs: Sequence[TensorLike], kwargs: Mapping[str, object]
 ) -> Any:
-    """What ``__array_ufunc__`` returns.
+    """Result of ``__array_ufunc__``.
 
     Raises:
         TypeError: the ufunc, its method or an option has no counterpart.
@@ -244,7 +244,7 @@ def _with_options(
 def call_function(
     target: Target, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Any:
-    """What ``__array_function__`` returns.
+    """Result of ``__array_function__``.
 
     Raises:
         TypeError: the function or an argument has no counterpart.
@@ -345,12 +345,12 @@ def _find(name: str) -> Callable[..., object] | None:
 
 
 def symbolic_target() -> Target:
-    """Where calls on symbolic variables go."""
+    """Destination of calls on symbolic variables."""
     return Target(pt, _find, "symbolic variables", None)
 
 
 class NumpyProtocols:
-    """What symbolic tensors offer to NumPy and to array-API consumers."""
+    """Protocols that symbolic tensors offer to NumPy and to array-API consumers."""
 
     __array_priority__ = 1000
 

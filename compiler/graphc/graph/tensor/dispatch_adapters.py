@@ -162,7 +162,7 @@ def _no_out(out: object) -> None:
 def _array_equal(
     find: Find, a1: TensorVariable, a2: TensorVariable, equal_nan: bool = False
 ) -> TensorVariable:
-    """Whether shapes and elements agree; arrays of other shapes are not compared."""
+    """True if shapes and elements agree; arrays of other shapes are not compared."""
     a, b = (x if hasattr(x, "ndim") else find("as_tensor_variable")(x) for x in (a1, a2))
     if a.ndim != b.ndim:
         return find("as_tensor_variable")(False)

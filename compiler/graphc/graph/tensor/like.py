@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What functions of tensors take, as types."""
+"""Types of the arguments that functions of tensors take."""
 
 from __future__ import annotations
 

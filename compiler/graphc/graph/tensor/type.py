@@ -40,7 +40,7 @@ def tolerances(*dtypes: np.dtype) -> tuple[float, float]:
 
 
 def arrays_equal(a: np.ndarray, b: np.ndarray, force_same_dtype: bool = True) -> bool:
-    """Whether shape, elements and (with ``force_same_dtype``) dtype agree; NaN equals NaN."""
+    """True if shape, elements and (with ``force_same_dtype``) dtype agree; NaN equals NaN."""
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape or (force_same_dtype and a.dtype != b.dtype):
         return False
@@ -55,7 +55,7 @@ def arrays_close(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> bool:
-    """Whether shape and dtype agree and elements are within ``atol + rtol * |b|``; equal infinities and NaNs
+    """True if shape and dtype agree and elements are within ``atol + rtol * |b|``; equal infinities and NaNs
     agree.
 
     Args:
@@ -467,7 +467,7 @@ class TensorType(Type):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """HTML for notebooks."""
         sizes = " × ".join("?" if size is None else str(size) for size in self.shape) or "a number"
         return f"<code>{self.dtype}</code>, {self.ndim} axes: {sizes}"
 

@@ -87,7 +87,7 @@ class NoConversion(NotImplementedError):
 
 
 class Converter:
-    """Which variable of graphc stands for which of PyTensor.
+    """The variables of graphc that stand for those of PyTensor.
 
     Args:
         parent: the converter of the graph around this one; both have the same shared variables and constants.
@@ -100,7 +100,7 @@ class Converter:
         self._constants: dict[Variable, Variable] = {} if parent is None else parent._constants
 
     def __getitem__(self, variable: Variable) -> Any:
-        """What stands for a variable: a variable of graphc, a slice, or None."""
+        """Counterpart of a variable: a variable of graphc, a slice, or None."""
         if variable not in self._known:
             self._known[variable] = self._leaf(variable)
         return self._known[variable]
@@ -136,7 +136,7 @@ class Converter:
         return self._constants.setdefault((data.dtype.str, data.shape, digest), made)
 
     def convert(self, outputs: Sequence[Variable]) -> Values:
-        """What stands for outputs of PyTensor's graph, whose nodes are converted as they are needed.
+        """Counterparts of outputs of PyTensor's graph, whose nodes are converted as they are needed.
 
         Raises:
             TypeError: an output depends on a variable that no input stands for.

@@ -140,7 +140,7 @@ def _outside(v: Variable, power: int, axes: tuple[int, ...]) -> Variable | None:
 
 
 def _one_along(v: Variable, axes: tuple[int, ...], rows: bool = True) -> Variable | None:
-    """What all elements along axes are, without these axes, if they are known to be equal.
+    """The common value of all elements along axes, without these axes, if they are known to be equal.
 
     Args:
         v: the variable.
@@ -159,7 +159,7 @@ def _one_along(v: Variable, axes: tuple[int, ...], rows: bool = True) -> Variabl
 
 
 def _is_mask(v: Variable) -> bool:
-    """Whether all elements are known to be 0 or 1."""
+    """True if all elements are known to be 0 or 1."""
     while v.owner is not None and isinstance(v.owner.op, (Cast, DimShuffle, BroadcastTo)):
         v = v.owner.inputs[0]
         if v.type.dtype == "bool":
@@ -306,7 +306,7 @@ def _factors(v: Variable, power: int) -> list[Term]:
 
 
 def _same(v: Variable, w: Variable) -> bool:
-    """Whether two variables have one value: they are cast and given axes for each use."""
+    """True if two variables have one value: they are cast and given axes for each use."""
     if v is w:
         return True
     a, b = v.owner, w.owner

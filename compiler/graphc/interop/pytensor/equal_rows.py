@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What each element of a batch is, where all are known to be equal.
+"""The common value of the elements of a batch, where all are known to be equal.
 
 PyTensor's batches of ops that take sizes have a row of sizes for each element, all of them equal.
 """

@@ -243,7 +243,7 @@ _KINDS: tuple[tuple[type, tuple[type, ...]], ...] = (
 
 @cache
 def _kind(cls: type) -> type | None:
-    """Which of the kinds objects of a class are.
+    """The kind of a class's objects.
 
     Classes are looked for among the bases: PyTensor's are abstract base classes, and each of these would ask
     all of its hundreds of subclasses about a class that it has not seen.
@@ -285,7 +285,7 @@ def _named(value: Variable) -> str:
 
 
 def _query(described: _Description, query: object) -> str:
-    """Which rewrites of the database are applied."""
+    """The rewrites of the database that are applied."""
     if not isinstance(query, RewriteDatabaseQuery) or query.extra_rewrites:
         raise Unidentified(query)
     groups = [sorted(group or ()) for group in (query.include, query.require, query.exclude)]
@@ -294,7 +294,9 @@ def _query(described: _Description, query: object) -> str:
 
 
 def _rewrites(database: RewriteDatabase, query: RewriteDatabaseQuery) -> list[str]:
-    """What a query finds in a database and in those in it: others than PyTensor may register more."""
+    """Rewrites that a query finds in a database and in those in it: others than PyTensor may register
+    more.
+    """
     found: dict[Variable, None] = {}
     for tag in query.include:
         found.update(dict.fromkeys(database.__db__.get(tag, ())))

@@ -161,7 +161,7 @@ def _factor(product: PyTensorVariable) -> PyTensorVariable | None:
 
 
 def _is_dimshuffle(node: Apply, expands: bool) -> bool:
-    """Whether a node only gives axes of size 1 before the others, or only swaps the last two axes."""
+    """True if a node only gives axes of size 1 before the others, or only swaps the last two axes."""
     order = getattr(node.op, "new_order", None)
     axes = [*range(node.inputs[0].type.ndim)]
     if not expands:
@@ -330,7 +330,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 
 
 def _one_triangle(x: TensorLike, lower: bool) -> Any:
-    """What the other triangle has is added to the one that counts."""
+    """Adds the other triangle to the one that counts."""
     if lower:
         return pt.tril(x) + pt.transpose(pt.triu(x, 1))
     return pt.triu(x) + pt.transpose(pt.tril(x, -1))

@@ -184,7 +184,7 @@ def compile_with_cache(linker: type[Linker]) -> None:
 
 
 class Known:
-    """What the linker finds of a graph that the disk cache may know; it hangs on the graph.
+    """Facts that the linker finds of a graph that the disk cache may know; they hang on the graph.
 
     Args:
         key: of the graph as it was before its rewrites.
@@ -197,7 +197,7 @@ class Known:
 
 
 def known(fgraph: FunctionGraph) -> Known | None:
-    """What the maker has found out about a graph."""
+    """Findings of the maker about a graph."""
     found: Known | None = getattr(fgraph, "_graphc", None)
     return found
 
@@ -351,7 +351,7 @@ class GraphcLinker(JITLinker):
 
 
 def _value(kind: Type, result: object, outputs: list[Variable]) -> Callable[[list[Any]], object]:
-    """What gets PyTensor's value of an output from graphc's results.
+    """A function that makes PyTensor's value of an output from graphc's results.
 
     PyTensor's generators are objects of NumPy, where graphc's results are their states; its scalars are
     NumPy's, where graphc's are arrays; a slice is made of what is computed in it.

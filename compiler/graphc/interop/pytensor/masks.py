@@ -56,7 +56,7 @@ def computed_once(outputs: Sequence[Variable]) -> list[Variable]:
 
 
 class _Reading:
-    """Which elements of variables are read.
+    """Elements of variables that are read.
 
     Args:
         order: the nodes of the graph, sorted.
@@ -108,7 +108,7 @@ class _Reading:
         ]
 
     def _find_zeros(self, node: Apply) -> None:
-        """Which elements are 0 in such a way that conversion leaves them 0 in products."""
+        """Elements that are 0 in such a way that conversion leaves them 0 in products."""
         shape = _shape(node)
         if shape is None:
             return

@@ -50,7 +50,7 @@ def length_of(buffer: Variable) -> Variable | int | None:
 
 
 def is_length(length: Variable | int | None, steps: Variable, more: int) -> bool:
-    """Whether the length is shown to be the number of steps and `more`; False means that it is not known."""
+    """True if the length is shown to be the number of steps and `more`; False means that it is not known."""
     if length is None:
         return False
     constant, terms = _sum(steps)
@@ -139,7 +139,7 @@ class _Loop:
         self.writes["state"] += [writes[offset] for offset in sorted(writes)]
 
     def built(self) -> Values:
-        """What stands for the outputs of PyTensor's node."""
+        """Counterparts of the outputs of PyTensor's node."""
         outputs = [*self.writes["state"], *self.writes["output"], *self.writes["untraced"]]
         if self.condition is not None:
             outputs.append(self.condition)
@@ -304,7 +304,7 @@ def _unchanged(rows: object) -> Any:
 
 
 def _as_long_as(length: TensorLike, loop: _Loop, window: int) -> Finish:
-    """What a buffer of some length holds at the end: the last rows, or all of them and then zeros.
+    """Final contents of a buffer of some length: the last rows, or all of them and then zeros.
 
     A buffer of a while loop ends with the last iteration, wherever it would have had room for all of them.
     """

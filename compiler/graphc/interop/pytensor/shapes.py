@@ -153,7 +153,9 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 )
 @converts("MinibatchRandomVariable", "DiracDelta", module="pymc")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    """What these change concerns PyTensor alone: a type, a copy, a derivative that it has taken."""
+    """Passes the operand on: these change PyTensor's own matters alone, a type, a copy, a derivative
+    that it took.
+    """
     return inputs[0]
 
 

@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 
 def is_tensor(kind: Type) -> bool:
-    """Whether graphc's tensors stand for values of the type."""
+    """True if graphc's tensors stand for values of the type."""
     if isinstance(kind, SparseTensorType):
         return False
     return isinstance(kind, (TensorType, ScalarType)) or _is_labelled(kind)
 
 
 def _is_labelled(kind: Type) -> bool:
-    """Whether values are arrays whose axes have names; PyTensor warns when their module is imported."""
+    """True if values are arrays whose axes have names; PyTensor warns when their module is imported."""
     return type(kind).__module__ == "pytensor.xtensor.type" and hasattr(kind, "dims")
 
 
 def is_dense(kind: Type) -> bool:
-    """Whether values of the type are NumPy's arrays."""
+    """True if values of the type are NumPy's arrays."""
     return isinstance(kind, TensorType) and not isinstance(kind, SparseTensorType)
 
 
 def is_generator(kind: Type) -> bool:
-    """Whether values of the type are NumPy's random generators."""
+    """True if values of the type are NumPy's random generators."""
     return isinstance(kind, RandomGeneratorType)
 
 

@@ -12,7 +12,7 @@ from graphc_dialects._mlir import ir
 
 @CHECKS("graphc.check")
 def _passed(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
-    """What a check that is there already says of sizes."""
+    """Facts about sizes that a check which is there already establishes."""
     made = rw.defining(op.operands[0], "arith.cmpi")
     if made is not None and predicate_of(made) == PREDICATES["eq"]:
         a, b = made.operands

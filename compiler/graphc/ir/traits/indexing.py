@@ -174,7 +174,7 @@ def _of_slice(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | Non
 
 
 def _slice_part(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
-    """What it takes along other axes."""
+    """The slice along other axes."""
     type_ = op.results[0].type
     others = {
         axis: Part(*bound, type_.shape[axis]) for axis, bound in enumerate(bounds_of(op)) if axis not in parts

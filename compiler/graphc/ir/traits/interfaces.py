@@ -87,7 +87,7 @@ def always_expensive(op: ir.Operation) -> bool:
 
 
 def is_always_total(name: str) -> bool:
-    """Whether no operation of a name can fail."""
+    """True if no operation of a name can fail."""
     return TOTAL.get(name) is never_fails
 
 
@@ -109,7 +109,7 @@ class Batch:
 
 
 class Batching(Protocol):
-    """What builds stacks before a loop (`graphc.passes.loops._batch` has the one there is)."""
+    """Builder of stacks before a loop (`graphc.passes.loops._batch` has the one there is)."""
 
     rows: ir.Value
     static_rows: int
@@ -117,7 +117,7 @@ class Batching(Protocol):
 
     @property
     def checked_in_body(self) -> bool:
-        """Whether bounds may rely on a check that is made in the body."""
+        """True if bounds may rely on a check that is made in the body."""
 
     def create(
         self, name: str, operands: Sequence[ir.Value], type_: ir.Type, **attributes: ir.Attribute

@@ -95,7 +95,7 @@ def _written_sizes(op: ir.Operation) -> Sizes:
 
 @CHECKS("graphc.write")
 def _write_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
-    """What is written has the sizes of where it is written."""
+    """Equates the sizes of what is written with those of its place."""
     value, buffer = op.operands
     with ir.InsertionPoint(op), op.location:
         sizes = [rw.adopt(size) for size in buffer_sizes(buffer)]

@@ -174,7 +174,7 @@ def _specify_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
 
 
 def _static_sizes(checks: SizeChecks, rw: Rewriter, op: ir.Operation, sizes: Sequence[ir.Value]) -> None:
-    """Where the result type knows a size, the size operand is that."""
+    """Static sizes of the result type, for size operands."""
     for axis, (known, size) in enumerate(zip(op.results[0].type.shape, sizes, strict=True)):
         key = rw.dims.size(size)
         if known >= 0 and key != known:

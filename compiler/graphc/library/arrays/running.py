@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Running sums, products and extremes along rows.
 
-Float sums go in blocks of eight, as `graphc.lowering.scans.recurrences` explains: one addition in eight waits for
-the one before.
+Float sums go in blocks of eight, as `graphc.lowering.scans.recurrences` explains: one addition in eight waits
+for the one before.
 """
 # mypy: ignore-errors
 

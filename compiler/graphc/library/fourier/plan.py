@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How a transform of n numbers is done, and the table of roots of unity that it reads.
+"""Algorithm for a transform of n numbers, and the table of roots of unity that it reads.
 
 These functions are in the kernel language, and run in Python as well: tables of static sizes are made when
 the graph is, those of others by the kernel ``fft_table``. What they call to make roots comes in two kinds,
@@ -66,7 +66,7 @@ def factors_of(n, factors):
 
 
 def radices_of(n):
-    """Which stages the kernel of n numbers has: 2, 4, 8, 16 for 2, 4, 3, 5, and 1 for others.
+    """Radices of the stages for n numbers: 2, 4, 8, 16 for 2, 4, 3, 5, and 1 for others.
 
     There are few combinations, since each is a kernel of its own.
     """
@@ -77,7 +77,7 @@ def radices_of(n):
 
 
 def complex_mode(n, widest):
-    """How n complex numbers are transformed, with vectors of so many lanes."""
+    """Algorithm for transforms of n complex numbers, with vectors of so many lanes."""
     if largest_factor(n) > LARGEST:
         return CHIRP
     if widest == 8 and n % 8 == 0 and n >= 64:
@@ -88,7 +88,7 @@ def complex_mode(n, widest):
 
 
 def real_mode(n, widest):
-    """How n real numbers are transformed; of an even n, as half as many complex ones."""
+    """Algorithm for transforms of n real numbers; of an even n, as half as many complex ones."""
     if n % 2 == 0:
         return complex_mode(n // 2, widest)
     return ODD if largest_factor(n) <= LARGEST else CHIRP

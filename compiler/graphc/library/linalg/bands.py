@@ -27,7 +27,7 @@ def _cholesky_banded(attributes, ab):
 
 
 def _inside(p, n, lower):
-    """Which places of the bands are elements of the matrix."""
+    """Places of the bands that are elements of the matrix."""
     d, j = np.ogrid[:p, :n]
     return d + j < n if lower else d + j >= p - 1
 

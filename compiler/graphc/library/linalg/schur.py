@@ -83,7 +83,7 @@ def factor(t, z, work, more, n, sort):
 
 
 def wanted(values, i, n, sort):
-    """Whether an eigenvalue comes first."""
+    """True if an eigenvalue comes first."""
     x = real(values[i]) if type_of(values).is_complex else values[i]
     y = imag(values[i]) if type_of(values).is_complex else values[n + i]
     if sort == LEFT:

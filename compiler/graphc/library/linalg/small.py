@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What algorithms on small matrices share: they lie in local memory with rows of a fixed width.
+"""Parts that algorithms on small matrices share: they lie in local memory with rows of a fixed width.
 
 Each row is one vector of the language, filled up with zeros, so that the work on a row is a few instructions
 without a loop. Larger matrices are left to LAPACK. So are matrices for which an
@@ -34,7 +34,7 @@ def epsilon(x):
 
 
 def moderate(size):
-    """Whether a matrix whose elements have absolute values of this sum needs no scaling."""
+    """True if a matrix whose elements have absolute values of this sum needs no scaling."""
     return _LOWEST[type_of(size).bits] < size < _HIGHEST[type_of(size).bits]
 
 

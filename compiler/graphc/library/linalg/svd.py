@@ -311,7 +311,7 @@ def decompose(job, a, u, s, vh, scratch, m, n, k, columns_u, rows_v):
 
 
 def is_finite(a, n):
-    """Whether all of n numbers are; sums of numbers times 0 are 0 or NaN."""
+    """True if all of n numbers are; sums of numbers times 0 are 0 or NaN."""
     rest = magnitude(a[0]) * 0.0
     for i in range(1, n):
         rest += magnitude(a[i]) * 0.0

@@ -94,7 +94,7 @@ FILL  ret void
 
 
 def places_ir(*, poison: bool = False, framed: bool = False) -> str:
-    """What begins and ends lifetimes, for the module of a kernel with workspaces.
+    """Markers of lifetimes, for the module of a kernel with workspaces.
 
     Only where it is inlined does LLVM see that buffers do not overlap, without which it vectorises no loop
     that reads and writes many.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Places buffers with known sizes and lifetimes in one block of memory.
 
-Buffers are placed one after the other, each in the smallest gap between those already placed that live at
-the same time; where no gap is large enough it goes after them. This is done for several orders, of which the
-one that needs least memory counts: by size, by size times length of life, by length of life, by end of life,
-the largest first. `graphc.library.memory.workspace` has the same algorithm in machine code, for sizes that are
+Buffers are placed one after the other, each in the smallest gap between those already placed that live at the
+same time; where no gap is large enough it goes after them. This is done for several orders, of which the one
+that needs least memory counts: by size, by size times length of life, by length of life, by end of life, the
+largest first. `graphc.library.memory.workspace` has the same algorithm in machine code, for sizes that are
 known at run time only: both give the same offsets.
 
 Source: "greedy by size" of Y. Pisarchyk and J. Lee, "Efficient memory management for deep neural net
@@ -28,12 +28,14 @@ class Interval(NamedTuple):
     last: int
 
     def overlaps(self, other: Interval) -> bool:
-        """Whether some operation belongs to both lifetimes."""
+        """True if some operation belongs to both lifetimes."""
         return self.first <= other.last and other.first <= self.last
 
 
 class Planned(TypedDict):
-    """What `planned_bytes` reads of a workspace: the sizes that its layout depends on, and its bytes."""
+    """Contents of a workspace that `planned_bytes` reads: the sizes that its layout depends on, and its
+    bytes.
+    """
 
     keys: list[list[int]]
     peak: int

@@ -70,7 +70,7 @@ def size_of(table, sizes, i):
 
 @seldom
 def weight(table, sizes, i, by):
-    """What buffers are ordered by: 0 size, 1 size times length of life, 2 length of life, 3 end of life."""
+    """Sort key of buffers: 0 size, 1 size times length of life, 2 length of life, 3 end of life."""
     size, last = size_of(table, sizes, i), table[4 * i + 1]
     length = last - table[4 * i] + 1
     if by == 0:
@@ -156,7 +156,7 @@ _DAMAGED = -2
 
 @record(frozen=True)
 class WorkspaceTable:
-    """What the code of a workspace depends on.
+    """Parameters of the code of a workspace.
 
     Attributes:
         number: of the workspace in the module.

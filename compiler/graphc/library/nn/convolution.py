@@ -102,7 +102,7 @@ def _cost(sizes):
 
 
 def rows_at_once(taps, s, r):
-    """How many rows of the result have patches that fit."""
+    """Number of rows of the result whose patches fit."""
     return max(1, min(r, max(PATCHES // max(taps * s, 1), (COLUMNS - 1) // max(s, 1) + 1)))
 
 

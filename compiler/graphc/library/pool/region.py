@@ -94,7 +94,7 @@ def work(body, arguments, chunks):
 
 
 def is_wanted():
-    """Whether a region is open that has chunks left, and room for a worker."""
+    """True if a region is open that has chunks left, and room for a worker."""
     is_open = atomic_load(word("open"), 0, "seq_cst") != 0
     left = atomic_load(word("next"), 0, "monotonic") < atomic_load(word("chunks"), 0, "monotonic")
     room = atomic_load(word("joined"), 0, "monotonic") < atomic_load(word("slots"), 0, "monotonic")
@@ -102,7 +102,7 @@ def is_wanted():
 
 
 def worker(nothing):
-    """What a thread of the pool does for ever."""
+    """Endless loop of a thread of the pool."""
     while True:
         tries = 0
         while tries <= SPINS and not is_wanted():

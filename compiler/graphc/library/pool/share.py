@@ -40,7 +40,7 @@ CALL_AFTER = 100_000_000
 
 @inlined
 def described(body, frame, lower, upper, size):
-    """What a chunk is told."""
+    """The description that a chunk is given."""
     task = local(5, "i64")
     task[0] = address(body)
     task[1] = address(frame)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""When loops are split among threads, for the passes that write the functions which do it."""
+"""Thresholds for splitting loops among threads, for the passes that write the functions which do it."""
 
 from __future__ import annotations
 

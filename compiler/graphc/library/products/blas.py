@@ -178,7 +178,7 @@ def large(fa, fb, accumulate, a, b, c, m, n, k, fit_a, fit_b, fit_c, time):
 
 @inlined
 def blocks_along(size):
-    """How many blocks there are along a dimension: 1, 2, 4 or 8, of about 256, so that two threads, or four,
+    """Number of blocks along a dimension: 1, 2, 4 or 8, of about 256, so that two threads, or four,
     have equal shares.
     """
     count = size >> 8
@@ -194,7 +194,7 @@ def part(size, count):
 
 @inlined
 def parts(size, length):
-    """How many blocks there are."""
+    """Number of blocks."""
     return max(cast(cast(size + length - 1, "u64") // cast(length, "u64"), "i64"), 1)
 
 
@@ -239,7 +239,7 @@ def define_blas(letter: str) -> str:
 
 
 def define_large(letter: str, tile: int) -> tuple[str, frozenset[str]]:
-    """What products call where a call more takes no time to speak of: `graphc_<letter>gemm.large`, and
+    """Callees of products where a call more takes no time to speak of: `graphc_<letter>gemm.large`, and
     `graphc_<s,d>row.shared` for one row of the result.
 
     Args:
@@ -258,7 +258,7 @@ def define_large(letter: str, tile: int) -> tuple[str, frozenset[str]]:
 
 
 def _large_functions(letter: str) -> list[str]:
-    """What `define_large` defines, as it is declared."""
+    """Declarations of the functions of `define_large`."""
     numbers = "ptr, ptr, ptr, i64, i64, i64, i64, i64, i64"
     found = [f"graphc_{letter}gemm.large(i1, i1, i1, {numbers})"]
     if letter in "sd":

@@ -65,7 +65,7 @@ def _general(letter: str, register: int, transposes: bool) -> str:
 
 @cache
 def _large(letter: str, tile: int) -> str:
-    """What that calls for large matrices."""
+    """Callees for large matrices."""
     made = Definitions()
     text, declarations = define_large(letter, tile)
     if letter in "sd":

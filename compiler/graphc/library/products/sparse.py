@@ -127,7 +127,7 @@ GROUP, COLUMNS, GROUPS = 65536, 32, 8
 
 
 def column_width(z, n, m):
-    """How many columns of the dense matrix one part of a transposed product multiplies."""
+    """Number of columns of the dense matrix that one part of a transposed product multiplies."""
     parts = min(z * n // GROUP, z // (2 * m + 1), GROUPS - 1) + 1
     return ((n + parts - 1) // parts + 15) // 16 * 16
 
@@ -182,12 +182,12 @@ def csr_partial_product(data, indices, indptr, b, out, z, p, k, n, q, m, part):
 
 
 def outside(j, columns):
-    """Whether there is no column j, in one comparison: as unsigned numbers, negative ones are large."""
+    """True if there is no column j, in one comparison: as unsigned numbers, negative ones are large."""
     return cast(j, "u64") >= cast(columns, "u64")
 
 
 def misplaced(start, end, z):
-    """Whether the values of a row are not among the z there are."""
+    """True if the values of a row are not among the z there are."""
     return start < 0 or end < start or end > z
 
 

@@ -54,7 +54,7 @@ Body = Callable[..., str]
 
 @record(frozen=True)
 class Draw:
-    """How one number is drawn.
+    """The method by which one number is drawn.
 
     Attributes:
         parameters: letters of the types of the parameters.

@@ -45,7 +45,7 @@ def hyp2f1_dc(a, b, c, z):
 
 
 def is_pole(x):
-    """Whether the gamma function has a pole: a numerator at one ends the series."""
+    """True if the gamma function has a pole: a numerator at one ends the series."""
     return x <= 0.0 and x == floor(x)
 
 

@@ -116,7 +116,7 @@ def exponential(high, low):
 
 
 def is_odd(y):
-    """Whether a number is an odd integer."""
+    """True if a number is an odd integer."""
     half = 0.5 * y
     return floor(y) == y and floor(half) != half
 

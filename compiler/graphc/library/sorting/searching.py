@@ -25,7 +25,7 @@ def _searched(attributes, x, values):
 
 
 def place_of(value, x, n, right):
-    """Where a value goes among sorted ones. One comparison halves the length, whatever its result: there is
+    """Insertion position among sorted values. One comparison halves the length, whatever its result: there is
     nothing to predict.
     """
     first, length = 0, n
@@ -45,7 +45,7 @@ def place_of(value, x, n, right):
 
 
 def belongs(value, x, n, place, right):
-    """Whether a value goes to a place."""
+    """True if a value goes to a place."""
     if right:
         return (place == 0 or not less(value, x[place - 1])) and (place == n or less(value, x[place]))
     return (place == 0 or less(x[place - 1], value)) and (place == n or not less(x[place], value))

@@ -120,7 +120,7 @@ def rank_of(kth, r, n):
 
 
 def inside(kth, n, k):
-    """Whether there are elements of all ranks."""
+    """True if there are elements of all ranks."""
     for r in range(k):
         rank = rank_of(kth, r, n)
         if rank < 0 or rank >= n:
@@ -129,7 +129,7 @@ def inside(kth, n, k):
 
 
 def ascending(kth, n, k):
-    """Whether ranks ascend."""
+    """True if ranks ascend."""
     for r in range(1, k):
         before = rank_of(kth, r - 1, n)
         if before > rank_of(kth, r, n):

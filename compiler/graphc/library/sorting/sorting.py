@@ -95,7 +95,7 @@ def digit(key, which):
 
 
 def count_digits(keys, counts, n, low, high):
-    """How often each digit has each value, by one look at the keys."""
+    """Histogram of the digits, by one look at the keys."""
     for i in range(low * 256, high * 256):
         counts[i] = 0
     for i in range(n):
@@ -250,7 +250,7 @@ def sort_keys(keys, other, n):
 
 
 def less(a, b):
-    """Whether a comes before b; NaN comes last, and parts of complex numbers are compared in turn."""
+    """True if a comes before b; NaN comes last, and parts of complex numbers are compared in turn."""
     kind = type_of(a)
     if kind.is_complex:
         if real(a) < real(b):

@@ -62,7 +62,7 @@ def bernoulli(u: ir.Value, p: ir.Value) -> ir.Value:
 
 
 def binomial(u: ir.Value, trials: ir.Value, p: ir.Value) -> ir.Value:
-    """How many of a few trials succeed: NumPy's inversion, from none on.
+    """Number of successes in a few trials: NumPy's inversion, from none on.
 
     NumPy draws again where a number is so large that more would succeed than is likely: of at most
     `MOST_TRIALS`, less than once in 10**13 draws. Here it is the largest likely count then.

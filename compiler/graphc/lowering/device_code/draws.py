@@ -97,7 +97,7 @@ def _saturated(x: ir.Value, *_: ir.Value) -> ir.Value:
 
 
 def _steps(start: ir.Value, after: ir.Value) -> ir.Value:
-    """How many words are between two places."""
+    """Number of words between two places."""
     count = calls.number(build.index_op("subi", after, start))
     return build.as_f64(count)
 
@@ -119,7 +119,7 @@ def _negative_binomial(stream: Stream, place: ir.Value, given: list[ir.Value]) -
 
 
 def _by_products(stream: Stream, place: ir.Value, rate: ir.Value) -> Drawn:
-    """How many uniform numbers have a product above exp(-rate)."""
+    """Number of uniform numbers whose product is above exp(-rate)."""
     least = build.math("exp", -rate)
 
     def goes_on(values: list[ir.Value]) -> ir.Value:
@@ -227,7 +227,7 @@ def _logarithmic(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Draw
 
 
 def _words(rate: float) -> float:
-    """How many words Poisson numbers of a rate take on average, at most; checks refuse negative rates."""
+    """Bound on the words that Poisson numbers of a rate take on average; checks refuse negative rates."""
     return 1.0 + max(rate, 0.0) if rate < _LARGE else _LARGE_WORDS
 
 
@@ -332,7 +332,7 @@ class Integers:
         return of("xori", fails, 1), build.select(all_words, bits, value)
 
     def _bits(self, number: ir.Value, wide: ir.Value) -> ir.Value:
-        """What an attempt takes: a word, the next half of one, or a part of a half."""
+        """Bits of an attempt: a word, the next half of one, or a part of a half."""
 
         def part() -> ir.Value:
             half = Halves(self._state).bits(of("divui", number, self._parts))
@@ -386,7 +386,7 @@ _SAME = {**dict.fromkeys(_INTEGERS, (1,)), **{name: kind.same for name, (kind, _
 
 
 def have_kernel(op: ir.Operation) -> bool:
-    """Whether draws are computed from their places: some distributions, of Philox.
+    """True if draws are computed from their places: some distributions, of Philox.
 
     How many words a draw takes must not depend on what differs from draw to draw, except that some take none.
     Of binomial draws it is known for a few trials.
@@ -402,7 +402,7 @@ def have_kernel(op: ir.Operation) -> bool:
 
 
 def _is_same(parameter: ir.Value) -> bool:
-    """Whether all draws have the same element of a parameter, as its type says."""
+    """True if all draws have the same element of a parameter, as its type says."""
     return set(ir.RankedTensorType(parameter.type).shape) <= {1}
 
 

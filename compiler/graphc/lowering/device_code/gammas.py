@@ -43,12 +43,12 @@ def choose(condition: ir.Value, then: DrawnLater, otherwise: DrawnLater) -> Draw
 
 
 def both(a: ir.Value, b: ir.Value) -> ir.Value:
-    """Whether two conditions hold."""
+    """True if two conditions hold."""
     return build.create("arith.andi", [a.type], [a, b]).result
 
 
 def opposite(a: ir.Value) -> ir.Value:
-    """Whether a condition does not hold."""
+    """True if a condition does not hold."""
     true = build.create("arith.constant", [a.type], [], value=ir.IntegerAttr.get(a.type, 1)).result
     return build.create("arith.xori", [a.type], [a, true]).result
 

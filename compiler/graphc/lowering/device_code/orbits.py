@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which words begin draws for devices, where each draw says how many words it takes.
+"""Start offsets of variable-length draws in the Philox stream, by per-block exit tables (two levels).
 
 A draw at each word takes so many, and the next one begins after them. Draws that take two words or more leave
 no word that is sure to be a beginning; but all threads at once find out where those who come to a block of
@@ -50,7 +50,7 @@ class Orbit:
         return build.create("arith.extui", [word_type()], [found]).result
 
     def _parts(self, shift: int) -> ir.Value:
-        """How many blocks there are."""
+        """Number of blocks."""
         rounded = build.index_op("addi", self._size, build.const_index((1 << shift) - 1))
         return build.index_op("shrui", rounded, build.const_index(shift))
 
@@ -78,14 +78,14 @@ class Orbit:
         return element(self._leaves, _index(place))
 
     def _leave_large(self) -> ir.Value:
-        """Where those who come to a large block at one of its first words leave it."""
+        """Exits from a large block for those who enter it at one of its first words."""
         here = self._here()
         begin = of("shli", of("shrui", here, SHIFT), self._large)
         start = of("addi", begin, of("andi", here, self._mask))
         return self._walk(start, of("addi", begin, 1 << self._large), self._leave)
 
     def _far(self, place: ir.Value) -> ir.Value:
-        """Where the large block is left, if the word is one of its first, else where the block is."""
+        """Exit from the large block, if the word is one of its first, else from the block."""
         inside = of("andi", place, (1 << self._large) - 1)
         row = of("shli", of("shrui", place, self._large), SHIFT)
 

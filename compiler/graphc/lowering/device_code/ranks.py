@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which attempts of a stream give numbers: a running sum numbers these, and each draw looks up its own."""
+"""Ranks of accepted attempts in a stream (rejection sampling): a prefix sum numbers them, each draw looks up
+its own.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def element(tensor: ir.Value, place: ir.Value) -> ir.Value:
 
 
 class Ranks:
-    """How many attempts give numbers, up to each.
+    """Prefix sums of accepted attempts.
 
     Args:
         op: in whose module calls are declared.

@@ -70,7 +70,7 @@ class Stream:
         return self.until(place, attempt)
 
     def is_inside(self, place: ir.Value) -> ir.Value:
-        """Whether a place is one of a word."""
+        """True if a place is one of a word."""
         return build.compare_index(LESS_SIGNED, place, self._length)
 
     def until(self, place: ir.Value, attempt: Callable[[ir.Value], tuple[ir.Value, Drawn]]) -> Drawn:
@@ -110,7 +110,7 @@ class Several:
     known: Callable[..., float] | None = None
 
     def words_of(self, given: list[float | None]) -> float:
-        """How many words a draw takes on average, at most.
+        """Bound on the average number of words of a draw.
 
         Args:
             given: the parameters that it needs, as far as they are known.
@@ -148,7 +148,7 @@ class DrawsOfSeveral:
         return self._draw(self._ranks.place(draw))[0]
 
     def taken(self, count: ir.Value) -> ir.Value:
-        """How many words so many draws take, in the body of a nest; an i64."""
+        """Number of words that so many draws take, in the body of a nest; an i64."""
         none, zero = compare(EQUAL, calls.number(count), 0), build.const_i64(0)
         last = build.index_op("subi", count, build.const_index(1))
         place = self._ranks.place(build.select(none, build.const_index(0), last))

@@ -30,7 +30,7 @@ LEVELS = 256
 
 @record(frozen=True)
 class Format:
-    """What numbers are of.
+    """The format of the numbers.
 
     Attributes:
         name: in the names of NumPy's tables.
@@ -109,7 +109,7 @@ class Source(Protocol):
         """The number that a draw, an index, is made of."""
 
     def taken(self, count: ir.Value) -> ir.Value:
-        """How many words, or halves for float32, so many draws take, an i64."""
+        """Number of words, or halves for float32, that so many draws take, an i64."""
 
 
 class Uniforms:

@@ -60,7 +60,7 @@ class Ziggurat:
         return [self.format.table(f"{kind}{self.letter}", kind == "k") for kind in "kwf"]
 
     def attempt_at(self, words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
-        """What an attempt at a place gives, with the tables."""
+        """Result of the attempt at a place, with the tables."""
         return self.attempt(self.format, words, place, tables)
 
 
@@ -96,7 +96,7 @@ class Draws:
         return self._attempt(self._ranks.place(draw))[2]
 
     def taken(self, count: ir.Value) -> ir.Value:
-        """How many words so many draws take, in the body of a nest; an i64."""
+        """Number of words that so many draws take, in the body of a nest; an i64."""
         none = compare(EQUAL, calls.number(count), 0)
         last = build.index_op("subi", count, build.const_index(1))
         place = self._ranks.place(build.select(none, build.const_index(0), last))
@@ -110,7 +110,7 @@ class Draws:
         )
 
     def _code(self) -> ir.Value:
-        """What an attempt takes, and whether it gives a number: twice the one, and the other."""
+        """Code of an attempt: twice the words that it takes, plus one if it gives a number."""
         taken, gives, _ = self._attempt(position(0))
         return of("addi", of("shli", taken, 1), build.create("arith.extui", [word_type()], [gives]).result)
 
@@ -127,7 +127,7 @@ class Draws:
         here, one = calls.number(position(0)), build.const_i64(1)
 
         def is_reached(values: list[ir.Value]) -> ir.Value:
-            """Whether an attempt from an earlier word goes beyond this one."""
+            """True if an attempt from an earlier word goes beyond this one."""
             before = of("subi", values[0], one)
             safe = _index(build.select(compare(EQUAL, values[0], 0), values[0], before))
             reached = compare(LESS, values[0], element(self._reach, safe))

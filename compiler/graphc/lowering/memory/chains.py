@@ -44,7 +44,7 @@ class _Chain:
 
     @property
     def base(self) -> ir.Value:
-        """What the first update starts from."""
+        """The value from which the first update starts."""
         return self.updates[0].operands[0]
 
     @property
@@ -81,7 +81,7 @@ class Chains:
                     self._by_base[chain.base] = chain
 
     def place(self, value: ir.Value) -> tuple[Destination, ir.Value] | None:
-        """Where to compute what a chain of updates takes over, as described and as a memref, or None."""
+        """Place for the value that a chain of updates takes over, as described and as a memref, or None."""
         chain = self._by_base.get(value)
         if chain is None or not starts_anywhere(value.owner) or self._context.lent(value) is not None:
             return None
@@ -151,7 +151,7 @@ def _continued(op: ir.Operation, found: dict[ir.Operation, _Chain]) -> _Chain | 
 
 
 def is_fill(value: ir.Value) -> bool:
-    """Whether a value repeats one element; in a loop that no canonicalization takes for a copy."""
+    """True if a value repeats one element; in a loop that no canonicalization takes for a copy."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name not in REPEATS or owner.name not in INLINED:
         return False

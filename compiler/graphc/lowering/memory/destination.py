@@ -63,12 +63,12 @@ class Destination:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is known to have no elements; upstream refuses views of such memory."""
+        """True if it is known to have no elements; upstream refuses views of such memory."""
         return any(_known(size) == 0 for size in self.sizes)
 
     @property
     def has_rows(self) -> bool:
-        """Whether neighbours in the last dimension, of those longer than 1, are neighbours in memory."""
+        """True if neighbours in the last dimension, of those longer than 1, are neighbours in memory."""
         long = [i for i, size in enumerate(self.sizes) if _known(size) != 1]
         return not long or _known(self.strides[long[-1]]) == 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where values are computed: in parts of buffers, in rows of scans, in the caller's arrays.
+"""Destinations of values: parts of buffers, rows of scans, the caller's arrays.
 
 `write_buffer`, `write_split` and `write_view` only describe memory (graphc.lowering.memory.destination). The
 memref of a value's destination is made before the unit that computes the value; builders start from it
@@ -34,7 +34,7 @@ Found = tuple[Destination, Callable[[], None]]
 
 
 class Destinations:
-    """What is known about destinations in one function.
+    """Known facts about destinations in one function.
 
     Args:
         context: the function conversion.
@@ -74,7 +74,7 @@ class Destinations:
         self._parts[buffer] = destination
 
     def of_buffer(self, buffer: ir.Value) -> Destination:
-        """What a value of type `!graphc.buffer` is."""
+        """The tensor of a value of type `!graphc.buffer`."""
         return self._parts[buffer]
 
     def offer_row(self, value: ir.Value, pointer: ir.Value) -> None:
@@ -86,15 +86,15 @@ class Destinations:
         self._checked_late |= values
 
     def is_checked_late(self, value: ir.Value) -> bool:
-        """Whether a value must not be computed in a row."""
+        """True if a value must not be computed in a row."""
         return value in self._checked_late
 
     def is_in_row(self, value: ir.Value, pointer: ir.Value) -> bool:
-        """Whether a value has been computed in a row that was offered."""
+        """True if a value has been computed in a row that was offered."""
         return value in self._done and self._rows.get(value) == pointer
 
     def is_done(self, op: ir.Operation) -> bool:
-        """Whether a `graphc.write` has happened, or somebody has promised it."""
+        """True if a `graphc.write` has happened, or somebody has promised it."""
         return op in self._done
 
     # -- values that are computed in place -------------------------------------------------------------------
@@ -128,8 +128,8 @@ class Destinations:
         return True
 
     def lend(self, value: ir.Value) -> tuple[Destination, ir.Value] | None:
-        """Where what takes over a value's memory is wanted, or None; the value is to be computed there, and
-        then overwritten.
+        """Destination that the one who takes over a value's memory wants, or None; the value is to be
+        computed there, and then overwritten.
 
         Each value on the way there takes over the memory of one other: two would be there at the same time.
         """
@@ -154,7 +154,7 @@ class Destinations:
         return self._context.tensor_of(lender)
 
     def is_final(self, value: ir.Value) -> bool:
-        """Whether what is computed now is what is wanted in its destination."""
+        """True if what is computed now is what is wanted in its destination."""
         return value not in self._passed_on
 
     def begin_part(self, value: ir.Value, part: Destination) -> None:
@@ -197,7 +197,7 @@ class Destinations:
         return build.cast(writable(known[1]), tensor_type)
 
     def is_open(self, value: ir.Value) -> bool:
-        """Whether a value is being computed that has a destination."""
+        """True if a value is being computed that has a destination."""
         return value in self._open
 
     def take(self, value: ir.Value) -> Destination | None:
@@ -241,7 +241,7 @@ class Destinations:
         return memref
 
     def _fits(self, value: ir.Value, part: Destination) -> bool:
-        """Whether a value should be computed there, and not be copied there afterwards.
+        """True if a value should be computed there, and not be copied there afterwards.
 
         BLAS needs contiguous rows, of complex numbers a whole buffer. Vectorised arithmetic and sums of rows
         are slow where neighbours lie apart; moving an element, or a few cheap operations, are not.
@@ -347,12 +347,12 @@ class Destinations:
 
 
 def starts_anywhere(op: ir.Operation) -> bool:
-    """Whether the lowering of an operation asks where to start."""
+    """True if the lowering of an operation asks where to start."""
     return "cluster" in op.attributes or op.name in STARTS_ANYWHERE
 
 
 def is_empty(value: ir.Value) -> bool:
-    """Whether a value statically has no elements."""
+    """True if a value statically has no elements."""
     return 0 in static_shape(value)
 
 

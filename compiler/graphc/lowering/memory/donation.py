@@ -46,7 +46,7 @@ class Refused(Exception):
 
 
 class Reads(Enum):
-    """What an operation may read of the memory that it computes a result in."""
+    """Reads that an operation may make of the memory in which it computes a result."""
 
     NOTHING = "it writes elements before it has read all"
     HERE = "the element that it writes"
@@ -55,7 +55,7 @@ class Reads(Enum):
 
 
 class Start(NamedTuple):
-    """Where a result begins.
+    """The start of a result.
 
     Attributes:
         value: the first of the values that are computed in its memory, one from the other.
@@ -72,7 +72,7 @@ class Start(NamedTuple):
 
 
 def find_start(value: ir.Value, x: ir.Value, block: ir.Block) -> Start:
-    """Where the computation of a result begins if it is made in the memory of x.
+    """The first operation of a result that is made in the memory of x.
 
     Args:
         value: the result.
@@ -187,7 +187,7 @@ def _require_same_row(
 
 
 def _is_of_row(value: ir.Value) -> bool:
-    """Whether a value is a row of a sequence, or a view of such a row."""
+    """True if a value is a row of a sequence, or a view of such a row."""
     while not isinstance(value.owner, ir.Block):
         op = value.owner
         if op.name in TAKES_ROW:
@@ -253,12 +253,12 @@ class Donations:
 
     @property
     def outcome(self) -> Donated:
-        """What the entry has to know, and the reader of the report."""
+        """Outcome for the entry and for the reader of the report."""
         pairs, spares = tuple(sorted(self.pairs.items())), tuple(sorted(self.spares.items()))
         return Donated(pairs, spares, tuple(sorted(self.notes.items())))
 
     def is_itself(self, argument: int, result: ir.Value) -> bool:
-        """Whether a result is an argument as it is."""
+        """True if a result is an argument as it is."""
         return bool(self._block.arguments[argument] == result)
 
     # -- decisions -------------------------------------------------------------------------------------------
@@ -379,13 +379,13 @@ class Donations:
 
 
 def _is_long(scan: ir.Operation) -> bool:
-    """Whether a loop may end early by a signal (see `graphc.passes.buffer.poll_interrupts`)."""
+    """True if a loop may end early by a signal (see `graphc.passes.buffer.poll_interrupts`)."""
     steps = constant_value(scan.operands[0])
     return steps is None or steps > FEW
 
 
 def _requests(module: ir.Module, function: ir.Operation) -> list[Donation]:
-    """What a module offers.
+    """Donations that a module offers.
 
     Raises:
         PassError: an argument or a result does not exist, or the attribute is something else.
@@ -417,7 +417,7 @@ def _read_again(function: ir.Operation) -> dict[Any, list[Any]]:
 
 
 def have_same_sizes(value: ir.Value, x: ir.Value, row_sizes: RowSizes) -> bool:
-    """Whether two values of one type have the same shape.
+    """True if two values of one type have the same shape.
 
     Only what the first is made from is looked at: its checks have passed when it is computed.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which value may take over the memory of another one.
+"""Inheritance of memory: the values that may take over the memory of another one.
 
 A destination is passed on to what its value is made from: of `s / n`, written to a buffer, also the sum `s`
 is computed there. It is passed on along one path: of `s + t` one operand alone is there, and what that one is
@@ -87,7 +87,7 @@ def computed_with(value: ir.Value) -> list[ir.Value]:
 
 
 def _read_with(op: ir.Operation) -> list[ir.Value]:
-    """What an operation, or the cluster that it is the last of, reads."""
+    """Operands of an operation, or of the cluster that it is the last of."""
     number = _cluster(op.operation)
     found: dict[ir.Value, None] = {}
     pending = [op.operation]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is known about where the elements of a buffer lie."""
+"""Known layouts of the elements of buffers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Product = tuple[int, Factors]
 
 
 def is_contiguous(buffer: ir.Value) -> bool:
-    """Whether the type says that the elements lie side by side, from the start of the memory on."""
+    """True if the type says that the elements lie side by side, from the start of the memory on."""
     memref = ir.MemRefType(buffer.type)
     return bool(memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank)))
 
 
 def is_row_major(buffer: ir.Value) -> bool:
-    """Whether the elements lie side by side, wherever they begin; the operands of a view may tell."""
+    """True if the elements lie side by side, wherever they begin; the operands of a view may tell."""
     if is_contiguous(buffer):
         return True
     sizes, strides = _sizes_and_strides(buffer)

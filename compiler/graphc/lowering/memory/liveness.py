@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How much memory the values of a block take, and when that memory is free again.
+"""Liveness: memory that the values of a block take, and when it is free again.
 
 The order of a block's units decides how much is in use at once. A gradient's products with what was kept of
 the forward pass, for example, are read by nobody but the caller: done as soon as their operands are there,
@@ -63,7 +63,7 @@ class Liveness:
         return True
 
     def growth(self, unit: tuple[str, int]) -> int:
-        """How many elements more are in use after a unit than before it, if it is done next."""
+        """Elements in use after a unit less those before it, if it is done next."""
         made = sum(self._weight[value] for value in self._made[unit])
         freed = sum(self._weight[value] for value in self._read[unit] if self._readers[value] == {unit})
         return made - freed

@@ -62,7 +62,7 @@ class Units:
 
     @staticmethod
     def is_loop(op: ir.Operation) -> bool:
-        """Whether an operation is lowered as (part of) a loop over elements."""
+        """True if an operation is lowered as (part of) a loop over elements."""
         return op.name in REDUCTIONS or is_elementwise(op.name)
 
     def unit_of(self, op: ir.Operation) -> Unit:

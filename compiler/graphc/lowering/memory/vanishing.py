@@ -26,12 +26,12 @@ _ARITHMETIC = {
 
 
 def may_vanish(op: ir.Operation) -> bool:
-    """Whether the result of an operation may be an operand, or what an operand was computed from."""
+    """True if the result of an operation may be an operand, or what an operand was computed from."""
     return is_elementwise(op.name) and not _computes(op)
 
 
 def _computes(op: ir.Operation) -> bool:
-    """Whether an elementwise operation certainly stays: a function, or arithmetic that does not cancel."""
+    """True if an elementwise operation certainly stays: a function, or arithmetic that does not cancel."""
     if dtype_of(op.results[0].type.element_type).kind != "f":
         return False
     if op.name in _ARITHMETIC:
@@ -41,7 +41,7 @@ def _computes(op: ir.Operation) -> bool:
 
 
 def _is_firm(value: ir.Value, neutral: tuple[int, ...]) -> bool:
-    """Whether arithmetic with a value has none of its rules: all but constants and what may vanish itself."""
+    """True if arithmetic with a value has none of its rules: all but constants and what may vanish itself."""
     while not isinstance(value.owner, ir.Block):
         op = value.owner.operation
         if op.name in CONSTANTS:
@@ -53,7 +53,7 @@ def _is_firm(value: ir.Value, neutral: tuple[int, ...]) -> bool:
 
 
 def _is_other(constant: object, neutral: tuple[int, ...]) -> bool:
-    """Whether a constant is an array, which stays one, or a number that is not neutral."""
+    """True if a constant is an array, which stays one, or a number that is not neutral."""
     if not isinstance(constant, np.ndarray) or not constant.size:
         return False
     first = constant.flat[0]

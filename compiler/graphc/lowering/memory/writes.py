@@ -42,7 +42,7 @@ def write_buffer(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 def _is_reshaped(buffer: ir.Value) -> bool:
-    """Whether some part of a buffer is seen with another shape, which takes contiguous memory."""
+    """True if some part of a buffer is seen with another shape, which takes contiguous memory."""
     for use in buffer.uses:
         op = use.owner.operation
         if op.name == "graphc.write_view" and "order" not in op.attributes:
@@ -128,7 +128,7 @@ def _put(context: FunctionConverter, value: ir.Value, block: ir.Block) -> None:
 
 @lowers("graphc.write_join")
 def write_join(context: FunctionConverter, op: ir.Operation) -> None:
-    """What is in the buffer now."""
+    """Present contents of the buffer."""
     _define_join(context, op.results[0], context.destinations.of_buffer(op.operands[0]))
 
 

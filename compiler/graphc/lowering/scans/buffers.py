@@ -110,7 +110,7 @@ def writable(memref: ir.Value) -> ir.Value:
 
 
 def read(pointer: ir.Value, tensor_type: ir.Type) -> Any:
-    """What is in memory now, as a tensor."""
+    """Present contents of the memory, as a tensor."""
     kind = ir.MemRefType(pointer.type)
     natural = ir.RankedTensorType.get(kind.shape, kind.element_type)
     value = build.create("bufferization.to_tensor", [natural], [pointer], restrict=ir.UnitAttr.get()).result
@@ -128,7 +128,7 @@ def write(tensor: ir.Value, pointer: ir.Value) -> None:
 
 
 def any_layout(tensor: ir.Value) -> ir.Value:
-    """What a tensor has in memory, to be read; every buffer converts to this type, wherever it lies."""
+    """A tensor's buffer, to be read; every buffer converts to this type, wherever it lies."""
     kind = ir.RankedTensorType(tensor.type)
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     layout = ir.StridedLayoutAttr.get(unknown, [unknown] * kind.rank)
@@ -175,7 +175,7 @@ def extract_row(tensor: ir.Value, index: ir.Value) -> ir.Value:
 
 
 def _is_ambiguous(shape: list[int]) -> bool:
-    """Whether upstream may take another axis than the first for the one that a row has lost.
+    """True if upstream may take another axis than the first for the one that a row has lost.
 
     `memref.subview` looks for an axis of size 1 that fits, and finds none where one of the unknown sizes
     becomes a constant: the process dies.

@@ -329,7 +329,7 @@ def cumulative(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 def _block_width(method: str, dtype: np.dtype, reassociate: bool) -> int:
-    """How many steps a block has; 1: no blocks."""
+    """Number of steps of a block; 1: no blocks."""
     if dtype.kind not in "fc":
         return 1
     if method in ("maximum", "minimum"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a scan carries and keeps of one state or output.
+"""Carried and kept rows of one state or output of a scan.
 
 A window of the most recent rows goes from iteration to iteration: scalars in registers for rows of one
 element, otherwise pointers to rows. Pointers rotate, so that shifting the window copies nothing. With a kept
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @record()
 class Bounds:
-    """How far a scan runs.
+    """The extent of a scan.
 
     Attributes:
         limit: index value, the most iterations.
@@ -115,7 +115,7 @@ class Rows:
     # -- positions -------------------------------------------------------------------------------------------
 
     def stored_index(self, row: Any) -> ir.Value:
-        """Where the logical row (initial rows first) is stored; an int or index value that is >= 0."""
+        """Storage position of a logical row (initial rows first); an int or index value that is >= 0."""
         first = 0 if self.keeps_initial else self.known
         if isinstance(row, int):
             row = build.const_index(row)
@@ -199,7 +199,7 @@ def _static_sizes(storage: ir.Type) -> list[Any]:
 
 
 def have_no_elements(context: Any, declaration: Any) -> bool:
-    """Whether the rows of a state or output are known to be empty.
+    """True if the rows of a state or output are known to be empty.
 
     Sizes that are constants here are static after upstream's simplifications, and then it refuses pointers to
     such rows.

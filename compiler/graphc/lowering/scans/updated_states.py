@@ -290,7 +290,7 @@ class _Order:
                     pending.append(op.results[0])
 
     def _may_be(self, op: ir.Operation, late: set[Unit]) -> bool:
-        """Whether what a reader makes before the update may be a version itself."""
+        """True if what a reader makes before the update may be a version itself."""
         if op.block != self._block or not may_vanish(op) or is_one_element(op.results[0]):
             return False
         return self._units.unit_of(op) not in late

@@ -90,7 +90,7 @@ class ExpandMath(Pass):
 
 
 def is_wide(module: ir.Module) -> bool:
-    """Whether a loop over elements computes enough for the widest vectors."""
+    """True if a loop over elements computes enough for the widest vectors."""
     return WIDE in module.operation.attributes
 
 
@@ -119,7 +119,7 @@ def _function(op: ir.Operation) -> str:
 
 
 def _computes_much(loop: ir.Operation, expanded: set[str]) -> bool:
-    """Whether an innermost loop has an elementary function, or much arithmetic, that does not wait for the
+    """True if an innermost loop has an elementary function, or much arithmetic, that does not wait for the
     iteration before.
     """
     steps = static_steps(loop)

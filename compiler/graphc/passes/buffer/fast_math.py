@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What LLVM may do to floating-point arithmetic."""
+"""Freedom that LLVM has with floating-point arithmetic."""
 
 from __future__ import annotations
 

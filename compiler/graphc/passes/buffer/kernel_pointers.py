@@ -28,7 +28,7 @@ _ONE: Product = product_of(1)
 
 
 def is_proven_contiguous(buffer: ir.Value) -> bool:
-    """Whether the elements of a memref lie side by side in row-major order, wherever they begin."""
+    """True if the elements of a memref lie side by side in row-major order, wherever they begin."""
     return _holds(buffer, frozenset())
 
 
@@ -77,7 +77,7 @@ def _incoming(buffer: ir.Value) -> list[Any] | None:
 
 
 def _carried(block: ir.Block, number: int) -> list[ir.Value] | None:
-    """What may be an argument of the block of a loop."""
+    """Values that may be arguments of the block of a loop."""
     loop = block.owner.operation
     if loop.name == "scf.for":
         return (

@@ -131,7 +131,9 @@ def _can_fuse(first: ir.Operation, second: ir.Operation) -> bool:
 
 
 class _Accesses:
-    """Which buffers a loop nest reads and writes, and where its induction variable stands in the indices."""
+    """Accesses of a loop nest: the buffers that it reads and writes, and the positions of its induction
+    variable in the indices.
+    """
 
     def __init__(self, loop: ir.Operation) -> None:
         self.opaque = False

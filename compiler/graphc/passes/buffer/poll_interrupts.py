@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where loops look whether they are to end."""
+"""Polls for interrupts in loops."""
 
 from __future__ import annotations
 

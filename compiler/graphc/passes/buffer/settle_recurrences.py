@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is known of recurrences: how long they change, and that nothing but one step after the other helps."""
+"""Known facts about recurrences: how long they change, and that nothing but one step after the other helps."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SettleRecurrences(Pass):
 
 
 def _is_serial(loop: ir.Operation) -> bool:
-    """Whether a step waits for the one before it: a floating-point state follows from states, and not by a
+    """True if a step waits for the one before it: a floating-point state follows from states, and not by a
     sum or product that may be computed in any order. Loops around others are not asked.
     """
     block = loop.regions[0].blocks[0]
@@ -90,7 +90,7 @@ def _is_serial(loop: ir.Operation) -> bool:
 
 
 def _is_autonomous(loop: ir.Operation) -> bool:
-    """Whether states and what is stored depend on states and on values from before the loop alone."""
+    """True if states and what is stored depend on states and on values from before the loop alone."""
     step, *states = loop.regions[0].blocks[0].arguments
     if not states or not all(isinstance(state.type, ir.FloatType) for state in states):
         return False
@@ -115,7 +115,7 @@ def _is_autonomous(loop: ir.Operation) -> bool:
 
 
 def _stays(buffer: ir.Value, written: set[ir.Value]) -> bool:
-    """Whether a buffer is an argument of the function, none of which overlap, and is not written."""
+    """True if a buffer is an argument of the function, none of which overlap, and is not written."""
     root = root_of(buffer)
     owner = root.owner
     return isinstance(owner, ir.Block) and owner.owner.name == "func.func" and root not in written
@@ -177,7 +177,7 @@ def _copy_body(loop: ir.Operation, arguments: Iterable[ir.Value]) -> list[ir.Val
 
 
 def _differ(states: list[ir.Value], others: list[ir.Value]) -> ir.Value:
-    """Whether a bit of these numbers differs: 0 from -0, and NaN not from itself."""
+    """True if a bit of these numbers differs: 0 from -0, and NaN not from itself."""
     differ = None
     for state, other in zip(states, others, strict=True):
         bits = ir.IntegerType.get_signless(ir.FloatType(state.type).width)

@@ -49,7 +49,7 @@ class BatchLoop:
 
     @cached_property
     def carried(self) -> dict[ir.Value, tuple[ir.Value, ir.Value]]:
-        """What an iteration is given: what the loop begins with, and what an iteration hands on."""
+        """Values carried into an iteration: the initial ones, or those that an iteration hands on."""
         block = self.op.regions[0].blocks[0]
         *_, end = block.operations
         first = list(self.op.operands)[3:]
@@ -105,14 +105,14 @@ def _take(loop: BatchLoop, nest: Nest) -> bool:
 
 
 def _is_fill(nest: Nest, buffer: ir.Value) -> bool:
-    """Whether a nest writes one number, from outside, to all of a buffer."""
+    """True if a nest writes one number, from outside, to all of a buffer."""
     if nest.inputs or nest.body or len(nest.outputs) != 1 or nest.outputs[0].buffer != buffer:
         return False
     return nest.yields[0] != nest.outputs[0].argument
 
 
 def _goes_on(segment: Segment, nest: Nest) -> bool:
-    """Whether a nest is work on the same elements, each of which needs no others that the segment writes."""
+    """True if a nest is work on the same elements, each of which needs no others that the segment writes."""
     written = {operand.buffer for each in segment.nests for operand in each.outputs}
     whole = list(range(nest.rank))
     own = [operand for operand in nest.operands if operand.axes == whole]
@@ -129,7 +129,7 @@ def _root(buffer: ir.Value) -> ir.Value:
 
 
 def _keeps_apart(loop: BatchLoop) -> bool:
-    """Whether memory that the loop writes is read and written at the rows of a block only."""
+    """True if memory that the loop writes is read and written at the rows of a block only."""
     nests = [nest for segment in loop.segments for nest in segment.nests]
     places: dict[ir.Value, int] = {}
     for nest in nests:
@@ -150,7 +150,7 @@ def _keeps_apart(loop: BatchLoop) -> bool:
 
 
 def _reads_own(loop: BatchLoop, nest: Nest, places: dict[ir.Value, int]) -> bool:
-    """Whether what a nest reads of written memory is of its own row."""
+    """True if what a nest reads of written memory is of its own row."""
     written = {_root(view) for view in places}
     for operand in nest.inputs:
         if not _memory(loop, operand.buffer, set()) & written:
@@ -188,7 +188,7 @@ def _memory(loop: BatchLoop, buffer: ir.Value, seen: set[ir.Value]) -> set[ir.Va
 
 
 def _places(loop: BatchLoop, buffer: ir.Value, axis: int, seen: set[ir.Value]) -> set[Place] | None:
-    """Where an axis of a buffer lies, from its beginning on, in all memory that it may be; None: unknown.
+    """Strides of an axis of a buffer, from its beginning on, in all memory that it may be; None: unknown.
 
     What is made before the loop of other memory, and is no part of it, stands for that.
     """
@@ -232,7 +232,7 @@ def _is_sized_outside(loop: BatchLoop, alloc: ir.Operation) -> bool:
 
 
 def _can_move(loop: BatchLoop, value: ir.Value) -> bool:
-    """Whether an index can be computed before the loop."""
+    """True if an index can be computed before the loop."""
     if not is_inside(value, loop.op):
         return True
     owner = value.owner
@@ -245,7 +245,7 @@ def _can_move(loop: BatchLoop, value: ir.Value) -> bool:
 
 
 def knows_size(loop: BatchLoop, buffer: ir.Value, axis: int) -> bool:
-    """Whether a size of a buffer can be computed before the loop."""
+    """True if a size of a buffer can be computed before the loop."""
     found = _size(loop, buffer, axis)
     return isinstance(found, tuple | int) or (found is not None and _can_move(loop, found))
 
@@ -307,7 +307,7 @@ def moved(loop: BatchLoop, value: ir.Value) -> ir.Value:
 
 
 def is_outside(loop: BatchLoop, buffer: ir.Value) -> bool:
-    """Whether a buffer is made before the loop, which does not write it."""
+    """True if a buffer is made before the loop, which does not write it."""
     nests = [nest for segment in loop.segments for nest in segment.nests]
     written = {root for nest in nests for o in nest.outputs for root in _memory(loop, o.buffer, set())}
     return not is_inside(buffer, loop.op) and _root(buffer) not in written

@@ -17,7 +17,7 @@ _NAN = float("nan")
 
 
 class Elimination:
-    """What is asked of a matrix, from its rows with the right sides after them.
+    """Elimination in a matrix, from its rows with the right sides after them.
 
     Args:
         call: of one of `CALLS`.
@@ -71,7 +71,7 @@ class Elimination:
         return found
 
     def _place(self, i: ir.Value, j: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Where an element is: of a symmetric matrix in the triangle that is said."""
+        """Position of an element: of a symmetric matrix in the triangle that is said."""
         if not self._is_half:
             return (j, i) if self._transposed else (i, j)
         return in_triangle(i, j, self._lower)

@@ -21,7 +21,7 @@ _BLOCKS = 1 << 16
 
 
 def is_flat(nest: Nest) -> bool:
-    """Whether all operands are contiguous along the one dimension, or single elements; results are whole."""
+    """True if all operands are contiguous along the one dimension, or single elements; results are whole."""
     if nest.rank != 1 or nest.reduction[0] or nest.indexed:
         return False
     if not all(operand.axes == [0] for operand in nest.outputs):
@@ -60,7 +60,7 @@ def lower(nest: Nest, kernel: Kernel, threads: int) -> None:
 
 
 def is_whole(operand: Operand) -> bool:
-    """Whether an operand is contiguous along the one dimension."""
+    """True if an operand is contiguous along the one dimension."""
     return operand.axes == [0] and is_contiguous(operand.buffer)
 
 
@@ -87,7 +87,7 @@ def are_aligned(operands: Sequence[Operand], lanes: int) -> ir.Value:
 
 
 def _values(nest: Nest, position: ir.Value, given: dict[ir.Value, ir.Value]) -> list[ir.Value]:
-    """What the results get at a position."""
+    """Values of the results at a position."""
     values = dict(given)
     for operand in nest.needed(nest.yields):
         if operand.argument not in values:

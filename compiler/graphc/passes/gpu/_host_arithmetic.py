@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the host computes between launches: integers of 64 bits, and conditions."""
+"""Arithmetic of the host between launches: integers of 64 bits, and conditions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _OF_ANY_WIDTH = ("andi", "ori", "xori", "select")
 
 
 def is_arithmetic(op: ir.Operation) -> bool:
-    """Whether an operation gives numbers that depend on nothing but its operands."""
+    """True if an operation gives numbers that depend on nothing but its operands."""
     return op.name.startswith(_PURE)
 
 
 def is_of_host(op: ir.Operation) -> bool:
-    """Whether the host has the arithmetic of an operation on numbers, and so need not ask the device."""
+    """True if the host has the arithmetic of an operation on numbers, and so need not ask the device."""
     if op.name in ("arith.constant", "complex.constant"):
         return True
     dialect, _, name = op.name.partition(".")

@@ -140,7 +140,7 @@ class Kernel:
 
 
 def _is_constant(value: ir.Value) -> bool:
-    """Whether a value is a constant, or a complex number of two."""
+    """True if a value is a constant, or a complex number of two."""
     if isinstance(value.owner, ir.Block):
         return False
     if value.owner.name == "complex.create":
@@ -224,7 +224,7 @@ def at_most(value: ir.Value, limit: int) -> ir.Value:
 
 
 def blocks_for(count: ir.Value, each: ir.Value, limit: int) -> ir.Value:
-    """How many blocks of `each` make `count`, at most `limit`."""
+    """Number of blocks of `each` that make `count`, at most `limit`."""
     return at_most(build.index_op("ceildivsi", count, each), limit)
 
 

@@ -22,7 +22,7 @@ _DEPTH, _UNROLLED = 16, 2
 
 
 def is_large(product: Product) -> bool:
-    """Whether the sums of a thread fit into its registers, and four elements into 16 bytes."""
+    """True if the sums of a thread fit into its registers, and four elements into 16 bytes."""
     kind, *others = {
         str(operand.argument.type): operand.argument.type for operand in product.nest.operands
     }.values()

@@ -66,7 +66,7 @@ class Lines:
         return self._load(self._initial, build.const_index(0), line)
 
     def step(self, number: ir.Value, line: Sequence[ir.Value]) -> list[ir.Value]:
-        """What a step takes of the operands."""
+        """Operands of a step."""
         row = self._row(number)
         return [self._load(buffer, row, line) for buffer in self._operands]
 
@@ -84,7 +84,7 @@ class Lines:
 
     @property
     def keeps_first(self) -> bool:
-        """Whether the result has the number before the first step."""
+        """True if the result has the number before the first step."""
         return self._keeps
 
     def _row(self, number: ir.Value) -> ir.Value:
@@ -109,6 +109,6 @@ class Lines:
 
 
 def lies_along_rows(call: LibraryCall) -> bool:
-    """Whether elements of a line lie side by side, and not elements of different lines."""
+    """True if elements of a line lie side by side, and not elements of different lines."""
     shape = list(ir.MemRefType(call.buffers[-1].type).shape)
     return call.kernel.name == RUNNING or all(size == 1 for size in shape[1:])

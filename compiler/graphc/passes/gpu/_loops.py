@@ -43,5 +43,5 @@ def polls_of(module: ir.Module) -> frozenset[str]:
 
 
 def is_poll(op: ir.Operation, polls: frozenset[str]) -> bool:
-    """Whether an operation calls one of these."""
+    """True if an operation calls one of these."""
     return op.name == "func.call" and callee_of(op) in polls

@@ -43,7 +43,7 @@ class Matrix:
 
 
 class Block:
-    """What the threads of a block do together.
+    """Common work of the threads of a block.
 
     Args:
         call: whose numbers they compute with.
@@ -104,7 +104,7 @@ class Block:
 
 
 class Work(Protocol):
-    """What the threads of a block do with a matrix."""
+    """Work of the threads of a block on a matrix."""
 
     @property
     def sides(self) -> tuple[ir.Value, ir.Value]:
@@ -218,7 +218,7 @@ def _zero() -> ir.Value:
 
 
 def in_triangle(i: ir.Value, j: ir.Value, lower: bool) -> tuple[ir.Value, ir.Value]:
-    """Where one triangle of a symmetric matrix has an element."""
+    """Flags of the elements of one triangle of a symmetric matrix."""
     large, small = build.index_op("maxsi", i, j), build.index_op("minsi", i, j)
     return (large, small) if lower else (small, large)
 
@@ -231,13 +231,13 @@ def true() -> ir.Value:
 
 
 def above_zero(value: ir.Value) -> ir.Value:
-    """Whether a number is above 0, and not NaN."""
+    """True if a number is above 0, and not NaN."""
     zero = build.create("arith.constant", [value.type], [], value=ir.FloatAttr.get(value.type, 0.0)).result
     return _compare(2, value, zero)
 
 
 def is_not_zero(value: ir.Value) -> ir.Value:
-    """Whether a number is not 0; NaN is not."""
+    """True if a number is not 0; NaN is not."""
     zero = build.create("arith.constant", [value.type], [], value=ir.FloatAttr.get(value.type, 0.0)).result
     return _compare(13, value, zero)
 

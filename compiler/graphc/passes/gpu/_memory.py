@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What sizes of memory are."""
+"""Allocation sizes as keys, so equal sizes compare equal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SizeKey: TypeAlias = "int | ir.Value | tuple[ir.Value, int]"
 
 
 def size_key(buffer: ir.Value, axis: int) -> SizeKey:
-    """What the size of a buffer along an axis is known as."""
+    """Key of the size of a buffer along an axis."""
     size = ir.MemRefType(buffer.type).shape[axis]
     if size >= 0:
         return size

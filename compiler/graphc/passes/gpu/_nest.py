@@ -24,7 +24,7 @@ class Operand:
 
 
 class Nest:
-    """What one generic computes.
+    """Computation of one generic.
 
     Attributes:
         op: the generic.
@@ -94,11 +94,11 @@ class Nest:
         return next((size for size in sizes if size >= 0), None)
 
     def is_unit(self, axis: int) -> bool:
-        """Whether a dimension is known to have size 1."""
+        """True if a dimension is known to have size 1."""
         return self.static_extent(axis) == 1
 
     def depends_on(self, value: ir.Value, arguments: Sequence[ir.Value]) -> bool:
-        """Whether a value of the body is computed from any of its arguments."""
+        """True if a value of the body is computed from any of its arguments."""
         return (
             any(x in arguments for op in slice_of(self.body, [value]) for x in inputs_of(op))
             or value in arguments

@@ -58,7 +58,7 @@ def outline(
 
 
 class _Body:
-    """What a function of the host computes: operations, and the numbers and constants that they need.
+    """Body of a function of the host: operations, and the numbers and constants that they need.
 
     Attributes:
         operations: all of it, in order.
@@ -93,7 +93,7 @@ class _Body:
         self.operations[owner] = None
 
     def _is_computed(self, op: ir.Operation) -> bool:
-        """Whether the function computes it itself: constants, and numbers from sizes that it knows."""
+        """True if the function computes it itself: constants, and numbers from sizes that it knows."""
         if not op.name.startswith(_SCALAR):
             return False
         if op.name == "tensor.dim":

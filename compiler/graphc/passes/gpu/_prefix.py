@@ -30,7 +30,7 @@ class Associative(Protocol):
 
     @property
     def parts(self) -> int:
-        """How many numbers a tuple has."""
+        """Number of components of a tuple."""
 
     @property
     def type(self) -> ir.Type:
@@ -62,7 +62,7 @@ class Running:
 
     @property
     def parts(self) -> int:
-        """How many numbers a tuple has."""
+        """Number of components of a tuple."""
         return 2 if self._linear else 1
 
     @property
@@ -130,7 +130,9 @@ class BlockPrefix:
         self._buffers = [kernel.shared([WARP], running.type) for _ in range(running.parts)]
 
     def before(self, values: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
-        """What all threads before one combine to, and what all do; all of the block have to get here."""
+        """Prefix over all threads before one, and the total over all; all threads of the block have
+        to get here.
+        """
         running, width = self._running, build.const_index(WARP)
         thread = position("thread_id")
         lane, warp = build.index_op("remui", thread, width), build.index_op("divui", thread, width)
@@ -161,7 +163,7 @@ class BlockPrefix:
         return [build.select(condition, x, value) for x, value in zip(neutral, values, strict=True)]
 
     def _warp(self, values: list[ir.Value], lane: ir.Value, width: int) -> list[ir.Value]:
-        """What the values of the first lanes combine to, up to and with each."""
+        """Inclusive prefix over the first lanes."""
         offset = 1
         while offset < width:
             others = [shuffled(value, offset, "up") for value in values]

@@ -94,7 +94,7 @@ class BlockReduction:
         self._buffers: dict[tuple[str, int], ir.Value] = {}
 
     def all(self, value: ir.Value, combiner: Combiner) -> ir.Value:
-        """What the values of all threads of a y combine to, in all of them; all of the block get here."""
+        """Combination over all threads of a y, in all of them; all threads of the block get here."""
         return self.together(
             [value], lambda a, b: [combiner.combine(a[0], b[0])], [combiner.constant(value.type)]
         )[0]
@@ -122,7 +122,7 @@ class BlockReduction:
         return either(several, kinds, lambda: self._across(own, combine, neutral, width), lambda: own)
 
     def _across(self, values: Values, combine: Combine, neutral: Values, width: ir.Value) -> list[ir.Value]:
-        """What the warps of a y combine to."""
+        """Combination over the warps of a y."""
         buffers = self._shared([value.type for value in values])
         thread, zero = position("thread_id"), build.const_index(0)
         full = build.const_index(WARP)
@@ -156,7 +156,7 @@ class BlockReduction:
         return [self._buffers[key] for key in keys]
 
     def _lanes(self, values: Values, combine: Combine, width: ir.Value) -> list[ir.Value]:
-        """What the lanes of a warp that belong to a y combine to; a single one has it already."""
+        """Combination over the lanes of a warp that belong to a y; a single one has it already."""
         several = build.compare_index(4, width, build.const_index(1))
         kinds = [value.type for value in values]
         return either(several, kinds, lambda: self._shuffled(values, combine, width), lambda: values)
@@ -188,12 +188,12 @@ class on_condition:
 
 
 def on_first_thread() -> on_condition:
-    """What is made inside is done by thread 0 of the block alone."""
+    """Runs the code that is made inside on thread 0 of the block alone."""
     return on_condition(build.compare_index(0, position("thread_id"), build.const_index(0)))
 
 
 def _warp(values: Values, combine: Combine, width: int = WARP) -> list[ir.Value]:
-    """What groups of `width` lanes combine to."""
+    """Combination over groups of `width` lanes."""
     offset = width // 2
     while offset:
         values = combine(values, [shuffled(value, offset) for value in values])

@@ -63,11 +63,11 @@ class RowNest:
         return math.prod(known) if len(known) == len(sizes) else None
 
     def is_row(self, operand: Operand) -> bool:
-        """Whether an operand has one element for each row."""
+        """True if an operand has one element for each row."""
         return not any(axis in self.columns for axis in operand.axes)
 
     def is_own(self, operand: Operand) -> bool:
-        """Whether an operand has one element, or an array of all columns in their order, for each row."""
+        """True if an operand has one element, or an array of all columns in their order, for each row."""
         if operand.axes[: self.rows] != list(range(self.rows)):
             return False
         rest = [axis for axis in operand.axes[self.rows :] if axis is not None]
@@ -124,7 +124,7 @@ class Group:
         return [*others, build.index_op("addi", last, build.const_index(lane))]
 
     def load(self, operand: Operand, lane: int) -> ir.Value:
-        """What an operand has for an element; neighbours are loaded together, once."""
+        """Elements of an operand; neighbours are loaded together, once."""
         last = len(self._first) - 1
         if self.lanes == 1 or (last in operand.axes and not is_wide(operand, last)):
             return load(operand, self.indices(lane))
@@ -207,7 +207,7 @@ class Columns:
         combine: Combine,
         at_once: int,
     ) -> list[ir.Value]:
-        """What accumulators of the thread come to.
+        """Final accumulators of the thread.
 
         Args:
             neutral: what they begin with.
@@ -298,7 +298,7 @@ def cost(nest: Nest) -> int:
 
 
 def at_once(operations: int, lanes: int) -> int:
-    """How many groups a step has, of so many operations for an element: a power of two.
+    """Number of groups of a step, of so many operations for an element: a power of two.
 
     Groups of two have elements of 64 bits, which take twice the registers.
     """
@@ -394,7 +394,7 @@ class RowKernel:
         return Group([*self._indices, *zeros], [], build.const_index(0))
 
     def _snapshot(self, row: RowNest) -> dict[ir.Value, Element]:
-        """How to read each operand now; what is written later to the same buffers changes nothing."""
+        """Readers of the present operands; what is written later to the same buffers changes nothing."""
         return {operand.argument: self._reader(operand, row) for operand in row.nest.operands}
 
     def _reader(self, operand: Operand, row: RowNest) -> Element:
@@ -513,7 +513,7 @@ def _read_in_memory(nests: Sequence[RowNest]) -> set[ir.Value]:
 
 
 def product(sizes: Sequence[ir.Value]) -> ir.Value:
-    """How many elements there are."""
+    """Number of elements."""
     if not sizes:
         return build.const_index(1)
     total = sizes[0]

@@ -115,7 +115,7 @@ class RowKernels:
         carry(self._stop, [before], tile, start=self._first, step=self._tile)
 
     def _parts_before(self, line: ir.Value) -> Values:
-        """What the parts before this one come to."""
+        """Combination of the parts before this one."""
         running = self._lines.running
         each = build.index_op("ceildivsi", self._part, position("block_dim"))
         first = build.index_op("muli", self._thread, each)
@@ -131,7 +131,7 @@ class RowKernels:
         return self._prefix.before(carry(each, running.neutral(), fold))[1]
 
     def _folded(self, start: ir.Value) -> list[Values]:
-        """What the thread's steps of a tile come to, up to and with each."""
+        """Inclusive prefix over the thread's steps of a tile."""
         running = self._lines.running
         self._each_element(start, self._load)
         barrier()
@@ -164,7 +164,7 @@ class RowKernels:
             self._lines.store(value, number, self._line)
 
     def _own_place(self, number: int, buffer: ir.Value | None = None) -> Sequence[ir.Value]:
-        """Where one of the thread's own steps is in shared memory."""
+        """Position of one of the thread's own steps in shared memory."""
         first = build.index_op("muli", self._thread, build.const_index(self._own))
         place = build.index_op("addi", first, build.const_index(number))
         return [self._shared[0] if buffer is None else buffer, _apart(place)]

@@ -17,7 +17,7 @@ _SIZES = 6
 
 
 def are_own(module: ir.Module, values: StepValues, times: int = 1) -> bool:
-    """Whether nothing else launches the kernels of a loop, which is there as often as `times` says."""
+    """True if nothing else launches the kernels of a loop, which is there as often as `times` says."""
     inside = {_name_of(op) for op in values.inside if op.name == "gpu.launch_func"}
     found = [_name_of(op) for op in walk(module.operation) if op.name == "gpu.launch_func"]
     return all(found.count(name) == times for name in inside)
@@ -119,7 +119,7 @@ def rewrite(
 
 
 def where(array: ir.Value) -> ir.Block:
-    """What runs where a number is not 0, the same for all threads."""
+    """Runs the code inside where a number is not 0, the same for all threads."""
     holds = build.compare_index(1, number_in(array), build.const_i64(0))
     branch = ir.Operation.create("scf.if", operands=[holds], regions=2)
     return ir.Block.create_at_start(branch.regions[0], [])

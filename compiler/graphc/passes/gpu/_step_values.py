@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the values in a loop of the host are at a step, as arithmetic on the number of the step."""
+"""Values in a loop of the host as arithmetic on the number of the step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Known = Callable[[ir.Value], ir.Value]
 
 
 def is_pure(op: ir.Operation) -> bool:
-    """Whether an operation gives a number or a view that depends on nothing but its operands."""
+    """True if an operation gives a number or a view that depends on nothing but its operands."""
     return op.name in _VIEWS or op.name.startswith("arith.")
 
 
@@ -45,17 +45,17 @@ class StepValues:
                 self._varying.update(inner.results)
 
     def varies(self, value: ir.Value) -> bool:
-        """Whether a value depends on the step."""
+        """True if a value depends on the step."""
         return value in self._varying
 
     def count(self) -> ir.Value:
-        """How many steps there are, at the insertion point."""
+        """Number of steps, at the insertion point."""
         span = build.index_op("subi", self.upper, self.lower)
         count = build.index_op("ceildivsi", span, self.step)
         return build.index_op("maxsi", count, build.const_index(0))
 
     def are_computable(self) -> bool:
-        """Whether launches are all that happens in a step, and what varies are arguments of launches alone,
+        """True if launches are all that happens in a step, and what varies are arguments of launches alone,
         which kernels can compute.
         """
         names = {inner.name for inner in self.inside}
@@ -149,7 +149,9 @@ class StepValues:
         return found
 
     def carried_at(self, k: int, number: ir.Value, known: Known) -> ir.Value:
-        """What is carried into the step with a number: initial arrays in turn, or what a step before gave."""
+        """Values carried into the step with a number: initial arrays in turn, or the results of a
+        step before.
+        """
         way = [k]
         while (after := self.yields[way[-1]]) in self.carried and self.carried.index(after) not in way:
             way.append(self.carried.index(after))

@@ -49,7 +49,7 @@ class Instruction:
 
     @property
     def sums(self) -> int:
-        """How many numbers of the result a lane has."""
+        """Number of elements of the result in a lane."""
         return self.rows * self.columns // WARP
 
 
@@ -71,7 +71,7 @@ class Side:
     deep_last: bool
 
     def indices(self, half: ir.Value, wide: ir.Value, deep: ir.Value) -> list[ir.Value]:
-        """Where an element is."""
+        """Indices of an element."""
         return [half, wide, deep] if self.deep_last else [half, deep, wide]
 
 
@@ -225,7 +225,7 @@ def arrived() -> None:
 
 
 def is_aligned(buffer: ir.Value) -> ir.Value | None:
-    """Whether all rows of an array begin at multiples of 16 bytes; None if its rows are not contiguous."""
+    """True if all rows of an array begin at multiples of 16 bytes; None if its rows are not contiguous."""
     memref = ir.MemRefType(buffer.type)
     strides, _ = memref.get_strides_and_offset()
     if strides[-1] != 1:
@@ -249,7 +249,7 @@ def _itemsize(buffer: ir.Value) -> int:
 
 @record(frozen=True)
 class Shape:
-    """How a product is divided.
+    """Division of a product into tiles.
 
     Attributes:
         instruction: what a warp does at once.
@@ -366,7 +366,7 @@ class TensorProduct:
         self._store(carry(inner, nothing, body, step=depth))
 
     def _counts(self) -> tuple[int, int]:
-        """How many matrices of an instruction a warp has along the rows and along the columns."""
+        """Number of matrices of an instruction along the rows and along the columns of a warp."""
         shape = self._shape
         sizes = (shape.instruction.rows, shape.instruction.columns)
         rows, columns = (
@@ -375,7 +375,7 @@ class TensorProduct:
         return rows, columns
 
     def _starts(self) -> tuple[list[ir.Value], list[ir.Value]]:
-        """Where the matrices of the warp begin in the part of the block."""
+        """First rows and columns of the warp's matrices in the part of the block."""
         shape = self._shape
         across = build.const_index(shape.warps[1])
         numbers = (build.index_op(name, self._fragments.warp, across) for name in ("divui", "remui"))

@@ -49,7 +49,7 @@ def _hoist(values: StepValues) -> None:
 
 
 def _is_handed_on(array: ir.Value) -> bool:
-    """Whether a loop or a branch passes an array on: the next step reads it, and writes another one."""
+    """True if a loop or a branch passes an array on: the next step reads it, and writes another one."""
     users = [use.owner.operation for use in array.uses]
     views = [result for user in users if is_pure(user) for result in user.results]
     return any(user.name in ("scf.yield", "scf.condition") for user in users) or any(
@@ -185,7 +185,7 @@ def _is_true(value: ir.Value) -> bool:
 
 
 def _step(after: ir.Value, index: ir.Value) -> ir.Value | None:
-    """What is added to an index, if that is a constant above 0."""
+    """Increment of an index, if it is a constant above 0."""
     if isinstance(after.owner, ir.Block) or after.owner.name != "arith.addi":
         return None
     others = [x for x in after.owner.operands if x != index]
@@ -193,7 +193,7 @@ def _step(after: ir.Value, index: ir.Value) -> ir.Value | None:
 
 
 def _work(value: ir.Value, body: list[ir.Operation]) -> tuple[ir.Operation, ...] | None:
-    """What computes a condition from elements of arrays, if nothing else in the body needs it."""
+    """Operations that compute a condition from elements of arrays, if nothing else in the body needs them."""
     found: set[ir.Operation] = set()
     open_ = [value]
     while open_:
@@ -215,7 +215,7 @@ def _work(value: ir.Value, body: list[ir.Operation]) -> tuple[ir.Operation, ...]
 
 
 def _keeps(load: ir.Operation, body: list[ir.Operation]) -> bool:
-    """Whether an element is the same at the end of the body."""
+    """True if an element is the same at the end of the body."""
     rest = body[body.index(load) :]
     if not any(op.name == "gpu.launch_func" for op in rest):
         return True
@@ -293,7 +293,7 @@ def _wide() -> ir.Type:
 
 
 def _again(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Value:
-    """Whether there is another step, at the insertion point."""
+    """True if there is another step, at the insertion point."""
     copies = dict(new)
     for inner in until.work:
         copy_with(inner, copies)

@@ -44,7 +44,7 @@ Finish = Callable[[ir.Value, ir.Value, ir.Value], None]
 
 
 def is_product(nest: Nest) -> bool:
-    """Whether a nest is a product of rows, along its first dimension, with a matrix."""
+    """True if a nest is a product of rows, along its first dimension, with a matrix."""
     if [op.name for op in nest.body] not in _PRODUCTS or nest.rank != 3 or len(nest.inputs) != 2:
         return False
     if nest.reduction != [False, False, True] or nest.indexed:
@@ -192,7 +192,7 @@ class _Writer:
             build.create("scf.yield", [], [])
 
     def _inside(self, *places: tuple[ir.Value, ir.Value]) -> ir.Value:
-        """Whether two indices are below their limits."""
+        """True if two indices are below their limits."""
         conditions = [build.compare_index(2, index, limit) for index, limit in places]
         found: ir.Value = build.create("arith.andi", [conditions[0].type], conditions).result
         return found
@@ -283,7 +283,7 @@ class BatchKernel:
     # -- on the host ---------------------------------------------------------------------------------------
 
     def _blocks(self) -> tuple[ir.Value, list[ir.Value]]:
-        """How many blocks there are, and threads: in a group as many as the longest row has elements."""
+        """Number of blocks and of threads: in a group as many as the longest row has elements."""
         work = self._work
         rows, columns = build.const_index(0), build.const_index(1)
         for buffer in {n.outputs[0].buffer: n for s in work.segments for n in s.nests}:
@@ -338,7 +338,7 @@ class BatchKernel:
         self._hoisted.add(array)
 
     def _results(self) -> list[tuple[ir.Value, ir.Value]]:
-        """What the loop gives and somebody uses, with arrays that take its place."""
+        """Results of the loop that somebody uses, with arrays that take their place."""
         op = self._op
         found: list[tuple[ir.Value, ir.Value]] = []
         for result, initial in zip(op.results, list(op.operands)[3:], strict=True):
@@ -420,7 +420,7 @@ class BatchKernel:
         self._each([sizes[axis] for axis in kept], element)
 
     def _before(self, segment: Segment, indices: list[ir.Value]) -> ir.Value:
-        """What an element of the result of a reduction begins with."""
+        """Initial value of an element of a reduction's result."""
         if segment.fill is not None:
             return segment.fill.yields[0]
         output = segment.nests[0].outputs[0]
@@ -458,7 +458,7 @@ class BatchKernel:
             store(value, Operand(buffer, list(range(len(indices))), buffer), indices)
 
     def _is_temporary(self, segment: Segment, buffer: ir.Value) -> bool:
-        """Whether only the nests of a segment use an array, which lives for one iteration."""
+        """True if only the nests of a segment use an array, which lives for one iteration."""
         if buffer not in self._hoisted:
             return False
         inside = {nest.op for nest in segment.nests}

@@ -190,7 +190,7 @@ class _Kernel:
         return found, build.index_op("divui", build.const_index(self._threads), found)
 
     def _place(self, thread: ir.Value, lane: int) -> ir.Value:
-        """Where the stripe of a thread's column is."""
+        """Position of the stripe of a thread's column."""
         first = build.index_op("muli", thread, build.const_index(self._lanes))
         return build.index_op("addi", first, build.const_index(lane))
 
@@ -218,7 +218,7 @@ def _at_least_one(value: ir.Value) -> ir.Value:
 
 
 def _is_columns(nest: Nest) -> bool:
-    """Whether rows are reduced, of one matrix or of a batch, with neighbouring columns side by side."""
+    """True if rows are reduced, of one matrix or of a batch, with neighbouring columns side by side."""
     with ir.InsertionPoint(nest.op), nest.op.location:
         if nest.rank > 2:
             nest.collapse()

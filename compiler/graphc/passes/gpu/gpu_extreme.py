@@ -162,7 +162,9 @@ class _Kernels:
             build.create("scf.yield", [], [])
 
     def _neutral(self) -> list[ir.Value]:
-        """What any element wins over, but those with the first key: where nothing has won, these are all."""
+        """Initial key, which any element beats but those with the first key: where nothing has won,
+        these are all.
+        """
         return [self._keys.constant(0), _constant(_LATEST)]
 
     def _take(self, group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:

@@ -131,7 +131,7 @@ _OTHERS: dict[str, Callable[[LibraryCall], Work]] = {"cholesky": Cholesky, "solv
 
 
 def _is_checked(call: LibraryCall) -> bool:
-    """Whether a matrix that has no factor, or is singular, is an error."""
+    """True if a matrix that has no factor, or is singular, is an error."""
     if call.kernel.name in ("det", "slogdet"):
         return False
     if "unit_diagonal" in call.kernel.keywords and call.attribute("unit_diagonal"):

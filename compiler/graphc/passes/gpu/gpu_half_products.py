@@ -38,7 +38,7 @@ def _of_halves(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def _is_of_halves(rewriter: Rewriter, value: ir.Value) -> bool:
-    """Whether a matrix of float32 is made of halves."""
+    """True if a matrix of float32 is made of halves."""
     cast = rewriter.defining(value, "graphc.cast")
     if cast is not None:
         kinds = [str(x.type.element_type) for x in (cast.operands[0], value)]

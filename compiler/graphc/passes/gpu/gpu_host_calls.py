@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What functions of the host are given."""
+"""Arguments of functions of the host."""
 
 from __future__ import annotations
 

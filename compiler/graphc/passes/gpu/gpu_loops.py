@@ -79,7 +79,7 @@ class GpuLoops(Pass):
 
 
 def _is_plain(op: ir.Operation, polls: frozenset[str]) -> bool:
-    """Whether a loop has only what one thread can do."""
+    """True if a loop has only what one thread can do."""
     if any(isinstance(result.type, ir.MemRefType) for result in op.results):
         return False
     inside = [inner for inner in walk(op) if not is_poll(inner, polls)]

@@ -127,7 +127,7 @@ class GpuMatmul(Pass):
         return launches
 
     def _is_large(self, product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> ir.Value | None:
-        """Whether there are enough squares of the larger kind for a device; None if there never are."""
+        """True if there are enough squares of the larger kind for a device; None if there never are."""
         nest = product.nest
         sides = list(zip((product.row, product.column), tiles, strict=True))
         known = [(nest.static_extent(axis), tile) for axis, tile in sides]

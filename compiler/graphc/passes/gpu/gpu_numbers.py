@@ -103,7 +103,7 @@ def _lower(op: ir.Operation, polls: frozenset[str]) -> None:
 
 
 def _work(root: ir.Operation, polls: frozenset[str]) -> set[ir.Operation]:
-    """What the kernel has: all arithmetic that the host lacks, and loads that may wait for it."""
+    """Operations of the kernel: all arithmetic that the host lacks, and loads that may wait for it."""
     found: set[ir.Operation] = set()
     open_ = [root]
     while open_:
@@ -121,7 +121,7 @@ def _work(root: ir.Operation, polls: frozenset[str]) -> set[ir.Operation]:
 
 
 def _may_wait(load: ir.Operation, root: ir.Operation, polls: frozenset[str]) -> bool:
-    """Whether an element is still the same where the root stands."""
+    """True if an element is still the same where the root stands."""
     if load.block != root.block:
         return False
     operations = [op.operation for op in load.block.operations]

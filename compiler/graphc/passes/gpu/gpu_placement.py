@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What runs on the host, and what on the device.
+"""Placement of operations on the host and on the device.
 
 Which operations of a graph have no kernel, and why.
 
@@ -149,7 +149,9 @@ DEVICE: dict[str, Callable[[np.dtype], bool]] = {
 
 
 def reason(op: ir.Operation) -> str:
-    """Why an operation of the graph stage, or what it contains, has no kernel; empty if it has one."""
+    """Reason for which an operation of the graph stage, or its contents, has no kernel; empty if it has
+    one.
+    """
     for inner in [op, *walk(op)]:
         name = inner.name.removeprefix("graphc.")
         if name in SCIPY:
@@ -166,7 +168,7 @@ def reason(op: ir.Operation) -> str:
 
 
 def is_movable(op: ir.Operation) -> bool:
-    """Whether an operation is so cheap that it may run on the host, to save a transfer."""
+    """True if an operation is so cheap that it may run on the host, to save a transfer."""
     if not op.name.startswith("graphc.") or not len(op.results) or len(op.regions):
         return False
     is_expensive = EXPENSIVE.get(op.name)
@@ -254,12 +256,12 @@ def _producer(value: ir.Value) -> ir.Operation | ir.Block:
 
 
 def _is_loop(value: ir.Value) -> bool:
-    """Whether a value stands for a loop that has run, whose results are asked for."""
+    """True if a value stands for a loop that has run, whose results are asked for."""
     return str(value.type) == "!graphc.loop"
 
 
 def _is_array(value: ir.Value) -> bool:
-    """Whether a value would have to be moved: constants are on both sides."""
+    """True if a value would have to be moved: constants are on both sides."""
     if not isinstance(value.type, ir.RankedTensorType):
         return False
     owner = value.owner

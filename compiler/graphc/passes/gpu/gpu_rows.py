@@ -90,12 +90,12 @@ class _Run:
 
     @property
     def _outputs(self) -> list[ir.Value]:
-        """What is written, in order: code does not depend on where values lie in memory."""
+        """Outputs, in order: code does not depend on where values lie in memory."""
         return list(dict.fromkeys(operand.buffer for row in self.nests for operand in row.nest.outputs))
 
     @property
     def is_useful(self) -> bool:
-        """Whether anything is reduced."""
+        """True if anything is reduced."""
         return any(row.combiners for row in self.nests)
 
     def take(self, op: ir.Operation) -> bool:
@@ -132,7 +132,7 @@ class _Run:
             self._learn(self.unknown.pop(op, set()))
 
     def _is_safe(self, row: RowNest) -> bool:
-        """Whether all that it reads of what the run writes, or writes of what it reads, is of its own row and
+        """True if all that it reads of what the run writes, or writes of what it reads, is of its own row and
         element.
         """
         outputs = {operand.buffer for operand in row.nest.outputs}
@@ -164,7 +164,7 @@ class _Run:
         return {operand.buffer for operand in read} - self._written
 
     def _keeps_order(self, row: RowNest) -> bool:
-        """Whether what is written at the end of the row may be: nothing may want to read what was there.
+        """True if what is written at the end of the row may be: nothing may want to read what was there.
 
         Elements are read and written by one thread in one loop, if just one array is written.
         """
@@ -176,7 +176,7 @@ class _Run:
         return not read & arrays or len(arrays) == 1
 
     def may_pass(self, op: ir.Operation) -> bool:
-        """Whether an operation that is not of the run may as well be done before all of it.
+        """True if an operation that is not of the run may as well be done before all of it.
 
         Then the run goes on after it, and may read what it writes.
         """
@@ -233,7 +233,7 @@ class _Run:
         return made
 
     def _is_long(self, anchor: ir.Operation, options: GpuRows) -> ir.Value | None:
-        """Whether rows are so few and so long that each should have several blocks.
+        """True if rows are so few and so long that each should have several blocks.
 
         None if they are not, or cannot: then a value is made neither on the host nor on the device.
         """
@@ -312,7 +312,7 @@ def _has_few(row: RowNest) -> bool:
 
 
 def _row_keys(row: RowNest) -> Keys:
-    """What is known to be equal to the nest's number of rows."""
+    """Keys that are known to be equal to the nest's number of rows."""
     return {
         tuple(size_key(operand.buffer, axis) for axis in range(row.rows))
         for operand in row.nest.operands
@@ -351,7 +351,7 @@ def _lowered(block: ir.Block, options: GpuRows, *, few: bool = False) -> Iterato
 
 
 def _possible_rows(op: ir.Operation) -> range:
-    """How many dimensions rows could have in a run that starts here."""
+    """Possible numbers of dimensions of rows in a run that starts here."""
     return range(Nest(op).rank + 1) if op.name == "linalg.generic" else range(0)
 
 
@@ -380,7 +380,7 @@ def _grown(
 
 
 def _is_harmless(op: ir.Operation) -> bool:
-    """Whether the nests before an operation may as well be computed after it."""
+    """True if the nests before an operation may as well be computed after it."""
     if op.name == "memref.alloc":
         return True
     dialect = op.name.partition(".")[0]
@@ -391,7 +391,7 @@ _ACCESSES = ("memref.load", "memref.store", "memref.copy", "memref.dealloc")
 
 
 def _is_read_elsewhere(buffer: ir.Value, inside: list[ir.Operation]) -> bool:
-    """Whether anything but some nests uses an array's memory."""
+    """True if anything but some nests uses an array's memory."""
     if isinstance(buffer.owner, ir.Block) or buffer.owner.name != "memref.alloc":
         return True
     return any(use.owner.operation not in inside and use.owner.name != "memref.dim" for use in buffer.uses)

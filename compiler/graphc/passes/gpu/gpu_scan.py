@@ -101,7 +101,7 @@ class Reads:
                     yield read
 
     def _read(self, source: Operand | ir.Operation, name: ir.Value, needs: list[ir.Value]) -> Read | None:
-        """What is read, if it is known where without what other iterations have done."""
+        """The value that is read, if its place is known without what other iterations have done."""
         chain: dict[ir.Operation, None] = {}
         if not all(self._follow(value, chain) for value in needs):
             return None
@@ -109,7 +109,7 @@ class Reads:
         return Read(source, [name], list(chain), self._index in used)
 
     def _follow(self, value: ir.Value, chain: dict[ir.Operation, None]) -> bool:
-        """Whether a value is made of the index and of what is outside; adds what makes it."""
+        """True if a value is made of the index and of what is outside; adds what makes it."""
         owner = value.owner
         if value == self._index:
             return True
@@ -125,7 +125,7 @@ class Reads:
         return known
 
     def _is_inside(self, block: ir.Block) -> bool:
-        """Whether a block is the loop's, or one of its nests'."""
+        """True if a block is the loop's, or one of its nests'."""
         return block == self._block or block.owner.operation.block == self._block
 
     def first(self, element: Sequence[ir.Value]) -> tuple[Elements, list[ir.Value]]:
@@ -154,7 +154,7 @@ class Reads:
         return {name: value for read, value in reads for name in read.names}
 
     def then(self, index: ir.Value, given: Sequence[ir.Value], element: Sequence[ir.Value]) -> list[ir.Value]:
-        """What an iteration hands on; it reads the elements of a later one."""
+        """Values that an iteration hands on; it reads the elements of a later one."""
         found: list[ir.Value] = []
         at = self._later(index, self._ahead)
         for number, read in enumerate(self._moving):
@@ -209,12 +209,12 @@ class Scan:
 
     @property
     def carried(self) -> Sequence[ir.Value]:
-        """What an iteration is given, without its index."""
+        """Values carried into an iteration, without its index."""
         return list(self.op.regions[0].blocks[0].arguments)[1:]
 
     @property
     def yields(self) -> Sequence[ir.Value]:
-        """What an iteration hands on."""
+        """Values that an iteration hands on."""
         *_, end = self.op.regions[0].blocks[0].operations
         return list(end.operation.operands)
 
@@ -226,7 +226,7 @@ class Scan:
         return found
 
     def is_own(self, operand: Operand) -> bool:
-        """Whether an operand has the element of the thread."""
+        """True if an operand has the element of the thread."""
         return operand.axes == list(range(self.rank))
 
 
@@ -259,7 +259,7 @@ def as_scan(op: ir.Operation, polls: frozenset[str]) -> Scan | None:
 
 
 def _chooses_memory(scan: Scan) -> bool:
-    """Whether buffers of different arrays take turns, as in windows of several rows next to a trace.
+    """True if buffers of different arrays take turns, as in windows of several rows next to a trace.
 
     An iteration would not know which memory it reads.
     """
@@ -271,14 +271,14 @@ def _chooses_memory(scan: Scan) -> bool:
 
 
 def _is_known(op: ir.Operation) -> bool:
-    """Whether a thread can do for itself what an operation does, or what it needs is the same for all."""
+    """True if a thread can do for itself what an operation does, or what it needs is the same for all."""
     if op.name in ("linalg.generic", "memref.alloc", "memref.dim") or op.name in VIEWS:
         return True
     return op.name.startswith("arith.")
 
 
 def _is_elementwise(scan: Scan) -> bool:
-    """Whether memory that the loop writes is read and written at the thread's element only."""
+    """True if memory that the loop writes is read and written at the thread's element only."""
     nests, written = scan.nests.values(), scan.written()
     for nest in nests:
         if any(not scan.is_own(operand) for operand in nest.outputs):
@@ -403,13 +403,13 @@ class ScanKernel:
                 self._store(value, self._new.get(operand.buffer, operand.buffer))
 
     def _value(self, buffer: ir.Value) -> ir.Value:
-        """What a buffer of the body holds at the thread's element."""
+        """Element of a buffer of the body at the thread's position."""
         if buffer not in self._held:
             return self._load(self._new.get(buffer, buffer))
         return self._held[buffer]
 
     def _forget(self, written: ir.Value) -> None:
-        """What other names of the memory may be for is not known any more."""
+        """Forgets everything that is known through other names of the memory."""
         self._held = {
             buffer: value for buffer, value in self._held.items() if _is_temporary(buffer, self._scan.op)
         }
@@ -428,7 +428,7 @@ class ScanKernel:
 
 
 def _is_temporary(buffer: ir.Value, op: ir.Operation) -> bool:
-    """Whether an array lives for one iteration, and only its nests use it."""
+    """True if an array lives for one iteration, and only its nests use it."""
     owner = buffer.owner
     if isinstance(owner, ir.Block) or owner.name != "memref.alloc" or not is_inside(buffer, op):
         return False

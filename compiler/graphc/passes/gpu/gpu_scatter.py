@@ -168,7 +168,7 @@ class ScatterKernels:
         build.create("memref.store", [], [value, self._places, number])
 
     def _write(self, number: ir.Value) -> None:
-        """What the first write to a row does with all of them; or, where the last one wins, that one."""
+        """Applies all writes to a row at the first of them; or, where the last one wins, that one."""
         scatter, one = self._scatter, build.const_index(1)
         at, column = (build.index_op(name, number, self._width) for name in ("divui", "remui"))
         row = self._row(at)
@@ -205,7 +205,7 @@ class ScatterKernels:
         build.create("memref.store", [], [found, memory, *place])
 
     def _end(self, at: ir.Value, row: ir.Value) -> ir.Value:
-        """Where the writes to the next row begin, by bisection."""
+        """First write to the next row, by bisection."""
 
         def halve(bounds: list[ir.Value]) -> list[ir.Value]:
             low, high = bounds
@@ -221,12 +221,12 @@ class ScatterKernels:
         return found
 
     def _number(self, at: ir.Value) -> ir.Value:
-        """Which write is at a place of the order."""
+        """The write at a place of the order."""
         number = build.create("memref.load", [self._long], [self._order, at]).result
         return build.create("arith.index_cast", [build.index_type()], [number]).result
 
     def _row(self, at: ir.Value) -> ir.Value:
-        """Where that write goes."""
+        """Target row of that write."""
         row = build.create("memref.load", [self._long], [self._places, self._number(at)]).result
         return build.create("arith.index_cast", [build.index_type()], [row]).result
 

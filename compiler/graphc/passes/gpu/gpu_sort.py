@@ -280,7 +280,7 @@ class SortKernels:
 
 
 def _after(a: Item, b: Item) -> ir.Value:
-    """Whether `a` comes after `b`: by keys, then by positions."""
+    """True if `a` comes after `b`: by keys, then by positions."""
     found = build.compare_index(ABOVE, a[0], b[0])
     if len(a) > 1:
         bit = ir.IntegerType.get_signless(1)
@@ -291,7 +291,7 @@ def _after(a: Item, b: Item) -> ir.Value:
 
 
 def _levels(count: ir.Value) -> ir.Value:
-    """How many doublings of 1 reach a count."""
+    """Number of doublings of 1 that reach a count."""
     kind = ir.IntegerType.get_signless(64)
     one = build.const_index(1)
     rest = build.index_op("subi", build.index_op("maxsi", count, one), one)

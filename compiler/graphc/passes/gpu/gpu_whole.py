@@ -53,11 +53,11 @@ class Parts:
         self.others = [(i, o) for i, o in enumerate(nest.outputs) if i not in combiners]
 
     def arguments(self) -> list[ir.Value]:
-        """What stands for the accumulators in the body."""
+        """Arguments of the body that stand for the accumulators."""
         return [operand.argument for operand in self.accumulators]
 
     def neutral(self) -> list[ir.Value]:
-        """What the accumulators of a thread begin with."""
+        """Initial accumulators of a thread."""
         return [
             how.constant(operand.argument.type)
             for how, operand in zip(self.combiners.values(), self.accumulators, strict=True)
@@ -226,7 +226,7 @@ def in_parts(nest: Nest) -> Parts | None:
 
 
 def _keeps_apart(nest: Nest, others: list[Operand]) -> bool:
-    """Whether nothing that is written element by element is read at another place or under another name."""
+    """True if nothing that is written element by element is read at another place or under another name."""
     whole = list(range(nest.rank))
     if any(operand.axes != whole for operand in others):
         return False

@@ -89,7 +89,7 @@ class _Division:
         self._sizes: dict[str, int] = {}
 
     def is_candidate(self) -> bool:
-        """Whether there is anything to move."""
+        """True if there is anything to move."""
         return "main" in self._symbols and any(map(self._is_nest, self._symbols))
 
     def _is_nest(self, name: str) -> bool:
@@ -105,7 +105,7 @@ class _Division:
         return sum(self._sizes.values())
 
     def nests(self) -> list[Nest]:
-        """What can be moved, in the order of the calls."""
+        """Nests that can be moved, in the order of the calls."""
         blocks = self._symbols["main"].regions[0].blocks
         calls = [
             op.operation for block in blocks for op in block.operations if op.operation.name == "llvm.call"
@@ -136,11 +136,11 @@ class _Division:
         return found
 
     def _is_free(self, name: str) -> bool:
-        """Whether a function refers to nothing that stays."""
+        """True if a function refers to nothing that stays."""
         return all(self._may_be_copied(self._symbols[other]) for other in self._needs[name])
 
     def _may_be_copied(self, op: ir.Operation) -> bool:
-        """Whether a symbol may have several copies, and needs nothing else."""
+        """True if a symbol may have several copies, and needs nothing else."""
         if op.name == "llvm.func":
             return not _is_defined(op)
         inner = str(op.attributes["linkage"]) in _INNER

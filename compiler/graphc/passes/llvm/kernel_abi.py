@@ -47,7 +47,7 @@ class KernelAbi(Pass):
 
 
 def _is_long(function: ir.Operation) -> bool:
-    """Whether a function is one block of more than a few operations."""
+    """True if a function is one block of more than a few operations."""
     blocks = list(function.regions[0].blocks)
     return len(blocks) == 1 and len(list(blocks[0].operations)) > _SHORT
 

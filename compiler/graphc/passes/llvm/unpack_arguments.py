@@ -81,7 +81,7 @@ def _calls(function: ir.Operation) -> list[ir.Operation]:
 
 
 class _Buffer(NamedTuple):
-    """What is the same for all values of a memref type.
+    """Values that all memrefs of a type share.
 
     Attributes:
         struct: the type of its descriptor.
@@ -198,7 +198,7 @@ class _Rewrite:
         return found
 
     def _is_place(self, value: ir.Value) -> bool:
-        """Whether a buffer is the result of a function that is told its bytes."""
+        """True if a buffer is the result of a function that is told its bytes."""
         ir, op = self._ir, value.owner
         if isinstance(op, ir.Block) or op.name != "func.call":
             return False
@@ -262,7 +262,9 @@ def _needed(argument: ir.Value, buffer: _Buffer) -> tuple[_Position, ...]:
 
 
 def _read(use: Any, buffer: _Buffer) -> Iterable[_Position] | None:
-    """What an operation reads of an operand's descriptor besides the pointer; None if that is not known."""
+    """Parts of an operand's descriptor that an operation reads besides the pointer; None if that is not
+    known.
+    """
     op = use.owner
     name = op.name
     if name in _ACCESSES and use.operand_number == (name == "memref.store"):

@@ -72,7 +72,7 @@ class After:
     # -- plans -----------------------------------------------------------------------------------------------
 
     def is_fixed(self, value: ir.Value, depth: int = _DEPTH) -> bool:
-        """Whether a value is the same in all iterations and can be had outside."""
+        """True if a value is the same in all iterations and can be had outside."""
         if value not in self._fixed:
             self._fixed[value] = self._find_fixed(value, depth)
         return self._fixed[value]
@@ -86,14 +86,14 @@ class After:
         return all(self.is_fixed(x, depth - 1) for x in op.operands if _is_tensor(x))
 
     def is_kept(self, value: ir.Value) -> bool:
-        """Whether the rows of a value are in memory anyway."""
+        """True if the rows of a value are in memory anyway."""
         if is_sequence_row(self.view, value):
             return True
         declaration = self.rows.declaration(value)
         return declaration is not None and self._is_used(declaration)
 
     def _is_used(self, declaration: ir.Operation) -> bool:
-        """Whether more than the last row of a trace is used."""
+        """True if more than the last row of a trace is used."""
         name = name_of(declaration)
         if name not in self._used:
             traces = self.view.traces(name)
@@ -134,7 +134,7 @@ class After:
         return itself if found and cut else frozenset(found)
 
     def elements(self, values: Iterable[ir.Value]) -> int:
-        """How many elements an iteration adds to memory if the rows of values are kept."""
+        """Elements that an iteration adds to memory if the rows of values are kept."""
         sizes = {}
         for value in values:
             declaration = self.rows.declaration(value)
@@ -167,7 +167,7 @@ class After:
         return found
 
     def can_keep(self, values: Iterable[ir.Value]) -> bool:
-        """Whether stacks of values have sizes that are known outside."""
+        """True if stacks of values have sizes that are known outside."""
         try:
             for value in values:
                 for axis, size in enumerate(value.type.shape):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def is_total(op: ir.Operation) -> bool:
-    """Whether an operation cannot fail, whatever its operands hold."""
+    """True if an operation cannot fail, whatever its operands hold."""
     if op.name in CONSTANTS or op.name == "tensor.cast":
         return True
     if op.name in BATCH:
@@ -57,7 +57,7 @@ def _agree(sizes: list[int]) -> bool:
 
 
 def _fits(op: ir.Operation) -> bool:
-    """Whether the operands of a kernel operation have sizes that are known to be right."""
+    """True if the operands of a kernel operation have sizes that are known to be right."""
     signature = SIGNATURES[op.name[7:]]
     sizes: dict[ir.Value, list[int]] = {}
     for operand, core in zip(op.operands, signature.operands, strict=False):
@@ -107,7 +107,7 @@ class Batcher:
     # -- values ----------------------------------------------------------------------------------------------
 
     def get(self, value: ir.Value) -> Batch:
-        """What stands for a value of the body whose operands (if there is no stack of it yet) are built.
+        """Substitute for a value of the body whose operands (if there is no stack of it yet) are built.
 
         Raises:
             CannotBatch: there is none.
@@ -193,7 +193,7 @@ class Batcher:
 
     @property
     def checked_in_body(self) -> bool:
-        """Whether bounds may rely on a check that is made in the body."""
+        """True if bounds may rely on a check that is made in the body."""
         return self._has_checks
 
     def dimshuffle(self, value: ir.Value, order: Sequence[int]) -> ir.Value:

@@ -54,7 +54,7 @@ class Consumer:
             self.start = op.operands[1]
 
     def seen(self, length: Length, declaration: ir.Operation) -> list[Seen] | None:
-        """What it reads, for each range of numbers of iterations; None if that is not known.
+        """Values that it reads, for each range of numbers of iterations; None if that is not known.
 
         Only numbers for which it reads something, and nothing outside of the trace, are considered: reads of
         other rows are preceded by checks that fail.
@@ -145,7 +145,7 @@ def consumers(length: Length) -> dict[str, list[Consumer]]:
 
 
 def takes_whole(op: ir.Operation, trace: ir.Operation, axis: int, bound: Bound) -> bool:
-    """Whether a slice of a trace, or of whole rows of it, takes all along another axis than the first."""
+    """True if a slice of a trace, or of whole rows of it, takes all along another axis than the first."""
     if key_of(bound.offset) != 0 or key_of(bound.stride) != 1:
         return False
     known = op.operands[0].type.shape[axis]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What work in a body costs, and what it is needed for."""
+"""Cost of the work in a body, and the results that need it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MATH = frozenset(
 
 
 def row_elements(type_: ir.Type) -> int:
-    """How many elements a row has; unknown sizes count as `UNKNOWN`."""
+    """Number of elements of a row; unknown sizes count as `UNKNOWN`."""
     count = 1
     for size in type_.shape:
         count *= size if size >= 0 else UNKNOWN
@@ -34,7 +34,7 @@ def row_elements(type_: ir.Type) -> int:
 
 
 def is_expensive(op: ir.Operation) -> bool:
-    """Whether an operation is worth a stack: elementary functions, kernels, and what its trait says."""
+    """True if an operation is worth a stack: elementary functions, kernels, and what its trait says."""
     rule = EXPENSIVE.get(op.name)
     if rule is not None:
         return rule(op)

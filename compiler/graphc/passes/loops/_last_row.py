@@ -46,7 +46,7 @@ class LastRowUses:
         self.only = bool(self._traces) and (whole or all(self._visit(t.results[0], []) for t in self._traces))
 
     def _kept_rows(self) -> Size:
-        """How many rows the trace has, by the number of iterations."""
+        """Number of rows of the trace, by the number of iterations."""
         keep, rows = retention(self._declaration)
         if rows is not None:
             return Size(rows)
@@ -69,7 +69,7 @@ class LastRowUses:
         return None
 
     def _is_always(self, values: list[ir.Value], wanted: Size) -> bool:
-        """Whether the sum of index values is a function of the number of iterations, if there are any."""
+        """True if the sum of index values is a function of the number of iterations, if there are any."""
 
         def ask(region: Region) -> bool:
             evaluator = Evaluator(region, self._known)
@@ -87,7 +87,7 @@ class LastRowUses:
         return answers is not None and all(found for _, found in answers)
 
     def _visit(self, value: ir.Value, offsets: list[ir.Value]) -> bool:
-        """Whether all users of the rows that start at the sum of the offsets are fine."""
+        """True if all users of the rows that start at the sum of the offsets are fine."""
         for use in list(value.uses):
             op = use.owner.operation
             if op.name == "tensor.dim":
@@ -115,7 +115,7 @@ class LastRowUses:
         return self._visit(op.results[0], offsets)
 
     def _keeps_rows_whole(self, op: ir.Operation, bounds: list[Bound]) -> bool:
-        """Whether a slice selects whole rows, one after the other."""
+        """True if a slice selects whole rows, one after the other."""
         if constant_value(bounds[0].stride) != 1:
             return False
         return all(
@@ -125,7 +125,7 @@ class LastRowUses:
         )
 
     def _is_size_of_rows(self, bound: Bound, axis: int) -> bool:
-        """Whether a slice takes all along an axis, by the size of rows that are looked at."""
+        """True if a slice takes all along an axis, by the size of rows that are looked at."""
         size = bound.size.owner
         if isinstance(size, ir.Block) or size.name != "tensor.dim" or size.operands[0] not in self._sizes:
             return False

@@ -46,7 +46,7 @@ def move_up(values: Iterable[ir.Value], anchor: ir.Operation) -> bool:
 
 
 def _is_safe(op: ir.Operation) -> bool:
-    """Whether an operation may run although it might not have been reached."""
+    """True if an operation may run although it might not have been reached."""
     if op.name == "tensor.extract":
         return len(op.operands) == 1
     return op.name.startswith(_MOVABLE) and op.name not in _FIXED

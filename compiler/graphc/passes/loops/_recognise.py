@@ -64,7 +64,7 @@ class Linear:
 
 
 def is_simple_state(carry: ir.Operation) -> bool:
-    """Whether a state reads and writes just one row."""
+    """True if a state reads and writes just one row."""
     return taps_of(carry) == [-1] and writes_of(carry) == [0]
 
 
@@ -210,7 +210,7 @@ def initial_row(carry: ir.Operation) -> ir.Value:
 
 
 def is_one(value: ir.Value) -> bool:
-    """Whether a value is known to be 1 everywhere."""
+    """True if a value is known to be 1 everywhere."""
     known = known_splat(value)
     if known is None or known[0] != "splat":
         return False

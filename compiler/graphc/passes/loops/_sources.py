@@ -23,7 +23,7 @@ from graphc_dialects._mlir import ir
 
 
 def is_sequence_row(view: ScanView, value: ir.Value) -> bool:
-    """Whether a value of the body is a row of an outside tensor, at an index that moves with `t`."""
+    """True if a value of the body is a row of an outside tensor, at an index that moves with `t`."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name not in TAKES_ROW:
         return False

@@ -55,7 +55,7 @@ class Row:
 
     @property
     def value_is_there(self) -> bool:
-        """Whether the iteration computes it."""
+        """True if the iteration computes it."""
         return self.tap == 0
 
     def value(self, view: ScanView) -> Any:
@@ -168,7 +168,7 @@ class Fusion:
         self._proved: list[Any] = []
 
     def is_possible(self) -> bool:
-        """Whether iterations correspond, and the second loop needs only rows of the first that are there."""
+        """True if iterations correspond, and the second loop needs only rows of the first that are there."""
         if not self._same_steps():
             return False
         self._find_dependents()
@@ -213,7 +213,7 @@ class Fusion:
         return numbering[a] == numbering[b]
 
     def _can_move(self) -> bool:
-        """Whether all that has to move after the loop may; checks that cannot fail are left out."""
+        """True if all that has to move after the loop may; checks that cannot fail are left out."""
         for op in self._dependents:
             if is_removable(op) or is_scan(op):
                 continue
@@ -224,7 +224,7 @@ class Fusion:
 
     @property
     def checks_removed(self) -> int:
-        """How many checks are known to hold, and are left out."""
+        """Number of checks that are known to hold, and are left out."""
         return len(self._proved)
 
     def _holds(self, condition: Any) -> bool:
@@ -371,7 +371,7 @@ class ScanMerge(Pass):
                     yield first, second, operations[other + 1 : place]
 
     def _alike(self, first: ScanView, second: ScanView) -> bool:
-        """Whether direction, kind and size do not rule a pair out."""
+        """True if direction, kind and size do not rule a pair out."""
         attributes = [
             {name: view.op.attributes[name] for name in view.op.attributes if name not in ("name", MERGED)}
             for view in (first, second)

@@ -148,7 +148,7 @@ class Part:
 
 
 def kept_rows(declaration: ir.Operation) -> tuple[str, int]:
-    """What is kept (all rows of an output have one name here), and the number of rows for `last`."""
+    """Kept rows (all rows of an output have one name here), and the number of rows for `last`."""
     keep, rows = retention(declaration)
     if keep == "all" and not is_state(declaration):
         keep = "steps"
@@ -156,7 +156,7 @@ def kept_rows(declaration: ir.Operation) -> tuple[str, int]:
 
 
 def part_of_same(have: ir.Operation, want: ir.Operation) -> Part | None:
-    """What a declaration keeps as part of what another one of the same rows keeps, or None."""
+    """Slice of what another declaration of the same rows keeps that equals this one, or None."""
     (keep, rows), (wanted, count) = kept_rows(have), kept_rows(want)
     if (keep, rows, is_padded(have)) == (wanted, count, is_padded(want)):
         return Part()
@@ -170,7 +170,7 @@ def part_of_same(have: ir.Operation, want: ir.Operation) -> Part | None:
 
 
 def part_of_state(carry: ir.Operation, collect: ir.Operation, tap: int) -> Part | None:
-    """What an output keeps as part of what a state keeps, if it collects its rows at a tap (0: the new)."""
+    """Slice of a state's trace that equals an output's, if it collects its rows at a tap (0: the new)."""
     (keep, _), (wanted, count) = kept_rows(carry), kept_rows(collect)
     window = -taps_of(carry)[0]
     if keep == "last" or (keep == "steps" and tap) or is_padded(collect):

@@ -91,7 +91,7 @@ class Accumulator:
             self._chain.append(op)
 
     def is_movable(self) -> bool:
-        """Whether nothing but its last row is used, and every iteration only adds to it."""
+        """True if nothing but its last row is used, and every iteration only adds to it."""
         return self.terms is not None and LastRowUses(self.view, self.name).only
 
     def move(self, after: After) -> bool:
@@ -128,7 +128,7 @@ class Accumulator:
 
 
 def _is_zero(value: ir.Value) -> bool:
-    """Whether all elements are zeros."""
+    """True if all elements are zeros."""
     op = value.owner
     while not isinstance(op, ir.Block) and op.name in SAME_ELEMENTS:
         op = op.operands[0].owner

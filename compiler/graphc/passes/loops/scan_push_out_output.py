@@ -106,7 +106,7 @@ class _Move:
 
     @classmethod
     def plan(cls, after: After, collect: ir.Operation) -> _Move | None:
-        """How an output would be computed after the loop, None if that does not pay."""
+        """A plan to compute an output after the loop, None if that does not pay."""
         value = collect.operands[0]
         declaration = after.rows.declaration(value)
         stored = declaration is not None and is_state(declaration)

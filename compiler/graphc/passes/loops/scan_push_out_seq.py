@@ -84,7 +84,7 @@ class ScanPushOutSeq(Pass):
 
 
 class _Plan:
-    """Which operations of a body can be done on stacks, and which of them should."""
+    """Operations of a body that can be done on stacks, and those that should."""
 
     def __init__(self, view: ScanView, growth: int) -> None:
         self.view = view

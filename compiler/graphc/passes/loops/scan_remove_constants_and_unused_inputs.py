@@ -197,7 +197,7 @@ class UniformScan:
         read.erase()
 
     def _is_kept(self, read: ir.Operation) -> bool:
-        """Whether a read gives the newest initial row for ever, because the state copies its last row."""
+        """True if a read gives the newest initial row for ever, because the state copies its last row."""
         name = name_of(read)
         carry = self._declared[name]
         if name in self._rows or writes_of(carry) != [0] or tap_of(read) != -1:
@@ -313,7 +313,7 @@ class Liveness:
 
 
 def _kind(op: ir.Operation) -> str | None:
-    """What the statistics call the removal of an operation, if they count it."""
+    """Name that the statistics give to the removal of an operation, if they count it."""
     if is_scan(op):
         return "scans removed"
     if op.name in DECLARATIONS:

@@ -103,7 +103,7 @@ def _collect_sizes(probe: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple
 
 
 def _only_value(probe: ScanView, label: str) -> ir.Value:
-    """What the one iteration has collected; 0 without an iteration."""
+    """The row of the one iteration; 0 without an iteration."""
     rows = ir.RankedTensorType.get([ir.ShapedType.get_dynamic_size()], _i64())
     trace = take_trace(probe, label, rows)
     total = reduce("sum", trace, [0])

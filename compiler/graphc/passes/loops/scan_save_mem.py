@@ -61,7 +61,7 @@ _MOST_PADDED = 8
 
 
 class Retention:
-    """What is kept of one state or output.
+    """Retention of one state or output.
 
     Args:
         view: the scan; consumers of its traces must have been flattened.
@@ -109,7 +109,9 @@ class Retention:
     # -- what is seen ----------------------------------------------------------------------------------------
 
     def _last(self, seen: list[Seen]) -> int | None:
-        """How many of the most recent rows are read; None if there is no bound, or if these are all rows."""
+        """Number of the most recent rows that are read; None if there is no bound, or if these are
+        all rows.
+        """
         counts = [rows.region.most(rows.high if self._reverse else rows.total - rows.low) for rows in seen]
         numbers = [count for count in counts if count is not None]
         if len(numbers) < len(counts):
@@ -121,7 +123,7 @@ class Retention:
         return max(count, 1)
 
     def _has(self, count: int) -> bool:
-        """Whether there are that many rows (initial ones included) whenever the scan runs."""
+        """True if there are that many rows (initial ones included) whenever the scan runs."""
         keep, rows = retention(self._declaration)
         if count <= (rows or 0 if keep == "last" else self._window):
             return True
@@ -136,7 +138,7 @@ class Retention:
         return not regions or (self._view.stop is None and self._guard(regions))
 
     def _are_all(self, count: int) -> bool:
-        """Whether there are never more than so many rows."""
+        """True if there are never more than so many rows."""
         most = self._length.ask(lambda e, steps: (self._most_rows(e),))
         return most is not None and all(rows is not None and rows <= count for _, (rows,) in most)
 
@@ -173,7 +175,7 @@ class Retention:
         )
 
     def _prefers_steps(self, count: int) -> bool:
-        """Whether to keep all steps and not some last rows: where these are as many, or need a guarantee."""
+        """True if to keep all steps and not some last rows: where these are as many, or need a guarantee."""
         spare = self._length.ask(lambda e, steps: (e.region.least(count - steps),))
         if spare is None or any(least is None or least < 0 for _, (least,) in spare):
             return False
@@ -467,7 +469,7 @@ _DEPTH = 12
 
 @record()
 class _Needs:
-    """How many iterations consumers need: the largest of these.
+    """Numbers of iterations that consumers need: the largest of these.
 
     Attributes:
         count: a number.
@@ -538,7 +540,7 @@ def _add_need(needs: _Needs, consumer: Consumer, length: Length, declaration: ir
 
 
 def _needed(rows: Seen, head: int, reverse: bool) -> Size:
-    """How many iterations compute rows for the first time that are seen."""
+    """Number of iterations that compute rows for the first time that are seen."""
     return rows.steps - rows.low if reverse else rows.high - head
 
 
@@ -619,7 +621,7 @@ def _parts(value: ir.Value) -> set[object]:
 
 
 def _structure(value: ir.Value, depth: int = _DEPTH) -> Any:
-    """How an index value is computed, equal for equal computations."""
+    """Structure of an index value's computation, equal for equal computations."""
     key, owner = key_of(value), value.owner
     if key is not value or isinstance(owner, ir.Block) or not depth:
         return key

@@ -52,7 +52,7 @@ _REGISTERS = 8
 
 
 class Recognition:
-    """What the states of one scan without stop condition are.
+    """Recognised recurrences of the states of one scan without stop condition.
 
     Args:
         view: the scan.
@@ -97,7 +97,7 @@ class Recognition:
         return step if is_streamed(self._view, terms) else None
 
     def pays(self) -> bool:
-        """Whether all states are recognised, storing their rows is acceptable, and one becomes faster."""
+        """True if all states are recognised, storing their rows is acceptable, and one becomes faster."""
         if set(self._steps) != set(self._carries):
             return False
         if not all(self._is_stored(name) for name in self._carries):
@@ -105,7 +105,7 @@ class Recognition:
         return any(self._gains(step, self._carries[name]) for name, step in self._steps.items())
 
     def _is_stored(self, name: str) -> bool:
-        """Whether the rows of a state, or as many elements, are stored anyway."""
+        """True if the rows of a state, or as many elements, are stored anyway."""
         carry = self._carries[name]
         if self._is_kept(name, carry):
             return True
@@ -115,7 +115,7 @@ class Recognition:
         return row in collected or (_elements(row) == 1 and bool(collected))
 
     def _is_kept(self, name: str, declaration: ir.Operation) -> bool:
-        """Whether all rows are kept, and more than the last one is used."""
+        """True if all rows are kept, and more than the last one is used."""
         if retention(declaration)[0] == "last" or not self._view.traces(name):
             return False
         return not LastRowUses(self._view, name).only
@@ -192,19 +192,19 @@ class Recognition:
         return value
 
     def _needs_rows_before(self, name: str, step: Step) -> bool:
-        """Whether anything uses the row before, or what the step makes of it on the way to the new row."""
+        """True if anything uses the row before, or what the step makes of it on the way to the new row."""
         new, inside = self._carries[name].operands[1], step.path | {self._carries[name].operation}
         values = [op.results[0] for op in self._view.reads(name)]
         values += [result for op in step.path for result in op.results if result != new]
         return any(use.owner.operation not in inside for value in values for use in value.uses)
 
     def _is_used(self, value: ir.Value) -> bool:
-        """Whether something that stays uses a row in the body."""
+        """True if something that stays uses a row in the body."""
         carries = {carry.operation for carry in self._carries.values()}
         return any(use.owner.operation not in carries for use in value.uses)
 
     def _kept(self, name: str) -> ir.Value:
-        """What the scan kept of a state."""
+        """Rows that the scan kept of a state."""
         result, carry = self._results[name], self._carries[name]
         keep, rows = retention(carry)
         kept = bool(result.owner.attributes["keep_initial"].value)
@@ -250,7 +250,7 @@ def _terms(step: Step) -> list[Term]:
 
 
 def _is_defined(step: Step, carry: ir.Operation) -> bool:
-    """Whether the operation exists for the element type."""
+    """True if the operation exists for the element type."""
     element = carry.operands[1].type.element_type
     if isinstance(step, Linear):
         return str(element) != "i1"

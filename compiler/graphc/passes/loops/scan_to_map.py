@@ -170,7 +170,7 @@ def _iterations(b: Batcher, value: Any, start: ir.Value) -> Any:
 
 
 def build(batcher: Batcher, view: ScanView, value: ir.Value) -> Batch:
-    """What stands for a value outside, after everything that it needs.
+    """Builds the substitute for a value outside, after everything that it needs.
 
     Raises:
         CannotBatch: it cannot be computed for all iterations at once.
@@ -200,7 +200,7 @@ def needed(view: ScanView, values: Iterable[ir.Value]) -> list[ir.Operation]:
 
 
 def is_streamed(view: ScanView, values: Iterable[ir.Value]) -> bool:
-    """Whether values come from sequences by elementwise work, views and reductions of them alone.
+    """True if values come from sequences by elementwise work, views and reductions of them alone.
 
     For all iterations at once that needs no memory that is larger than the sequences: the operations become
     part of the loop that reads their result.

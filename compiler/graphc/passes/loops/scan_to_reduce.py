@@ -116,14 +116,14 @@ class ScanToReduce(Pass):
 
 
 def _is_used_elsewhere(view: ScanView, name: str, carry: ir.Operation, path: set[ir.Operation]) -> bool:
-    """Whether anything but the fold itself uses a row of the state."""
+    """True if anything but the fold itself uses a row of the state."""
     inside = path | {carry.operation} | set(view.reads(name))
     values = [result for op in inside for result in op.results]
     return any(use.owner.operation not in inside for value in values for use in value.uses)
 
 
 def _has_reduction(kind: str, element: ir.Type) -> bool:
-    """Whether the reduction exists for an element type: extremes of complex numbers have an order that is not
+    """True if the reduction exists for an element type: extremes of complex numbers have an order that is not
     total, bitwise ones are reduced for booleans only.
     """
     if kind in ("and", "or"):
@@ -132,7 +132,7 @@ def _has_reduction(kind: str, element: ir.Type) -> bool:
 
 
 def _fits(b: Batcher, stack: ir.Value, initial: ir.Value) -> bool:
-    """Whether rows surely fit the initial one: the loop would find out only if it ran."""
+    """True if rows surely fit the initial one: the loop would find out only if it ran."""
     sizes = zip(stack.type.shape, b.dims.shape(stack), b.dims.shape(initial), strict=True)
     return all(
         axis == 0 or static == 1 or b.dims.same(key, want) for axis, (static, key, want) in enumerate(sizes)

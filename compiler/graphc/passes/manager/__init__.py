@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a pass is, how passes are found and run, and which IR each stage allows."""
+"""Passes: their base class, how they are found and run, and the IR that each stage allows."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a pass is, and how passes are found."""
+"""Base class and discovery of passes."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _type_problem(type_: ir.Type) -> str | None:
 
 
 def _is_position(element: ir.Type) -> bool:
-    """Whether it is what buffers hold besides numbers: indices, and types of dialects, such as pointers."""
+    """True if it is what buffers hold besides numbers: indices, and types of dialects, such as pointers."""
     return isinstance(element, ir.IndexType) or str(element).startswith("!")
 
 
@@ -133,7 +133,7 @@ _KNOWN = frozenset(name.partition(".")[0] for names in ALLOWED.values() for name
 
 
 def is_legal(name: str, stage: Stage) -> bool:
-    """Whether an operation such as `graphc.add` may occur in a stage."""
+    """True if an operation such as `graphc.add` may occur in a stage."""
     dialect = name.partition(".")[0]
     allowed = ALLOWED[stage]
     if name in _FORBIDDEN.get(stage, ()):
@@ -202,7 +202,7 @@ class PassRun:
 
 @record()
 class PipelineReport:
-    """What a pipeline did."""
+    """Report of a pipeline."""
 
     runs: list[PassRun] = field(default_factory=list)
 

@@ -87,14 +87,14 @@ class ScanBuilder:
 
     @property
     def results(self) -> list[Variable]:
-        """What an iteration computes, so far."""
+        """Results of an iteration, so far."""
         written = [v for _, _, _, values in self._states for v in values]
         rows = [row for _, row in self._outputs]
         return [*written, *rows, *[new for _, _, _, new in self._untraced], *self._until]
 
     @property
     def empty(self) -> bool:
-        """Whether the loop computes nothing."""
+        """True if the loop computes nothing."""
         return not (self._states or self._outputs or self._untraced)
 
     def build(self, n_steps: Variable, **options: Any) -> dict[str, Variable]:

@@ -353,7 +353,7 @@ def _sequence(run: Run, name: str, taps: Mapping[int, Variable | None]) -> Varia
 
 
 def _has_rows(x: Variable, n: Variable) -> bool:
-    """Whether an array is known to have ``n`` rows."""
+    """True if an array is known to have ``n`` rows."""
     if isinstance(x, Constant) or x.type.shape[0] is not None:
         return known_size(n) == x.type.shape[0]
     node = n.owner
@@ -363,7 +363,7 @@ def _has_rows(x: Variable, n: Variable) -> bool:
 
 
 def _is_first(node: Apply, n: Variable) -> bool:
-    """Whether a node takes the first ``n`` rows of an array; the loop checks that there are as many."""
+    """True if a node takes the first ``n`` rows of an array; the loop checks that there are as many."""
     op: Any = node.op
     first, *others = op.idx_list
     rows = (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def truncated(op: Scan, taken: TensorVariable) -> tuple[Variable, Variable | None]:
-    """How far a gradient goes back.
+    """Number of steps that a gradient goes back.
 
     Args:
         op: a `Scan`; the gradient goes back over at most ``op.truncate_gradient`` iterations.
@@ -110,7 +110,7 @@ class Run:
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the run may be shorter than the loop."""
+        """True if the run may be shorter than the loop."""
         return self.n_steps is not self.taken
 
     @property

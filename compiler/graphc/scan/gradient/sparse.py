@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which rows of a loop's result a cotangent is about.
+"""Rows of a loop's result that a cotangent is about.
 
 A program that uses ``hs[-1]`` alone gives a cotangent that is zero but for one row, built as an update of
 zeros. Taken apart into the rows that matter, it costs nothing per iteration: what belongs to the last rows
@@ -99,7 +99,7 @@ def _terms(g: Variable, start: int, stop: int, certain: int, depth: int) -> list
 
 
 def _is_plain_sum(node: Apply) -> bool:
-    """Whether a node adds arrays of one shape and dtype."""
+    """True if a node adds arrays of one shape and dtype."""
     if not isinstance(node.op, Elementwise) or node.op.name != "add":
         return False
     shape = node.outputs[0].type.shape
@@ -125,7 +125,7 @@ class _Some(NamedTuple):
 
 
 def _region(entry: Entry, start: int, stop: int, certain: int) -> _Range | _Some | None:
-    """What an index selects of rows ``start`` to ``stop``; None for anything but neighbouring rows."""
+    """Range that an index selects of rows ``start`` to ``stop``; None for anything but neighbouring rows."""
     if SYMBOLIC in entry[:3]:
         return None
     first, last = entry.start, entry.stop

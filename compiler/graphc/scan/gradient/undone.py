@@ -113,13 +113,13 @@ def _put_back(node: Apply, row: Variable, old: Variable) -> Variable:
 
 
 def _depends(index: Variable, run: Run) -> bool:
-    """Whether an index is computed from rows of states."""
+    """True if an index is computed from rows of states."""
     rows = {run.inner_inputs[state.name, tap] for state in run.op.spec.states for tap in state.taps}
     return not rows.isdisjoint(ancestors([index]))
 
 
 def _has_one_size(x: Variable, run: Run) -> bool:
-    """Whether it is known that all iterations compute a value of the same shape."""
+    """True if it is known that all iterations compute a value of the same shape."""
     if (isinstance(x.type, TensorType) and None not in x.type.shape) or _is_invariant([x], run):
         return True
     node = x.owner
@@ -138,6 +138,6 @@ def _has_one_size(x: Variable, run: Run) -> bool:
 
 
 def _is_invariant(values: Sequence[Variable], run: Run) -> bool:
-    """Whether values are the same in all iterations."""
+    """True if values are the same in all iterations."""
     fixed = {run.inner_inputs[role.name, 0] for role in run.op.spec.invariants}
     return all(v in fixed or isinstance(v, Constant) for v in graph_inputs(values))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What functions of matrices ask of their arguments."""
+"""Checks of the arguments of functions of matrices."""
 
 from __future__ import annotations
 

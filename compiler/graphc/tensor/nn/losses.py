@@ -112,7 +112,7 @@ def _checked(numbers: TensorVariable, count: TensorVariable) -> TensorVariable:
 
 
 def _is_classes(scores: TensorVariable, target: TensorVariable, what: str) -> bool:
-    """Whether the target has class numbers, and not a distribution."""
+    """True if the target has class numbers, and not a distribution."""
     if target.type.ndim == scores.type.ndim:
         return False
     if target.type.numpy_dtype.kind not in "iu" or target.type.ndim != scores.type.ndim - 1:

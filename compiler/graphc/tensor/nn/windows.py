@@ -85,7 +85,7 @@ class Window:
 
     @property
     def count(self) -> TensorVariable:
-        """How many windows there are."""
+        """Number of windows."""
         room = self.size + self.low + self.high - self.reach
         # Below 0 there is none, however far below.
         return folded(maximum(room // self.stride + 1, 0))

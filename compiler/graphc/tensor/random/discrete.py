@@ -161,7 +161,7 @@ def categorical(p: TensorLike, size: SizeLike = None, **options: Unpack[DrawOpti
 
 
 def multinomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Unpack[DrawOptions]) -> Drawn:
-    """How often each outcome comes in ``n`` trials; ``p`` has the probabilities along its last axis.
+    """Numbers of the outcomes in ``n`` trials; ``p`` has the probabilities along its last axis.
 
     Examples:
         >>> pt.random.RandomStream(3).multinomial(4, [0.5, 0.5]).eval()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the functions of ``graphc.tensor.random`` have in common."""
+"""Parts that the functions of ``graphc.tensor.random`` share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Drawn: TypeAlias = "TensorVariable"
 
 
 class DrawOptions(TypedDict, total=False):
-    """What all draws take besides their parameters and ``size``; see `RandomVariable.__call__`."""
+    """Options of all draws besides their parameters and ``size``; see `RandomVariable.__call__`."""
 
     rng: Variable | None
     dtype: DTypeLike

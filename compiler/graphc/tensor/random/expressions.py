@@ -85,7 +85,7 @@ class Traced(Val):
         return result.total()
 
     def truth(self, every: bool) -> str:
-        """Whether every element (or any) is true, as an ``i1``."""
+        """True if every element (or any) is true, as an ``i1``."""
         name = self.name
         if self.shape:
             kind, axes = "and" if every else "or", ", ".join(map(str, range(len(self.shape))))
@@ -146,7 +146,7 @@ class Constraint:
         self.message, self._good, self._bad = message, good, bad
 
     def holds(self, parameters: Sequence[np.ndarray]) -> bool:
-        """Whether arrays fulfil it."""
+        """True if arrays fulfil it."""
         xs = [Plain.of(x) for x in parameters]
         if self._good is not None:
             return bool(np.all(self._good(*xs)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether draws can be compiled in this process."""
+"""Availability of compiled draws in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphc_runtime import npyrandom
 
 @cache
 def obstacle(name: str) -> str | None:
-    """Why a native distribution cannot be drawn by compiled code; None if it can.
+    """Reason for which a native distribution cannot be drawn by compiled code; None if it can.
 
     Args:
         name: a key of the tables of `graphc.codegen`.

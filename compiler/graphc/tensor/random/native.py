@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the distributions of `graphc.random` mean, in NumPy: the reference of `graphc.library.random`."""
+"""Meaning of the distributions of `graphc.random`, in NumPy: the reference of `graphc.library.random`."""
 
 from __future__ import annotations
 

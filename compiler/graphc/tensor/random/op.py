@@ -87,7 +87,7 @@ class RandomVariable(Op):
 
     @property
     def row(self) -> Distribution:
-        """What is known of the distribution."""
+        """Known properties of the distribution."""
         return DISTRIBUTIONS[self.distribution]
 
     @property
@@ -263,7 +263,7 @@ class RandomVariable(Op):
         ]
 
     def _arguments(self, parameters: Sequence[Any]) -> list[Any]:
-        """What the native draw takes."""
+        """Arguments of the native draw."""
         given = self.row.arguments(*parameters) if self.row.arguments else parameters
         if self.distribution != "integers":
             return list(given)
@@ -272,7 +272,9 @@ class RandomVariable(Op):
 
     @property
     def body_obstacle(self) -> str | None:
-        """Why draws cannot be compiled here: NumPy's library is missing, or is none for this process."""
+        """Reason for which draws cannot be compiled here: NumPy's library is missing, or is none for
+        this process.
+        """
         return library.obstacle(self.native[0])
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:

@@ -76,7 +76,7 @@ def _rule(op: RandomVariable, i: int) -> Rule | None:
 
 
 def _reason(op: RandomVariable, i: int) -> str:
-    """Why there is no derivative by a parameter, and what to do."""
+    """Reason for which there is no derivative by a parameter, and the remedy."""
     name = op.row.parameters[i].name
     known = [p.name for j, p in enumerate(op.row.parameters) if _rule(op, j) is not None]
     others = f"; those by {', '.join(known)} exist" if known else ""

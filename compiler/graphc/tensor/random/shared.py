@@ -75,7 +75,7 @@ def share_generator(
     borrow: bool = False,
     **kwargs: Any,
 ) -> RandomGeneratorSharedVariable:
-    """What ``graphc.shared`` makes of a generator.
+    """The value that ``graphc.shared`` makes of a generator.
 
     Args:
         value: a ``numpy.random.Generator`` over PCG64 or Philox; its state is copied.

@@ -78,7 +78,7 @@ class RandomGeneratorType(TensorType):
 
     @staticmethod
     def values_eq(a: TensorLike, b: TensorLike, force_same_dtype: bool = True) -> bool:
-        """Whether two generators, or their states, will draw the same numbers."""
+        """True if two generators, or their states, will draw the same numbers."""
         first, second = (x if isinstance(x, np.ndarray) else state_of(x) for x in (a, b))
         return TensorType.values_eq(first, second, force_same_dtype)
 

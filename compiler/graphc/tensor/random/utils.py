@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where PyTensor's users look for `RandomStream`."""
+"""PyTensor's name for the module of `RandomStream`."""
 
 from __future__ import annotations
 

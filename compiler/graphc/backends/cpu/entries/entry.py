@@ -486,7 +486,7 @@ class _Entry:
         w.line(f"  ret ptr {result}")
 
     def _makes_list_first(self) -> bool:
-        """Whether nothing may fail once the kernel has run."""
+        """True if nothing may fail once the kernel has run."""
         return self.s.returns == "list" and any(i >= len(self.s.outputs) for i in self.lender.source)
 
     def _make_list(self) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How an entry reads Python objects: by struct offsets (checked at import), or by exported functions only."""
+"""Access of an entry to Python objects: by struct offsets (checked at import), or by exported functions
+only.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +48,10 @@ class Tier(Protocol):
         """Checks array `index`; pointers to its data and sizes. Goes to `unlike` if it does not fit."""
 
     def writeable(self, index: int, value: str) -> str:
-        """Whether array `index`, which has been checked, may be written to."""
+        """True if array `index`, which has been checked, may be written to."""
 
     def exclusive(self, value: str) -> str | None:
-        """Whether only a cell and this call know the array and its memory; None if that cannot be told."""
+        """True if only a cell and this call know the array and its memory; None if that cannot be told."""
 
     def hold(self, values: list[str]) -> None:
         """Keeps the cells' arrays alive until `release`."""

@@ -178,7 +178,7 @@ class Mover:
         return False
 
     def _is_constant(self, memref: ir.Value) -> bool:
-        """Whether a memref is (a view of) an argument that the function only reads."""
+        """True if a memref is (a view of) an argument that the function only reads."""
         while not isinstance(memref.owner, ir.Block):
             if memref.owner.operation.name not in VIEWS:
                 return False

@@ -52,7 +52,7 @@ class Room:
     buffers: list[Buffer] = field(default_factory=list)
 
     def offset(self, buffer: Buffer) -> int | None:
-        """Where a buffer fits, beside those that live at the same time; None if it does not."""
+        """Offset that fits a buffer beside those that live at the same time; None if there is none."""
         item = item_size(buffer.alloc.results[0].type.element_type) or 0
         if buffer.interval.last >= self.until or not item or self.item % item:
             return None
@@ -236,7 +236,7 @@ def _kind(memref: ir.Value) -> str:
 
 
 def _is_written(memref: ir.Value, seen: set[ir.Operation]) -> bool:
-    """Whether a store or a copy writes to a memref or a view of it."""
+    """True if a store or a copy writes to a memref or a view of it."""
     for use in memref.uses:
         op = use.owner.operation
         if (op.name, use.operand_number) in (("memref.store", 1), ("memref.copy", 1)):

@@ -81,7 +81,7 @@ class Workspace:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the layout is known when compiling."""
+        """True if the layout is known when compiling."""
         return len(self.keys) == 1
 
     def largest(self, key: int) -> int:

@@ -95,7 +95,7 @@ def _enclosing_loop(op: ir.Operation) -> ir.Operation | None:
 
 
 def _escapes(value: ir.Value, loop: ir.Operation, seen: set[ir.Value]) -> bool:
-    """Whether a buffer may be handed to the loop's next iteration, or out of it."""
+    """True if a buffer may be handed to the loop's next iteration, or out of it."""
     if value in seen:
         return False
     seen.add(value)
@@ -122,7 +122,7 @@ def _arguments(op: ir.Operation) -> list[Any]:
 
 
 def _is_invariant(value: ir.Value, loop: ir.Operation) -> bool:
-    """Whether a size can be computed before the loop."""
+    """True if a size can be computed before the loop."""
     if not is_inside(value, loop):
         return True
     owner = value.owner
@@ -153,7 +153,7 @@ def _give_back(module: ir.Module, loop: ir.Operation) -> None:
 
 
 def _is_guarded(op: ir.Operation, loop: ir.Operation) -> bool:
-    """Whether a condition in the loop decides about an allocation."""
+    """True if a condition in the loop decides about an allocation."""
     parent = op.parent.operation
     while parent != loop and parent.name != "scf.if":
         parent = parent.parent.operation
@@ -161,7 +161,7 @@ def _is_guarded(op: ir.Operation, loop: ir.Operation) -> bool:
 
 
 def _are_sizes_of_array(sizes: Any) -> bool:
-    """Whether at most one size is unknown, which is that of an array: it does no harm unless it is needed."""
+    """True if at most one size is unknown, which is that of an array: it does no harm unless it is needed."""
     owners = [size.owner for size in sizes]
     return len(owners) <= 1 and all(
         not isinstance(owner, ir.Block) and owner.operation.name == "memref.dim" for owner in owners

@@ -57,7 +57,7 @@ class ReuseOperands(Pass):
 
 
 class _Lives:
-    """Where the allocations of a block are used first and last."""
+    """First and last uses of the allocations of a block."""
 
     def __init__(self, block: ir.Block) -> None:
         lifetimes = Lifetimes(block)
@@ -89,7 +89,7 @@ class _Lives:
         return self._last.get(position, [])
 
     def stands_before(self, old: ir.Operation, new: ir.Operation) -> bool:
-        """Whether a buffer is there where another one is first named."""
+        """True if a buffer is there where another one is first named."""
         return self._positions[old] < self._named[new]
 
     def merge(self, position: int, old: ir.Operation, new: ir.Operation) -> None:
@@ -132,7 +132,7 @@ class _Lives:
 
 
 def _fits(lives: _Lives, old: ir.Operation, new: ir.Operation, position: int) -> bool:
-    """Whether a nest can write one buffer into another that it reads."""
+    """True if a nest can write one buffer into another that it reads."""
     if old == new or old.results[0].type != new.results[0].type or list(old.operands) != list(new.operands):
         return False
     loop = lives.operations[position]
@@ -153,7 +153,7 @@ def _fits(lives: _Lives, old: ir.Operation, new: ir.Operation, position: int) ->
 
 
 def _comes_before(first: ir.Operation, second: ir.Operation) -> bool:
-    """Whether an operation stands in the block of another one, before it."""
+    """True if an operation stands in the block of another one, before it."""
     if first.block != second.block:
         return False
     for op in first.block.operations:
@@ -165,7 +165,7 @@ def _comes_before(first: ir.Operation, second: ir.Operation) -> bool:
 
 
 def _is_one_for_each_iteration(address: list[ir.Value], write: ir.Operation, loop: ir.Operation) -> bool:
-    """Whether no two iterations have the same positions: these are the variables of all loops around, less
+    """True if no two iterations have the same positions: these are the variables of all loops around, less
     those of loops over ranges that do not overlap.
     """
     loops = [write.parent.operation]
@@ -190,7 +190,7 @@ def _is_one_for_each_iteration(address: list[ir.Value], write: ir.Operation, loo
 
 
 def _is_range_of(inner: ir.Operation, outer: ir.Operation, variable: ir.Value) -> bool:
-    """Whether iterations of a loop give another one ranges that do not overlap."""
+    """True if iterations of a loop give another one ranges that do not overlap."""
     lower, upper = inner.operands[0], inner.operands[1]
     width: ir.Value | None = None
     if lower == variable:

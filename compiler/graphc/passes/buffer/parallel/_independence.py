@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether the iterations of a loop may run in any order, or at the same time."""
+"""Independence of the iterations of a loop, which may then run in any order, or at the same time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Places = frozenset[tuple[int, _Key]]
 
 
 def is_independent(loop: ir.Operation, helpers: Mapping[str, Helper]) -> bool:
-    """Whether no iteration touches what another one writes.
+    """True if no iteration touches what another one writes.
 
     That is so if the loop carries no values, contains nothing but arithmetic, loops and accesses of memory
     whose origin is known (arguments, allocations, places of a workspace: these do not overlap), and every
@@ -42,7 +42,7 @@ def is_independent(loop: ir.Operation, helpers: Mapping[str, Helper]) -> bool:
 
 
 def is_view(op: ir.Operation) -> bool:
-    """Whether an operation gives an address in its first operand's memory, and does nothing else."""
+    """True if an operation gives an address in its first operand's memory, and does nothing else."""
     return op.name in _ALL_VIEWS
 
 
@@ -165,7 +165,7 @@ class _Accesses:
         return apart and target is not None and self._note_matrices(a, b, target[0])
 
     def _moves(self, offset: ir.Value) -> bool:
-        """Whether an offset is a sum of which one part is a multiple of the induction variable."""
+        """True if an offset is a sum of which one part is a multiple of the induction variable."""
         owner = offset.owner
         if isinstance(owner, ir.Block):
             return False

@@ -157,7 +157,7 @@ class _Estimate:
         return _GUESS
 
     def _is_outside(self, value: ir.Value) -> bool:
-        """Whether a value is defined before the outer loop."""
+        """True if a value is defined before the outer loop."""
         block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
         known = self._outside.get(block)
         if known is None:

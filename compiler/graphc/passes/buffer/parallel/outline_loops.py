@@ -158,7 +158,7 @@ def _stores(operations: list[ir.Operation], position: int) -> list[ir.Operation]
 
 
 def _is_known(ir: ModuleType, value: ir.Value) -> bool:
-    """Whether a value is a scalar, or memory that no other captured value overlaps."""
+    """True if a value is a scalar, or memory that no other captured value overlaps."""
     if not isinstance(value.type, ir.MemRefType):
         return str(value.type) in ("index", "i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
     owner = value.owner

@@ -82,7 +82,7 @@ class _Outlining:
         self._constant_step = build.constant_value(self._step)
 
     def is_worthwhile(self) -> bool:
-        """Whether the loop may be long; makes the code of its cost."""
+        """True if the loop may be long; makes the code of its cost."""
         step = self._constant_step
         if step is None:
             return False

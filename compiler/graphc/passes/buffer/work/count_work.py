@@ -446,7 +446,7 @@ class _Work:
             self.kernels.append({"what": what, "nodes": list(nodes), "body": body, "places": places})
 
     def record(self) -> Work:
-        """What the module's attribute says."""
+        """Reads the module's attribute."""
         roots = [
             [self._expressions.size(root, axis) for axis in range(root.type.rank)]
             if isinstance(root.type, ir.MemRefType)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which operations share a loop nest."""
+"""Fusion: clusters of operations that share a loop nest."""

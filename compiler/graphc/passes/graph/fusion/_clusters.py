@@ -71,7 +71,7 @@ class UnitGraph:
         return node
 
     def can_merge(self, a: int, b: int) -> bool:
-        """Whether the units of two nodes have no path between them through another unit."""
+        """True if the units of two nodes have no path between them through another unit."""
         a, b = self.find(a), self.find(b)
         if a == b:
             return True

@@ -26,7 +26,7 @@ Shape = tuple[int | None, ...]
 
 @record()
 class _Cluster:
-    """What a unit of fused operations iterates over, reads from others, and writes."""
+    """A fused cluster's iteration space, its reads from others, and its writes."""
 
     domain: Shape
     axes: tuple[int, ...] | None = None
@@ -190,7 +190,7 @@ class _Planner:
         return found
 
     def _is_array(self, value: ir.Value) -> bool:
-        """Whether a tensor may have more than one element."""
+        """True if a tensor may have more than one element."""
         shape = self._shape(value)
         return shape.count(1) != len(shape)
 
@@ -198,7 +198,7 @@ class _Planner:
         return self._id_of.setdefault(value, len(self._id_of))
 
     def _covers(self, operand: ir.Value, domain: Shape) -> bool:
-        """Whether the operand is read once per iteration, at the iteration's own position."""
+        """True if the operand is read once per iteration, at the iteration's own position."""
         shape = self._shape(operand)
         if shape == domain:
             return True

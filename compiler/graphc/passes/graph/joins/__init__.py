@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is joined or sliced is computed in its place, and only that."""
+"""Joined or sliced values are computed in place, and only where they are read."""

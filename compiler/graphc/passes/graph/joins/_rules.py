@@ -112,7 +112,7 @@ class JoinRules:
         return part_of(source, bounds, kind, rw.create)
 
     def _is_whole(self, rw: Rewriter, source: ir.Value, bounds: list[Bound], but: int | None = None) -> bool:
-        """Whether all of an array is taken, along all axes but one if it is given."""
+        """True if all of an array is taken, along all axes but one if it is given."""
         sizes = self._sizes(rw)
         return all(
             sizes.of(offset) == 0
@@ -252,7 +252,7 @@ class JoinRules:
 
 
 def _is_continued(update: ir.Operation) -> bool:
-    """Whether another update adds to what an update makes: the chain is looked at from its end."""
+    """True if another update adds to what an update makes: the chain is looked at from its end."""
     if not is_used_once(update.results[0]):
         return False
     use = next(iter(update.results[0].uses))

@@ -29,7 +29,7 @@ class Tile:
     value: ir.Value
 
     def end(self, axis: int) -> Size:
-        """Where it ends."""
+        """End of the interval."""
         return self.offsets[axis] + self.sizes[axis]
 
 
@@ -44,7 +44,8 @@ class Joined:
 def arrange(
     known: SizesOf, offsets: list[Size], sizes: list[Size], tiles: list[Tile]
 ) -> Joined | Tile | None:
-    """How blocks fill a region, with straight cuts only. None if they do not, or if it is not certain.
+    """Arrangement of blocks that fills a region, with straight cuts only. None if there is none, or if it is
+    not certain.
 
     Args:
         known: compares sizes.

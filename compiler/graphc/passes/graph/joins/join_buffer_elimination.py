@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is joined is computed in its slice of the result.
+"""Joined values are computed in their slices of the result.
 
 Rewrites joins as writes into the parts of one buffer.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @record()
 class _Stream:
-    """What is written into one part.
+    """The producer of one part.
 
     Attributes:
         operand: of the join, without casts of its static shape.
@@ -135,7 +135,7 @@ class JoinWriter:
         return read_buffer(buffer, tokens, op.results[0].type, rw.create)
 
     def _agree(self, op: ir.Operation, axis: int, streams: list[_Stream]) -> bool:
-        """Whether no operand is known not to fit: a check before the join will say so."""
+        """True if no operand is known not to fit: a check before the join will say so."""
         shape = self._kind(op, axis, streams).shape
         return all(
             dim == axis or size == want or size < 0
@@ -194,7 +194,7 @@ def _known_type(value: ir.Value) -> ir.Type:
 
 
 def _is_updated(value: ir.Value) -> bool:
-    """Whether a value is the result of an update of an updated array."""
+    """True if a value is the result of an update of an updated array."""
     return _defining(value) in UPDATES and _defining(value.owner.operands[0]) in UPDATES
 
 
@@ -209,7 +209,7 @@ def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
 
 
 def _is_computed(value: ir.Value, block: ir.Block) -> bool:
-    """Whether an operation of the block computes a value in memory that is chosen for it."""
+    """True if an operation of the block computes a value in memory that is chosen for it."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.operation.block != block:
         return False

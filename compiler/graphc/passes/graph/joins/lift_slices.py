@@ -87,7 +87,7 @@ class Lifting:
 
 
 def is_only_reader(op: ir.Operation) -> bool:
-    """Whether a slice is all that reads its operand, or one of few slices of one row."""
+    """True if a slice is all that reads its operand, or one of few slices of one row."""
     readers = [user for user in _users(op.operands[0]) if user != op.operation]
     thin = all(user.name in TAKES_PART and 1 in user.results[0].type.shape for user in readers)
     one = 1 in op.results[0].type.shape
@@ -95,7 +95,7 @@ def is_only_reader(op: ir.Operation) -> bool:
 
 
 def parts_of(rw: Rewriter, op: ir.Operation) -> Parts:
-    """What a slice takes along the axes that it does not leave as they are."""
+    """Parts that a slice takes along the axes that it does not leave as they are."""
     shape = op.results[0].type.shape
     found: Parts = {}
     for axis, (bound, have) in enumerate(zip(bounds_of(op), rw.dims.shape(op.operands[0]), strict=True)):
@@ -129,12 +129,12 @@ class _Cone:
             pass
 
     def size(self) -> int:
-        """How many operations there are."""
+        """Number of operations."""
         return len(self.wanted)
 
     @property
     def pays(self) -> bool:
-        """Whether there is work, and not only views."""
+        """True if there is work, and not only views."""
         return any(
             op.name not in SAME_ELEMENTS and op.name not in INLINED and op.name not in JOINS
             for op in self.wanted
@@ -176,7 +176,7 @@ class _Cone:
         return bool(shared)
 
     def _is_owned(self, op: ir.Operation) -> bool:
-        """Whether all that reads a result is in the cone, and wants the same part."""
+        """True if all that reads a result is in the cone, and wants the same part."""
         result, parts = op.results[0], self.wanted[op]
         return all(
             user in self.wanted

@@ -109,7 +109,7 @@ def _summed_sizes(op: ir.Operation) -> tuple[int, int]:
 
 
 def _broadcasts(op: ir.Operation) -> bool:
-    """Whether a size is 1 in one operand and unknown in the other: an elementwise product would broadcast,
+    """True if a size is 1 in one operand and unknown in the other: an elementwise product would broadcast,
     where the product of matrices demands a 1.
     """
     a, b = op.operands

@@ -36,7 +36,7 @@ def _flag(op: ir.Operation, name: str) -> bool:
 
 
 def _raises(op: ir.Operation) -> bool:
-    """Whether a solver raises where there is no solution; else that is NaN."""
+    """True if a solver raises where there is no solution; else that is NaN."""
     return "check" not in op.attributes or bool(integer(op, "check"))
 
 
@@ -121,7 +121,7 @@ def inverse_of_inverse(rw: Rewriter, op: ir.Operation) -> ir.Value:
 
 
 def _only_in_logarithms(value: ir.Value) -> bool:
-    """Whether a determinant is only used in log, abs and sign, and its magnitude only in log."""
+    """True if a determinant is only used in log, abs and sign, and its magnitude only in log."""
     for use in value.uses:
         user = use.owner.operation
         if user.name == "graphc.abs":
@@ -237,7 +237,7 @@ def _by_factor(rw: Rewriter, factor: ir.Value, b: ir.Value, lower: bool) -> ir.V
 
 
 class _Shared:
-    """Which systems of a function share the factors of their matrix, and the factors made so far."""
+    """Systems of a function that share the factors of their matrix, and the factors made so far."""
 
     def __init__(self, operations: Sequence[ir.Operation]) -> None:
         self._systems: dict[tuple[ir.Value, int, int], list[ir.Block]] = {}
@@ -251,7 +251,7 @@ class _Shared:
         return op.operands[0], integer(op, "assume"), integer(op, "lower")
 
     def wants_factors(self, op: ir.Operation) -> bool:
-        """Whether there is another system of this matrix in the block, or the block is a loop's."""
+        """True if there is another system of this matrix in the block, or the block is a loop's."""
         shape = op.operands[0].type.shape
         if len(shape) > 2 and shape[-1] < _LARGE:
             return False
@@ -294,7 +294,7 @@ class _Shared:
 
 
 def _is_invariant(op: ir.Operation, block: ir.Block) -> bool:
-    """Whether the system is in a loop and its matrix is not."""
+    """True if the system is in a loop and its matrix is not."""
     parent = block.owner
     if not is_scan(parent.operation):
         return False

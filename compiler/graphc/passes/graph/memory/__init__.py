@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is kept in memory, and what is computed again."""
+"""Rematerialisation: arrays that are kept in memory, and arrays that are computed again."""

@@ -48,7 +48,7 @@ class Node:
 
     @property
     def is_fusible(self) -> bool:
-        """Whether a loop over its elements can compute it where it reads it."""
+        """True if a loop over its elements can compute it where it reads it."""
         return self.shape is not None and is_elementwise(self.op.name)
 
 
@@ -115,7 +115,7 @@ class Program:
         return len(self.versions) - 1
 
     def is_inline(self, array: int, shape: tuple[int, ...]) -> bool:
-        """Whether a loop over a shape reads an array at its own position."""
+        """True if a loop over a shape reads an array at its own position."""
         return static_shape(self.arrays[array]) == shape
 
     def _add(self, value: ir.Value, node: int | None, size: int | None) -> int:
@@ -194,7 +194,7 @@ class Program:
 
 
 class Memory:
-    """How much memory steps hold.
+    """Memory that steps hold.
 
     Attributes:
         usage: bytes in use during each step.
@@ -249,7 +249,7 @@ def _bytes(value: ir.Value) -> int | None:
 
 
 def _domain(op: ir.Operation) -> tuple[int, ...] | None:
-    """What the loop of an operation goes over; None where a size is not known."""
+    """Iteration space of an operation; None where a size is not known."""
     shape = static_shape(op.operands[0] if op.name in REDUCTIONS else op.results[0])
     known = tuple(size for size in shape if size is not None)
     return known if len(known) == len(shape) else None

@@ -110,7 +110,9 @@ class _Rewrite:
     # -- what is computed again ------------------------------------------------------------------------------
 
     def recipe(self, array: int, at: int) -> _Recipe | None:
-        """What computes an array at a step, from what is there then; None if that is not possible."""
+        """Operations that compute an array at a step, from what is there then; None if that is not
+        possible.
+        """
         found = _Recipe([], {})
         return found if self._collect(array, array, at, found, set()) else None
 
@@ -194,7 +196,7 @@ class _Rewrite:
             self._cost += self._program.nodes[number].cost
 
     def _fits_loop(self, array: int, at: int, group: list[int]) -> bool:
-        """Whether a step can compute operations in its own loop, each at the position that it writes."""
+        """True if a step can compute operations in its own loop, each at the position that it writes."""
         program, step = self._program, self._steps[at]
         shape = program.nodes[step.nodes[0]].shape
         if (
@@ -271,7 +273,7 @@ class _Rewriter:
             self._values[version] = mapping[self._program.arrays[array]]
 
     def _mapping(self, step: Step) -> dict[ir.Value, ir.Value]:
-        """What a step reads instead of arrays."""
+        """Substitutes for the arrays that a step reads."""
         return {
             self._program.arrays[array]: self._values[version]
             for array, version in step.reads.items()
@@ -433,7 +435,7 @@ def _program(module: ir.Module, function: ir.Operation, block: ir.Block) -> Prog
 
 
 def _described(program: Program, plan: Plan) -> list[Array]:
-    """What is computed again: by array, how often and with how many flops."""
+    """Rematerialised arrays, with how often and with how many flops each is computed again."""
     found: dict[int, list[int]] = {}
     for array, flops in plan.again:
         found.setdefault(array, []).append(flops)

@@ -139,16 +139,16 @@ class OutlineShapes(Pass):
         return found
 
     def _is_nested(self, check: ir.Operation) -> bool:
-        """Whether a check is in the body of a scan or in a region of a conditional."""
+        """True if a check is in the body of a scan or in a region of a conditional."""
         return bool(check.parent.name != "func.func")
 
     def _is_cheap(self, op: ir.Operation) -> bool:
-        """Whether an operation is no array computation."""
+        """True if an operation is no array computation."""
         if is_scan(op):
             return False
         return not op.name.startswith("graphc.") or op.name in CONSTANTS or self._is_scalar_work(op)
 
     def _is_scalar_work(self, op: ir.Operation) -> bool:
-        """Whether all operands and the result of an operation have at most one element."""
+        """True if all operands and the result of an operation have at most one element."""
         values = [*op.operands, *op.results]
         return all(all(size == 1 for size in getattr(value.type, "shape", ())) for value in values)

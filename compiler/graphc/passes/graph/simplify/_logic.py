@@ -105,7 +105,7 @@ def switch_known(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def is_lossless(source: np.dtype, target: np.dtype) -> bool:
-    """Whether every value of `source` has an exact counterpart in `target`."""
+    """True if every value of `source` has an exact counterpart in `target`."""
     if source == target or source.kind == "b":
         return True
     if target.kind in "fc":

@@ -30,7 +30,7 @@ def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
 
 @_rule(*_FUNCTIONS, *MOVES_AXES)
 def function_of_literal(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """What other rules make of literals: constants have been folded before."""
+    """Functions of literals that other rules make: constants have been folded before."""
     array = rw.constant(op.operands[0])
     if not isinstance(array, np.ndarray) or array.size > _LITERAL:
         return None

@@ -121,12 +121,12 @@ _EXP, _SUM, _TERMS, _POWER = 1, 2, 4, 8
 
 
 def may_be_merged(rw: Rewriter, value: ir.Value) -> bool:
-    """Whether exponentials, sigmoids or powers are among the factors of a value."""
+    """True if exponentials, sigmoids or powers are among the factors of a value."""
     return bool(_promises(rw, value) & (_EXP | _SUM | _POWER))
 
 
 def _promises(rw: Rewriter, value: ir.Value) -> int:
-    """What may be found in the factors of a value, which are searched only then."""
+    """Factors that a value may have, which are searched only then."""
     promises, stack = rw.promises, [value]
     while stack:
         top = stack[-1]
@@ -180,7 +180,7 @@ def exp_sum(rw: Rewriter, value: ir.Value) -> tuple[ir.Value, ir.Operation] | No
 
 
 def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
-    """Whether x is `y - m` with m a maximum, possibly guarded by `switch` and moved by views."""
+    """True if x is `y - m` with m a maximum, possibly guarded by `switch` and moved by views."""
     difference = rw.defining(x, "graphc.sub")
     if difference is None:
         return False
@@ -191,7 +191,7 @@ def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
 
 
 def _shares(rw: Rewriter, divisor: _Factor, rank: int) -> dict[ir.Value, _Share]:
-    """What exp(x) is over a divisor that is a sum of exponentials, by x."""
+    """The quotient of exp(x) and a divisor that is a sum of exponentials, by x."""
     if divisor.power > 0:  # what was 1 / (1 + exp(x))
         negative = rw.operand_of(divisor.value, "graphc.sigmoid") if _is_in_place(divisor, rank) else None
         x = None if negative is None else rw.operand_of(negative, "graphc.neg")
@@ -227,7 +227,7 @@ def _shares_of_terms(rw: Rewriter, total: ir.Operation) -> Iterator[tuple[ir.Val
 
 
 def _terms(rw: Rewriter, total: ir.Operation) -> list[ir.Value]:
-    """What a sum of sums adds, without what it adds after so many."""
+    """Terms of a sum of sums, up to a limit on their number."""
     left: list[ir.Value] = list(total.operands)
     terms: list[ir.Value] = []
     while left:

@@ -65,7 +65,7 @@ class ConstantFolding(Pass):
         return rewriter.literal(result, tensor_type(result.shape, element_type))
 
     def _is_small(self, rewriter: Rewriter, op: ir.Operation) -> bool:
-        """Whether the result is known to be small before it is computed; elementwise ones nearly are."""
+        """True if the result is known to be small before it is computed; elementwise ones nearly are."""
         rule = SIZES.get(op.name)
         count = 1
         for known, equal in zip(op.results[0].type.shape, rule(op) if rule else (), strict=False):

@@ -124,8 +124,8 @@ class _Values:
         return v
 
     def placed_after(self, v: ir.Value) -> object:
-        """Where a value is computed is also where its logarithm is, as good for other readers, and outside of
-        the loop that this one is in.
+        """Places the logarithm of a value where the value is computed, as good for other readers, and outside
+        of the loop that this one is in.
         """
         return self._rw.move_after(v)
 
@@ -163,7 +163,7 @@ def logarithm(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def _is_limited(rw: Rewriter, v: ir.Value) -> bool:
-    """Whether it is -erf(minimum(x, 1)), as `log_erfc` leaves it."""
+    """True if it is -erf(minimum(x, 1)), as `log_erfc` leaves it."""
     x = rw.operand_of(v, "graphc.neg")
     x = None if x is None else rw.operand_of(x, "graphc.erf")
     return x is not None and rw.defining(x, "graphc.minimum") is not None

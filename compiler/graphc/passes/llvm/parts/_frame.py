@@ -41,12 +41,12 @@ class Argument(NamedTuple):
 
     @property
     def slot(self) -> Any:
-        """What a word of the frame is for: a value, or a number with its type."""
+        """Meaning of a word of the frame: a value, or a number with its type."""
         return (self.kind, self.constant) if self.constant else self.value
 
 
 def varies(column: Sequence[Argument]) -> bool:
-    """Whether an argument is read, and not the same number in all calls."""
+    """True if an argument is read, and not the same number in all calls."""
     if not column[0].is_read:
         return False
     return any(not argument.constant or argument.slot != column[0].slot for argument in column)

@@ -97,7 +97,7 @@ def _last(block: ir.Block) -> ir.Operation:
 
 
 def _is_block(bound: ir.Value) -> bool:
-    """Whether a loop ends at the end of a block."""
+    """True if a loop ends at the end of a block."""
     owner = bound.owner
     if isinstance(owner, ir.Block) or owner.name != "llvm.intr.smin":
         return False

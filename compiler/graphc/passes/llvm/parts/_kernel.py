@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is left of a kernel whose nests are in other modules: a frame, and calls with it.
+"""The rest of a kernel whose nests are in other modules: a frame, and calls with it.
 
 Places of buffers that only nests read: one loop over a table puts their addresses into the frame.
 
@@ -183,7 +183,7 @@ class Nest:
 
 
 class Kernel:
-    """What is left of a kernel.
+    """The rest of a kernel.
 
     Args:
         module: it is in.
@@ -276,7 +276,7 @@ class Kernel:
 
 
 def _is_glue(function: ir.Operation) -> bool:
-    """Whether a function's body does little but call others, once each.
+    """True if a function's body does little but call others, once each.
 
     LLVM's code generator takes more than linear time for long blocks, unless it is told not to optimise,
     which makes it two hundred times as fast and costs such code nothing that could be measured.
