@@ -244,10 +244,17 @@ _PLAIN = {
 # -- classes ---------------------------------------------------------------------------------------
 
 
+# Operations whose definitions call functions of tensors.
+ELSEWHERE = ("graphc.tensor.optimize", "graphc.tensor.linalg.equations")
+
+
 def op_classes() -> list[type]:
-    """The op classes of `graphc.ops` beside `Elementwise`, by name; underscores mark bases."""
-    for module in pkgutil.iter_modules(graphc.ops.__path__):
-        importlib.import_module(f"graphc.ops.{module.name}")
+    """The op classes of `graphc.ops` and `ELSEWHERE` but `Elementwise`, by name; underscores mark bases."""
+    for name in (
+        *(f"graphc.ops.{module.name}" for module in pkgutil.iter_modules(graphc.ops.__path__)),
+        *ELSEWHERE,
+    ):
+        importlib.import_module(name)
 
     def below(cls: type) -> set[type]:
         subclasses: list[type] = cls.__subclasses__()
@@ -259,7 +266,7 @@ def op_classes() -> list[type]:
         (
             cls
             for cls in below(Op)
-            if cls.__module__.startswith("graphc.ops.")
+            if cls.__module__.startswith(("graphc.ops.", *ELSEWHERE))
             and not cls.__name__.startswith("_")
             and cls.__name__ not in bases
         ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Known facts about recurrences: how long they change, and that nothing but one step after the other helps."""
+"""Known facts about recurrences: how long they change, and that their steps run one after the other."""
 
 from __future__ import annotations
 
