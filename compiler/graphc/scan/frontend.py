@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply
     from graphc.graph.shared import SharedVariable
-    from graphc.graph.tensor.like import AnyFunction, TensorLike
+    from graphc.graph.tensor.like import AnyFunction, IndexLike, TensorLike
     from graphc.scan.arguments import Given
     from graphc.scan.states import StatePart
 
@@ -63,6 +63,7 @@ class _Updates:
 
     def __init__(self, values: dict[SharedVariable, Variable]) -> None:
         self._values = values
+        self._is_taken = False
         self._before = {shared: shared.default_update for shared in values}
         for shared, new in values.items():
             shared.default_update = new
@@ -73,7 +74,24 @@ class _Updates:
             if shared.default_update is self._values[shared]:
                 shared.default_update = before
         self._before = {}
+        self._is_taken = True
         return self._values
+
+    def notice(self, index: object, found: str, outputs: str) -> None:
+        """Warns where the first part of PyTensor's pair may be meant.
+
+        Args:
+            index: into the result of a loop that has not been unpacked.
+            found: what is there.
+            outputs: what the pair would begin with, as it is written.
+        """
+        if type(index) is int and index == 0 and not self._is_taken:
+            warnings.warn(
+                f"[0] of a loop is {found}; PyTensor's pair of outputs and updates has all outputs "
+                f"there; write `{outputs}, updates = scan(...)` for the pair, and {outputs}[0] after that",
+                UserWarning,
+                stacklevel=frames_inside() + 1,
+            )
 
 
 class Rows(TensorVariable):
@@ -82,6 +100,12 @@ class Rows(TensorVariable):
     def __iter__(self) -> Iterator[Any]:
         updates: _Updates | None = self.__dict__.get("_updates")
         return super().__iter__() if updates is None else iter((self, updates.take()))
+
+    def __getitem__(self, index: IndexLike) -> TensorVariable:
+        updates: _Updates | None = self.__dict__.get("_updates")
+        if updates is not None:
+            updates.notice(index, "the first row", "rows")
+        return super().__getitem__(index)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in super().__getstate__().items() if name != "_updates"}
@@ -98,13 +122,17 @@ class Outputs(list[Variable]):
         outputs: list[Variable] | None = self[:] or None
         return iter((outputs, self._updates.take()))
 
+    def __getitem__(self, index: Any) -> Any:
+        self._updates.notice(index, f"the first of {len(self)} outputs", "outputs")
+        return super().__getitem__(index)
+
     def __reduce__(self) -> tuple[object, ...]:
         return list, (self[:],)
 
     def _refuse(self, *other: object) -> NoReturn:
         raise TypeError(
             f"this loop has {len(self)} outputs, and arithmetic needs one of them; write `(a, b), updates = "
-            "scan(...)`, or outputs[0] for the first"
+            "scan(...)`"
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __imul__ = __iadd__ = _refuse

@@ -2,6 +2,7 @@
 """``graphc.scan``: updates of shared variables, forms of arguments and results, states of other types."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -260,10 +261,23 @@ class TestPair:
         assert len(both) == 2 and both[-1].owner is not None
         np.testing.assert_allclose(graphc.function([x], both)([1.0])[1], [2.0])
         for wrong in (lambda: both * 2, lambda: 1 + both, lambda: -both):
-            with pytest.raises(TypeError, match=r"2 outputs.*outputs\[0\]"):
+            with pytest.raises(TypeError, match=r"2 outputs.*updates = scan"):
                 wrong()
         (p, q) = graphc.scan(lambda v: [v, v + 1], x, return_updates=False)
         assert isinstance(p, pt.TensorVariable) and isinstance(q, pt.TensorVariable)
+
+    def test_the_first_part_of_a_pair_that_is_none(self):
+        """PyTensor's `scan(...)[0]` means all outputs, so it is not taken for the first row in silence."""
+        x = pt.vector("x")
+        one, several = (lambda: graphc.scan(lambda v: v, x)), (lambda: graphc.scan(lambda v: [v, v], x))
+        for build, found in ((one, "the first row"), (several, "the first of 2 outputs")):
+            with pytest.warns(UserWarning, match=rf"{found}.*updates = scan") as caught:
+                build()[0]
+            assert [each.filename for each in caught] == [__file__]
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                unpacked, _ = build()
+                unpacked[0], build()[-1], build()[:1], build()[1:]
 
     def test_tuple(self):
         with pytest.warns(DeprecationWarning, match="unpacks as the pair") as caught:
