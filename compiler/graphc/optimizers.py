@@ -173,6 +173,10 @@ class LbfgsResult(NamedTuple):
         iterations: number of steps.
         success: whether it has converged.
         message: SciPy's reason for the end.
+
+    Example:
+        >>> graphc.optimizers.LbfgsResult(0.5, 1e-9, 3, True, "converged").iterations
+        3
     """
 
     loss: float

@@ -81,8 +81,8 @@ BINARY: dict[str, Callable[[int, int], int]] = {
     "andi": operator.and_,
     "ori": operator.or_,
     "xori": operator.xor,
-    "shli": lambda a, b: wrapped(a << b) if b < 64 else 0,
-    "shrui": lambda a, b: (a & _MASK) >> b,
+    "shli": lambda a, b: wrapped(a << b) if 0 <= b < 64 else 0,
+    "shrui": lambda a, b: wrapped((a & _MASK) >> b) if 0 <= b < 64 else 0,
 }
 # Operations as one writes them in Python; other names stand before their operands.
 SIGNS = {

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from graphc.function.types import Function
+from graphc.graph.basic import Variable
 
 
 class SourceError(ValueError):
@@ -45,7 +46,7 @@ def _functions(module: ModuleType, file: str, name: str) -> dict[str, Function]:
     if not hasattr(module, name):
         raise SourceError(f"{file} does not define {name}")
     value = getattr(module, name)
-    if callable(value) and not isinstance(value, Function):
+    if callable(value) and not isinstance(value, Function | Variable):
         value = value()
     return dict(value) if isinstance(value, dict) else {name: value}
 

@@ -10,7 +10,7 @@ from graphc import emit
 from graphc.errors import MemoryBudgetWarning
 from graphc.function.memory_text import human, more
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
+from graphc.graph.location import describe, frames_inside
 from graphc.library.memory.places import Planned, planned_bytes
 from graphc_runtime.manifest import Manifest
 
@@ -104,7 +104,7 @@ def tell(fgraph: FunctionGraph, manifest: Manifest, budget: int, name: str) -> l
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, MemoryBudgetWarning, stacklevel=10)
+    warnings.warn(message, MemoryBudgetWarning, stacklevel=frames_inside() + 1)
 
 
 def _largest(fgraph: FunctionGraph, manifest: Manifest) -> str:

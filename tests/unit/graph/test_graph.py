@@ -166,6 +166,6 @@ def test_config():
     assert graphc.config.floatX == before
     with pytest.raises(ValueError, match="expected one of float16"):
         graphc.config.floatX = "int8"
-    with pytest.raises(AttributeError, match="the settings are floatX"):
+    with pytest.raises(AttributeError, match="did you mean 'floatX'"):
         graphc.config.flaotX = "float32"
     assert any(row[1] == "GRAPHC_FLOATX" for row in graphc.config.table())

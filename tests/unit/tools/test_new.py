@@ -34,6 +34,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for flag in (path for path in (ROOT / "tests" / "lit" / "passes").iterdir() if path.is_dir()):
         shutil.copytree(flag, root / "tests" / "lit" / "passes" / flag.name)
     shutil.copy(ROOT / "pyproject.toml", root)
+    shutil.copytree(ROOT / "tests" / "typing", root / "tests" / "typing")
     create_op("sample-op", "The rows of an array in reverse order.", root=root)
     create_pass("sample-pass", "graph", "Counts operations.", root=root)
     return root

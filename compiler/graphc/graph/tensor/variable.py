@@ -325,7 +325,7 @@ class TensorVariable(TensorOperators, Variable):
     ``x.eq(y)`` and ``graphc.tensor.eq(x, y)`` compare elements. All other operators are NumPy's.
 
     Examples:
-        >>> self._functions["vector"]("x").dtype, self._functions["vector"]("x").ndim
+        >>> pt.vector("x").dtype, pt.vector("x").ndim
         ('float64', 1)
     """
 
@@ -366,7 +366,7 @@ class TensorConstant(TensorVariable, Constant):
         ArgumentError: the value has another shape or rank than the type; a TypeError and a ValueError.
 
     Examples:
-        >>> type(self._functions["constant"]([1, 2])).__name__
+        >>> type(pt.constant([1, 2])).__name__
         'TensorConstant'
     """
 
