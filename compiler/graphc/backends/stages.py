@@ -9,6 +9,7 @@ looks into a stage.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from graphc_runtime.record import record
@@ -79,20 +80,9 @@ def entries(stages: Iterable[Stage], request: Request) -> list[Entry]:
     return chosen
 
 
-def request_of(
-    text: str,
-    fastmath: str = "",
-    *,
-    profile: bool = False,
-    work: bool = False,
-    budget: int | None = None,
-    device: bool = False,
-    precision: str = "",
-    verify: bool = False,
-) -> Request:
+def request_of(text: str, request: Request | None = None) -> Request:
     """A request for the text of a module, which shows the passes that it has no use for."""
-    has_complex = "complex<" in text
-    return Request(has_loops(text), has_complex, fastmath, profile, work, budget, device, precision, verify)
+    return replace(request or Request(), has_scan=has_loops(text), has_complex="complex<" in text)
 
 
 def has_loops(text: str) -> bool:

@@ -19,7 +19,7 @@ from graphc.function.types import Function
 from graphc.graph.basic import Variable
 from graphc.graph.destroy import require_mutable
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
+from graphc.graph.location import describe, frames_inside
 from graphc.graph.replace import fresh_root, graph_replace, of_type, rebuild
 from graphc.graph.shared import SharedVariable
 from graphc.graph.traversal import ancestors, read_by, toposort
@@ -379,4 +379,4 @@ def _refuse_unused(unused: list[Variable], action: str) -> None:
     )
     if action == "raise":
         raise UnusedInputError(message)
-    warnings.warn(message, stacklevel=5)
+    warnings.warn(message, stacklevel=frames_inside() + 1)

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from graphc_runtime.manifest import ArraySpec
 
 
-if TYPE_CHECKING:
-    pass
-
 _MARGIN, _LEFT, _HEAD, _GAP = 14.0, 74.0, 36.0, 22.0
 _HEIGHT, _LANE, _LETTER = 260.0, 22.0, 6.7
 _FOOT = 92.0

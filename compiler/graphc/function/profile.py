@@ -15,16 +15,12 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from graphc.emit import all_nodes
 from graphc.function.compiled import Compiled
 from graphc.graph.location import SourceLocation
 from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    pass
 
 _WIDTH, _ROW, _MARGIN, _LETTER = 960.0, 22.0, 12.0, 6.7
 _COLOURS = ("#ffe2cc", "#fff8c5", "#ffebe9", "#ffd8a8", "#fbefff")

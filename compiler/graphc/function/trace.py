@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from graphc.function.types import Function
 
 
-if TYPE_CHECKING:
-    pass
-
 _HEADER = ("thunk", "runs", "total us", "mean us", "bytes", "kind", "op", "line")
 _LEFT = ("kind", "op", "line")
 # Longer lists of ops are cut.
@@ -124,10 +121,6 @@ def _event(name: str, kind: str, start: int, duration: int, process: int, thread
         "pid": process,
         "tid": thread,
     }
-
-
-if TYPE_CHECKING:
-    pass
 
 
 class TracedNative(Executor):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from graphc.errors import DisconnectedInputError
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.location import describe
+from graphc.graph.location import describe, frames_inside
 from graphc.graph.traversal import toposort
 
 Pattern = list[list[bool]]
@@ -110,7 +110,7 @@ def report_disconnected(what: str, policy: str, fix: str) -> None:
     if policy == "raise":
         raise DisconnectedInputError(f"{what}; {fix}")
     if policy == "warn":
-        warnings.warn(what, stacklevel=4)
+        warnings.warn(what, stacklevel=frames_inside() + 1)
 
 
 def input_message(x: Variable) -> str:

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null
-
-if TYPE_CHECKING:
-    pass
 
 
 def overrides(op: Op, name: str) -> bool:

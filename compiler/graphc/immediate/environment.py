@@ -48,11 +48,8 @@ from graphc.tensor.random.stream import RandomStream
 from graphc_runtime.cuda.array import DeviceArray
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike
-
-
-if TYPE_CHECKING:
     from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import DTypeLike
     from graphc.graph.tensor.variable import TensorVariable
 
     # What NumPy makes seed sequences of, and generators.

@@ -24,10 +24,6 @@ from graphc.ops.axes import normalize_axis
 from graphc.tensor.constructors import CONSTRUCTORS
 
 if TYPE_CHECKING:
-    from graphc.immediate.environment import Environment
-
-
-if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.immediate.environment import Environment
 

@@ -24,14 +24,10 @@ from graphc_runtime.cuda.interface import Interface
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import IndexLike
+    from graphc.graph.tensor.like import DTypeLike, IndexLike
     from graphc.immediate.aliasing import Family, Step
     from graphc.immediate.environment import Environment
     from graphc.immediate.standard import ArrayApi
-
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike
 
 # NumPy functions that answer in Python or print: these see the arrays.
 _ABOUT_ARRAYS = frozenset(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -44,9 +44,6 @@ def pullback_graph(
     )
     return [*inputs, *cotangents], slopes, positions
 
-
-if TYPE_CHECKING:
-    pass
 
 try:
     import jax

@@ -6,13 +6,10 @@ bits: LLVM would not vectorise them otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir import build
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    pass
 
 # LLVM's vectoriser takes loops of fewer iterations with masks or not at all; it has four lanes at least.
 _SHORT, _LANES = 16, 4

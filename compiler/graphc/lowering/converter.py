@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-if TYPE_CHECKING:
-    pass
-
-
 def slice_in_place(context: FunctionConverter, op: ir.Operation) -> ir.Value | None:
     """The tensor of a `graphc.slice` with steps of 1 as a part of its source.
 

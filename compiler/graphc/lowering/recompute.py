@@ -8,14 +8,11 @@ operations on at most two arrays that are in memory in any case, and if nothing 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.kinds import CHEAP, REDUCTIONS, is_elementwise, static_shape
 from graphc.ir.views import GATHERS, INLINED
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    pass
 
 MAX_OPERATIONS = 3
 MAX_ARRAYS = 2

@@ -20,15 +20,12 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from graphc.native import builtins
 from graphc.native.expressions import Expressions
 from graphc.native.types import BOOL, I64, Operand, Routine, Static, Type, Value, literal
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    pass
 
 
 class KernelError(TypeError):

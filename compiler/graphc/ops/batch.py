@@ -9,7 +9,7 @@ op to one element of the batch after the other (`graphc.scan.batch_loop`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
@@ -19,9 +19,6 @@ from graphc.ops.bounds import FULL
 from graphc.ops.shaping import repeat
 from graphc.ops.subtensor import Subtensor
 from graphc.public import loops
-
-if TYPE_CHECKING:
-    pass
 
 # How many of the last rows of a variable are read; None where it may be any.
 RowsRead = Callable[[Variable], int | None]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
@@ -34,9 +34,6 @@ from graphc.ops.shaping import dimshuffle, repeat, reshape
 from graphc.ops.sizes import product_of, size_of, sizes_of
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.subtensor import IncSubtensor, Subtensor
-
-if TYPE_CHECKING:
-    pass
 
 
 def with_axis(x: Variable, is_batched: bool) -> Variable:

@@ -33,14 +33,10 @@ from graphc.scan.states import UntracedPart
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.graph.basic import Variable
-    from graphc.graph.tensor.variable import TensorVariable
-
-
-if TYPE_CHECKING:
-    from graphc.graph.basic import Apply
+    from graphc.graph.basic import Apply, Variable
     from graphc.graph.shared import SharedVariable
     from graphc.graph.tensor.like import AnyFunction, IndexLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.arguments import Given
     from graphc.scan.states import StatePart
 

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
 
 
-if TYPE_CHECKING:
-    pass
-
 Terms = list[Variable | None]
 
 

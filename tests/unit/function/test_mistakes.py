@@ -375,3 +375,19 @@ def test_none_is_in_no_shape():
     for shape in (matrix.shape, known.shape, pt.constant([1, 2]), pt.vector()):
         assert None not in shape and "2" not in shape
     assert None in known.type.shape and None not in pt.constant([1]).type.shape
+
+
+@pytest.mark.parametrize(
+    "warned",
+    [
+        lambda x, y: graphc.function([x, y], x, on_unused_input="warn"),
+        lambda x, y: graphc.grad(x.sum(), y, disconnected_inputs="warn"),
+        lambda x, y: graphc.value_and_grad(x.sum(), [y], disconnected_inputs="warn"),
+        lambda x, y: graphc.scan(lambda v: v, x)[0],
+    ],
+)
+def test_warnings_name_the_users_line(warned):
+    """However many frames of graphc are between, such as those that look at keywords."""
+    with pytest.warns(UserWarning) as caught:
+        warned(*pt.vectors("x", "y"))
+    assert [each.filename for each in caught] == [__file__]

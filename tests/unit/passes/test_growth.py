@@ -13,7 +13,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cpu.pipeline import pipeline_of
+from graphc.backends.cpu.pipeline import pipeline
+from graphc.backends.stages import request_of
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.walk import walk
@@ -117,7 +118,7 @@ class Counts:
 def counted(make: Callable[[int], Graph], size: int, mode: str) -> Counts:
     text = emit_module(FunctionGraph(*make(size))).text
     counts = Counts()
-    entries = pipeline_of(text, mode)
+    entries = pipeline(mode, request_of(text))
     # What comes then begins at a number of loops: below it, a kernel is left in one piece.
     end = [entry[0] for entry in entries].index("graphc-outline-loops")
     with context(), ir.Location.unknown():
@@ -158,7 +159,7 @@ def test_twice_the_graph_is_twice_the_work(make, size):
 def test_updates_hand_on_no_tensor(make):
     """Else bufferization compares each with all others, and looks for the writes before: time n cubed."""
     text = emit_module(FunctionGraph(*make(5))).text
-    entries = pipeline_of(text, "fast_run")
+    entries = pipeline("fast_run", request_of(text))
     end = [entry[0] for entry in entries].index("graphc-convert-to-linalg")
     with context(), ir.Location.unknown():
         module = ir.Module.parse(text)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.backends.contexts import pooled_context
 from graphc.backends.cpu.pipeline import pipeline_of
@@ -39,9 +39,6 @@ from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.collecting import paused
 from graphc_runtime.manifest import Site
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    pass
 
 # Lowering again takes as long as the first time.
 _TRIES = 3
@@ -334,15 +331,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 module = ir.Module.parse(with_donations(text, options.donations))
                 n_arguments = len(ir.SymbolTable(module.operation)["main"].regions[0].blocks[0].arguments)
             with log.phase("passes"):
-                entries = pipeline_of(
-                    text,
-                    options.mode,
-                    options.fastmath,
-                    profile=options.profile,
-                    work=log.work is not None,
-                    budget=options.memory_budget,
-                    verify=options.verify_memory,
-                )
+                entries = pipeline_of(text, options, work=log.work is not None)
                 if log.views is not None:
                     entries.append(_LINES)
                 snapshots = _Snapshots(module, entries, log) if log.stages is not None else None

@@ -23,6 +23,7 @@ from graphc.backends.stages import (
     numbers_are_complex,
     request_of,
 )
+from graphc.backends.target import CompileOptions
 
 _IN_PLACE = "what a loop computes lies where its operand was, if nobody needs that"
 
@@ -178,19 +179,22 @@ def pipeline(mode: str, request: Request | None = None) -> list[Entry]:
     return entries(PIPELINES[mode], Request() if request is None else request)
 
 
-def pipeline_of(
-    text: str,
-    mode: str,
-    fastmath: str = "",
-    *,
-    profile: bool = False,
-    work: bool = False,
-    budget: int | None = None,
-    verify: bool = False,
-) -> list[Entry]:
-    """The pipeline of a mode, without what the text of a module shows it has no use for."""
-    request = request_of(text, fastmath, profile=profile, work=work, budget=budget, verify=verify)
-    return entries(PIPELINES[mode], request)
+def pipeline_of(text: str, options: CompileOptions, *, work: bool = False) -> list[Entry]:
+    """The pipeline of a compilation, without what the text of a module shows it has no use for.
+
+    Args:
+        text: the module.
+        options: the mode, a key of `PIPELINES`, and what else passes depend on.
+        work: count the work of kernels.
+    """
+    request = Request(
+        fastmath=options.fastmath,
+        profile=options.profile,
+        work=work,
+        budget=options.memory_budget,
+        verify=options.verify_memory,
+    )
+    return pipeline(options.mode, request_of(text, request))
 
 
 # For programs with loops and complex numbers.

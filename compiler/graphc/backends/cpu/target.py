@@ -36,15 +36,7 @@ class CpuTarget(Target):
         return MachineCode(artifact)
 
     def pipeline(self, text: str, options: CompileOptions) -> list[str]:
-        entries = pipeline_of(
-            text,
-            options.mode,
-            options.fastmath,
-            profile=options.profile,
-            budget=options.memory_budget,
-            verify=options.verify_memory,
-        )
-        return [entry for entry, _ in entries]
+        return [entry for entry, _ in pipeline_of(text, options)]
 
     def build(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Executable:
         """As `Target.build`; where a part from the disk is not what its hash says, all are made anew."""

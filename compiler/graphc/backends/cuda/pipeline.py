@@ -93,7 +93,7 @@ DEVICE: list[Entry] = [
 
 def placed(text: str) -> list[Entry]:
     """From emitted text to a module in which functions of the host have what has no kernel."""
-    return entries([*GRAPH, _PLACEMENT], request_of(text, device=True))
+    return entries([*GRAPH, _PLACEMENT], request_of(text, Request(device=True)))
 
 
 def after_placement(text: str, precision: str = "") -> list[Entry]:
@@ -104,7 +104,7 @@ def after_placement(text: str, precision: str = "") -> list[Entry]:
         precision: of products of float32: "tf32", else with all digits.
     """
     stages = (_HALVES, *PLACES, *MEMORY, KERNELS, HOST)
-    return entries(stages, request_of(text, device=True, precision=precision))
+    return entries(stages, request_of(text, Request(device=True, precision=precision)))
 
 
 def kernels(text: str, precision: str = "") -> list[Entry]:

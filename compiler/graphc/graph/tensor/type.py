@@ -80,10 +80,6 @@ def arrays_close(
     return bool(np.all(close))
 
 
-if TYPE_CHECKING:
-    pass
-
-
 def filter_array(type_: TensorType, value: object, strict: bool, allow_downcast: bool | None) -> np.ndarray:
     """Convert ``value`` to an aligned array of native byte order, or raise TypeError (NotImplementedError for
     masked arrays). An array that is one already is returned as it is, also of a class derived from

@@ -9,15 +9,12 @@ they free these; done at the end, every operand is kept until then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.kinds import static_shape
 from graphc.ir.views import COUNTS, INLINED, RENAMES
 from graphc.ir.walk import inputs_of
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    pass
 
 # Operations whose result is their first operand's memory.
 ALIASES = frozenset({*INLINED, *RENAMES})

@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-if TYPE_CHECKING:
-    pass
-
-
 class ComplexMixin:
     """Complex scalars as pairs of real ones."""
 
@@ -175,9 +171,6 @@ class ComplexMixin:
             self.logical_and(strict, known), self.logical_and(self.eq(a, c), compare(b, d))
         )
 
-
-if TYPE_CHECKING:
-    pass
 
 # How rows of the elementwise table name scalar kernels.
 _SCALAR = "graphc_scalar."

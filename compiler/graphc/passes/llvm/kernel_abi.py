@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.locations import node_of
 from graphc.ir.walk import signature_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
-
-if TYPE_CHECKING:
-    pass
-
 
 # Operations that are worth to be optimised wherever they are: LLVM takes less than a millisecond.
 _SHORT = 12

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import DONATED
 from graphc.ir.types import dtype_of
@@ -14,9 +12,6 @@ from graphc.lowering.memory.donation import Donations
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    pass
 
 
 @record()

@@ -4,14 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc_runtime.generators import generator_of, state_of
-
-if TYPE_CHECKING:
-    pass
 
 Drawing = Callable[..., np.ndarray]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir import plain
 from graphc.ir.diagnostics import fail
@@ -125,9 +125,6 @@ def _put(buffer: Buffer, rooms: list[Room]) -> bool:
 def _bytes(buffer: Buffer) -> int:
     return 0 if buffer.size.factors else buffer.size.units
 
-
-if TYPE_CHECKING:
-    pass
 
 _MOST_OPERATIONS = 24
 _AROUND = ("scf.for", "scf.yield", "memref.load", "memref.store", "memref.subview", "memref.dim")

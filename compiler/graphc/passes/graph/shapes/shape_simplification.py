@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-if TYPE_CHECKING:
-    pass
-
 # They have the sizes of an operand, or fewer elements.
 _NO_LARGER = (RENAMES, TAKES_PART, REDUCTIONS)
 
