@@ -146,6 +146,12 @@ def _like(wrt: Wrt, values: list[Variable | None]) -> Any:
     return flatten(wrt)[1].build(values) if is_tree(wrt) else values[0]
 
 
+def _given(wrt: Wrt | None) -> Wrt:
+    if wrt is None:
+        raise TypeError("grad needs the variables to differentiate by, as in grad(cost, x)")
+    return wrt
+
+
 def _check_cost(cost: Variable) -> None:
     if not isinstance(cost, Variable):
         if callable(cost):
@@ -204,7 +210,7 @@ def grad(
 @checks_keywords
 def grad(
     cost: Variable | None,
-    wrt: Wrt,
+    wrt: Wrt | None = None,
     consider_constant: Iterable[Variable] | None = None,
     disconnected_inputs: str = "raise",
     add_names: bool = True,
@@ -260,7 +266,7 @@ def grad(
         del known[v]
     if unconnected:
         consider_constant = [*_as_constants(consider_constant), *unconnected]
-    wrt_list = _check_wrt(_listed(wrt), "grad")
+    wrt_list = _check_wrt(_listed(_given(wrt)), "grad")
     label = cost.name if add_names and cost is not None else None
     result = _gradients(
         seeds,
@@ -272,13 +278,13 @@ def grad(
         null_gradients,
         label,
     )
-    return _like(wrt, result)
+    return _like(_given(wrt), result)
 
 
 @checks_keywords
 def value_and_grad(
     cost: Variable,
-    wrt: Wrt,
+    wrt: Wrt | None = None,
     consider_constant: Iterable[Variable] | None = None,
     disconnected_inputs: str = "raise",
 ) -> tuple[Variable, Any]:
@@ -305,7 +311,8 @@ def value_and_grad(
         >>> f([1.0, 3.0])
         (array(10.), array([2., 6.]))
     """
-    return cost, grad(cost, wrt, consider_constant, disconnected_inputs)
+    _check_cost(cost)
+    return cost, grad(cost, _given(wrt), consider_constant, disconnected_inputs)
 
 
 def _known_grad(v: Variable, g: Variable) -> Variable:

@@ -153,9 +153,10 @@ BUILDING = {
         *("the function doubled", "has no gradient", "gradient=", "vjp="),
     ),
     "gradient of a function": (
-        lambda: graphc.value_and_grad(lambda v: v.sum(), x),
+        lambda: graphc.value_and_grad(lambda v: v.sum()),
         *("the function <lambda>", "needs a variable", "graphc.jit"),
     ),
+    "gradient by nothing": (lambda: graphc.grad(x.sum()), "variables to differentiate by", "grad(cost, x)"),
     "graph for jit": (
         lambda: graphc.jit(x + 1),
         "got add.out",
