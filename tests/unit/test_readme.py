@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The Python blocks of README.md and of all pages in docs/ run, in order, page by page; links lead somewhere.
+"""What README.md and the pages of docs/ tell a reader to type works, in an empty folder, page by page.
 
-Blocks with `>>>` also have to print what they show.
+Python blocks run in order, and those with `>>>` have to print what they show; a block with a title is a file
+of that name; `sh` blocks are commands of a shell that has the files. `TASKS` are what a new user does on the
+first day.
 """
 
 from __future__ import annotations
 
 import doctest
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +22,31 @@ ROOT = Path(__file__).resolve().parents[2]
 ALL = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages whose code needs another library: `make bridge` runs them in an environment that has it.
 NEEDS = {"pymc.md": "pymc"}
+# Commands of a shell that another file runs, or that need a network.
+ELSEWHERE = {
+    "README.md": "tests/unit/tools/test_wheels.py",
+    "install.md": "tests/unit/tools/test_wheels.py",
+    "edit-mlir.md": "`pip install` from an index",
+}
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ANY_BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 PAGES = [page for page in ALL if BLOCK.search(page.read_text(encoding="utf-8"))]
+# What a new user does, the page that says how, and what the page's blocks have to contain.
+TASKS = {
+    "install with pip": ("install.md", "pip install path/to/graphc"),
+    "fit a model, with standard errors": ("fit-a-model.md", "errors = np.sqrt(np.diag(covariance))"),
+    "solve a differential equation in a loop": ("scan.md", "graphc.scan(runge_kutta"),
+    "write an op in Python": ("custom-ops.md", "@graphc.as_op"),
+    "write a native op": ("custom-ops.md", "def emit(self"),
+    "ship a model to a bare environment": ("ship-a-model.md", "graphc-run model.gcx --function predict"),
+    "call a model from C": ("ship-a-model.md", "main.c model.o"),
+    "find a NaN": ("wrong-results.md", 'nan_guard="raise"'),
+    "profile": ("profile.md", "print(f.profile)"),
+    "look at a function in the explorer": ("read-the-ir.md", "graphc-view model.py:fn"),
+    "run a pass by hand": ("read-the-ir.md", "graphc-opt --graphc-stabilize"),
+    "run on Dask": ("run-on-a-cluster.md", "Client(cluster)"),
+    "train a small network": ("neural-networks.md", "graphc.optimizers.adam(error, net"),
+}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -26,20 +55,52 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
         pytest.importorskip(NEEDS[page.name], reason="`make bridge` runs this page")
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
-    blocks = list(BLOCK.finditer(text))
     names: dict[str, object] = {"__name__": "page"}
     parser = doctest.DocTestParser()
-    for block in blocks:
-        line = text.count("\n", 0, block.start(1))
-        if ">>>" in block[1]:
-            example = parser.get_doctest(block[1], names, page.name, str(page), line)
+    for block in ANY_BLOCK.finditer(text):
+        language, title, code = block.groups()
+        line = text.count("\n", 0, block.start(3))
+        if title:
+            (tmp_path / title).write_text(code, encoding="utf-8")
+        elif language == "sh" and page.name not in ELSEWHERE:
+            run_commands(code)
+        elif language != "python":
+            continue
+        elif ">>>" in code:
+            example = parser.get_doctest(code, names, page.name, str(page), line)
             report: list[str] = []
             runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
             runner.run(example, out=report.append, clear_globs=False)
             assert not runner.failures, "".join(report)
             names.update(example.globs)
         else:
-            exec(compile("\n" * line + block[1], str(page), "exec"), names)
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+
+
+def run_commands(text: str) -> None:
+    """Runs lines of a shell, which stops at the first that fails; commands are those of this environment."""
+    if re.search(r"^cc ", text, re.MULTILINE) and shutil.which("cc") is None:
+        pytest.skip("there is no C compiler (cc)")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    roots = os.pathsep.join(str(ROOT / each) for each in ("compiler", "dialects", "runtime", "tools"))
+    done = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail", "-c", text],
+        env={**os.environ, "PATH": path, "PYTHONPATH": roots},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    # A comment behind `./program` is what it prints.
+    for wanted in re.findall(r"^\./\w+ +# (.*)$", text, re.MULTILINE):
+        assert wanted in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_first_tasks_are_on_a_page_whose_code_runs(task):
+    name, code = TASKS[task]
+    (page,) = (each for each in PAGES if each.name == name)
+    assert any(code in block[3] for block in ANY_BLOCK.finditer(page.read_text(encoding="utf-8")))
 
 
 def test_numbers_of_the_first_page_are_those_of_the_benchmarks():

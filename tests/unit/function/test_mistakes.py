@@ -357,6 +357,35 @@ def test_uncaught_errors_end_at_the_users_line(kind, setting, tmp_path):
     assert text in ran.stderr
 
 
+NOTEBOOK = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor", history_length=0)
+shell.run_cell("import numpy as np, graphc, graphc.tensor as pt")
+shell.run_cell("x = pt.vector('x'); f = graphc.function([x], pt.exp(x).sum(), mode='reference')")
+print(shell.run_cell("f").result._repr_html_().startswith("<"), x := shell.user_ns["x"], x._repr_svg_())
+shell.run_cell("f(np.ones((2, 2)))")
+print("----- all")
+shell.run_cell("graphc.config.traceback = 'full'")
+shell.run_cell("f(np.ones((2, 2)))")
+"""
+
+
+def test_uncaught_errors_end_at_the_users_line_in_notebooks(tmp_path):
+    """And what notebooks ask values for is there: docs/guide/getting-started.md."""
+    pytest.importorskip("IPython", reason="the shell of notebooks comes with the extra `test`")
+    environment = {**os.environ, "IPYTHONDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK], env=environment, capture_output=True, text=True, timeout=100
+    )
+    short, _, full = done.stdout.partition("----- all")
+    assert "True x None" in short and done.returncode == 0, done.stdout + done.stderr
+    assert (
+        "----> 1 f(np.ones((2, 2)))" in short and "expected 1 for TensorType(float64, (?,)), got 2" in short
+    )
+    assert os.sep + "graphc" + os.sep not in short and "are hidden" in short
+    assert f"graphc{os.sep}function{os.sep}calls.py" in full and "are hidden" not in full
+
+
 def test_formats_without_a_specification():
     assert f"{x}" == "x" and f"{x!r:>3}" == "  x"
     assert not hasattr(x, "no_such_name") and getattr(x, "item", None) is None
