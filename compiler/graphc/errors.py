@@ -126,6 +126,14 @@ class DebugModeError(GraphcError, AssertionError):
     """Compiled code and the reference disagree about the value of a variable."""
 
 
+class BadViewMap(DebugModeError):
+    """An output of a user's op shares memory that its ``view_map`` does not declare."""
+
+
+class BadDestroyMap(DebugModeError):
+    """A user's op has written into an input that its ``destroy_map`` does not declare."""
+
+
 class NanGuardError(GraphcError, FloatingPointError):
     """An op of a function with ``nan_guard="raise"`` has computed NaN or an infinity."""
 

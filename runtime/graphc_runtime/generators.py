@@ -90,11 +90,17 @@ def generator_of(state: np.ndarray) -> np.random.Generator:
         >>> pt.random.generator_of(state).integers(9) == np.random.default_rng(3).integers(9)
         np.True_
     """
-    words = [int(word) for word in state]
-    name = _NAMES.get(len(words))
+    name = _NAMES.get(len(state))
     if name is None:
-        raise ValueError(f"a state has {' or '.join(map(str, _NAMES))} words, got {len(words)}")
-    bits = getattr(np.random, name)(0)
+        raise ValueError(f"a state has {' or '.join(map(str, _NAMES))} words, got {len(state)}")
+    generator = np.random.Generator(getattr(np.random, name)(0))
+    set_state(generator, state)
+    return generator
+
+
+def set_state(generator: np.random.Generator, state: np.ndarray) -> None:
+    """Has a generator of that kind go on from a state vector."""
+    words = [int(word) for word in state]
+    name = _NAMES[len(words)]
     rest = {"bit_generator": name, "has_uint32": words[-2], "uinteger": words[-1]}
-    bits.state = {**_STATES[name](words[:-2]), **rest}
-    return np.random.Generator(bits)
+    generator.bit_generator.state = {**_STATES[name](words[:-2]), **rest}

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
-from graphc.errors import DebugModeError
+from graphc.errors import BadDestroyMap, BadViewMap
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.tensor.type import TensorType
@@ -113,7 +113,8 @@ class Contract:
 
         Raises:
             TypeError: an output is missing, or no value of its type.
-            DebugModeError: if strict: an input was changed, or memory is shared, undeclared.
+            BadDestroyMap: if strict: an input was changed, undeclared.
+            BadViewMap: if strict: memory is shared, undeclared.
         """
         for k in range(len(registers)) if only is None else only:
             registers[k][0] = self._owned(k, registers[k][0], values)
@@ -125,7 +126,7 @@ class Contract:
                 if guard is None or values[i] is None:
                     continue
                 if not v.type.values_eq(before[i], values[i]):
-                    raise DebugModeError(f"{self._node.op} has changed its input {i}, {v}; {_overwriting(i)}")
+                    raise BadDestroyMap(f"{self._node.op} has changed its input {i}, {v}; {_overwriting(i)}")
 
     def _owned(self, k: int, value: np.ndarray, values: Sequence[np.ndarray | None]) -> np.ndarray:
         """An output of the promised type, in memory of its own or of inputs that it may share."""
@@ -155,7 +156,7 @@ class Contract:
         undeclared = [i for i in shared if i not in self._declared[k]]
         if undeclared and self.strict:
             i = undeclared[0]
-            raise DebugModeError(
+            raise BadViewMap(
                 f"output {k} of {self._node.op} shares memory with its input {i}, {self._node.inputs[i]}; "
                 f"return a copy, or declare it: view_map = {{{k}: [{i}]}}, or destroy_map if it overwrites it"
             )
@@ -178,7 +179,7 @@ class Contract:
                 if not self._shares(outputs[k], register[0], outputs[j], registers[j][0]):
                     continue
                 if self.strict:
-                    raise DebugModeError(
+                    raise BadViewMap(
                         f"outputs {j} and {k} of {self._node.op} share memory; return a copy of one of them"
                     )
                 if isinstance(register[0], np.ndarray) or self.overwrites:
@@ -200,14 +201,14 @@ class Contract:
         """Adds to an error of the code which op it is of, and what to do if it wrote into an input.
 
         Raises:
-            DebugModeError: if strict: it did write into an input.
+            BadDestroyMap: if strict: it did write into an input.
         """
         wrote = any(refusal in str(error) for refusal in _REFUSALS)
         if wrote:
             _add(error, f"{self._node.op} may not write into its inputs; {_overwriting(0)}")
         add_place(error, self._node)
         if wrote and self.strict:
-            raise DebugModeError(str(error)) from error
+            raise BadDestroyMap(str(error)) from error
 
 
 def _overwriting(i: int) -> str:

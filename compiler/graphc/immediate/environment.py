@@ -78,12 +78,9 @@ class Generator:
         generator = value if isinstance(value, np.random.Generator) else np.random.default_rng(value)
         return cls(env, env.numpy_to_tensor(state_of(generator)))
 
-    def get_value(
-        self, borrow: bool = False, return_internal_type: bool = False
-    ) -> np.random.Generator | np.ndarray:
-        """A ``numpy.random.Generator`` in this state, or the words of the state."""
-        words = self.state.eval()
-        return words if return_internal_type else generator_of(words)
+    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> np.random.Generator:
+        """A ``numpy.random.Generator`` in this state, whatever the options."""
+        return generator_of(self.state.eval())
 
     def set_value(self, new_value: Seed | np.random.Generator, borrow: bool = False) -> None:
         """Go on from the state of another generator."""

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.create import arange, zeros
+from graphc.ops.create import zeros
 from graphc.ops.join import concatenate
-from graphc.ops.math import ne, switch
+from graphc.ops.math import ne
 from graphc.ops.sizes import size_of
 from graphc.scan.arguments import as_sequences
 from graphc.scan.builder import Callee
@@ -194,7 +193,8 @@ def filter(
     How many these are is known when the graph runs only. Gradients reach the rows that were selected.
 
     Args:
-        fn: takes a row of each sequence, then the non-sequences; returns a scalar.
+        fn: takes a row of each sequence, then the non-sequences; returns a scalar, or one for each sequence,
+            by which the rows of that sequence are selected.
         sequences: one or several tensors of the same length; without taps.
         non_sequences, name: as in `graphc.scan`.
 
@@ -209,26 +209,25 @@ def filter(
     if any(each.taps != (0,) for each in given) or not given:
         raise ValueError("filter selects rows of at least one sequence; its sequences have no taps")
 
-    def place(*args: Variable) -> list[Variable]:
-        rows, count, rest = args[: len(given)], args[len(given)], args[len(given) + 1 :]
-        returned = parse(callee([*rows, *rest]), callee)
-        if len(returned.outputs) != 1 or returned.updates or returned.condition is not None:
-            raise TypeError(f"{callee} must return one scalar, got {returned}")
-        keep = returned.outputs[0]
-        if keep.type.ndim:
-            raise TypeError(
-                f"{callee} must return a scalar for each row, got {keep} of type {keep.type}; reduce it "
-                "with all() or any()"
-            )
-        keep = ne(keep, 0)
-        return [count + keep, switch(keep, count, -1)]
+    def wanted(*args: Variable) -> list[Variable]:
+        returned = parse(callee(args), callee)
+        if len(returned.outputs) not in (1, len(given)) or returned.updates or returned.condition is not None:
+            one_each = f", or {len(given)}, one for each sequence," if len(given) > 1 else ""
+            raise TypeError(f"{callee} must return one scalar{one_each} got {returned}")
+        for keep in returned.outputs:
+            if keep.type.ndim:
+                raise TypeError(
+                    f"{callee} must return a scalar for each row, got {keep} of type {keep.type}; reduce it "
+                    "with all() or any()"
+                )
+        return [ne(keep, 0) for keep in returned.outputs]
 
     variables = [each.variable for each in given]
-    start = as_tensor_variable(0, dtype="int64")
-    loop = build_loop(place, variables, [start, None], non_sequences, name=name or callee.name, what="filter")
-    places, count = loop.outputs[1], loop.lasts[0]
-    length = size_of(places, 0)
-    # Rows that are not selected write to the last element, which is cut off.
-    chosen = zeros([length + 1], dtype="int64")[places].set(arange(length))[:count]
-    results = [x[chosen] for x in variables]
+    masks = build_loop(
+        wanted, variables, None, non_sequences, name=name or callee.name, what="filter"
+    ).outputs
+    # Sequences of other lengths are read up to the shortest.
+    masks = masks if len(masks) == len(given) else masks * len(given)
+    length = size_of(masks[0], 0)
+    results = [x[:length][mask] for x, mask in zip(variables, masks, strict=True)]
     return results if len(results) > 1 or isinstance(sequences, list | tuple) else results[0]

@@ -32,7 +32,8 @@ Slices = tuple[tuple[int, ...], ...]
 class ScanInfo:
     """Numbers of a loop's variables by role, and the taps at which they are read and written.
 
-    Taps of mit-mots count from the oldest row, those of other states back from the row of the iteration.
+    Taps of mit-mots count from the oldest row, those of other states back from the row of the iteration. The
+    lengths of the four lists are those of graphc's loop: see above for where PyTensor's are longer.
     """
 
     n_seqs: int
@@ -44,6 +45,10 @@ class ScanInfo:
     n_untraced_sit_sot: int
     n_non_seqs: int
     as_while: bool
+    n_outer_inputs: int
+    n_inner_inputs: int
+    n_outer_outputs: int
+    n_inner_outputs: int
 
     n_mit_mot = property(lambda self: len(self.mit_mot_in_slices), doc="States that write several rows.")
     n_mit_mot_outs = property(lambda self: sum(map(len, self.mit_mot_out_slices)), doc="What they write.")
@@ -72,6 +77,10 @@ def info_of(spec: ScanSpec) -> ScanInfo:
         n_untraced_sit_sot=len(spec.untraced),
         n_non_seqs=len(spec.invariants),
         as_while=spec.is_while,
+        n_outer_inputs=len(spec.outer_input_names()),
+        n_inner_inputs=sum(1 for _ in spec.inner_input_names()),
+        n_outer_outputs=len(spec.outer_output_names()),
+        n_inner_outputs=sum(1 for _ in spec.inner_output_names()),
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc import In, as_op, function, scan, wrap_py
-from graphc.errors import DebugModeError
+from graphc.errors import BadDestroyMap, BadViewMap, DebugModeError
 from graphc.graph import Apply, Op, Type
 from graphc_runtime import Thunk
 
@@ -177,7 +177,7 @@ def test_undeclared_overwrites(kind, write):
             ([v], loop[-1], [np.array([2.0, 1.0])]),
         ):
             f = function(inputs, result, mode=mode)
-            expected = DebugModeError if mode == "debug" else ValueError
+            expected = BadDestroyMap if mode == "debug" else ValueError
             with pytest.raises(expected, match=r"(?s)may not write.*destroy_map.*test_contracts\.py:\d+"):
                 f(*values)
             np.testing.assert_array_equal(s.get_value(), [2, 1])
@@ -214,16 +214,17 @@ def test_debug_mode_tells(kind):
         np.ctypeslib.as_array((np.ctypeslib.ctypes.c_double * x.size).from_address(x.ctypes.data))[0] = 7.0
         return x * 1
 
-    for what, message in (
-        (lambda x: x, "shares memory with its input 0"),
-        (lambda x: x[::-1], "shares memory with its input 0"),
-        (write, "has changed its input 0"),
+    assert issubclass(BadViewMap, DebugModeError) and issubclass(BadDestroyMap, DebugModeError)
+    for what, kind_of_error, message in (
+        (lambda x: x, BadViewMap, "shares memory with its input 0"),
+        (lambda x: x[::-1], BadViewMap, "shares memory with its input 0"),
+        (write, BadDestroyMap, "has changed its input 0"),
     ):
         op = _made(kind, what)
         loop = scan(op, outputs_info=[v], n_steps=2, return_updates=False)[-1]
         for result in (op(v), op(v * 2) + 1, loop):
             f = function([v], result, mode="debug")
-            with pytest.raises(DebugModeError, match=f"(?s){op!s}.*{message}".replace("{", r"\{")) as caught:
+            with pytest.raises(kind_of_error, match=f"(?s){op!s}.*{message}".replace("{", r"\{")) as caught:
                 f(np.array([1.0, 2.0]))
             assert "test_contracts.py:" in str(caught.value)
 
@@ -289,7 +290,7 @@ def test_outputs_that_share_memory():
         a, b = Two()(v)
         f = function([v], [AddInPlace()(a), b + 0], mode=mode)
         np.testing.assert_array_equal(f([1.0, 2.0]), [[102, 104], [4, 2]])
-    with pytest.raises(DebugModeError, match="outputs 0 and 1 of Two share memory"):
+    with pytest.raises(BadViewMap, match="outputs 0 and 1 of Two share memory"):
         function([v], Two()(v), mode="debug")([1.0, 2.0])
 
 
@@ -334,9 +335,9 @@ def test_values_of_users_types():
         given = Box([1])
         changed, size = function([box], [grow(view(box)), count(box)], mode=mode)(given)
         assert (changed.items, size.items, given.items) == ([1, 100], [1], [1])
-    with pytest.raises(DebugModeError, match="shares memory with its input 0"):
+    with pytest.raises(BadViewMap, match="shares memory with its input 0"):
         function([box], view(box), mode="debug")(Box([1]))
-    with pytest.raises(DebugModeError, match="has changed its input 0"):
+    with pytest.raises(BadDestroyMap, match="has changed its input 0"):
         function([box], OnBox(lambda x: Box([*extend(x).items]))(box), mode="debug")(Box([1]))
 
 

@@ -25,7 +25,7 @@ def test_numbers_and_state(skip: int, shape: tuple[int, ...], ready: Run) -> Non
     expected = generator(skip)
     for _ in range(3):
         np.testing.assert_array_equal(f(), expected.uniform(-1, 3, shape))
-        np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+        np.testing.assert_array_equal(state_of(rng.get_value()), state_of(expected))
 
 
 def test_counters_carry(ready: Run) -> None:
@@ -91,7 +91,7 @@ def test_ziggurats(ready: Run) -> None:
     for rows in (10, 0):
         wanted = expected.exponential(2.0, (rows, 2))
         np.testing.assert_allclose(f(rows), wanted, rtol=1e-15)
-        np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+        np.testing.assert_array_equal(state_of(rng.get_value()), state_of(expected))
 
 
 def test_positions_and_bits(ready: Run) -> None:
@@ -111,7 +111,7 @@ def test_positions_and_bits(ready: Run) -> None:
     for share in (0.7, 0.0, 1.0):
         for found, wanted in zip(device(given, share), cpu(given, share), strict=True):
             np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-14)
-        arrays = [state.get_value(return_internal_type=True) for state in states]
+        arrays = [state_of(state.get_value()) for state in states]
         np.testing.assert_array_equal(*arrays)
 
 
@@ -132,7 +132,7 @@ def test_bits_of_different_probabilities(ready: Run) -> None:
         wanted = expected.binomial(1, given), expected.binomial(1, given[:, -1:], (len(given), 9))
         for found, each in zip(f(given), wanted, strict=True):
             np.testing.assert_array_equal(found, each)
-        np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+        np.testing.assert_array_equal(state_of(rng.get_value()), state_of(expected))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_formulas(names: tuple[str, ...], given: Callable[..., tuple[object, ...
     for name, found in zip(names, f(values), strict=True):
         wanted = getattr(expected, name)(*given(values), size=(33, 3))
         np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-15)
-    np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+    np.testing.assert_array_equal(state_of(rng.get_value()), state_of(expected))
 
 
 def test_integers(ready: Run) -> None:
@@ -182,7 +182,7 @@ def test_integers(ready: Run) -> None:
         (2, 10),
     ):
         np.testing.assert_array_equal(f(count, bound), expected.integers(-5, bound, count))
-        np.testing.assert_array_equal(rng.get_value(return_internal_type=True), state_of(expected))
+        np.testing.assert_array_equal(state_of(rng.get_value()), state_of(expected))
 
 
 @pytest.mark.parametrize(

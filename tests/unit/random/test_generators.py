@@ -38,7 +38,6 @@ def test_a_shared_generator_gives_and_takes_generators():
     assert isinstance(shared, RandomGeneratorSharedVariable)
     assert shared.type == RandomGeneratorType("PCG64") and shared.name == "g"
     assert shared.get_value(borrow=True).normal() == np.random.default_rng(1).normal()
-    assert shared.get_value(return_internal_type=True).shape == (6,)
     shared.set_value(np.random.default_rng(8))
     assert shared.get_value().normal() == np.random.default_rng(8).normal()
     shared.set_value(seed=8)
@@ -47,6 +46,34 @@ def test_a_shared_generator_gives_and_takes_generators():
         with pytest.raises(ValueError, match="not both"):
             shared.set_value(**wrong)
     assert generator.normal() == np.random.default_rng(1).normal(), "the given generator is not used up"
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_a_borrowed_generator_is_the_object_itself(name):
+    """Given with borrow, it comes back with borrow, in the present state; else it is left alone."""
+
+    def generator(seed):
+        return np.random.Generator(BITS[name](seed))
+
+    for give in (lambda g: graphc.shared(g, borrow=True), lambda g: random.shared_rng(g, borrow=True)):
+        given = generator(1)
+        shared = give(given)
+        next_rng, x = shared.normal()
+        draw = graphc.function([], x, updates={shared: next_rng})
+        expected = generator(1)
+        for _ in range(2):
+            assert draw() == expected.normal()
+            assert shared.get_value(borrow=True) is given
+            np.testing.assert_equal(state_of(given), state_of(expected))
+            assert shared.get_value() is not given
+        other = generator(2)
+        shared.set_value(other)
+        assert shared.get_value(borrow=True) is not other and shared.get_value(borrow=True) is not given
+        shared.set_value(other, borrow=True)
+        assert shared.get_value(borrow=True) is other and draw() == generator(2).normal()
+        twin = np.random.Generator(other.bit_generator)
+        assert shared.type.may_share_memory(shared.get_value(borrow=True), twin)
+        assert not shared.type.may_share_memory(shared.get_value(), twin)
 
 
 def test_wrong_generators_are_refused():

@@ -292,10 +292,24 @@ class TestHelpers:
         np.testing.assert_allclose(found[1], value[value[:, 0] < 0])
         assert compute(filter(lambda r: r > 0, x), {x: np.ones(0)}).shape == (0,)
 
+    def test_filter_of_each_by_its_own(self, compute):
+        """One scalar for each sequence, of unequal lengths, in gradients and with non-sequences."""
+        value, short = rng.normal(size=(6, 2)), rng.normal(size=4)
+        f, g = filter(lambda a, r, k: (a > k, r.sum() <= k), [x, X], 0.1)
+        found = compute([f, g], {x: short, X: value})
+        np.testing.assert_allclose(found[0], short[short > 0.1])
+        np.testing.assert_allclose(found[1], value[:4][value[:4].sum(1) <= 0.1])
+        slopes = compute(graphc.grad((f**2).sum() + (g**3).sum(), [x, X]), {x: short, X: value})
+        np.testing.assert_allclose(slopes[0], 2 * short * (short > 0.1))
+        kept = (value.sum(1) <= 0.1) & (np.arange(6) < 4)
+        np.testing.assert_allclose(slopes[1], 3 * value**2 * kept[:, None])
+
     def test_filter_messages(self):
         with pytest.raises(TypeError, match="must return a scalar for each row"):
             filter(lambda r: r > 0, X)
         with pytest.raises(TypeError, match="must return one scalar"):
             filter(lambda r: (r, r), x)
+        with pytest.raises(TypeError, match="must return one scalar, or 2, one for each sequence, got"):
+            filter(lambda a, b: (a, b, a), [x, x])
         with pytest.raises(ValueError, match="no taps"):
             filter(lambda a, b: a > b, {"input": x, "taps": [0, 1]})

@@ -64,6 +64,8 @@ def test_groups_are_all(which):
             id(v) for v in (listed[1:] if extra and names is INPUTS else listed[: len(listed) - extra])
         )
     assert op.get_oinp_iinp_iout_oout_mappings() == graphc.scan.mappings.mappings(op.spec)
+    sizes = [op.info.n_outer_inputs, op.info.n_inner_inputs, op.info.n_outer_outputs, op.info.n_inner_outputs]
+    assert sizes == [len(v) for v in (node.inputs, op.inner_inputs, node.outputs, op.inner_outputs)]
 
 
 def test_names_and_taps():

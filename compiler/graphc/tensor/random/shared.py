@@ -11,7 +11,7 @@ from graphc.graph.location import capture
 from graphc.graph.tensor.variable import TensorSharedVariable
 from graphc.tensor.random.methods import DrawMethods
 from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
-from graphc_runtime.generators import bit_generator_name, generator_of, state_of
+from graphc_runtime.generators import bit_generator_name, generator_of, set_state, state_of
 from graphc_runtime.marshal import on_host
 
 if TYPE_CHECKING:
@@ -28,15 +28,24 @@ class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
         'RandomGeneratorSharedVariable'
     """
 
+    _borrowed: np.random.Generator | None = None
+
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
-        """A new generator in the present state.
+        """A generator in the present state, which `graphc.tensor.random.state_of` makes a vector of.
 
         Args:
-            borrow: has no effect: the generator is not part of the variable.
-            return_internal_type: return the state vector.
+            borrow: the same object each time: the one that was given with ``borrow``, if any, which goes on
+                from the present state. What it draws then does not change the variable.
+            return_internal_type: accepted for compatibility.
         """
         state = on_host(self.container[0])
-        return state.copy() if return_internal_type else generator_of(state)
+        if not borrow:
+            return generator_of(state)
+        if self._borrowed is None:
+            self._borrowed = generator_of(state)
+        else:
+            set_state(self._borrowed, state)
+        return self._borrowed
 
     def set_value(self, new_value: object = None, borrow: bool = False, *, seed: object = _NOT_GIVEN) -> None:
         """Goes on from another state.
@@ -44,7 +53,7 @@ class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
         Args:
             new_value: a ``numpy.random.Generator`` of the same kind, which is not changed by draws from here,
                 or a state vector.
-            borrow: accepted for compatibility.
+            borrow: have ``get_value(borrow=True)`` return this object.
             seed: in place of ``new_value``, of a new generator; None asks the system for one.
 
         Raises:
@@ -57,6 +66,7 @@ class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
             kind: Any = getattr(np.random, self.type.bit_generator)
             new_value = np.random.Generator(kind(seed))
         super().set_value(new_value, borrow)
+        self._borrowed = new_value if borrow and isinstance(new_value, np.random.Generator) else None
 
     def zero(self, borrow: bool = False) -> None:
         """A state of zeros is no state.
@@ -80,7 +90,8 @@ def share_generator(
     Args:
         value: a ``numpy.random.Generator`` over PCG64 or Philox; its state is copied.
         name: a name for people.
-        strict, allow_downcast, borrow: accepted for compatibility.
+        strict, allow_downcast: accepted for compatibility.
+        borrow: have ``get_value(borrow=True)`` return this object.
 
     Raises:
         TypeError: another bit generator, or an unknown argument.
@@ -88,7 +99,9 @@ def share_generator(
     if kwargs:
         raise TypeError(f"shared() got unknown arguments {', '.join(kwargs)}")
     type_ = RandomGeneratorType(bit_generator_name(value))
-    return RandomGeneratorSharedVariable(type_, None, name=name, container=[state_of(value)])
+    variable = RandomGeneratorSharedVariable(type_, None, name=name, container=[state_of(value)])
+    variable._borrowed = value if borrow else None
+    return variable
 
 
 def shared_rng(
@@ -104,7 +117,7 @@ def shared_rng(
         value: a ``numpy.random.Generator``; otherwise a new one is made. A number is taken as the seed.
         seed: its seed, as ``numpy.random.default_rng`` takes it.
         name: a name for people.
-        borrow: accepted for compatibility.
+        borrow: have ``get_value(borrow=True)`` return ``value`` itself.
 
     Raises:
         TypeError: ``value`` is no generator.
@@ -121,7 +134,7 @@ def shared_rng(
         raise ValueError("give a generator or a seed, not both")
     if isinstance(value, int | np.integer | np.random.SeedSequence):
         value, seed = None, value
-    variable = share_generator(np.random.default_rng(seed) if value is None else value, name)
+    variable = share_generator(np.random.default_rng(seed) if value is None else value, name, borrow=borrow)
     variable._location = capture()
     return variable
 

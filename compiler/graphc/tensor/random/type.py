@@ -82,6 +82,13 @@ class RandomGeneratorType(TensorType):
         first, second = (x if isinstance(x, np.ndarray) else state_of(x) for x in (a, b))
         return TensorType.values_eq(first, second, force_same_dtype)
 
+    @staticmethod
+    def may_share_memory(a: object, b: object) -> bool:
+        """True if drawing from one generator may change the other, or if state vectors share memory."""
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return TensorType.may_share_memory(a, b)
+        return getattr(a, "bit_generator", a) is getattr(b, "bit_generator", b)
+
     def generator(self, state: np.ndarray) -> np.random.Generator:
         """A generator that goes on from a state."""
         return generator_of(state)
