@@ -31,16 +31,17 @@ CHECKS = ("assert", "check", "expect", "raises", "test", "verify", "warns")
 NODES = frozenset("op owner apply_nodes toposort tag clients variable variables dprint".split())
 NODES |= {"has_blockwise", "assert_structure"}
 READERS = frozenset("ancestors apply_ancestors debugprint pprint io_toposort vars_between".split())
-# The attribute that a test reads of which nothing is left.
-NOTHING = "nothing_else_is_left"
+# The attributes that tests are said to read: of what was left out, and, where nothing else is left, of
+# nothing. A file of rules needs a reason for each (`outcomes.Scope.read` asks for them).
+MADE, NOTHING = ATTRIBUTES = ("maker", "nothing_else_is_left")
 
 
 def _use(self: Internal, *args: Any, **kwargs: Any) -> Any:
-    raise AbsentNameError("attribute maker")
+    raise AbsentNameError(f"attribute {MADE}")
 
 
 def _attribute(self: Internal, name: str) -> Any:
-    raise AbsentNameError(f"attribute {name if name == NOTHING else 'maker'}")
+    raise AbsentNameError(f"attribute {name if name == NOTHING else MADE}")
 
 
 class Internal:

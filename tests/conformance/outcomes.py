@@ -12,6 +12,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import internals
+
 Record = dict[str, Any]
 Judged = dict[str, Record]
 # What pytest says of a test whose parameters are none: those of a name that graphc does not have.
@@ -93,6 +95,11 @@ class Scope:
 
     @classmethod
     def read(cls, path: Path) -> Scope:
+        """The rules of a file.
+
+        Raises:
+            ValueError: it has no reason for an attribute by which `internals` puts tests out of scope.
+        """
         table = tomllib.loads(path.read_text())
 
         def rules(section: str) -> tuple[Rule, ...]:
@@ -102,6 +109,9 @@ class Scope:
             )
 
         attributes = {name: row["reason"] for row in table["attributes"] for name in row.get("names", [])}
+        unknown = [] if "*" in attributes else sorted(set(internals.ATTRIBUTES) - attributes.keys())
+        if unknown:
+            raise ValueError(f"{path.name} has no [[attributes]] with a reason for {', '.join(unknown)}")
         found = (rules(section) for section in ("files", "tests", "names", "errors"))
         statements = table["statements"]
         left_out = [name for row in statements for name in row.get("attributes", [])]

@@ -70,6 +70,38 @@ def test_tests_without_parameters_fail_and_each_test_has_one_place(accounts, out
     assert sums == accounts.Sums(6, 3, 1, 2, 1, 2) and not sums.is_missing
 
 
+@pytest.mark.parametrize("rules", ["scope.toml", "linked.toml"])
+def test_what_is_left_out_has_a_reason_in_both_ways(outcomes, tmp_path, rules):
+    """Each attribute that `internals` says a test reads puts it out of scope, in each file of rules."""
+    internals = importlib.import_module("internals")
+    left_out = internals.Internal()
+    uses = {
+        lambda: left_out.anything,
+        lambda: left_out(),
+        lambda: left_out[0],
+        lambda: bool(left_out),
+        lambda: list(left_out),
+        lambda: getattr(left_out, internals.NOTHING),
+    }
+    named = set()
+    for use in uses:
+        with pytest.raises(BaseException, match="graphc has no counterpart of attribute") as caught:
+            use()
+        named.add(caught.value.name.removeprefix("attribute "))
+    assert named == set(internals.ATTRIBUTES)
+    scope = outcomes.Scope.read(FOLDER / rules)
+    for name in named:
+        record = {"outcome": "failed", "error": "", "uses": f"attribute {name}"}
+        (judged,) = scope.judge({"tests/test_a.py::test": record}).values()
+        assert judged["outcome"] == "out of scope" and name in scope.attributes
+    text = (FOLDER / rules).read_text()
+    for name in named:
+        path = tmp_path / rules
+        path.write_text(text.replace(f'"{name}"', '"other"').replace('"*"', '"other"'))
+        with pytest.raises(ValueError, match=rf"{rules} has no \[\[attributes\]\] with a reason for {name}"):
+            outcomes.Scope.read(path)
+
+
 def test_what_leaves_the_scope_or_vanishes_is_news(accounts, outcomes, tmp_path):
     scope = scope_of(outcomes, tmp_path)
     results = {"tests/test_a.py": scope.judge(RECORDS)}
