@@ -7,7 +7,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphc.emit.emitter import NODES_FILE, EmittedModule, Emitter, all_nodes, emit_module
+    from graphc.emit.emitter import NODES_FILE, Emitter
+    from graphc.emit.module import EmittedModule, all_nodes, emit_module
 
 __all__ = ["NODES_FILE", "EmittedModule", "Emitter", "all_nodes", "emit_module"]
 
@@ -15,4 +16,5 @@ __all__ = ["NODES_FILE", "EmittedModule", "Emitter", "all_nodes", "emit_module"]
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'graphc.emit' has no attribute {name!r}")
-    return getattr(importlib.import_module("graphc.emit.emitter"), name)
+    home = "emitter" if name in ("NODES_FILE", "Emitter") else "module"
+    return getattr(importlib.import_module(f"graphc.emit.{home}"), name)

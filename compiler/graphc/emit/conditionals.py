@@ -25,18 +25,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING
 
+from graphc.emit.emitter import Emitter
 from graphc.errors import CompileError
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import Demands, Literal, is_conditional, sides
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc.emit.emitter import Emitter
-
 
 Path = tuple[Literal, ...]
 Formula = tuple[Path, ...]

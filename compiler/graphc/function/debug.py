@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from graphc.errors import DebugModeError
-from graphc.function.compiled import Compiled
 from graphc.function.schedule import Schedule
 from graphc.function.steps import Cells, NodeStep, Segment
 from graphc.graph.basic import Apply, Variable
@@ -40,10 +39,10 @@ class DebugExecutor(Executor):
         self._tracing: tuple[list[Variable], Executor] | None = None
 
     @property
-    def whole(self) -> Compiled | None:
+    def whole(self) -> Executor | None:
         return self.compiled.whole
 
-    def segments(self) -> Iterator[Compiled]:
+    def segments(self) -> Iterator[Executor]:
         return self.compiled.segments()
 
     def run(self, values: Sequence[Any]) -> list[Any]:

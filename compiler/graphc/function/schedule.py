@@ -60,7 +60,7 @@ class Schedule(Executor):
         """One value for each input to one for each output."""
         return self._run_quietly(values) if self._has_python else self._linker(values)
 
-    def segments(self) -> Iterator[Compiled]:
+    def segments(self) -> Iterator[Executor]:
         """The native segments, also those in bodies of loops."""
         for step in self.steps:
             if isinstance(step, Segment):

@@ -145,7 +145,7 @@ def jacobian(
     return found if isinstance(wrt, Sequence) else found[0]
 
 
-def _sizes(x: Variable) -> list[TensorVariable | int]:
+def _sizes(x: Variable) -> list[Variable | int]:
     return [x.shape[i] if dim is None else dim for i, dim in enumerate(x.type.shape)]
 
 

@@ -6,18 +6,24 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
 
 from graphc.graph.location import SourceLocation, capture
 from graphc.public import function, pickling, pictures, printing
 
 if TYPE_CHECKING:
+    from types import EllipsisType
+
     import numpy as np
+    import numpy.typing as npt
 
     from graphc.graph.op import Op
-    from graphc.graph.tensor.like import IndexLike, TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
     from graphc.graph.type import Type
+
+# What `as_tensor_variable` takes: variables, whatever NumPy makes an array of, and sequences of these.
+TensorLike: TypeAlias = "Variable | npt.ArrayLike | Sequence[TensorLike]"
+# What stands in ``x[...]``.
+IndexLike: TypeAlias = "TensorLike | slice | EllipsisType | tuple[IndexLike, ...] | None"
 
 _auto_names = itertools.count()
 AnyVariable = TypeVar("AnyVariable", bound="Variable")
@@ -59,17 +65,17 @@ class Variable:
         @property
         def dtype(self) -> str: ...
         @property
-        def shape(self) -> TensorVariable: ...
+        def shape(self) -> Variable: ...
         @property
-        def sum(self) -> Callable[..., TensorVariable]: ...
+        def sum(self) -> Callable[..., Variable]: ...
         @property
-        def argsort(self) -> Callable[..., TensorVariable]: ...
+        def argsort(self) -> Callable[..., Variable]: ...
         @property
-        def diagonal(self) -> Callable[..., TensorVariable]: ...
+        def diagonal(self) -> Callable[..., Variable]: ...
         @property
-        def dimshuffle(self) -> Callable[..., TensorVariable]: ...
+        def dimshuffle(self) -> Callable[..., Variable]: ...
         @property
-        def searchsorted(self) -> Callable[..., TensorVariable]: ...
+        def searchsorted(self) -> Callable[..., Variable]: ...
         @property
         def zeros_like(self) -> Callable[..., Variable]: ...
 
@@ -136,7 +142,7 @@ class Variable:
         return text
 
     def eval(
-        self, inputs_to_values: dict[TensorVariable, float | np.ndarray] | None = None, **kwargs: object
+        self, inputs_to_values: dict[Variable, float | np.ndarray] | None = None, **kwargs: object
     ) -> Any:
         """Compile and run the graph that computes this variable.
 

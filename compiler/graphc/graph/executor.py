@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import numpy as np
 
-    from graphc.function.compiled import Compiled
     from graphc_runtime.thunk import Register
 
 
@@ -46,11 +45,11 @@ class Executor(ABC):
         return
 
     @property
-    def whole(self) -> Compiled | None:
+    def whole(self) -> Executor | None:
         """The graph as one executable, if it is one."""
         return None
 
-    def segments(self) -> Iterator[Compiled]:
+    def segments(self) -> Iterator[Executor]:
         """The executables that it runs."""
         if self.whole is not None:
             yield self.whole

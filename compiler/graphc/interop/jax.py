@@ -19,6 +19,11 @@ from graphc.function.types import Function
 from graphc.graph.basic import Variable
 
 
+def _repeated(y: Variable, size: Variable) -> Variable:
+    """``y`` for each of so many points."""
+    return graphc.tensor.broadcast_to(y, (size, *(y.shape[i] for i in range(y.type.ndim))))
+
+
 def is_smooth(variable: Variable) -> bool:
     """True if derivatives by it are numbers: its dtype is floating point or complex."""
     return variable.type.numpy_dtype.kind in "fc"
@@ -78,7 +83,7 @@ class _Called:
         size = many[0].shape[0]
         # A result that no input reaches is the same for every point.
         whole = [
-            y if y.type.ndim > x.type.ndim else graphc.tensor.broadcast_to(y, (size, *tuple(y.shape)))
+            y if y.type.ndim > x.type.ndim else _repeated(y, size)
             for y, x in zip(batched, self.outputs, strict=True)
         ]
         return self._compiled(many, whole)

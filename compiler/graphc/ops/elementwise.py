@@ -395,4 +395,4 @@ def expand_left(x: Variable, rank: int) -> TensorVariable:
     missing = rank - x.type.ndim
     if isinstance(x, Constant) and x.data.size <= 16:
         return remember(constant(x.data.reshape((1,) * missing + x.data.shape)), *reads_of(x))
-    return x.dimshuffle(("x",) * missing + tuple(range(x.type.ndim)))
+    return as_tensor_variable(x).dimshuffle(("x",) * missing + tuple(range(x.type.ndim)))

@@ -17,6 +17,7 @@ import numpy as np
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.create import eye as eye_
 from graphc.ops.create import tril, triu
@@ -108,7 +109,7 @@ def on_diagonal(v: Variable) -> TensorVariable:
 
 def diagonal(x: Variable) -> TensorVariable:
     """Diagonals of matrices."""
-    return x.diagonal(axis1=-2, axis2=-1)
+    return as_tensor_variable(x).diagonal(axis1=-2, axis2=-1)
 
 
 def in_triangle(m: Variable, lower: bool, hermitian: bool = True) -> Variable:

@@ -19,8 +19,6 @@ from graphc.sparse.type import SparseTensorType
 if TYPE_CHECKING:
     import numpy as np
 
-    from graphc.function.compiled import Compiled
-
 
 def executor_on_parts(
     fgraph: FunctionGraph, compile_native: Callable[[FunctionGraph], Executor]
@@ -122,7 +120,7 @@ class PartsExecutor(Executor):
         return put_together(format, *parts)
 
     @property
-    def whole(self) -> Compiled | None:
+    def whole(self) -> Executor | None:
         """The executable that has the arrays as arguments."""
         return self.compiled.whole
 

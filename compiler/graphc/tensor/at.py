@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Changes at an index beyond setting and adding, and ``x.at[index]``."""
+"""Changes at an index beyond setting and adding; ``x.at[index]`` has all of them as methods."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.variable import At
 from graphc.ops.elementwise import expand_left
 from graphc.ops.math import maximum, minimum, mul
 from graphc.ops.scattering import Scatter
 from graphc.ops.shaping import broadcast_to, dimshuffle, moveaxis, ravel, reshape
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import fitting
-from graphc.tensor.indexing import TakeLens, inc_subtensor, lenses_below, set_subtensor
+from graphc.tensor.indexing import TakeLens, lenses_below, set_subtensor
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import IndexLike, TensorLike
-    from graphc.graph.tensor.variable import TensorOperators, TensorVariable
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["At", "max_subtensor", "min_subtensor", "mul_subtensor"]
 
@@ -87,52 +88,3 @@ def min_subtensor(x: TensorLike, y: TensorLike) -> TensorVariable:
         array([ 0., -1.,  0.])
     """
     return _combine(x, y, "min")
-
-
-class At:
-    """``x.at[index]``: changes of an array at an index, by JAX's names.
-
-    Args:
-        x: the array.
-        index: once it is known.
-
-    Examples:
-        >>> pt.zeros(3).at[1].set(5.0).eval()
-        array([0., 5., 0.])
-    """
-
-    def __init__(self, x: TensorOperators, index: IndexLike = None) -> None:
-        self._x = x
-        self._index = index
-
-    def __getitem__(self, index: IndexLike) -> At:
-        return At(self._x, index)
-
-    def _part(self) -> TensorVariable:
-        return self._x[self._index]
-
-    def get(self) -> TensorVariable:
-        """The part itself."""
-        return self._part()
-
-    def set(self, y: TensorLike) -> TensorVariable:
-        """`set_subtensor`."""
-        return set_subtensor(self._part(), y)
-
-    def add(self, y: TensorLike) -> TensorVariable:
-        """`inc_subtensor`."""
-        return inc_subtensor(self._part(), y)
-
-    def multiply(self, y: TensorLike) -> TensorVariable:
-        """`mul_subtensor`."""
-        return mul_subtensor(self._part(), y)
-
-    mul = multiply
-
-    def max(self, y: TensorLike) -> TensorVariable:
-        """`max_subtensor`."""
-        return max_subtensor(self._part(), y)
-
-    def min(self, y: TensorLike) -> TensorVariable:
-        """`min_subtensor`."""
-        return min_subtensor(self._part(), y)

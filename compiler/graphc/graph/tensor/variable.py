@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from graphc.graph.tensor.like import AnyFunction, AxisLike, DTypeLike, IndexLike, SizeLike, TensorLike
     from graphc.graph.tensor.type import TensorType
-    from graphc.tensor.at import At
 
 
 _Number = TypeVar("_Number", bound=complex)
@@ -234,7 +233,7 @@ class TensorOperators(NumpyProtocols):
     @property
     def at(self) -> At:
         """Changes at an index: ``x.at[index].max(y)``; also set, add, multiply and min."""
-        return self._functions["At"](self)
+        return At(self)
 
     def __setitem__(self, index: IndexLike, value: TensorLike) -> None:
         raise TypeError(
@@ -264,6 +263,55 @@ class TensorOperators(NumpyProtocols):
             "switch(condition, a, b) or ifelse(condition, a, b) of graphc.tensor for `if`, &, | and "
             "~ for `and`, `or` and `not`, `while_loop` or `scan` for `while`"
         )
+
+
+class At:
+    """``x.at[index]``: changes of an array at an index, by JAX's names.
+
+    Args:
+        x: the array.
+        index: once it is known.
+
+    Examples:
+        >>> pt.zeros(3).at[1].set(5.0).eval()
+        array([0., 5., 0.])
+    """
+
+    def __init__(self, x: TensorOperators, index: IndexLike = None) -> None:
+        self._x = x
+        self._index = index
+
+    def __getitem__(self, index: IndexLike) -> At:
+        return At(self._x, index)
+
+    def _part(self) -> TensorVariable:
+        return self._x[self._index]
+
+    def get(self) -> TensorVariable:
+        """The part itself."""
+        return self._part()
+
+    def set(self, y: TensorLike) -> TensorVariable:
+        """`set_subtensor`."""
+        return self._x._functions["set_subtensor"](self._part(), y)
+
+    def add(self, y: TensorLike) -> TensorVariable:
+        """`inc_subtensor`."""
+        return self._x._functions["inc_subtensor"](self._part(), y)
+
+    def multiply(self, y: TensorLike) -> TensorVariable:
+        """`mul_subtensor`."""
+        return self._x._functions["mul_subtensor"](self._part(), y)
+
+    mul = multiply
+
+    def max(self, y: TensorLike) -> TensorVariable:
+        """`max_subtensor`."""
+        return self._x._functions["max_subtensor"](self._part(), y)
+
+    def min(self, y: TensorLike) -> TensorVariable:
+        """`min_subtensor`."""
+        return self._x._functions["min_subtensor"](self._part(), y)
 
 
 def _refuse(call: str, advice: str) -> Callable[[TensorVariable], Any]:
