@@ -34,6 +34,12 @@ _add(1, "same", "exp exp2 expm1 log log2 log10 log1p sigmoid softplus log1mexp c
 _add(1, "same", "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg")
 _add(1, "same", "erf erfc erfcx erfi erfinv erfcinv dawsn ndtr ndtri ndtri_exp log_ndtr")
 _add(1, "same", "gamma gammaln digamma trigamma rgamma logit entr sinc exprel expi exp1 spence ellipk ellipe")
+_add(
+    1,
+    "same",
+    "ellipkm1 sici_si sici_ci shichi_shi shichi_chi fresnel_s fresnel_c airy_ai airy_aip airy_bi airy_bip",
+)
+_add(1, "same", "airye_ai airye_aip airye_bi airye_bip")
 _add(1, "same", "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1")
 _add(
     2,
@@ -42,7 +48,10 @@ _add(
     " xlogy xlog1py rel_entr kl_div logaddexp2",
 )
 _add(2, "same", "gammainc gammaincc gammaincinv gammainccinv gammainc_da")
-_add(3, "same", "betainc betaincc betaincinv betainc_da betainc_db hyp1f1")
+_add(
+    2, "same", "ellipkinc ellipkinc_dm ellipeinc ellipeinc_dm ellipj_sn ellipj_cn ellipj_dn ellipj_ph stdtrit"
+)
+_add(3, "same", "betainc betaincc betaincinv betainc_da betainc_db hyp1f1 sph_legendre")
 _add(4, "same", "hyp2f1 hyp2f1_da hyp2f1_dc")
 _add(2, "same", "add sub mul true_div floor_div mod pow maximum minimum arctan2 hypot logaddexp copysign")
 _add(2, "same", "and or xor left_shift right_shift")

@@ -47,7 +47,8 @@ def resolve(name: str) -> int:
     Args:
         name: a C-API function, `PyExc_*` or type; `PyArray_*`; `descr_<dtype>`; `str_<text>` (an interned
             str); `blas_<routine>`, `lapack_<routine>`; `special_<d for each operand>_<name>` (SciPy's C code
-            of a special function of doubles); `npyrandom_<name>` (NumPy's C code for random draws);
+            of a special function of doubles; with an o after them for each of several results, which are
+            written where pointers say); `npyrandom_<name>` (NumPy's C code for random draws);
             `numpy_sort_<dtype>`; a function of the C
             library, libm or libmvec; or a registered name.
 
@@ -169,7 +170,12 @@ def _special(name: str) -> int | None:
         raise SymbolError(f"the compiled code calls scipy.special.{function_name}: install SciPy") from None
     # Functions for several types have one capsule for each, whose name is the C type. Cython's last parameter
     # is not read by functions of a module.
-    wanted = f"double ({', '.join(['double'] * len(operands))}, int __pyx_skip_dispatch)"
+    count = operands.count("d")
+    places = ["double"] * count + ["double *"] * (len(operands) - count)
+    if count < len(operands):
+        wanted = f"void ({', '.join(places)})"
+    else:
+        wanted = f"double ({', '.join(places)}, int __pyx_skip_dispatch)"
     names = re.compile(rf"(?:__pyx_fuse(?:_\d+)+)?{function_name}")
     for key, capsule in module.__pyx_capi__.items():
         if names.fullmatch(key) and _capsule_name(capsule) == wanted.encode():

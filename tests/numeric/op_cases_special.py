@@ -30,6 +30,32 @@ case(
     jax=True,
 )
 
+case = Family("special of several results", "special", tolerance=100, jax=False, sizes=(5, 1, 0))
+WIDE, UNIT = arg("n", "n+1", make=between(-6, 6)), arg("n", "n+1", make=between(0.05, 0.95))
+for name in ("airy", "fresnel", "shichi", "sici"):
+    case(name, [WIDE], reference=lambda x, name=name: _single(getattr(sp, name), x), dtypes=COMPLEX)
+    case(f"{name}:of integers", [arg("n", dtype="int64")], gradient=False, dtypes=("float64",))
+case("airye", [arg("n", "n+1", make=between(0.1, 9))], reference=lambda x: _single(sp.airye, x))
+case("ellipj", [WIDE, UNIT], reference=lambda u, m: _single(sp.ellipj, u, m))
+ANGLE, AROUND = arg("n", make=between(0.1, 3)), arg("n", make=between(-3, 3))
+for name in ("sph_harm", "sph_harm_y"):
+    case(
+        name,
+        [ANGLE, AROUND],
+        lambda m, a, b, name=name: getattr(m, name)(*((3, 4, b, a) if name == "sph_harm" else (4, 3, a, b))),
+        lambda a, b: np.asarray(
+            sp.sph_harm_y(4, 3, a.astype(float), b.astype(float)), np.result_type(a, "complex64")
+        ),
+    )
+case("wofz", [X], reference=lambda x: np.asarray(sp.wofz(x), np.result_type(x, "complex64")), dtypes=COMPLEX)
+
+
+def _single(function: Any, *xs: np.ndarray) -> list[np.ndarray]:
+    """Results of double precision, rounded to that of the operands."""
+    wide = [x.astype("complex128" if x.dtype.kind == "c" else "float64") for x in xs]
+    return [np.asarray(y, xs[0].dtype) for y in function(*wide)]
+
+
 # Distribution functions ---------------------------------------------------------------------------
 
 case = Family("distribution functions", "special", tolerance=1000, jax=False, sizes=(4, 1))

@@ -26,7 +26,8 @@ DIGITS, STEP = 700, -100
 SPECIAL = frozenset(
     """i0 i1 i0e i1e k0 k1 k0e k1e j0 j1 y0 y1 ellipk ellipe spence exprel expi exp1 erfinv erfcinv ndtri
     ndtri_exp gamma gammaln digamma trigamma rgamma lambertw0 lambertw1 beta betaln poch binom zeta gammainc
-    gammaincc jv yv iv kv""".split()
+    gammaincc jv yv iv kv ellipkm1 sici_si sici_ci shichi_shi shichi_chi fresnel_s fresnel_c airy_ai airy_aip
+    airy_bi airy_bip airye_ai airye_aip airye_bi airye_bip""".split()
 )
 # Arguments beyond which the function is sampled, not smooth, in floating-point numbers, or mpmath gives up.
 LIMITS = {"sin": 1e3, "cos": 1e3, "tan": 1e3, "sinc": 300.0}

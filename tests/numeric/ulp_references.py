@@ -131,6 +131,10 @@ def _log1mexp(x: Any) -> Any:
     return mp.log(-mp.expm1(x)) if x > -1 else mp.log1p(-mp.exp(x))
 
 
+def _airy_scale(x: Any) -> Any:
+    return mp.exp(2 * x * mp.sqrt(max(x, 0)) / 3)
+
+
 UNARY: dict[str, Case] = {
     "exp": Case(mp.exp, near=(-708.4, -745.1, 709.78, 88.72, -87.3, -103.9)),
     "exp2": Case(lambda x: mpf(2) ** x, near=(-1022, 1024, -126, 128)),
@@ -218,6 +222,21 @@ UNARY: dict[str, Case] = {
         _guarded(lambda x: mp.re(mp.polylog(2, 1 - x))), near=(1, 2, 0.2, 5), intervals=((0, 50),), cost=20
     ),
     "ellipk": Case(mp.ellipk, near=(1,), intervals=((-1e3, 1),), cost=4),
+    "ellipkm1": Case(_guarded(lambda p: mp.ellipk(1 - p)), near=(1,), intervals=((0, 1e3),), cost=4),
+    "sici_si": Case(mp.si, intervals=((-1e4, 1e4),), cost=10),
+    "sici_ci": Case(_guarded(mp.ci), near=(0.6165054856207162,), intervals=((0, 1e4),), cost=10),
+    "shichi_shi": Case(mp.shi, intervals=((-700, 700),), cost=10),
+    "shichi_chi": Case(_guarded(mp.chi), near=(0.5238225713898644,), intervals=((0, 700),), cost=10),
+    "fresnel_s": Case(mp.fresnels, intervals=((-50, 50),), cost=10),
+    "fresnel_c": Case(mp.fresnelc, intervals=((-50, 50),), cost=10),
+    "airy_ai": Case(mp.airyai, near=(-2.338107410459767,), intervals=((-100, 100),), cost=20),
+    "airy_aip": Case(lambda x: mp.airyai(x, 1), intervals=((-100, 100),), cost=20),
+    "airy_bi": Case(mp.airybi, intervals=((-100, 100),), cost=20),
+    "airy_bip": Case(lambda x: mp.airybi(x, 1), intervals=((-100, 100),), cost=20),
+    "airye_ai": Case(_guarded(lambda x: mp.airyai(x) * _airy_scale(x)), intervals=((0, 100),), cost=20),
+    "airye_aip": Case(_guarded(lambda x: mp.airyai(x, 1) * _airy_scale(x)), intervals=((0, 100),), cost=20),
+    "airye_bi": Case(lambda x: mp.airybi(x) / _airy_scale(x), intervals=((-100, 100),), cost=20),
+    "airye_bip": Case(lambda x: mp.airybi(x, 1) / _airy_scale(x), intervals=((-100, 100),), cost=20),
     "ellipe": Case(mp.ellipe, near=(1,), intervals=((-1e3, 1),), cost=4),
 }
 

@@ -293,7 +293,14 @@ def call(symbol: str, *arguments: np.generic, returns: str | None = None) -> Any
     if symbol.startswith("special_"):
         import scipy.special
 
-        return getattr(scipy.special, symbol.split("_", 2)[2])(*arguments)
+        _, letters, name = symbol.split("_", 2)
+        count = letters.count("d")
+        found = getattr(scipy.special, name)(*arguments[:count])
+        if count == len(letters):
+            return found
+        for place, value in zip(arguments[count:], found, strict=True):
+            np.asarray(place)[0] = value
+        return None
     found = getattr(ctypes.CDLL(None), symbol, None)
     if found is None:
         raise NotImplementedError(f"{symbol} is only called by compiled kernels")

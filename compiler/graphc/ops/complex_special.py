@@ -11,7 +11,9 @@ import numpy as np
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.elementwise import ROWS
+from graphc.ops.external import of_scipy
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -19,11 +21,18 @@ if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
 
 
+_WITH_SIZES = ("airye_bi", "airye_bip")
+
+
+def _wofz(z: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+    return g * (2j / float(np.sqrt(np.pi)) - 2 * z * out)
+
+
 class ComplexSpecial(Op):
-    """A function of ``scipy.special`` of each element of a complex array; analytic in the whole plane.
+    """A function of ``scipy.special`` of each element of a complex array; analytic but on cuts.
 
     Args:
-        name: of the function, and of the elementwise row that has its derivative.
+        name: of the function, or of one of its results; and of the elementwise row that has its derivative.
     """
 
     __props__: ClassVar[tuple[str, ...]] = ("name",)
@@ -42,17 +51,19 @@ class ComplexSpecial(Op):
         return Apply(self, [x], [x.type.make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
-        import scipy.special
-
         x = np.asarray(inputs[0])
         with np.errstate(all="ignore"):
-            found = getattr(scipy.special, self.name)(x.astype("complex128"))
+            found = of_scipy(self.name)(x.astype("complex128"))
         output_storage[0][0] = np.asarray(found, dtype=x.dtype)
 
     def _along(self, x: Variable, out: Variable, direction: Variable | None) -> list[Variable | None]:
         """The derivative times a tangent or a cotangent: cotangents are not conjugated."""
-        rule: Any = ROWS[self.name].grad
-        return [None if direction is None else rule[0](x, out, direction)]
+        if direction is None:
+            return [None]
+        if self.name in _WITH_SIZES:
+            return [grad_not_implemented(self, 0, x, "it is scaled by the size of an exponential")]
+        rules: Any = (_wofz,) if self.name == "wofz" else ROWS[self.name].grad
+        return [rules[0](x, out, direction)]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return self._along(inputs[0], outputs[0], cotangents[0])

@@ -349,6 +349,11 @@ def is_discrete(x: Variable) -> bool:
     return x.type.numpy_dtype.kind in "biu"
 
 
+def is_complex(x: Variable) -> bool:
+    """True if the dtype is complex."""
+    return bool(x.type.numpy_dtype.kind == "c")
+
+
 def cast_to(x: Any, dtype: str) -> TensorVariable:
     """``x`` converted to a dtype; itself when it has it, a constant when it is a small one."""
     if x.type.dtype == dtype:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+from typing import cast as cast_
 
 import numpy as np
 
@@ -40,9 +41,15 @@ def float_operand(x: Any) -> TensorVariable:
     return cast_to(variable, float_of(variable.type.numpy_dtype).name)
 
 
+def _is_weak(operand: OperandType) -> bool:
+    return not isinstance(operand, np.dtype)
+
+
 def real_floats(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
-    """Operands and result of the dtype in which floats meet: floating point, not complex."""
-    operands = tuple(map(float_of, types if len(types) > 1 else types * 2))
+    """Operands and result of the dtype in which floats meet: floating point, not complex. Python numbers come
+    last, since two of them would be float64.
+    """
+    operands = sorted(map(float_of, types if len(types) > 1 else types * 2), key=_is_weak)
     joined = reduce(lambda a, b: np.arctan2.resolve_dtypes((a, b, None))[-1], operands)
     return (joined,) * (len(types) + 1)
 
@@ -54,17 +61,36 @@ def floats_or_double(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return real_floats(types)
 
 
+# Functions of SciPy with several results, each of which is a row.
+SEVERAL = {
+    "airy": ("ai", "aip", "bi", "bip"),
+    "airye": ("ai", "aip", "bi", "bip"),
+    "ellipj": ("sn", "cn", "dn", "ph"),
+    "fresnel": ("s", "c"),
+    "shichi": ("shi", "chi"),
+    "sici": ("si", "ci"),
+}
+
+
+def of_scipy(name: str) -> Callable[..., np.ndarray]:
+    """The function of ``scipy.special``, or one of its results: ``airy_bi`` is the third one of ``airy``."""
+    import scipy.special
+
+    whole, _, part = name.partition("_")
+    if whole not in SEVERAL:
+        return cast_("Callable[..., np.ndarray]", getattr(scipy.special, name))
+    return lambda *xs: getattr(scipy.special, whole)(*xs)[SEVERAL[whole].index(part)]
+
+
 def scipy_function(name: str) -> Callable[..., np.ndarray]:
     """The function of ``scipy.special``, which is imported when it is first called. It computes in float64:
     SciPy's functions of float32, where there are any, are less accurate.
     """
 
     def reference(*arrays: np.ndarray) -> np.ndarray:
-        import scipy.special
-
         dtype = np.result_type(*arrays)
         with np.errstate(all="ignore"):
-            value = getattr(scipy.special, name)(*(np.asarray(x, np.float64) for x in arrays))
+            value = of_scipy(name)(*(np.asarray(x, np.float64) for x in arrays))
             return np.asarray(value).astype(dtype if dtype.kind == "f" else np.float64)
 
     return reference
@@ -143,3 +169,8 @@ def register_kernel(name: str, doc: str, arity: int, **rules: Any) -> Elementwis
     return register(
         name, reference, doc, lambda b, *xs: b.external(symbol, *xs), nin=arity, dtypes=real_floats, **rules
     )
+
+
+def register_part(name: str, doc: str, grad: tuple[object, ...], **rules: Any) -> Elementwise:
+    """A row for one of the results of a function of SciPy (`SEVERAL`), whose C code a scalar kernel calls."""
+    return register_kernel(name, doc, len(grad), reference=scipy_function(name), grad=grad, **rules)

@@ -58,7 +58,10 @@ __all__ = [
     "digamma",
     "divmod",
     "ellipe",
+    "ellipeinc",
     "ellipk",
+    "ellipkinc",
+    "ellipkm1",
     "entr",
     "eq",
     "erf",
@@ -164,6 +167,7 @@ __all__ = [
     "spence",
     "sqr",
     "sqrt",
+    "stdtrit",
     "sub",
     "switch",
     "tan",
@@ -195,6 +199,10 @@ def _degree(n: TensorLike, x: TensorLike) -> TensorVariable: ...
 def _ab(a: TensorLike, b: TensorLike) -> TensorVariable: ...
 def _ax(a: TensorLike, x: TensorLike) -> TensorVariable: ...
 def _abx(a: TensorLike, b: TensorLike, x: TensorLike) -> TensorVariable: ...
+def _dfp(df: TensorLike, p: TensorLike) -> TensorVariable: ...
+def _um(u: TensorLike, m: TensorLike) -> TensorVariable: ...
+def _phim(phi: TensorLike, m: TensorLike) -> TensorVariable: ...
+def _nmtheta(n: TensorLike, m: TensorLike, theta: TensorLike) -> TensorVariable: ...
 def _abcz(a: TensorLike, b: TensorLike, c: TensorLike, z: TensorLike) -> TensorVariable: ...
 
 
@@ -363,6 +371,31 @@ exp1 = declare("exp1", _unary)
 spence = declare("spence", _unary)
 ellipk = declare("ellipk", _unary)
 ellipe = declare("ellipe", _unary)
+ellipkm1 = declare("ellipkm1", _unary)
+ellipkinc = declare("ellipkinc", _phim)
+ellipkinc_dm = declare("ellipkinc_dm", _phim)
+ellipeinc = declare("ellipeinc", _phim)
+ellipeinc_dm = declare("ellipeinc_dm", _phim)
+ellipj_sn = declare("ellipj_sn", _um)
+ellipj_cn = declare("ellipj_cn", _um)
+ellipj_dn = declare("ellipj_dn", _um)
+ellipj_ph = declare("ellipj_ph", _um)
+sici_si = declare("sici_si", _unary)
+sici_ci = declare("sici_ci", _unary)
+shichi_shi = declare("shichi_shi", _unary)
+shichi_chi = declare("shichi_chi", _unary)
+fresnel_s = declare("fresnel_s", _unary)
+fresnel_c = declare("fresnel_c", _unary)
+airy_ai = declare("airy_ai", _unary)
+airy_aip = declare("airy_aip", _unary)
+airy_bi = declare("airy_bi", _unary)
+airy_bip = declare("airy_bip", _unary)
+airye_ai = declare("airye_ai", _unary)
+airye_aip = declare("airye_aip", _unary)
+airye_bi = declare("airye_bi", _unary)
+airye_bip = declare("airye_bip", _unary)
+sph_legendre = declare("sph_legendre", _nmtheta)
+stdtrit = declare("stdtrit", _dfp)
 lambertw0 = declare("lambertw0", _unary)
 lambertw1 = declare("lambertw1", _unary)
 

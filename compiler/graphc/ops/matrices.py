@@ -21,6 +21,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.create import eye as eye_
 from graphc.ops.create import tril, triu
+from graphc.ops.elementwise import is_complex
 from graphc.ops.kernel import KernelOp
 from graphc.ops.linalg import Matmul
 from graphc.ops.math import conj as conj_
@@ -85,11 +86,6 @@ def conj(x: Any) -> TensorVariable:
 def adjoint(x: Variable) -> TensorVariable:
     """Conjugate transpose."""
     return conj(transposed(x))
-
-
-def is_complex(x: Variable) -> bool:
-    """True if the dtype is complex."""
-    return bool(x.type.numpy_dtype.kind == "c")
 
 
 def real(x: TensorVariable) -> TensorVariable:

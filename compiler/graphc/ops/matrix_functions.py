@@ -11,6 +11,7 @@ import numpy as np
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.ops.create import zeros_like
+from graphc.ops.elementwise import is_complex
 from graphc.ops.ifelse import ifelse
 from graphc.ops.join import concatenate
 from graphc.ops.math import abs as abs_
@@ -22,7 +23,6 @@ from graphc.ops.matrices import (
     diagonal,
     eye_like,
     float_dtype,
-    is_complex,
     mm,
     on_diagonal,
     real_dtype,

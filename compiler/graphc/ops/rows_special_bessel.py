@@ -1,18 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise rows: Bessel functions. SciPy's C code computes them; it is loaded when such code is.
+"""Elementwise rows: Bessel and Airy functions. SciPy's C code computes them; it is loaded when such code is.
 
 Derivatives are those of the NIST Digital Library of Mathematical Functions, 10.6 and 10.29, as differences of
 neighbouring orders, which have no pole at 0. By the order they are found by differences.
+
+Slopes of Airy functions that are scaled by exponentials cancel far out; there they are those of the asymptotic
+series (9.7).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from graphc.ops import forms_bessel, forms_special, math
-from graphc.ops.external import by_differences, floats_or_double, register_scipy
+from graphc.ops.complex_special import of_complex
+from graphc.ops.elementwise import is_complex
+from graphc.ops.external import by_differences, floats_or_double, register_part, register_scipy
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
+    airy_ai,
+    airy_aip,
+    airy_bi,
+    airy_bip,
+    airye_ai,
+    airye_aip,
+    airye_bi,
+    airye_bip,
+    gt,
     i0,
     i0e,
     i1,
@@ -30,6 +46,8 @@ from graphc.ops.math import (
     kve,
     log,
     log1p,
+    sqrt,
+    switch,
     y0,
     y1,
     yv,
@@ -69,6 +87,38 @@ def _ive(v: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVar
 
 def _kve(v: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return g * (out - 0.5 * (kve(v - 1, x) + kve(v + 1, x)))
+
+
+# Of the asymptotic series of Airy functions in 1 / zeta, zeta = 2/3 x**1.5, and of their derivatives.
+_U = [1.0]
+for _k in range(1, 9):
+    _U.append(_U[-1] * (6 * _k - 5) * (6 * _k - 3) * (6 * _k - 1) / (216 * _k * (2 * _k - 1)))
+_V = [(1 + 6 * k) / (1 - 6 * k) * u for k, u in enumerate(_U)]
+
+
+def _airye(kind: str) -> Callable[..., Variable]:
+    """Rule for a scaled Airy function: what is scaled has the derivative of ``airy``, and the scale its own."""
+    grows, primed = kind[0] == "b", kind[-1] == "p"
+    factor = (1.0 if grows else -1.0 if primed else 1.0) / (1.0 if grows else 2.0) / float(np.sqrt(np.pi))
+    sign, power = 1.0 if grows else -1.0, 0.25 if primed else -0.25
+    terms = [factor * sign**k * c * (power - 1.5 * k) for k, c in enumerate(_V if primed else _U)]
+
+    def rule(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+        ai, aip = (airye_bi, airye_bip) if grows else (airye_ai, airye_aip)
+        inner = x * ai(x) if primed else aip(x)
+        if is_complex(x):
+            return g * (inner + sqrt(x) * out)
+        right, far = gt(x, 0), gt(x, 60)
+        root = switch(right, sqrt(switch(right, x, 1)), 0)
+        near = inner - root * out if grows else inner + root * out
+        beyond = switch(far, x, 60)
+        inverse = 1.5 * beyond**-1.5
+        total = x.zeros_like()
+        for term in reversed(terms):
+            total = total * inverse + term
+        return g * switch(far, total * beyond ** (power - 1), near)
+
+    return rule
 
 
 register_scipy("j0", "Bessel function of the first kind of order 0.", (lambda x, out, g: -g * j1(x),))
@@ -146,3 +196,23 @@ register_scipy(
     forms_special.with_small("k1e", forms_special.reciprocal),
 )
 register_scipy("kve", "exp(x) * kv(v, x).", (_by_order("kve"), _kve))
+register_part(
+    "airy_ai", "Airy function Ai.", (lambda x, out, g: g * airy_aip(x),), special=of_complex("airy_ai")
+)
+register_part(
+    "airy_aip", "Derivative of Ai.", (lambda x, out, g: g * x * airy_ai(x),), special=of_complex("airy_aip")
+)
+register_part(
+    "airy_bi", "Airy function Bi.", (lambda x, out, g: g * airy_bip(x),), special=of_complex("airy_bi")
+)
+register_part(
+    "airy_bip", "Derivative of Bi.", (lambda x, out, g: g * x * airy_bi(x),), special=of_complex("airy_bip")
+)
+_UP, _DOWN = "exp(2/3 x sqrt(x))", "exp(-abs(2/3 x sqrt(x)))"
+for _part, _scale in (("ai", _UP), ("aip", _UP), ("bi", _DOWN), ("bip", _DOWN)):
+    register_part(
+        f"airye_{_part}",
+        f"airy_{_part}(x) {_scale}, NaN for the first kind of negative numbers.",
+        (_airye(_part),),
+        special=of_complex(f"airye_{_part}"),
+    )

@@ -31,6 +31,7 @@ from graphc.ops.math import (
     gammaln,
     gt,
     log,
+    log1p,
     lt,
     minimum,
     polygamma,
@@ -41,6 +42,7 @@ from graphc.ops.math import (
     xlogy,
     zeta,
 )
+from graphc.ops.math import sign as sign_
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -94,6 +96,23 @@ def _rgamma_slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> 
     below, above = switch(low, x, 0), switch(low, 1, x)
     reflected = cos(np.pi * below) * gamma(1 - below) - out * digamma(1 - below)
     return g * switch(low, reflected, -out * digamma(above))
+
+
+def _t_density(df: TensorVariable, t: TensorVariable) -> TensorVariable:
+    """Derivative of stdtr(df, t) with respect to t."""
+    return exp(-0.5 * (df + 1) * log1p(t * t / df) - 0.5 * log(df) - betaln(0.5, 0.5 * df))
+
+
+def _stdtrit_df(
+    df: TensorVariable, p: TensorVariable, t: TensorVariable, g: TensorVariable
+) -> TensorVariable:
+    """By stdtr(df, t) = p. The tail is half of betainc(df / 2, 1/2, df / (df + t^2)), or by its complement."""
+    square = t * t
+    near = lt(square, df)
+    inside = betainc_db(0.5, df / 2, switch(near, square / (df + square), 0.5))
+    outside = betainc_da(df / 2, 0.5, switch(near, 0.5, df / (df + square)))
+    by_shape = sign_(t) * switch(near, -inside, outside)
+    return g * (0.25 * by_shape / _t_density(df, t) + t / (2 * df))
 
 
 register(
@@ -271,4 +290,9 @@ register_scipy(
         lambda a, b, y, out, g: -g * betainc_db(a, b, out) / _beta_density(a, b, out),
         lambda a, b, y, out, g: g / _beta_density(a, b, out),
     ),
+)
+register_scipy(
+    "stdtrit",
+    "The t for which stdtr(df, t) is p: quantile of Student's t distribution of df degrees of freedom.",
+    (_stdtrit_df, lambda df, p, out, g: g / _t_density(df, out)),
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc.graph.basic import Maybe, Variable, Variables
+from graphc.ops.elementwise import is_complex
 from graphc.ops.math import cast, real
 from graphc.ops.matrices import (
     _MatrixOp,
@@ -22,7 +23,6 @@ from graphc.ops.matrices import (
     differences,
     eye_like,
     in_triangle,
-    is_complex,
     mm,
     on_diagonal,
     real_dtype,

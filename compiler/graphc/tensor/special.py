@@ -11,10 +11,41 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
 from graphc.ops.axes import normalize_axes
+from graphc.ops.complex_special import ComplexSpecial
 from graphc.ops.external import float_operand
-from graphc.ops.math import lt, softplus, switch
+from graphc.ops.math import (
+    airy_ai,
+    airy_aip,
+    airy_bi,
+    airy_bip,
+    airye_ai,
+    airye_aip,
+    airye_bi,
+    airye_bip,
+    cast,
+    complex,
+    cos,
+    ellipj_cn,
+    ellipj_dn,
+    ellipj_ph,
+    ellipj_sn,
+    exp,
+    fresnel_c,
+    fresnel_s,
+    lt,
+    mul,
+    shichi_chi,
+    shichi_shi,
+    sici_ci,
+    sici_si,
+    sin,
+    softplus,
+    sph_legendre,
+    sqr,
+    switch,
+)
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.tensor import distribution_functions
 from graphc.tensor.distribution_functions import *  # noqa: F403
@@ -29,7 +60,10 @@ from graphc.tensor.math import (
     dawsn,
     digamma,
     ellipe,
+    ellipeinc,
     ellipk,
+    ellipkinc,
+    ellipkm1,
     entr,
     erf,
     erfc,
@@ -83,6 +117,7 @@ from graphc.tensor.math import (
     rgamma,
     sinc,
     spence,
+    stdtrit,
     xlog1py,
     xlogy,
     y0,
@@ -98,6 +133,8 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
+    "airy",
+    "airye",
     "beta",
     "betainc",
     "betaincc",
@@ -109,7 +146,11 @@ __all__ = [
     "dawsn",
     "digamma",
     "ellipe",
+    "ellipeinc",
+    "ellipj",
     "ellipk",
+    "ellipkinc",
+    "ellipkm1",
     "entr",
     "erf",
     "erfc",
@@ -124,6 +165,7 @@ __all__ = [
     "expm1",
     "exprel",
     "factorial",
+    "fresnel",
     "gamma",
     "gammainc",
     "gammaincc",
@@ -169,9 +211,15 @@ __all__ = [
     "psi",
     "rel_entr",
     "rgamma",
+    "shichi",
+    "sici",
     "sinc",
     "softmax",
     "spence",
+    "sph_harm",
+    "sph_harm_y",
+    "stdtrit",
+    "wofz",
     "xlog1py",
     "xlogx",
     "xlogy",
@@ -183,6 +231,124 @@ __all__ = [
     "zeta",
 ]
 __all__ += distribution_functions.__all__
+
+
+# Functions with several results -----------------------------------------------------------------------------
+
+
+def airy(x: TensorLike) -> tuple[TensorVariable, TensorVariable, TensorVariable, TensorVariable]:
+    """Airy functions and their derivatives: Ai, Ai', Bi, Bi'. Also of complex numbers.
+
+    Each result that is used costs a call of SciPy's C code.
+
+    Examples:
+        >>> [v.round(6).eval().tolist() for v in pt.special.airy(0.0)]
+        [0.355028, -0.258819, 0.614927, 0.448288]
+    """
+    return airy_ai(x), airy_aip(x), airy_bi(x), airy_bip(x)
+
+
+def airye(x: TensorLike) -> tuple[TensorVariable, TensorVariable, TensorVariable, TensorVariable]:
+    """Those of `airy`, scaled: the first two by ``exp(2/3 x sqrt(x))``, NaN for negative real numbers; the
+    others by ``exp(-abs(real(2/3 x sqrt(x))))``, by complex x without a gradient.
+
+    Examples:
+        >>> [v.round(6).eval().tolist() for v in pt.special.airye(1.0)]
+        [0.263514, -0.309977, 0.619912, 0.478729]
+    """
+    return airye_ai(x), airye_aip(x), airye_bi(x), airye_bip(x)
+
+
+def sici(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
+    """Integrals of sin(t) / t and cos(t) / t, Si and Ci. Also of complex numbers.
+
+    Examples:
+        >>> [v.round(6).eval().tolist() for v in pt.special.sici(1.0)]
+        [0.946083, 0.337404]
+    """
+    return sici_si(x), sici_ci(x)
+
+
+def shichi(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
+    """Integrals of sinh(t) / t and cosh(t) / t, Shi and Chi. Also of complex numbers.
+
+    Examples:
+        >>> [v.round(6).eval().tolist() for v in pt.special.shichi(1.0)]
+        [1.057251, 0.837867]
+    """
+    return shichi_shi(x), shichi_chi(x)
+
+
+def fresnel(z: TensorLike) -> tuple[TensorVariable, TensorVariable]:
+    """Integrals of sin(pi t**2 / 2) and cos(pi t**2 / 2) from 0 to z, S and C. Also of complex numbers.
+
+    Examples:
+        >>> [v.round(6).eval().tolist() for v in pt.special.fresnel(1.0)]
+        [0.438259, 0.779893]
+    """
+    return fresnel_s(z), fresnel_c(z)
+
+
+def ellipj(
+    u: TensorLike, m: TensorLike
+) -> tuple[TensorVariable, TensorVariable, TensorVariable, TensorVariable]:
+    """Jacobi's elliptic functions sn, cn and dn of u, and the amplitude phi with ``ellipkinc(phi, m) = u``.
+
+    Args:
+        u: array-like.
+        m: parameters between 0 and 1; NaN elsewhere.
+
+    Examples:
+        >>> [v.round(6).eval().tolist() for v in pt.special.ellipj(0.5, 0.0)]
+        [0.479426, 0.877583, 1.0, 0.5]
+    """
+    return ellipj_sn(u, m), ellipj_cn(u, m), ellipj_dn(u, m), ellipj_ph(u, m)
+
+
+def sph_harm_y(n: TensorLike, m: TensorLike, theta: TensorLike, phi: TensorLike) -> TensorVariable:
+    """Spherical harmonics, complex, with the Condon-Shortley phase.
+
+    Computed by the recurrence in the degree, in time that grows with it, for degrees up to 1e7.
+
+    Args:
+        n: degrees, whole numbers; 0 where ``abs(m) > n``.
+        m: orders, whole numbers.
+        theta: polar angles, from 0 to pi.
+        phi: azimuths.
+
+    Examples:
+        >>> pt.special.sph_harm_y(1, 0, 0.0, 0.0).round(6).eval()
+        array(0.488603+0.j)
+    """
+    size, angle = sph_legendre(n, m, theta), float_operand(phi)
+    turn = mul(m, cast(angle, size.type.dtype) if is_weak_scalar(angle) else angle)
+    return complex(size * cos(turn), size * sin(turn))
+
+
+def sph_harm(m: TensorLike, n: TensorLike, theta: TensorLike, phi: TensorLike) -> TensorVariable:
+    """`sph_harm_y` with the arguments of SciPy before 1.17: order, degree, azimuth, polar angle.
+
+    Examples:
+        >>> pt.special.sph_harm(0, 1, 0.0, 0.0).round(6).eval()
+        array(0.488603+0.j)
+    """
+    return sph_harm_y(n, m, phi, theta)
+
+
+def wofz(z: TensorLike) -> TensorVariable:
+    """Faddeeva function, ``exp(-z**2) erfc(-i z)``, complex. Of complex numbers SciPy computes it in Python.
+
+    Examples:
+        >>> pt.special.wofz(1.0).round(6).eval()
+        array(0.367879+0.607158j)
+    """
+    z = float_operand(as_tensor_variable(z))
+    if z.type.numpy_dtype.kind == "c":
+        return ComplexSpecial("wofz")(z)
+    return complex(exp(-sqr(z)), float(2 / np.sqrt(np.pi)) * dawsn(z))
+
+
+# Functions put together from others -------------------------------------------------------------------------
 
 
 def gammal(k: TensorLike, x: TensorLike) -> TensorVariable:

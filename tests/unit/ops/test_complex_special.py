@@ -44,3 +44,30 @@ def test_dtypes_and_batches():
     z = pt.zmatrix("z")
     np.testing.assert_allclose(pt.vectorize(pt.erf, signature="()->()")(z).eval({z: Z}), scipy.special.erf(Z))
     assert graphc.clone_replace(pt.erf(c), {c: c + 1}).type == pt.erf(c).type
+
+
+SEVERAL = {"airy": 4, "sici": 2, "shichi": 2, "fresnel": 2, "wofz": 1, "airye": 2}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_functions_with_several_results(name):
+    """Derivatives are those of analytic functions; scales by sizes of exponentials are not."""
+    z = pt.zmatrix("z")
+    results = getattr(pt.special, name)(z)
+    results = list(results) if isinstance(results, tuple) else [results]
+    slopes = [graphc.grad(pt.real(y).sum(), z) for y in results[: SEVERAL[name]]]
+    found = graphc.function([z], [*results, *slopes])(Z)
+
+    def reference(z):
+        values = getattr(scipy.special, name)(z)
+        return values if isinstance(values, tuple) else [values]
+
+    step = 1e-6
+    for k, value in enumerate(reference(Z)):
+        np.testing.assert_array_equal(found[k], value)
+        if k < SEVERAL[name]:
+            derivative = (reference(Z + step)[k] - reference(Z - step)[k]) / (2 * step)
+            np.testing.assert_allclose(found[len(results) + k], derivative.conj(), rtol=1e-7)
+    if name == "airye":
+        with pytest.raises(graphc.errors.NullTypeGradError, match="size of an exponential"):
+            graphc.grad(pt.real(results[2]).sum(), z)

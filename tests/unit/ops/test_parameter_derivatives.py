@@ -123,5 +123,5 @@ def test_the_order_of_derivatives_does_not_matter():
         for a, b in itertools.combinations(variables, 2):
             assert exists(value, a, b) == exists(value, b, a), f"{name}: {a} and {b}"
         refused = [v for v in variables if not exists(value, v)]
-        assert not refused or name == "polygamma", f"{name} has no derivative by {refused}"
+        assert not refused or name in ("polygamma", "sph_legendre"), f"{name} has no derivative by {refused}"
     assert seen >= FUNCTIONS.keys()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -23,7 +24,11 @@ INTERVALS: dict[str, tuple[tuple[float, float], ...]] = {
     **dict.fromkeys(("erfcx", "erfi", "ndtr", "log_ndtr"), ((-20.0, 20.0),)),
     **dict.fromkeys(("gamma", "gammaln", "digamma", "trigamma", "rgamma"), ((0.01, 60.0),)),
     **dict.fromkeys(("y0", "y1", "k0", "k1", "k0e", "k1e", "exp1", "expi", "entr"), ((0.01, 40.0),)),
-    **dict.fromkeys(("erfinv", "ndtri", "logit", "ellipk", "ellipe", "erfcinv"), ((0.001, 0.999),)),
+    **dict.fromkeys(
+        ("erfinv", "ndtri", "logit", "ellipk", "ellipe", "ellipkm1", "erfcinv"), ((0.001, 0.999),)
+    ),
+    **dict.fromkeys(("ellipkinc", "ellipeinc"), ((-9.0, 9.0), (-20.0, 0.999))),
+    "stdtrit": ((0.3, 30.0), (0.01, 0.99)),
     "ndtri_exp": ((-20.0, -0.01),),
     "spence": ((0.0, 5.0),),
     **dict.fromkeys(("i0", "i1"), ((-40.0, 40.0),)),
@@ -305,3 +310,154 @@ def test_a_quotient_of_exponentials_with_infinities() -> None:
     np.testing.assert_allclose(got[0][:4], expected[:4], rtol=1e-14)
     np.testing.assert_allclose(got[1][:4], logarithms[:4], rtol=1e-14)
     np.testing.assert_array_equal(got[0][4], [1, 0, 0])
+
+
+# Functions with several results ---------------------------------------------------------------------------
+
+EDGE = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-300, 700.0, -700.0, 1e5, -1e5, 1e300])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_each_result_is_scipys(dtype: str) -> None:
+    """Far out and at the ends of the range, too, in compiled code, loops and immediate mode."""
+    x, m = pt.vector("x", dtype=dtype), pt.vector("m", dtype=dtype)
+    with np.errstate(over="ignore"):
+        points = np.concatenate([EDGE, np.linspace(-9, 9, 13)]).astype(dtype)
+    share = np.linspace(-0.1, 1.1, len(points)).astype(dtype)
+    names = ("airy", "airye", "sici", "shichi", "fresnel")
+    outputs = [result for name in names for result in getattr(pt.special, name)(x)]
+    outputs += [
+        *pt.special.ellipj(x, m),
+        *[graphc.scan(lambda t: pt.special.airy(t)[2], sequences=[x], return_updates=False)],
+    ]
+    found = graphc.function([x, m], outputs)(points, share)
+    with np.errstate(all="ignore"):
+        wide, wider = points.astype(float), share.astype(float)
+        expected = [y for name in names for y in getattr(scipy.special, name)(wide)]
+        expected += [*scipy.special.ellipj(wide, wider), scipy.special.airy(wide)[2]]
+        for got, right in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(got, right.astype(dtype))
+        np.testing.assert_array_equal(
+            pt.special.stdtrit([3.0, 3.0, -1.0], [0.0, 1.0, 0.5]).eval(),
+            scipy.special.stdtrit([3, 3, -1], [0, 1, 0.5]),
+        )
+
+
+# A function of a namespace; its value in mpmath; where derivatives are asked for.
+def _jacobi(kind: str) -> Any:
+    return lambda u, m: mpmath.ellipfun(kind, u, m=m)
+
+
+def _quantile(df: Any, p: Any) -> Any:
+    def rest(t: Any) -> Any:
+        tail = mpmath.betainc(df / 2, 0.5, 0, df / (df + t * t), regularized=True) / 2
+        return (tail if t < 0 else 1 - tail) - p
+
+    return mpmath.findroot(rest, scipy.special.stdtrit(float(df), float(p)), tol=1e-60)
+
+
+JACOBI: list[tuple[float, ...]] = [(0.7, 0.9), (5.0, 0.3), (-2.0, 0.01)]
+SLOPES: dict[str, tuple[Any, Any, list[tuple[float, ...]]]] = {
+    "airy_ai": (lambda x: pt.special.airy(x)[0], mpmath.airyai, [(-7.0,), (0.0,), (3.0,)]),
+    "airy_bip": (lambda x: pt.special.airy(x)[3], lambda x: mpmath.airybi(x, 1), [(-7.0,), (0.0,), (3.0,)]),
+    "airye_ai": (
+        lambda x: pt.special.airye(x)[0],
+        lambda x: mpmath.airyai(x) * mpmath.exp(2 * x**1.5 / 3),
+        [(0.1,), (7.0,), (61.0,), (1e5,)],
+    ),
+    "airye_bip": (
+        lambda x: pt.special.airye(x)[3],
+        lambda x: mpmath.airybi(x, 1) / mpmath.exp(2 * x**1.5 / 3),
+        [(0.1,), (7.0,), (61.0,), (1e4,)],
+    ),
+    "si": (lambda x: pt.special.sici(x)[0], mpmath.si, [(-3.0,), (1e-9,), (40.0,)]),
+    "ci": (lambda x: pt.special.sici(x)[1], mpmath.ci, [(1e-9,), (40.0,)]),
+    "shi": (lambda x: pt.special.shichi(x)[0], mpmath.shi, [(-3.0,), (1e-9,), (40.0,)]),
+    "chi": (lambda x: pt.special.shichi(x)[1], mpmath.chi, [(1e-9,), (40.0,)]),
+    "fresnel_s": (lambda x: pt.special.fresnel(x)[0], mpmath.fresnels, [(-3.1,), (0.3,), (8.9,)]),
+    "fresnel_c": (lambda x: pt.special.fresnel(x)[1], mpmath.fresnelc, [(-3.1,), (0.3,), (8.9,)]),
+    "ellipkm1": (pt.special.ellipkm1, lambda p: mpmath.ellipk(1 - p), [(1e-9,), (0.5,), (1.01,), (30.0,)]),
+    "ellipkinc": (pt.special.ellipkinc, mpmath.ellipf, [(0.7, 0.9), (5.0, 0.3), (-2.0, -30.0), (1.5, 1e-9)]),
+    "ellipeinc": (pt.special.ellipeinc, mpmath.ellipe, [(0.7, 0.9), (5.0, 0.3), (-2.0, -30.0), (1.5, 1e-9)]),
+    "ellipj_sn": (lambda u, m: pt.special.ellipj(u, m)[0], _jacobi("sn"), JACOBI),
+    "ellipj_cn": (lambda u, m: pt.special.ellipj(u, m)[1], _jacobi("cn"), JACOBI),
+    "ellipj_dn": (lambda u, m: pt.special.ellipj(u, m)[2], _jacobi("dn"), JACOBI),
+    "stdtrit": (pt.special.stdtrit, _quantile, [(3.0, 0.9), (0.7, 1e-6), (40.0, 0.4), (5.0, 0.501)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_of_first_and_second_order(name: str) -> None:
+    function, exact, points = SLOPES[name]
+    variables = [pt.scalar() for _ in points[0]]
+    first = graphc.grad(function(*variables), variables)
+    second = [graphc.grad(slope, variables, disconnected_inputs="ignore") for slope in first]
+    compiled = graphc.function(variables, [*first, *(y for row in second for y in row)])
+    count = len(variables)
+    orders = [
+        *np.eye(count, dtype=int),
+        *(a + b for a in np.eye(count, dtype=int) for b in np.eye(count, dtype=int)),
+    ]
+    with mpmath.workdps(60):
+        for point in points:
+            place = [mpmath.mpf(x) for x in point]
+            for got, order in zip(compiled(*point), orders, strict=True):
+                right = (
+                    mpmath.diff(exact, place, tuple(map(int, order)))
+                    if count > 1
+                    else mpmath.diff(exact, place[0], int(order[0]))
+                )
+                assert abs(got - right) <= 2e-9 * abs(right) + 1e-12, (
+                    point,
+                    order,
+                    got,
+                    mpmath.nstr(right, 17),
+                )
+
+
+def test_spherical_harmonics_and_their_slopes() -> None:
+    theta, phi = pt.vector("theta"), pt.vector("phi")
+    places = np.array([0.0, 0.3, 1.5, 3.0, np.pi, -0.4, 4.0]), np.linspace(-3, 3, 7)
+    for n, m in ((0, 0), (3, -2), (5, 3), (4, 4), (1, 2), (-1, 0), (40, -7)):
+        y = pt.special.sph_harm_y(n, m, theta, phi)
+        cost = pt.real(y).sum() + 2 * pt.imag(y).sum()
+        value, *slopes = graphc.function([theta, phi], [y, *graphc.grad(cost, [theta, phi])])(*places)
+        np.testing.assert_allclose(value, scipy.special.sph_harm_y(n, m, *places), rtol=1e-11, atol=1e-13)
+        # SciPy's derivative is that along the sphere, which at the back of a pole is the negative one.
+        step = 1e-6
+        for i, slope in enumerate(slopes):
+            up, down = (
+                scipy.special.sph_harm_y(n, m, *(x + sign * step * (i == k) for k, x in enumerate(places)))
+                for sign in (1, -1)
+            )
+            expected = (up - down) / (2 * step)
+            np.testing.assert_allclose(slope, expected.real + 2 * expected.imag, atol=1e-6 * max(1, n))
+    swapped = pt.special.sph_harm(2, 3, phi, theta)
+    np.testing.assert_array_equal(
+        swapped.eval({theta: places[0], phi: places[1]}), pt.special.sph_harm_y(3, 2, *places).eval()
+    )
+    with pytest.raises(NullTypeGradError, match="whole numbers"):
+        graphc.grad(pt.real(pt.special.sph_harm_y(theta, 0, phi, phi)).sum(), theta)
+
+
+def test_immediate_mode() -> None:
+    env = graphc.immediate.Environment()
+    x = env.as_tensor([0.5, 1.5])
+    for name in ("airy", "sici", "fresnel"):
+        found = getattr(env.special, name)(x)
+        for got, right in zip(found, getattr(scipy.special, name)([0.5, 1.5]), strict=True):
+            np.testing.assert_array_equal(np.asarray(got), right)
+    found = env.special.wofz(x)
+    np.testing.assert_allclose(np.asarray(found), scipy.special.wofz([0.5, 1.5]), rtol=1e-14)
+
+
+def test_python_numbers_do_not_widen() -> None:
+    """However many of them come before an array."""
+    x = pt.vector(dtype="float32")
+    results = [
+        pt.hyp2f1(1.0, 2, 3.0, x),
+        pt.betainc(1, 2, x),
+        pt.special.sph_harm_y(1, 0, x, 1.0),
+        pt.special.ellipkinc(1, x),
+    ]
+    assert [y.type.dtype for y in results] == ["float32", "float32", "complex64", "float32"]

@@ -21,6 +21,7 @@ from graphc.native.types import F64, Type, Value
 
 FAMILIES = (
     *("zeta", "incomplete", "hypergeometric", "inverse", "digamma", "gamma", "integers", "lambert"),
+    *("several", "elliptic"),
     # What is the C library's elsewhere.
     *("long_powers", "circular", "elementary", "gamma_functions"),
 )

@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.ops.canonical import QZ, SORTS, Logm, Schur, Sqrtm
+from graphc.ops.elementwise import is_complex
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, gt, imag, real, switch
-from graphc.ops.matrices import complex_dtype, float_dtype, is_complex
+from graphc.ops.matrices import complex_dtype, float_dtype
 from graphc.ops.reduce import any as any_
 from graphc.ops.reduce import max as max_
 from graphc.tensor.linalg.checks import square
