@@ -6,7 +6,7 @@ LLVM IR text around the translated kernel: the uniform kernel ABI over MLIR's ex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from graphc.backends.cpu.build import build_artifact
@@ -44,6 +44,7 @@ def kernel_wrappers(
     outputs: Sequence[Shape],
     *,
     has_shapes: bool,
+    plain: Collection[str] = (),
     unused: Sequence[Shape] = (),
     poison: Sequence[int] | None = None,
     donated: Sequence[int] = (),
@@ -56,6 +57,8 @@ def kernel_wrappers(
         inputs: static shapes of the inputs (None where dynamic).
         outputs: static shapes of the results.
         has_shapes: whether the module defines `@shapes`; otherwise `graphc_shapes` only returns success.
+        plain: those of `main` and `shapes` whose wrappers LLVM does not optimise. Such a wrapper with what is
+            inlined into it is code without loops, which runs once a call.
         unused: static shapes of arguments between inputs and results that the kernel does not read (cells
             that are only written).
         poison: bytes of an element of each result: fill results with 0xFF first, and test at the end that
@@ -71,14 +74,15 @@ def kernel_wrappers(
     first = len(inputs) + len(unused)
     run = _run_call(inputs, outputs, unused, donated)
     names = _NAMES if not flush else [f"{name}_flushed" for name in _NAMES]
+    how = {name: f"{_PLAIN if name in plain else 'noinline'} {{" for name in ("main", "shapes")}
     text = [
-        f"define i64 @{names[0]}(ptr %ctx, ptr %data, ptr %dims) noinline {{",
+        f"define i64 @{names[0]}(ptr %ctx, ptr %data, ptr %dims) {how['main']}",
         *(run.setup if not run.is_long or poison is not None else ()),
         *([] if poison is None else run.fill(first, poison)),
         f"  %status = call i64 @main({run.passed()})",
         *(["  ret i64 %status"] if poison is None else _TESTED),
         "}",
-        f"define i64 @{names[1]}(ptr %ctx, ptr %data, ptr %dims, ptr %out) noinline {{",
+        f"define i64 @{names[1]}(ptr %ctx, ptr %data, ptr %dims, ptr %out) {how['shapes']}",
     ]
     if has_shapes:
         shapes = _shapes_call(inputs, outputs)
@@ -97,6 +101,8 @@ def kernel_wrappers(
     return "\n".join([*text, ""])
 
 
+# Nothing is thrown, which LLVM would find out itself.
+_PLAIN = "noinline optnone nounwind"
 _UNIT = "!llvm.dbg.cu = !{"
 
 
@@ -369,6 +375,7 @@ def generate(
         on_ir=None if stages is None else lambda name, ir: stages.append((name, ir)),
         machine=machine,
         is_wide=lowered.is_wide,
+        is_plain="main" in lowered.plain,
     )
 
 
@@ -395,6 +402,7 @@ def wrap(
         arguments[:used],
         results,
         has_shapes=lowered.has_shapes,
+        plain=lowered.plain,
         unused=arguments[used:],
         poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if options.poison_memory else None,
         donated=donated,

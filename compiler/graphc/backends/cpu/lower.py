@@ -200,6 +200,7 @@ class Lowered:
         n_arguments: how many arguments `main` has, without its results.
         sites: where checks fail.
         has_shapes: whether `shapes` is defined.
+        plain: those of `main` and `shapes` that LLVM leaves as they are, or inlines as they are.
         memory: the memory plan of each function (see `graphc.passes.buffer.memory._record`).
         donated: what became of the arguments that were offered to results.
         helpers: what it calls that `graphc.library` defines.
@@ -214,6 +215,7 @@ class Lowered:
     n_arguments: int
     sites: tuple[Site, ...]
     has_shapes: bool
+    plain: frozenset[str]
     memory: list[dict[str, Any]]
     donated: Donated
     helpers: tuple[Helper, ...]
@@ -353,6 +355,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 n_arguments,
                 tuple(_site(site) for site in module.operation.attributes["graphc.sites"]),
                 "@shapes(" in llvm_ir,
+                frozenset(filter(None, map(_plain, module.body.operations))),
                 attached(module),
                 outcome,
                 helpers,
@@ -374,6 +377,13 @@ def _pieces(module: ir.Module) -> Iterator[Piece]:
             exports = frozenset(ir.StringAttr(name).value for name in op.attributes[EXPORTS])
             yield Piece(to_llvmlite(translate_module_to_llvmir(op)), exports)
             op.erase()
+
+
+def _plain(op: ir.Operation) -> str:
+    """The name of a function for whose wrapper LLVM has nothing to do; else empty."""
+    attributes = op.operation.attributes
+    is_plain = "always_inline" in attributes or "optimize_none" in attributes
+    return _symbol(op) if is_plain else ""
 
 
 def _site(site: ir.Attribute) -> Site:

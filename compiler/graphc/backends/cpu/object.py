@@ -82,9 +82,10 @@ def share(function: Callable[[_Item], _Result], items: Sequence[_Item], threads:
 # Larger kernels, in characters of IR, are not unrolled: vectorised loops are interleaved in any case, and
 # unrolling them once more was measured to double the time of code generation for no gain.
 UNROLLED_SIZE = 16_000
-# The level of LLVM's pipeline, at most, for the modules of a kernel that is divided. Level 1 vectorises like
-# 3; what it leaves out looks for redundancies that MLIR's passes have removed.
-LARGE_LEVEL = 1
+# The level of LLVM's pipeline, at most, for the modules of a kernel that is divided, and for kernels that do
+# nothing but call loops. Level 1 vectorises like 3; what it leaves out looks for redundancies that MLIR's
+# passes have removed.
+LOW_LEVEL = 1
 # Modules with more characters of IR are not vectorised, and take level 1; what can be moved to others is not
 # in them. The vectoriser makes three to five loops of each, and what comes after it takes more than linear
 # time: the second order of scans in scans in scans, a million characters, took 13 seconds with it and 4
@@ -173,6 +174,7 @@ def compile_to_object(
     on_ir: Callable[[str, str], None] | None = None,
     machine: Machine | None = None,
     is_wide: bool = False,
+    is_plain: bool = False,
 ) -> bytes:
     """Optimises a kernel and its parts, and emits objects.
 
@@ -189,6 +191,7 @@ def compile_to_object(
         on_ir: called with ("llvm", IR text before optimisation), ("llvm-opt", after) and ("asm", assembly).
         machine: what code is made for; this machine by default.
         is_wide: whether the modules of the kernel compute elementary functions in loops over elements.
+        is_plain: whether the kernel does little but call loops that threads may share.
 
     Returns:
         An ELF object, or several joined by `graphc_runtime.elf.join`.
@@ -198,7 +201,8 @@ def compile_to_object(
     """
     vectorise = opt_level >= 2
     is_vectorised = vectorise and len(ir_text) <= VECTORISED_SIZE
-    level = min(opt_level, LARGE_LEVEL) if pieces or vectorise != is_vectorised else opt_level
+    is_low = pieces or is_plain or vectorise != is_vectorised
+    level = min(opt_level, LOW_LEVEL) if is_low else opt_level
     unroll = not pieces and len(ir_text) < UNROLLED_SIZE
     kernel = Piece(ir_text, frozenset(exports))
     machine = machine or this_machine()

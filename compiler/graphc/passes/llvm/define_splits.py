@@ -9,6 +9,7 @@ from graphc.ir.walk import symbol_of
 from graphc.library.helpers import Split
 from graphc.library.pool.splits import SIZES, decision
 from graphc.passes.llvm.parts._frame import SHARE, function, split_call
+from graphc.passes.llvm.parts._kernel import is_glue
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
@@ -19,7 +20,10 @@ class DefineSplits(Pass):
     The first is inlined: it compares the work with a threshold, and either calls the loop's body, or puts
     what the body captures into memory and has the pool (`graphc_share`) call the second for ranges of the
     loop, which calls the body. So the body is compiled once. What a body captures and does not read is left
-    out.
+    out. The second runs once a range and is not optimised.
+
+    A `@main` that does little but call such loops is left as it is, too: inlined into the wrapper of the
+    kernel, which LLVM then does not optimise. Of `x + 1`, that was a third of LLVM's time for the kernel.
 
     Products of matrices for each position of a batch are not shared where they are so large that they are
     better divided themselves.
@@ -49,6 +53,10 @@ class DefineSplits(Pass):
             if symbol_of(op) not in bodies:
                 op.detach_from_parent()
                 module.body.append(op)
+        main = functions.get("main")
+        if main is not None and "no_inline" not in main.attributes and is_glue(main):
+            main.attributes["always_inline"] = ir.UnitAttr.get()
+            self.count("plain kernels")
 
 
 def _functions(module: ir.Module) -> list[ir.Operation]:
@@ -110,7 +118,10 @@ class _Sharing:
             f"%c{number} = llvm.load %p{number} : !llvm.ptr -> {self._types[number]}"
             for number in self._places
         ]
-        head = f"internal @{self._split.range}(%frame: !llvm.ptr, %lower: i64, %upper: i64)"
+        head = (
+            f"internal @{self._split.range}(%frame: !llvm.ptr, %lower: i64, %upper: i64) "
+            "attributes {no_inline, optimize_none, no_unwind}"
+        )
         return function(head, *self._addresses(), *loads, *self._call())
 
     def _addresses(self) -> list[str]:

@@ -11,7 +11,7 @@ from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 
-# Operations that are worth to be optimised wherever they are: LLVM takes less than a millisecond.
+# Operations that may stand in the wrapper of a function.
 _SHORT = 12
 
 
@@ -23,8 +23,9 @@ class KernelAbi(Pass):
       entry point guarantees, and `noalias-buffers` says so. (Upstream's conversion drops `llvm.noalias`.)
     * Functions with the attribute `graphc.part` (see outline-loops) are called by kernels, and only get that
       list.
-    * Index results of `@shapes` are stored through a pointer that becomes its last argument. Where it is long
-      and has no branches but checks, LLVM does not optimise it: it runs once a call, in some nanoseconds.
+    * Index results of `@shapes` are stored through a pointer that becomes its last argument. Where it has no
+      branches but checks, LLVM does not optimise it: it runs once a call, in some nanoseconds. If it is
+      short, it is inlined into its wrapper all the same.
     * A failed check stores what was given and expected in the context and returns its site number + 1; the
       module attribute `graphc.sites` lists message, error class and graph node of each site. Success returns
       0.
@@ -42,10 +43,13 @@ class KernelAbi(Pass):
         self.statistics["checks"] = len(sites)
 
 
-def _is_long(function: ir.Operation) -> bool:
-    """True if a function is one block of more than a few operations."""
+def _left_as_it_is(function: ir.Operation) -> tuple[str, ...]:
+    """The attributes of a function that LLVM does not optimise, if it is one block."""
     blocks = list(function.regions[0].blocks)
-    return len(blocks) == 1 and len(list(blocks[0].operations)) > _SHORT
+    if len(blocks) > 1:
+        return ()
+    is_long = len(list(blocks[0].operations)) > _SHORT
+    return ("llvm.no_inline", "llvm.optimize_none") if is_long else ("llvm.always_inline",)
 
 
 class _Function:
@@ -75,8 +79,8 @@ class _Function:
         for _ in old:
             entry.erase_argument(0)
         inputs = [self._pointer, *function_type.inputs]
-        if self._op.attributes["sym_name"].value == "shapes" and _is_long(self._op):
-            for name in ("llvm.no_inline", "llvm.optimize_none"):
+        if self._op.attributes["sym_name"].value == "shapes":
+            for name in _left_as_it_is(self._op):
                 self._op.attributes[name] = ir.UnitAttr.get()
         if self._results:
             self._out = entry.add_argument(self._pointer, location)

@@ -220,7 +220,7 @@ class Kernel:
         declared: set[str] = set()
         for nest in nests:
             self._replace(nest, list(places[nest.name].values()), nest.original in columns, declared)
-        if _is_glue(self._main):
+        if is_glue(self._main):
             place_together(self._module, self._main, self._slots, self._frame.result)
             self._main.attributes["optimize_none"] = ir.UnitAttr.get()
             self._main.attributes["no_inline"] = ir.UnitAttr.get()
@@ -275,7 +275,7 @@ class Kernel:
         return ir.Operation.create("llvm.mlir.addressof", [self._pointer], attributes=attributes).result
 
 
-def _is_glue(function: ir.Operation) -> bool:
+def is_glue(function: ir.Operation) -> bool:
     """True if a function's body does little but call others, once each.
 
     LLVM's code generator takes more than linear time for long blocks, unless it is told not to optimise,
