@@ -8,8 +8,12 @@ import ctypes
 import numpy as np
 import pytest
 
+import graphc
+import graphc.tensor as pt
+from graphc.backends.cpu import object as codegen
 from graphc.backends.cpu.generate import kernel_wrappers
 from graphc.backends.cpu.object import compile_to_object
+from graphc.native.parts import forget_parts
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 
@@ -72,3 +76,56 @@ def test_no_shapes_and_no_arguments():
     loaded = load_object(compile_to_object(text, opt_level=1), symbols.resolve)
     shapes = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)(loaded.address("graphc_shapes"))
     assert shapes(0, 0, 0, 0) == 0
+
+
+def made(monkeypatch, inputs, outputs) -> object:
+    """What the modules of a kernel are made with."""
+    found = []
+    original = codegen._compile
+    monkeypatch.setattr(
+        codegen, "_compile", lambda works, *a, **k: found.extend(works) or original(works, *a, **k)
+    )
+    forget_parts()
+    graphc.function(inputs, outputs)
+    (kernel,) = [work for work in found if work.part is None]
+    return kernel
+
+
+def heads(text: str) -> dict[str, str]:
+    """Attributes of functions, by name."""
+    lines = text.splitlines()
+    groups = dict(line.split(" = ", 1) for line in lines if line.startswith("attributes #"))
+    return {
+        line[line.index("@") + 1 : line.index("(")]: line[line.rindex(")") :]
+        + "".join(groups[f"attributes {word}"] for word in line.split() if word.startswith("#"))
+        for line in lines
+        if line.startswith("define ")
+    }
+
+
+X, Y = pt.dvector("x"), pt.dvector("y")
+ROWS, _ = graphc.scan(lambda x, h: 0.9 * h + x, sequences=[X], outputs_info=[pt.constant(0.0)])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "plain"),
+    [
+        ([X], X + 1, True),
+        ([X, Y], [pt.exp(X) * Y + 1, pt.maximum(X, Y)], True),
+        ([fmatrix := pt.fmatrix("f")], fmatrix.T * 2, True),
+        ([X, Y], pt.concatenate([X, Y]), True),
+        # A loop that is not shared is in `main`.
+        ([X], ROWS, False),
+        # Too little for threads.
+        ([x5 := pt.TensorType("float64", (5,))("x5")], x5 + 1, False),
+    ],
+)  # fmt: skip
+def test_llvm_has_nothing_to_do_for_kernels_that_only_call_loops(monkeypatch, inputs, outputs, plain):
+    kernel = made(monkeypatch, inputs, outputs)
+    found = heads(kernel.piece.text)
+    assert ("optnone" in found["graphc_run"]) == plain
+    assert kernel.pass_level == (codegen.LOW_LEVEL if plain else 3)
+    # Sizes of these are written in one block.
+    assert "optnone" in found["graphc_shapes"]
+    assert all("optnone" in how for name, how in found.items() if name.startswith("graphc_range"))
+    assert not any("optnone" in how for name, how in found.items() if name.startswith("graphc_body"))
