@@ -130,6 +130,7 @@ def add_attributes() -> None:
 _DTYPES = ["float32", "float64", "complex64", "complex128"]
 _DTYPES += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 _SPARSE = {
+    "cast": sparse.cast,
     "SparseFromDense": _class("SparseFromDense", _sparse_from_dense),
     "DenseFromSparse": _class(
         "DenseFromSparse", lambda structured=True: partial(sparse.dense_from_sparse, structured=structured)

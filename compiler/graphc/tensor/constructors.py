@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from graphc.config import config
-from graphc.graph.location import capture
+from graphc.graph.location import capture, frames_inside
 from graphc.graph.tensor.type import DTYPES, TensorType
 from graphc.graph.tensor.variable import TensorVariable
 
@@ -38,7 +39,11 @@ _PLURALS = {"matrix": "matrices"}
 
 
 def tensor(
-    name: str | None = None, *, dtype: DTypeLike | None = None, shape: Sequence[int | None], **kwargs: Any
+    name: str | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    shape: Sequence[int | None] | None = None,
+    broadcastable: Sequence[bool] | None = None,
 ) -> TensorVariable:
     """An input variable.
 
@@ -46,6 +51,10 @@ def tensor(
         name: a name for people; it is also the keyword by which a compiled function takes the value.
         dtype: dtype of the elements; ``config.floatX`` by default.
         shape: one entry for each dimension, None where the size is unknown.
+        broadcastable: Theano's form of ``shape``, deprecated: True for a dimension of size 1.
+
+    Raises:
+        TypeError: no shape is given.
 
     Examples:
         >>> pt.tensor("x", dtype="float32", shape=(None, 3)).type
@@ -55,7 +64,13 @@ def tensor(
         raise ValueError(
             f"the first argument of tensor() is the name, got {name!r}; give dtype= and shape= by keyword"
         )
-    variable = TensorType(config.floatX if dtype is None else dtype, shape, **kwargs).make_variable(name)
+    if broadcastable is not None and shape is None:
+        shape = tuple(1 if is_one else None for is_one in broadcastable)
+        message = f"broadcastable= is deprecated; write tensor(shape={shape})"
+        warnings.warn(message, DeprecationWarning, stacklevel=frames_inside() + 1)
+    elif shape is None or broadcastable is not None:
+        raise TypeError("tensor() needs shape=, one entry for each dimension, None where the size is unknown")
+    variable = TensorType(config.floatX if dtype is None else dtype, shape).make_variable(name)
     variable._location = capture()
     return variable  # type: ignore[return-value]
 

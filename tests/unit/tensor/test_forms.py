@@ -96,6 +96,12 @@ def test_types():
         pt.drow(shape=(2, 3))
     with pytest.raises(ValueError, match="is the name"):
         pt.tensor("float64", shape=(None,))
+    with pytest.warns(DeprecationWarning, match=r"write tensor\(shape=\(1, None\)\)") as caught:
+        old = pt.tensor("old", dtype="int64", broadcastable=(True, False))
+    assert old.type == TensorType("int64", (1, None)) and caught[0].filename == __file__
+    for options in ({}, {"shape": (1,), "broadcastable": (True,)}):
+        with pytest.raises(TypeError, match="needs shape="):
+            pt.tensor("x", **options)
     assert "bool" in discrete_dtypes and float_dtypes == ("float16", "float32", "float64")
     t = pt.dtensor3("t")
     assert pt.specify_shape(t, (3, ..., 2)).type.shape == (3, None, 2)
