@@ -8,6 +8,7 @@
 #   make release  wheels and sdists in dist/, installed and tried in bare environments of each Python there is
 #   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
 #   make conformance-linked  PyTensor's own tests with PyTensor itself, compiled by graphc through the bridge
+#   make conformance-pymc  PyMC's own tests in mode GRAPHC; what fails counts if it passes in PyTensor's default mode
 #   make conformance-array-api  only the array API standard's tests
 #   make conformance-clients  array-api-extra, SciPy and scikit-learn on tensors of immediate mode
 #   make bridge  PyTensor's graphs and PyMC's models through graphc
@@ -52,7 +53,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster bench-growth long docs gallery release fuzz ulp format clean bridge bridge-newest conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api conformance-clients
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster bench-growth long docs gallery release fuzz ulp format clean bridge bridge-newest conformance conformance-pytensor conformance-linked conformance-pymc conformance-quick conformance-array-api conformance-clients
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -243,6 +244,10 @@ conformance-pytensor: $(VENV)/.test
 conformance-linked: $(BRIDGE)/.bridge $(BRIDGE_NEWEST)/.bridge
 	nice $(BRIDGE)/bin/python tests/conformance/linked.py --suites $(SUITES) $(CONFORMANCE_ARGS)
 	nice $(BRIDGE_NEWEST)/bin/python tests/conformance/linked.py --suites $(SUITES) $(CONFORMANCE_ARGS)
+# Takes hours; PyPI's archives of PyMC's sources lack most tests, so that CONFORMANCE_ARGS=--clone clones the version
+# that is installed, where SUITES has no folder pymc-vVERSION. CONFORMANCE_ARGS="logprob/ ode/" chooses files.
+conformance-pymc: $(BRIDGE)/.bridge
+	nice $(BRIDGE)/bin/python tests/conformance/linked.py pymc --suites $(SUITES) --jobs $(JOBS) $(CONFORMANCE_ARGS)
 conformance-quick: $(VENV)/.test
 	$(BIN)/python tests/conformance/run.py --quick --jobs $(JOBS) --suites $(SUITES)
 

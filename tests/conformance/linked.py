@@ -3,12 +3,15 @@
 
 As `run` beside it, with these differences: the interpreter has PyTensor, whose version says which suite is
 run; its default mode is ``"GRAPHC"``; ``linked.toml`` says which tests count, ``expected/linked-*.txt`` which
-fail and why.
+fail and why. ``linked.py pymc`` runs PyMC's own tests, of the version that is installed: those that fail run
+in PyTensor's default mode too, and count if they pass there. The source archives of PyPI have the tests of
+their outermost folder only; a clone has all (``--clone``, or a folder ``pymc-vVERSION`` in SUITES).
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 
 import run
@@ -16,6 +19,9 @@ import run
 # PyTensor's C code for copies ends the process on values without axes.
 FLAGS = "cxx=,warn__ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise"
 LINKED = run.Way("linked_plugin", "linked.toml", "linked-", {"PYTENSOR_FLAGS": FLAGS})
+
+DEFAULT = run.Way("recording", "pymc.toml", "pymc-default-", {"PYTENSOR_FLAGS": "cxx="}, ("pymc", "v{}"), ())
+PYMC = replace(DEFAULT, plugin="linked_plugin", prefix="pymc-", wording=True, reference=DEFAULT)
 
 
 def suite_of(installed: str) -> str:
@@ -25,4 +31,7 @@ def suite_of(installed: str) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["pymc"]:
+        del sys.argv[1]
+        sys.exit(run.main(PYMC, version("pymc")))
     sys.exit(run.main(LINKED, suite_of(version("pytensor"))))

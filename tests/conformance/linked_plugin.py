@@ -49,10 +49,11 @@ def _redirect() -> None:
 
 _redirect()
 internals.install(*(recording.SETTINGS[name] for name in ("left_out", "nodes", "words")))
-_warns = pytest.warns
-helpers.ignore_wording()
-# PyTensor itself warns of what it deprecates.
-pytest.warns = lambda *args, match=None, **kwargs: _warns(*args, **kwargs)
+if not recording.SETTINGS["wording"]:
+    _warns = pytest.warns
+    helpers.ignore_wording()
+    # PyTensor itself warns of what it deprecates.
+    pytest.warns = lambda *args, match=None, **kwargs: _warns(*args, **kwargs)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -31,7 +31,7 @@ import outcomes
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 VERSIONS = ("3.3.0", "3.0.7", "2.38.3")
-CLONE = "https://github.com/pymc-devs/pytensor"
+CLONE = "https://github.com/pymc-devs/{}"
 SECONDS = 300  # for one test
 SILENCE = 420  # a process that reports nothing for so long is killed
 
@@ -45,12 +45,20 @@ class Way:
         scope: the file of rules in this folder.
         prefix: of the names of results and of lists of expected failures.
         environment: variables for the processes that run tests.
+        project: whose tests they are, and the form of its tags.
+        arguments: of pytest.
+        wording: that messages are compared, and not their classes alone.
+        reference: another way; what fails on graphc counts if it passes there.
     """
 
     plugin: str
     scope: str
     prefix: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+    project: tuple[str, str] = ("pytensor", "rel-{}")
+    arguments: tuple[str, ...] = ("--runslow",)
+    wording: bool = False
+    reference: Way | None = None
 
 
 IMPORTED = Way("conformance_plugin", "scope.toml")
@@ -84,20 +92,20 @@ class Suite:
         return self.results / (file.replace("/", "-") + ".jsonl")
 
 
-def unpack(version: str, suites: Path, work: Path, clone: bool) -> Path | None:
+def unpack(way: Way, version: str, suites: Path, work: Path, clone: bool) -> Path | None:
     """The folder of a suite, unpacked when needed; None if it is not there."""
-    target = work / f"pytensor-rel-{version}"
-    archive = suites / f"pytensor-tests-{version}.tar.gz"
+    project, tag = way.project[0], way.project[1].format(version)
+    target, archive = work / f"{project}-{tag}", suites / f"{project}-tests-{version}.tar.gz"
     if target.exists():
         return target
-    if (suites / f"pytensor-rel-{version}").exists():
-        return suites / f"pytensor-rel-{version}"
+    if (suites / target.name).exists():
+        return suites / target.name
     if archive.exists():
         with tarfile.open(archive) as tar:
             tar.extractall(work, filter="data")
     elif clone:
-        tag = ["--branch", f"rel-{version}", "--depth", "1"]
-        subprocess.run(["git", "clone", "--quiet", *tag, CLONE, str(target)], check=True)
+        options = ["--quiet", "--branch", tag, "--depth", "1"]
+        subprocess.run(["git", "clone", *options, CLONE.format(project), str(target)], check=True)
     return target if target.exists() else None
 
 
@@ -110,8 +118,17 @@ def sources() -> str:
     return digest.hexdigest()
 
 
-def run_file(suite: Suite, file: str, modules: list[str], scope: outcomes.Scope, fingerprint: str) -> None:
-    """Run the tests of a file that have no result yet; one that ends the process counts as failed."""
+def run_file(
+    suite: Suite,
+    file: str,
+    modules: list[str],
+    scope: outcomes.Scope,
+    fingerprint: str,
+    tests: list[str] | None = None,
+) -> None:
+    """Run the tests of a file, or these of them, that have no result yet; one that ends the process counts as
+    failed.
+    """
     results = suite.result_file(file)
     settings = {
         "results": str(results),
@@ -121,6 +138,8 @@ def run_file(suite: Suite, file: str, modules: list[str], scope: outcomes.Scope,
         "left_out": scope.left_out,
         "nodes": scope.nodes,
         "words": scope.words,
+        "wording": suite.way.wording,
+        "tests": tests,
     }
     python_path = [HERE, *(ROOT / top for top in ("compiler", "dialects", "runtime", "tools"))]
     environment = {
@@ -132,7 +151,7 @@ def run_file(suite: Suite, file: str, modules: list[str], scope: outcomes.Scope,
     }
     pytest = [sys.executable, "-m", "pytest", "-c", str(HERE / "pytest.ini"), "--rootdir", str(suite.folder)]
     plugins = ["-p", "recording", "-p", suite.way.plugin]
-    command = ["nice", *pytest, *plugins, "-q", "--no-header", "--tb=no", "--runslow", file]
+    command = ["nice", *pytest, *plugins, "-q", "--no-header", "--tb=no", *suite.way.arguments, file]
     while True:
         log = results.with_suffix(".log")
         with log.open("w") as out:
@@ -185,6 +204,32 @@ def run(suite: Suite, files: list[str], scope: outcomes.Scope, options: argparse
         list(pool.map(one, files))
 
 
+def with_reference(
+    suite: Suite, reference: Suite, results: dict[str, outcomes.Judged], scope: outcomes.Scope, known: bool
+) -> dict[str, outcomes.Judged]:
+    """Put tests out of scope that fail in the reference too, where they are run once.
+
+    Args:
+        suite: on graphc.
+        reference: the same tests in the other way.
+        results: of the suite.
+        scope: its rules.
+        known: run nothing.
+    """
+    reference.results.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for file, judged in results.items():
+        failed = [test for test, record in judged.items() if record["outcome"] == "failed"]
+        path = reference.result_file(file)
+        if not known and not set(failed) <= set(outcomes.read(path)):
+            run_file(reference, file, [], scope, "reference", failed)
+        there = outcomes.read(path)
+        same = {"outcome": "out of scope", "reason": "does not pass in the default mode"}
+        lost = [test for test in failed if there.get(test, {}).get("outcome", "passed") != "passed"]
+        found[file] = {**judged, **{test: {**judged[test], **same} for test in lost}}
+    return found
+
+
 def _options(version: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", help="parts of file names: only these files")
@@ -208,9 +253,13 @@ def _options(version: str) -> argparse.Namespace:
 def main(way: Way = IMPORTED, version: str = VERSIONS[0]) -> int:
     options = _options(version)
     options.work.mkdir(parents=True, exist_ok=True)
-    folder = unpack(options.version, options.suites, options.work, options.clone)
+    folder = unpack(way, options.version, options.suites, options.work, options.clone)
     if folder is None:
-        print(f"conformance: NOT RUN, no archive of PyTensor's tests in {options.suites}; give SUITES=folder")
+        print(
+            f"conformance: NOT RUN, no tests of {way.project[0]} {options.version} in {options.suites}; ",
+            end="",
+        )
+        print("give SUITES=folder or CONFORMANCE_ARGS=--clone")
         return 0 if options.quick else 2
     name = way.prefix + options.version
     suite = Suite(folder, options.work / f"results-{name}", way)
@@ -231,6 +280,9 @@ def main(way: Way = IMPORTED, version: str = VERSIONS[0]) -> int:
         file: scope.judge(outcomes.read(path)) if outcomes.is_done(path) else {}
         for file, path in found.items()
     }
+    if way.reference is not None:
+        other = options.work / f"results-{way.reference.prefix}{options.version}"
+        results = with_reference(suite, Suite(folder, other, way.reference), results, scope, options.report)
     expected = outcomes.Expected.read(HERE / "expected" / f"{name}.txt")
     outside = accounts.Outside.read(HERE / "outside" / f"{name}.txt")
     whole = not way.prefix and accounts.collected(collected)

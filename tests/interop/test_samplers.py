@@ -37,6 +37,18 @@ DISTRIBUTIONS = {
     ),
     "truncated_normal_scalar": lambda: pm.TruncatedNormal.dist(0.0, 1.0, lower=0.0),
     "matrix_normal": lambda: pm.MatrixNormal.dist(np.ones((3, 2)), rowcov=SCALE, colcov=np.eye(2) * 2),
+    "mv_normal": lambda: pm.MvNormal.dist(A, SCALE, size=(2,)),
+    "mv_normal_precision": lambda: pm.MvNormal.dist(A, tau=SCALE),
+    "mv_normal_batch": lambda: pm.MvNormal.dist(np.ones((2, 3)), np.stack([SCALE, 2 * SCALE])),
+    "mv_normal_factor": lambda: pm.MvNormal.dist(A, chol=np.linalg.cholesky(SCALE), size=(2, 2)),
+    "mv_student": lambda: pm.MvStudentT.dist(nu=4.0, mu=A, scale=SCALE, size=(2,)),
+    "mv_student_batch": lambda: pm.MvStudentT.dist(nu=[4.0, 9.0], mu=A, scale=SCALE),
+    "kronecker_normal": lambda: pm.KroneckerNormal.dist(
+        mu=np.arange(6.0), covs=[SCALE, np.eye(2)], sigma=0.3
+    ),
+    "kronecker_normal_sized": lambda: pm.KroneckerNormal.dist(
+        mu=np.arange(6.0), covs=[SCALE, np.eye(2) * 2], sigma=0.3, size=(2,)
+    ),
     "stick_breaking": lambda: pm.StickBreakingWeights.dist(alpha=A, K=4),
     "stick_breaking_sized": lambda: pm.StickBreakingWeights.dist(alpha=2.0, K=6, size=(2, 3)),
     "interpolated": lambda: pm.Interpolated.dist(X, PDF, size=(4, 50)),

@@ -292,6 +292,57 @@ def test_multivariate_normal_is_numpys():
         random.multivariate_normal(mean, cov, method="qr")
 
 
+@pytest.mark.parametrize(
+    "mean, cov, size",
+    [
+        ((3,), (3, 3), None),
+        ((2, 3), (3, 3), None),
+        ((3,), (4, 3, 3), None),
+        ((2, 1, 3), (4, 3, 3), None),
+        ((3,), (3, 3), ()),
+        ((3,), (3, 3), (2, 2)),
+        ((4, 3), (4, 3, 3), (2, 4)),
+        ((1,), (1, 1), (0,)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("static", [True, False])
+def test_normal_vectors_by_cholesky_are_compiled(mean, cov, size, dtype, static):
+    given = np.random.default_rng(1)
+    m, r = given.normal(size=mean), given.normal(size=cov)
+    c = r @ np.swapaxes(r, -1, -2) + np.eye(cov[-1])
+    types = [shape if static else [1 if n == 1 else None for n in shape] for shape in (mean, cov)]
+    args = [pt.tensor(name, dtype="float64", shape=t) for name, t in zip("mc", types, strict=True)]
+    rng = new()
+    following, x = rng.multivariate_normal(*args, size=size, method="cholesky", dtype=dtype)
+    f = graphc.function(args, x, updates={rng: following})
+    assert f.report.fallbacks == []
+    generator = np.random.default_rng(7)
+    for _ in range(2):
+        batch = np.broadcast_shapes(mean[:-1], cov[:-2]) if size is None else size
+        drawn = generator.normal(size=(*batch, mean[-1]))
+        want = m + np.einsum("...ij,...j->...i", np.linalg.cholesky(c), drawn)
+        got = f(m, c)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, want, rtol=1e-12 if dtype == "float64" else 1e-6)
+
+
+def test_normal_vectors_by_cholesky_have_derivatives_and_are_checked():
+    m, c = pt.dvector("m"), pt.dmatrix("c")
+    x = random.multivariate_normal(m, c, method="cholesky", rng=new())
+    f = graphc.function([m, c], [x.sum(), *graphc.grad(x.sum(), [m, c])])
+    cov, at = np.array([[2.0, 0.3], [0.3, 0.5]]), np.zeros(2)
+    _, to_mean, to_cov = f(at, cov)
+    np.testing.assert_array_equal(to_mean, 1.0)
+    step = 1e-6 * np.eye(2)
+    slope = (f(at, cov + step)[0] - f(at, cov - step)[0]) / 2e-6
+    np.testing.assert_allclose(np.trace(to_cov), slope, rtol=1e-6)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        f(at, -cov)
+    with pytest.raises(ValueError, match="mean vectors and covariance matrices"):
+        random.multivariate_normal(0.0, c, method="cholesky")
+
+
 # -- without NumPy's library ---------------------------------------------------------------------------------
 
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from graphc.config import config
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.math import cast
-from graphc.ops.shaping import as_sizes, specify_shape
+from graphc.ops.shaping import as_sizes, expand_dims, specify_shape
 from graphc.ops.sizes import as_size, known_size, size_of
+from graphc.tensor.linalg.decompositions import cholesky
+from graphc.tensor.products import matmul
 from graphc.tensor.random.drawing import draw
 from graphc.tensor.random.op import RandomVariable
-from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal, Root
+from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal, Root, check_vectors
 from graphc.tensor.random.shared import shared_rng
 
 if TYPE_CHECKING:
@@ -195,12 +198,20 @@ def multivariate_normal(
         cov: covariance matrices in the last two axes.
         size: shape of the batch.
         method: ``"svd"``, ``"eigh"`` or ``"cholesky"``: which square root of cov numbers are multiplied with.
+            That of Cholesky is the only one that is unique: with it draws are compiled, and have derivatives;
+            with the others NumPy draws, in calls from Python.
         options: keywords of all draws.
+
+    Raises:
+        ValueError: mean is no vector, cov no matrix, or the method has another name.
+        LinAlgError: when run with ``"cholesky"``, cov is not positive definite.
 
     Examples:
         >>> pt.random.RandomStream(3).multivariate_normal([0.0, 0.0], np.eye(2)).round(3).eval()
         array([0.524, 0.049])
     """
+    if method == "cholesky":
+        return _by_cholesky(mean, cov, size, options)
     return MultivariateNormal(method, options.get("dtype"))(
         mean,
         cov,
@@ -209,6 +220,27 @@ def multivariate_normal(
         name=options.get("name"),
         return_next_rng=options.get("return_next_rng", False),
     )
+
+
+def _by_cholesky(mean: TensorLike, cov: TensorLike, size: SizeLike, options: DrawOptions) -> Drawn:
+    mean, cov = (cast(as_tensor_variable(x), "float64") for x in (mean, cov))
+    check_vectors(mean, cov)
+    # One number of each row: the sizes of the batch, and the length, of both.
+    joint = mean + cov[..., 0]
+    batch = [size_of(joint, i) for i in range(joint.type.ndim - 1)]
+    sizes = batch if size is None else as_sizes(size, "multivariate_normal")
+    following, drawn = RandomVariable("normal")(
+        0.0,
+        1.0,
+        size=[*sizes, size_of(mean, mean.type.ndim - 1)],
+        rng=options.get("rng"),
+        return_next_rng=True,
+    )
+    moved = mean + matmul(cholesky(cov), expand_dims(drawn, -1))[..., 0]
+    draws = cast(moved, parse_dtype(options.get("dtype") or config.floatX))
+    draws.name = options.get("name")
+    result: Any = (following, draws) if options.get("return_next_rng") else draws
+    return result
 
 
 def permutation(

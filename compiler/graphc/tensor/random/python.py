@@ -70,6 +70,14 @@ class PythonDraw(Op):
         return [None, None]
 
 
+def check_vectors(mean: TensorVariable, cov: TensorVariable) -> None:
+    """Raise a ValueError unless these are vectors and matrices, or batches of them."""
+    if mean.type.ndim < 1 or cov.type.ndim < 2:
+        raise ValueError(
+            f"multivariate_normal takes mean vectors and covariance matrices, got {mean.type} and {cov.type}"
+        )
+
+
 class MultivariateNormal(PythonDraw):
     """Normal vectors; inputs are the sizes of the batch, the means (batch of vectors) and the covariances.
 
@@ -97,12 +105,8 @@ class MultivariateNormal(PythonDraw):
     ) -> Any:
         """See `graphc.tensor.random.multivariate_normal`."""
         mean, cov = (cast_to(as_tensor_variable(x), "float64") for x in (mean, cov))
+        check_vectors(mean, cov)
         batch = max(mean.type.ndim - 1, cov.type.ndim - 2)
-        if mean.type.ndim < 1 or cov.type.ndim < 2:
-            raise ValueError(
-                f"multivariate_normal takes mean vectors and covariance matrices, "
-                f"got {mean.type} and {cov.type}"
-            )
         if size is None:
             wide = mean if mean.type.ndim - 1 == batch else cov
             sizes = [size_of(wide, axis) for axis in range(batch)]
@@ -134,7 +138,7 @@ class MultivariateNormal(PythonDraw):
         return [[i == 0, i >= last] for i in range(len(node.inputs))]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        reason = "write mean + z @ cholesky(cov).T with z = standard_normal(...), which has derivatives"
+        reason = 'draws have derivatives with method="cholesky"'
         if cotangents[1] is None:
             return [None] * len(inputs)
         terms = [grad_undefined(self, len(inputs) - 2 + i, inputs[i - 2], reason) for i in range(2)]
