@@ -193,6 +193,7 @@ class _PythonEntry:
     """
 
     user = 0
+    _told = False
 
     def __init__(self, function: Callable[..., Any], fixed: list[np.ndarray], is_density: bool) -> None:
         def array(address: int, size: int) -> np.ndarray:
@@ -217,12 +218,11 @@ class _PythonEntry:
             except (
                 Exception
             ):  # a bug of an op: sampling ends, and this is all that says why, once for all chains
-                told, self._told = self._told, True
-                if not told:
+                if not self._told:
+                    self._told = True
                     traceback.print_exc()
                 return -1
 
-        self._told = False
         pointers = [ctypes.c_void_p] * (4 if is_density else 3)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_uint64] * (5 - len(pointers)), *pointers)
         self._call = kind(call)
