@@ -167,7 +167,8 @@ class Config:
     verify_memory: bool = _setting(
         False,
         _boolean,
-        "for tests: refuse to compile a function that reads memory after something else was written there",
+        "for tests: refuse to compile a function that reads memory after something else was written there, "
+        "and verify modules before each pass that folds",
     )
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -38,7 +38,8 @@ class CompileOptions:
         donations: arguments that may be overwritten.
         workspace_limit_mb: largest workspace that is kept for the next call, in MiB.
         poison_memory: fill memory with NaN before use, and look for writes next to workspaces.
-        verify_memory: refuse code that reads memory after it has been overwritten.
+        verify_memory: refuse code that reads memory after it has been overwritten, and verify modules before
+            all passes that fold.
         arch: the oldest device that code is for, such as "sm_90"; empty for targets that have no such choice.
         matmul_precision: of products of float32, "float32" or "tf32"; empty where there is no such choice.
         memory_budget: bytes of intermediate arrays above which some are computed again; None for any number.

@@ -42,15 +42,19 @@ class Region(NamedTuple):
 
     def least(self, f: Size) -> int | None:
         """The smallest value of a function, None if there is none."""
-        end = self.start if f.slope > 0 else self.stop
-        if not f.slope:
+        slope = f.slope
+        if not slope:
             return f.constant
-        return None if end is None else at(f, end)
+        end = self.start if slope > 0 else self.stop
+        return None if end is None else f.constant + slope * end
 
     def most(self, f: Size) -> int | None:
         """The largest value of a function, None if there is none."""
-        least = self.least(-f)
-        return None if least is None else -least
+        slope = f.slope
+        if not slope:
+            return f.constant
+        end = self.stop if slope > 0 else self.start
+        return None if end is None else f.constant + slope * end
 
 
 class Range(NamedTuple):
@@ -93,6 +97,11 @@ def over(region: Region, ask: Callable[[Region], Found]) -> list[tuple[Region, F
         if len(pending) + len(answers) > _MAX_REGIONS:
             return None
     return answers
+
+
+def _fixed(f: Size, x: int) -> Size:
+    """The number that a function is where the unknown is `x`."""
+    return Size(at(f, x)) if f.terms else f
 
 
 def is_negative(f: Size, region: Region) -> bool:
@@ -207,8 +216,10 @@ class Evaluator:
         found = self._memo.get(value)
         if found is None:
             found = self._range(value, depth)
-            if self.region.start is not None and self.region.start == self.region.stop:
-                found = Range(*(f and Size(at(f, self.region.start)) for f in found))
+            start, stop = self.region
+            if start is not None and start == stop:
+                low, high = found
+                found = Range(low and _fixed(low, start), high and _fixed(high, start))
             self._memo[value] = found
         return found
 

@@ -110,7 +110,11 @@ class Size:
         return self * -1
 
     def __sub__(self, other: Size | int) -> Size:
-        return self + -other
+        if isinstance(other, int):
+            return Size(self.constant - other, self.terms)
+        if not other.terms:
+            return Size(self.constant - other.constant, self.terms)
+        return self + other * -1
 
     def __radd__(self, other: int) -> Size:
         return self + other

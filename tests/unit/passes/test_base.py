@@ -177,6 +177,48 @@ def test_no_upstream_folder_sees_an_invalid_module() -> None:
     assert len(seen) == 2
 
 
+@dataclass
+class Later(Sample):
+    """A pass of the next stage."""
+
+    stage = "tensor"
+
+
+@pytest.mark.parametrize(("folded", "expected"), [(True, 4), (False, 3)])
+def test_modules_are_verified_once_a_stage(folded: bool, expected: int) -> None:
+    """And at the end; with `verify_folded`, before each upstream pass that folds what ours have changed."""
+    context = new_context()
+    module, found = ir.Module.parse("func.func @f() { return }", context=context), []
+
+    class Counted:
+        """The module; counts verifications."""
+
+        def __init__(self) -> None:
+            self.context, self.operation = context, self
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(module.operation, name)
+
+        def verify(self) -> bool:
+            found.append(1)
+            return module.operation.verify()
+
+    steps = ["canonicalize", Sample(), "canonicalize", Sample(), "cse", Sample(), "canonicalize", Later()]
+    managers = {text: Skipped() for text in ("canonicalize", "cse", "canonicalize,cse")}
+    run_pipeline(Counted(), [*steps, "canonicalize"], verify_folded=folded, managers=managers)
+    assert len(found) == expected
+
+
+class Skipped:
+    """An upstream pass that does nothing."""
+
+    def enable_verifier(self, enabled: bool) -> None:
+        pass
+
+    def run(self, operation: Any) -> None:
+        pass
+
+
 def test_pass_at_the_wrong_stage_is_refused() -> None:
     module = ir.Module.parse(
         "func.func @f(%x: memref<3xf64>) { memref.dealloc %x : memref<3xf64>\n return }",

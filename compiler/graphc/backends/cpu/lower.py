@@ -337,7 +337,13 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 if log.views is not None:
                     entries.append(_LINES)
                 snapshots = _Snapshots(module, entries, log) if log.stages is not None else None
-                report = run_pipeline(module, entries, instrument=snapshots, managers=managers)
+                report = run_pipeline(
+                    module,
+                    entries,
+                    instrument=snapshots,
+                    verify_folded=options.verify_memory,
+                    managers=managers,
+                )
             log.passes += [(run.name, run.seconds) for run in report.runs]
             if snapshots is not None and log.stages is not None:
                 log.stages += snapshots.finish(module)

@@ -21,6 +21,9 @@ Stage = Literal["graph", "tensor", "buffer", "llvm"]
 STAGES: tuple[Stage, ...] = ("graph", "tensor", "buffer", "llvm")
 _PREFIX = "graphc-"
 
+# Of each option the attribute, the name and the default; by pass.
+_OPTIONS: dict[type, list[tuple[str, str, object]]] = {}
+
 
 @record()
 class Pass:
@@ -79,10 +82,15 @@ class Pass:
 
     def __str__(self) -> str:
         """Its pipeline text, with the options that differ from the defaults."""
+        kind = type(self)
+        if kind not in _OPTIONS:
+            _OPTIONS[kind] = [
+                (item.name, item.name.replace("_", "-"), item.default) for item in fields(kind) if item.init
+            ]
         changed = [
-            f"{item.name.replace('_', '-')}={_format_value(getattr(self, item.name))}"
-            for item in fields(self)
-            if item.init and getattr(self, item.name) != item.default
+            f"{shown}={_format_value(value)}"
+            for name, shown, default in _OPTIONS[kind]
+            if (value := getattr(self, name)) != default
         ]
         return self.flag() + (f"{{{' '.join(changed)}}}" if changed else "")
 

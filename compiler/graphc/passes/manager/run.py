@@ -219,6 +219,7 @@ def run_pipeline(
     instrument: Instrument | None = None,
     check_legality: bool = False,
     verify_each: bool = False,
+    verify_folded: bool = True,
     managers: dict[str, object] | None = None,
 ) -> PipelineReport:
     """Runs passes on a module in place.
@@ -230,6 +231,8 @@ def run_pipeline(
         check_legality: check the stage's legality spec before and after each pass of ours.
         verify_each: verify the module after every pass, instead of at the end and between passes of ours and
             upstream passes that simplify it: upstream's folders may crash on invalid modules.
+        verify_folded: do that before each of these; else once a stage. A verification of a module of the
+            graph stage takes as long as a pass.
         managers: pass managers of the module's context by pipeline text, which are kept there for the next
             module: to make one takes longer than to run it on a small module.
 
@@ -247,6 +250,8 @@ def run_pipeline(
     context = module.context
     managers = {} if managers is None else managers
     changed = False  # by passes of ours since the last verification
+    stage: Stage | None = None  # of the last pass of ours
+    verified: Stage | None = None  # the stage of the module that was verified last
     with context:
         every = _steps(normalise(entries), single=instrument is not None)
         for number, step in enumerate(every, start=1):
@@ -257,11 +262,14 @@ def run_pipeline(
                 instrument.before(name, module)
             start = perf_counter()
             try:
-                if changed and isinstance(step, str) and step != "cse":  # which folds nothing
+                if isinstance(step, Pass):
+                    changed, stage = not verify_each, step.stage
+                elif (
+                    changed and step != "cse" and (verify_folded or stage != verified)
+                ):  # which folds nothing
                     module.operation.verify()
-                    changed = False
+                    changed, verified = False, stage
                 _run_step(module, step, check_legality, verify_each, managers)
-                changed = not verify_each and (changed or isinstance(step, Pass))
             except Exception:
                 if instrument is not None:
                     instrument.failed(name, module)
