@@ -216,6 +216,11 @@ docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "the site is build/site/index.html"
 
+# Ten pages of the site in headless Chromium: pictures in build/pages, contrast, sizes, searches. Takes a minute or two.
+.PHONY: pages
+pages: docs
+	$(BIN)/python tests/release/pages.py build/site --pictures build/pages
+
 # The plots of docs/gallery.md; takes a minute or two.
 GALLERY := logistic_regression huber_regression sunspots trust_region hmc immediate_session char_rnn
 gallery: $(VENV)/.test

@@ -12,6 +12,7 @@ import inspect
 import io
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from graphc.ir.patterns import described
 from graphc.passes.manager.base import STAGES, discover, find
 from graphc_tools import opt
 from graphc_tools.docs_operations import NOTICE as _NOTICE
-from graphc_tools.docs_operations import operations_page
+from graphc_tools.docs_operations import cell, operations_page
 from graphc_tools.layers_picture import layers_picture
 from graphc_tools.lit_format import parse_command
 from graphc_tools.ratio_picture import first_picture
@@ -38,9 +39,27 @@ _STAGE_TEXT = {
 # -- passes ----------------------------------------------------------------------------------------
 
 
+# Pages of passes, by the name of their file. A pass whose flag begins with the prefix is there, any other
+# where its stage is.
+PASSES = {
+    "graph": ("Passes on graphs", ("graph",), ""),
+    "loops": ("Passes on loops", (), "graphc-scan-"),
+    "buffer": ("Passes on tensors and buffers", ("tensor", "buffer"), ""),
+    "gpu": ("Passes for graphics processors", (), "graphc-gpu-"),
+    "llvm": ("Passes on LLVM's dialect", ("llvm",), ""),
+}
+_LONGEST = 80  # lines of an example's result
+
+
+def page_of(flag: str) -> str:
+    """The page of a pass, a key of `PASSES`."""
+    stage = find(flag).stage
+    by_name = (page for page, (_, _, prefix) in PASSES.items() if prefix and flag.startswith(prefix))
+    return next(by_name, None) or next(page for page, (_, stages, _) in PASSES.items() if stage in stages)
+
+
 def passes_page() -> str:
-    """Markdown with every pass: documentation, options, and the example of its doctest before and after."""
-    classes = [find(flag) for flag in discover()]
+    """Markdown with a line for every pass."""
     lines = [
         _NOTICE,
         "",
@@ -53,10 +72,31 @@ def passes_page() -> str:
         "",
         "`compiler/graphc/backends/stages.py` and the pipelines of targets list which of them run, and why.",
     ]
+    for page, (title, _, _) in PASSES.items():
+        lines += [
+            "",
+            f"## {title.removeprefix('Passes ').capitalize()}",
+            "",
+            "| pass | what it does |",
+            "|---|---|",
+        ]
+        for flag in discover():
+            if page_of(flag) == page:
+                summary = _markdown(inspect.getdoc(find(flag)) or "").partition("\n\n")[0]
+                lines.append(f"| [`--{flag}`](passes/{page}.md#--{flag}) | {cell(summary)} |")
+    return "\n".join(lines) + "\n"
+
+
+def passes_of(page: str) -> str:
+    """Markdown with the passes of a page: documentation, options, the doctest's example before and after."""
+    title = PASSES[page][0]
+    classes = [find(flag) for flag in discover() if page_of(flag) == page]
+    lines = [_NOTICE, "", f"# {title}", "", "[All passes](../passes.md)."]
     for stage in STAGES:
-        lines += ["", f"## {stage.capitalize()} stage", "", _STAGE_TEXT[stage]]
-        for cls in classes:
-            if cls.stage == stage:
+        here = [cls for cls in classes if cls.stage == stage]
+        if here:
+            lines += ["", f"## {stage.capitalize()} stage", "", _STAGE_TEXT[stage]]
+            for cls in here:
                 lines += [
                     "",
                     f"### `--{cls.flag()}`",
@@ -110,8 +150,12 @@ def _example(flag: str) -> list[str]:
         return []
     kept = [line for line in path.read_text(encoding="utf-8").splitlines() if not _is_directive(line)]
     before = "\n".join(kept).strip()
-    after = _run(flag, path)
-    return ["", "Example:", "", "```mlir", before, "```", "", "becomes", "", "```mlir", after.strip(), "```"]
+    after, cut = _run(flag, path).strip().splitlines(), ""
+    if len(after) > _LONGEST + 10:
+        cut = f" (the first {_LONGEST} of {len(after):,} lines)"
+        after = after[:_LONGEST]
+    becomes = ["", f"becomes{cut}", "", "```mlir", *after, "```"]
+    return ["", "Example:", "", "```mlir", before, "```", *becomes]
 
 
 def _is_directive(line: str) -> bool:
@@ -137,6 +181,7 @@ def _run(flag: str, path: Path) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "passes.md": passes_page,
+    **{f"passes/{page}.md": partial(passes_of, page) for page in PASSES},
     "operations.md": operations_page,
     "guide/scan-passes.md": tutorial_page,
     "guide/scan-rows.svg": rows_picture,
@@ -159,6 +204,7 @@ def main(argv: list[str] | None = None) -> int:
             continue
         stale.append(name)
         if not arguments.check:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
             print(f"wrote docs/{name}")
     if arguments.check and stale:

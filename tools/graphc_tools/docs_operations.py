@@ -84,7 +84,7 @@ def cell(text: str) -> str:
 def _elementwise() -> Iterator[str]:
     errors = measured_errors()
     names = _public_names()
-    for family, rows in _by_family(list(ROWS)).items():
+    for family, rows in by_family(list(ROWS)).items():
         yield from ("", f"### {family}", "")
         yield "| operation | names | reference | dtypes | gradient | ulp | meaning |"
         yield "|---|---|---|---|---|---|---|"
@@ -104,7 +104,7 @@ def _public_names() -> dict[str, list[str]]:
     return found
 
 
-def _by_family(names: list[str]) -> dict[str, list[str]]:
+def by_family(names: list[str]) -> dict[str, list[str]]:
     """Names of rows by the title of the module that registers them."""
     found: dict[str, list[str]] = {}
     left = set(names)

@@ -6,30 +6,57 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_LEFT, _WIDTH, _ROW, _TOP = 430, 470, 17, 58
-_LOW, _HIGH = 0.25, 512.0
 # Colour and shape of each library: told apart in print, too.
 _MARKS = {
     "pytensor": ("#d9730d", "circle"),
-    "jax": ("#2a6fbb", "square"),
+    "jax": ("#3a80cf", "square"),
     "numpy": ("#5f8f3e", "triangle"),
-    "torch": ("#8e44ad", "diamond"),
-    "numba": ("#b8324f", "circle"),
-    "C": ("#333333", "square"),
+    "torch": ("#a05cc4", "diamond"),
+    "numba": ("#d0506c", "circle"),
+    "C": ("#7a7a7a", "square"),
 }
 
 Rows = list[tuple[str, dict[str, float]]]
 
 
-def pictures() -> dict[str, str]:
-    """SVG by path in docs/."""
-    return {
-        "benchmarks.svg": picture("Times of other libraries over graphc's", _bench_rows()),
-        "benchmarks_pymc.svg": picture("PyMC's models: times of numba and JAX over graphc's", _pymc_rows()),
+@dataclass(frozen=True)
+class Chart:
+    """Ratios of a table, and how they are drawn.
+
+    Attributes:
+        title: what the ratios are.
+        rows: a name for each line, and the ratio of each library.
+        peers: libraries and what they are called.
+        low: the smallest ratio on the scale.
+        step: the factor between two lines of the scale.
+        left: room for names, in pixels.
+    """
+
+    title: str
+    rows: Rows
+    peers: dict[str, str]
+    low: float = 0.25
+    step: int = 2
+    left: int = 430
+
+
+def charts() -> dict[str, list[str]]:
+    """By page of the site: its chart for wide screens and for narrow ones, as SVG that the page styles."""
+    found = {
+        "index.md": _first_chart(),
+        "benchmarks.md": _chart("Times of other libraries over graphc's", _bench_rows()),
+        "benchmarks_pymc.md": _chart("Times over graphc's, PyMC's models", _pymc_rows()),
     }
+    return {page: [_drawn(chart), _drawn(chart, is_narrow=True)] for page, chart in found.items()}
+
+
+def _chart(title: str, rows: Rows) -> Chart:
+    peers = {name: name for name in _MARKS if any(name in ratios for _, ratios in rows)}
+    return Chart(title, rows, peers)
 
 
 # The lines of the first page, and what they are called there.
@@ -56,45 +83,73 @@ _STYLE = (
 
 
 def first_picture() -> str:
-    """The chart of the first page: some lines, large enough for phones, light or dark as the reader has it.
+    """The chart of the first page as a file, light or dark as the reader has it."""
+    drawn = _drawn(_first_chart())
+    start, end, rest = drawn.partition(">\n")
+    return f'{start}{end}<style>{_STYLE}</style>\n<rect class="back" width="100%" height="100%"/>\n{rest}'
+
+
+def _first_chart() -> Chart:
+    """Some lines of the benchmarks, large enough for telephones.
 
     Raises:
         KeyError: the benchmarks have no line of that name any more.
     """
-    found = dict(_bench_rows())
-    left, width, row, top = 250, 430, 24, 62
-    low, high = 0.5, 512.0
-    bottom = top + row * len(_CHOSEN)
-    peers = ("pytensor", "jax", "torch")
+    found: dict[str, dict[str, float]] = {}
+    for name, ratios in _bench_rows():  # some lines are in two tables, with other libraries
+        found[name] = {**ratios, **found.get(name, {})}
+    peers = {"pytensor": "PyTensor", "jax": "JAX", "torch": "torch.compile"}
+    rows = [
+        (shown, {peer: found[name][peer] for peer in peers if peer in found[name]})
+        for name, shown in _CHOSEN.items()
+    ]
+    return Chart("How many times as long others take", rows, peers, low=0.5, step=4, left=290)
+
+
+def _drawn(chart: Chart, is_narrow: bool = False) -> str:
+    """SVG with a row for each line and a mark for each library; the scale is above and below.
+
+    Where it is narrow, names are above their marks.
+    """
+    left, width, row = (14, 330, 34) if is_narrow else (chart.left, 470, 20)
+    # Three libraries in a line of the legend where it is narrow.
+    columns = 3 if is_narrow else len(chart.peers)
+    top = 76 + 18 * ((len(chart.peers) - 1) // columns)
+    bottom = top + row * len(chart.rows)
+    high = 512.0
 
     def place(ratio: float) -> float:
-        return left + width * math.log(min(max(ratio, low), high) / low) / math.log(high / low)
+        return left + width * math.log(min(max(ratio, chart.low), high) / chart.low) / math.log(
+            high / chart.low
+        )
 
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {bottom + 28}"',
-        'font-family="sans-serif" font-size="13">',
-        "<title>Times of PyTensor, JAX and PyTorch over graphc's</title>",
-        f"<style>{_STYLE}</style>",
-        '<rect class="back" width="100%" height="100%"/>',
-        '<text x="8" y="20" font-size="15">How many times as long others take</text>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 26} {bottom + 24}" role="img"',
+        'font-family="sans-serif" font-size="12">',
+        f"<title>{html.escape(chart.title)}</title>",
+        f'<text x="8" y="20" font-size="15">{html.escape(chart.title)}</text>',
     ]
-    for number, (name, shown) in enumerate(zip(peers, ("PyTensor", "JAX", "torch.compile"), strict=True)):
-        lines.append(_mark(name, left + 6 + 92 * number, 36))
-        lines.append(f'<text x="{left + 16 + 92 * number}" y="41">{shown}</text>')
-    ratio = low
+    for number, (name, shown) in enumerate(chart.peers.items()):
+        right, down = 16 + 100 * (number % columns), 40 + 18 * (number // columns)
+        lines += [_mark(name, right, down), f'<text x="{right + 10}" y="{down + 4}">{shown}</text>']
+    ratio = chart.low
     while ratio <= high:
         x, kind = place(ratio), "one" if ratio == 1.0 else "grid"
-        lines.append(f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{top - 6}" y2="{bottom}"/>')
-        label = f"{ratio:g}" if ratio != 1.0 else "as long"
-        lines.append(f'<text class="quiet" x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{label}</text>')
-        ratio *= 4 if ratio >= 1 else 2
-    for number, (name, shown) in enumerate(_CHOSEN.items()):
-        y = top + row * number + row / 2
-        lines.append(f'<text x="{left - 12}" y="{y + 4:.1f}" text-anchor="end">{html.escape(shown)}</text>')
+        lines.append(f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{top - 4}" y2="{bottom}"/>')
+        label = "as long" if ratio == 1.0 and not is_narrow else f"{ratio:g}"
+        for down in (top - 9, bottom + 16):
+            lines.append(f'<text class="quiet" x="{x:.1f}" y="{down}" text-anchor="middle">{label}</text>')
+        ratio *= (4 if is_narrow else chart.step) if ratio >= 1 else 2
+    longest = 46 if is_narrow else 66
+    for number, (name, ratios) in enumerate(chart.rows):
+        y = top + row * number + (24 if is_narrow else row / 2)
+        shown = html.escape(name if len(name) <= longest else name[: longest - 1] + "…")
+        if is_narrow:
+            lines.append(f'<text class="over" x="{left - 6}" y="{y - 11:.1f}">{shown}</text>')
+        else:
+            lines.append(f'<text x="{left - 12}" y="{y + 4:.1f}" text-anchor="end">{shown}</text>')
         lines += [
-            _mark(peer, place(found[name][peer]), y, found[name][peer])
-            for peer in peers
-            if peer in found[name]
+            _mark(peer, place(value), y, value) for peer, value in ratios.items() if peer in chart.peers
         ]
     return "\n".join([*lines, "</svg>", ""])
 
@@ -141,43 +196,6 @@ def _is_number(text: str) -> bool:
         return math.isfinite(float(text))
     except ValueError:
         return False
-
-
-def _place(ratio: float) -> float:
-    clipped = min(max(ratio, _LOW), _HIGH)
-    return _LEFT + _WIDTH * math.log(clipped / _LOW) / math.log(_HIGH / _LOW)
-
-
-def picture(title: str, rows: Rows) -> str:
-    """A row for each line of a benchmark, a mark for each library, on a scale of powers of two."""
-    bottom = _TOP + _ROW * len(rows)
-    names = [name for name in _MARKS if any(name in ratios for _, ratios in rows)]
-    width = _LEFT + _WIDTH + 20
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + 24}" width="{width}"',
-        'font-family="sans-serif" font-size="11">',
-        f"<title>{html.escape(title)}</title>",
-        '<rect width="100%" height="100%" fill="#fff"/>',
-        f'<text x="8" y="18" font-size="14">{html.escape(title)}</text>',
-    ]
-    for number, name in enumerate(names):
-        lines.append(_mark(name, 16 + 90 * number, 34))
-        lines.append(f'<text x="{26 + 90 * number}" y="38">{name}</text>')
-    ratio = _LOW
-    while ratio <= _HIGH:
-        x = _place(ratio)
-        one = ratio == 1.0
-        stroke = 'stroke="#333" stroke-width="1.5"' if one else 'stroke="#ddd"'
-        lines.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{bottom}" {stroke}/>')
-        lines.append(f'<text x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">{ratio:g}</text>')
-        ratio *= 2
-    lines.append(f'<text x="{_place(1) + 4:.1f}" y="{_TOP - 12}" fill="#555">graphc is faster →</text>')
-    for number, (name, ratios) in enumerate(rows):
-        y = _TOP + _ROW * number + _ROW / 2
-        shown = name if len(name) <= 68 else name[:67] + "…"
-        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{html.escape(shown)}</text>')
-        lines += [_mark(peer, _place(value), y, value) for peer, value in ratios.items()]
-    return "\n".join([*lines, "</svg>", ""])
 
 
 def _mark(name: str, x: float, y: float, value: float | None = None) -> str:

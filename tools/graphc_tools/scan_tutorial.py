@@ -229,7 +229,7 @@ def _passes() -> list[str]:
             "",
             *_fenced(picture, "diff"),
             "",
-            f"[Rules, options, and this example in the dialect](../passes.md#--{flag}).",
+            f"[Rules, options, and this example in the dialect](../passes/loops.md#--{flag}).",
         ]
     return lines
 

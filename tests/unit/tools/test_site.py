@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -55,7 +56,9 @@ def test_the_site(tmp_path):
     nothing_is_fetched_from_elsewhere(tmp_path, documents)
     formulas_are_text(tmp_path, documents)
     search_finds_pages_and_public_names(tmp_path)
-    the_reference_shows_every_public_name(tmp_path)
+    the_reference_shows_every_public_name(tmp_path, documents)
+    no_page_is_endless(tmp_path)
+    plots_have_their_code_and_pages_their_charts(tmp_path)
 
 
 def build(folder: Path) -> None:
@@ -106,12 +109,31 @@ def search_finds_pages_and_public_names(site: Path) -> None:
     text = (site / "search" / "search_index.js").read_text(encoding="utf-8")
     entries = json.loads(text.partition("=")[2].strip().rstrip(";"))["docs"]
     titles = {entry["title"] for entry in entries}
-    assert {"Five minutes", "Coming from JAX", "graphc.grad"} <= titles
+    assert {"Five minutes", "Coming from JAX", "graphc.grad", "Standard errors"} <= titles
+    boosts = {entry["location"]: entry.get("boost", 1) for entry in entries}
+    assert boosts["guide/jit.html"] > boosts["index.html"] > boosts["changes.html"]
 
 
-def the_reference_shows_every_public_name(site: Path) -> None:
-    for namespace, names in public_names().items():
-        if names:
-            page = (site / "reference" / f"{namespace}.html").read_text(encoding="utf-8")
-            absent = [each.name for each in names if each.name not in page]
-            assert absent == [], namespace
+def the_reference_shows_every_public_name(site: Path, documents: dict[Path, Document]) -> None:
+    """By an anchor, which `objects.inv` has for links from other sites."""
+    head, _, packed = (site / "objects.inv").read_bytes().partition(b"zlib.\n")
+    assert head.startswith(b"# Sphinx inventory version 2")
+    known = {line.split(" ")[0]: line.split(" ")[3] for line in zlib.decompress(packed).decode().splitlines()}
+    for names in public_names().values():
+        for each in names:
+            page, _, anchor = known[each.shown].partition("#")
+            assert anchor == each.shown and anchor in documents[site / page].anchors
+
+
+def no_page_is_endless(site: Path) -> None:
+    """A page of a megabyte is 200,000 pixels long on a telephone; `make pages` measures ten."""
+    large = {path.name: path.stat().st_size for path in site.rglob("*.html") if path.stat().st_size > 600_000}
+    assert not set(large) - {"benchmarks.html", "changes.html"}, large
+
+
+def plots_have_their_code_and_pages_their_charts(site: Path) -> None:
+    gallery = (site / "gallery.html").read_text(encoding="utf-8")
+    plots = list((ROOT / "docs" / "gallery").glob("*.png"))
+    assert gallery.count('class="beside"') == gallery.count('class="filename"') == len(plots)
+    for page in ("index.html", "benchmarks.html", "benchmarks_pymc.html"):
+        assert (site / page).read_text(encoding="utf-8").count('role="img"') == 2, page

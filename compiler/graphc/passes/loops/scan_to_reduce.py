@@ -38,8 +38,8 @@ class ScanToReduce(Pass):
     no stack is stored: g must be elementwise work on rows of sequences, or reductions of such rows.
 
     The result may differ from the loop's as reductions do: float sums are added in blocks (see
-    docs/passes.md, linalg-to-loops), and `initial` comes last, so that sums which overflow on the way may
-    differ. Integers wrap to the same result, maxima and minima are the same (NaN wins in both). Float
+    docs/passes/buffer.md, linalg-to-loops), and `initial` comes last, so that sums which overflow on the way
+    may differ. Integers wrap to the same result, maxima and minima are the same (NaN wins in both). Float
     products become reductions only if `initial` is the literal 1, where the order of factors is the same,
     or with `reassociate`. Without iterations the result is `initial`.
 

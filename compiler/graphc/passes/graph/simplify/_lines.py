@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The rules of one line of algebraic-simplification and stabilize; docs/passes.md has them as tables."""
+"""The rules of one line of algebraic-simplification and stabilize; docs/passes/graph.md has their tables."""
 
 from __future__ import annotations
 
