@@ -6,7 +6,7 @@ from __future__ import annotations
 from fitting import to_dtype, to_shape
 from growing import Builder, Unfit
 from numpy_space import space as numpy_space
-from recipes import axis_of, is_number, is_real, recipe, with_rank
+from recipes import axis_of, is_float, is_number, is_real, recipe, with_rank
 
 # Joins ----------------------------------------------------------------------------------------------
 
@@ -280,3 +280,39 @@ def sizes(b: Builder) -> None:
     if is_number(b.values[x]):
         options += [f"{x} * {n}", f"{x}.sum() / {n}", f"{x}.reshape(({x}.size,))"]
     b.add(b.pick(options), "sizes")
+
+
+# Reductions of what a mask selects: where= of an array, and of its gradient.
+MASKED = (
+    *(
+        "pt.sum({x}, axis={a}, where={m})",
+        "pt.mean({x}, axis={a}, where={m})",
+        "pt.prod({x}, {a}, where={m})",
+    ),
+    "pt.max({x}, axis={a}, where={m}, initial={i})",
+    "pt.min({x}, axis={a}, where={m}, initial={i}, keepdims=True)",
+    *(
+        "pt.var({x}, axis={a}, where={m})",
+        "pt.std({x}, axis={a}, where={m})",
+        "pt.any({x} > 0, {a}, where={m})",
+    ),
+    *("pt.sum({x}, axis={a}, where={m}, initial={i})", "pt.all({x} > 0, axis={a}, where={m})"),
+    "pt.sum({x}, axis={a}, where={m}, keepdims=True) * {m}",
+)
+
+
+@recipe(2)
+def masked_reduction(b: Builder) -> None:
+    """What is not selected may be no number."""
+    x = b.operand(lambda v: v.dtype.name in ("float64", "float32", "int64") and v.ndim > 0 and v.size > 0)
+    shape = b.shape(x)
+    masks = [f"({x} > 0)", f"({x} < {x}.mean())", f"pt.isfinite({x})", "np.array(True)", f"({x} * 0 > 1)"]
+    if len(shape) > 1:
+        masks += [f"({x} > 0)[:1]", f"pt.eq(np.arange({shape[-1]}) % 2, 0)"]
+    y = f"pt.log({x})" if b.dtype(x).kind == "f" and b.chance(3) else x
+    axis = b.pick(["None", axis_of(b, x)])
+    text = b.pick(MASKED).format(x=y, a=axis, m=b.pick(masks), i=b.pick(["0", "2", "-1"]))
+    made = b.one(text, "masked_reduction", numpy=None if "eq(" not in text else "")
+    b.kept.append(made)
+    if is_float(b.values[x]) and y is x and made in b.values and b.dtype(made).kind == "f" and b.chance(2):
+        b.kept.append(b.one(f"graphc.grad({made}.sum(), {x})", "gradient", numpy=""))

@@ -195,6 +195,70 @@ def loop_that_ends_early(b: Builder) -> None:
         b.kept += b.add(f"graphc.grad(({y} * pt.cos({y})).sum(), {wrt})", "gradient", numpy="")
 
 
+# Of a row r and a state h: what an iteration makes of a check c of its condition.
+CHECKED = (
+    *(
+        "{c}(r, {k}) * 2",
+        "{c}(h, {k}) + r",
+        "{c}(h + r, {k})",
+        "{c}(r, {k}) * 0 + h",
+        "pt.exp({c}(r, {k})) + h",
+    ),
+    *(
+        "graphc.ifelse((r > 0).all(), {c}(r, {k}), h)",
+        "{c}({c}(r, {k}), h < 100)",
+        "{c}(pt.dot(r, r) + h, {k})",
+    ),
+)
+CONDITIONS = (
+    "r > -1",
+    "h > -3",
+    "r + h < 2",
+    "pt.isfinite(h)",
+    "False",
+    "(r > -9).all()",
+    "pt.eq(r, r)",
+    "h < 1",
+)
+ROWS_READ = (
+    "{y}",
+    "{y}[-1]",
+    "{y}[0]",
+    "{y}[:2]",
+    "{y}[::-1]",
+    "{y}.sum()",
+    "{y}.shape[0]",
+    "{y}.max(axis=0)",
+)
+
+
+@recipe(2)
+def checked_in_loop(b: Builder) -> None:
+    """A check is an effect of each iteration, whatever is read of the loop."""
+    dtype = b.pick(["float64", "float64", "float32"])
+    x = b.add_input((b.pick([1, 3, 5]), *b.pick([(), (2,)])), dtype)
+    start = b.one(f"{x}[0] * {b.pick(['0', '0.5', '1'])}", "fit")
+    check = b.pick(["graphc.raise_op.Assert('m')", "graphc.raise_op.CheckAndRaise(ValueError, 'm')"])
+    condition = b.pick(CONDITIONS)
+    body = b.pick(CHECKED).format(c=check, k=condition if condition == "False" else f"pt.all({condition})")
+    form = b.pick(["state", "state", "map", "beside", "nested", "until"])
+    rows, states = f"sequences=[{x}]", f"outputs_info=[{start}]"
+    again = f"graphc.scan(lambda h: {body}, outputs_info=[h], n_steps=2, return_updates=False)[-1]"
+    forms = {
+        "state": f"graphc.scan(lambda r, h: {body}, {rows}, {states}, return_updates=False)",
+        "map": f"graphc.scan(lambda r, h: {body}, {rows}, non_sequences=[{start}], return_updates=False)",
+        "beside": f"graphc.scan(lambda r, h: [h * 0.5, {body}], {rows}, outputs_info=[{start}, None], "
+        f"return_updates=False)[{b.pick([0, 1])}]",
+        "nested": f"graphc.scan(lambda r, h: {again}, {rows}, {states}, return_updates=False)",
+        "until": f"graphc.scan(lambda r, h: ({body}, graphc.until(pt.all(h > 5))), {rows}, {states}, "
+        "return_updates=False)",
+    }
+    y = b.pick(ROWS_READ).format(y=forms[form])
+    if b.chance(5):
+        y = f"graphc.grad((({y}) * 0.5).sum().astype('float64'), {x}, disconnected_inputs='ignore')"
+    b.kept.append(b.add(y, "checked_in_loop", numpy="", may_fail=True)[0])
+
+
 @recipe(1.5)
 def shared_in_loop(b: Builder) -> None:
     """A shared variable that a loop reads and updates in each step."""

@@ -3,9 +3,13 @@
 
 Where the graph as written overflows or cancels, a plain interpreter is no measure: these lines say with
 ``exact`` that NumPy's text, a closed form, is what the compiled line should be (`checked.exact_values`).
+So it is for densities with sums over hidden states, whose slopes are the states' probabilities, and for
+functions of matrices that are homogeneous: of numbers times a power of 2 they are a power of 2 times theirs.
 """
 
 from __future__ import annotations
+
+import inspect
 
 import numpy as np
 from growing import Builder, Unfit
@@ -177,3 +181,131 @@ def taken_apart(b: Builder) -> None:
     b.kept += [cost, g, *b.r.sample(found, b.pick([0, 1]))]
     if b.chance(3):
         b.kept.append(b.one(f"graphc.grad(({g} * {g}).sum(), {v})", "gradient", numpy=""))
+
+
+def hidden_states(rows, steps, start):
+    """The log likelihood of a hidden Markov model by NumPy, and its slopes by the rows."""
+    states = [start]
+    for row in rows:
+        states.append(np.logaddexp.reduce(states[-1][:, None] + steps, axis=0) + row)
+    ahead, slopes = np.zeros_like(start), []
+    for row, state in zip(rows[::-1], states[:0:-1], strict=True):
+        weights = state + ahead - np.logaddexp.reduce(state + ahead)
+        slopes.append(np.exp(weights))
+        ahead = np.logaddexp.reduce(steps + (row + ahead)[None, :], axis=1)
+    return np.logaddexp.reduce(states[-1]), np.array(slopes[::-1])
+
+
+# The log of a sum of exponentials of a vector of states, or of a matrix along an axis.
+LOG_SUMS = (
+    "pt.logsumexp({m}, axis={a})",
+    "pt.log(pt.exp({m}).sum(axis={a}))",
+    "pt.log(pt.sum(pt.exp({m}), {a}))",
+)
+
+
+@recipe(1.5)
+def hidden_markov(b: Builder) -> None:
+    """The forward algorithm, far out; and the probabilities of the states, which are its gradient."""
+    n, k = b.pick([1, 2, 5]), b.pick([2, 3])
+    scale = b.pick([1, 10, 100, 1000, 3000])
+    rng = np.random.default_rng(b.r.randrange(2**32))
+    rows = b.add_input(value=rng.uniform(-1.2, -0.3, (n, k)) * scale * b.pick([1, 1, -1]))
+    chances = rng.uniform(0.1, 1, (k, k))
+    steps = b.add_input(value=np.log(chances / chances.sum(axis=1, keepdims=True)))
+    start = b.add_input(value=np.log(np.full(k, 1 / k)))
+    inner, last = (b.pick(LOG_SUMS) for _ in range(2))
+    step = f"lambda r, h, t: {inner.format(m='(h[:, None] + t)', a=0)} + r"
+    if b.chance(3):
+        step = f"lambda r, h, t: {inner.format(m='(h[:, None] + t + r)', a=0)}"
+    loop = f"graphc.scan({step}, sequences=[{rows}], outputs_info=[{start}], non_sequences=[{steps}]"
+    total = last.format(m=f"{loop}, return_updates=False)[-1]", a="-1")
+    given, helpers = f"hidden_states({rows}, {steps}, {start})", (inspect.getsource(hidden_states),)
+    chosen = b.pick([0, 1, 2])
+    if chosen != 1:
+        made = b.add(total, "hidden_markov", numpy=f"{given}[0]", helpers=helpers, exact=True)
+        b.kept.append(made[0])
+    if chosen:
+        # Probabilities are as exact as the logarithms that they are made of, which are as large as their sum.
+        text, numpy = f"{scale * n} + graphc.grad({total}, {rows})", f"{scale * n} + {given}[1]"
+        made = b.add(text, "hidden_markov", numpy=numpy, helpers=helpers, exact=True)
+        b.kept.append(made[0])
+
+
+# Of a vector of logarithms, and their slopes.
+MIXTURES = (
+    ("pt.logsumexp({v})", "pt.softmax({v})"),
+    ("pt.log(pt.exp({v}).sum())", "pt.softmax({v})"),
+    ("pt.log(pt.exp({v}).mean())", "pt.softmax({v})"),
+    ("pt.log(pt.exp({v})[0] + pt.exp({v})[1:].sum())", "pt.softmax({v})"),
+    ("pt.logaddexp({v}[0], pt.logsumexp({v}[1:]))", "pt.softmax({v})"),
+    ("pt.logaddexp({v}[:-1], {v}[-1:]).sum()", "LOGADDEXP"),
+    ("({v}.max() + pt.log(pt.exp({v} - {v}.max()).sum()))", "pt.softmax({v})"),
+    ("pt.where(pt.isinf({v}.max()), {v}.max(), pt.logsumexp({v}))", "pt.softmax({v})"),
+)
+
+
+def slopes_of_pairs(v):
+    """Slopes of the sum of ``logaddexp(v[:-1], v[-1])`` by NumPy."""
+    weights = 1 / (1 + np.exp(np.minimum(v[-1] - v[:-1], 700)))
+    return np.append(weights, (1 - weights).sum())
+
+
+@recipe(1.5)
+def mixture(b: Builder) -> None:
+    """The slope of a density that is a sum over kinds, each of which is far out."""
+    kinds, data = b.pick([2, 3]), b.pick([3, 40])
+    rng = np.random.default_rng(b.r.randrange(2**32))
+    z = b.add_input(value=rng.uniform(0.3, 1.2, kinds) * rng.choice([-1, 1], kinds))
+    y = b.add_input(value=rng.normal(0, 1e-2, data))
+    factor = b.pick([-0.5, -0.5, -20.0, -400.0, 30.0])
+    each = b.pick([
+        f"({factor} * ({y}[None] - {z}[:, None]) ** 2).sum(axis=1)",
+        f"({factor} * {z} * {z} * {data})",
+    ])  # fmt: skip
+    inner = (
+        f"({2 * factor} * ({z} * {data} - {y}.sum()))" if "None" in each else f"({2 * factor * data} * {z})"
+    )
+    total, weights = b.pick(MIXTURES)
+    weights = f"slopes_of_pairs({each})" if weights == "LOGADDEXP" else weights.format(v=each)
+    helpers = (inspect.getsource(slopes_of_pairs),)
+    numpy = f"{weights} * {inner}"
+    text = f"graphc.grad({total.format(v=each)}, {z})"
+    b.kept.append(b.add(text, "mixture", numpy=numpy, helpers=helpers, exact=True)[0])
+
+
+# Functions of a matrix x = f * M, of f and of M by NumPy.
+HOMOGENEOUS = (
+    ("pt.sort(abs(pt.linalg.eigvals({x})))", "np.sort(abs(np.linalg.eigvals({m}))) * {f}"),
+    ("pt.sort(abs(pt.linalg.eig({x})[0]))", "np.sort(abs(np.linalg.eigvals({m}))) * {f}"),
+    ("pt.linalg.eigvals({x}).sum().real", "np.trace({m}) * {f}"),
+    ("pt.linalg.eigvalsh({x} + {x}.T)", "np.linalg.eigvalsh({m} + {m}.T) * {f}"),
+    ("pt.linalg.eigh({x} + {x}.T)[0]", "np.linalg.eigvalsh({m} + {m}.T) * {f}"),
+    ("pt.linalg.svd({x}, compute_uv=False)", "np.linalg.svd({m}, compute_uv=False) * {f}"),
+    ("pt.linalg.norm({x}, 2)", "np.linalg.norm({m}, 2) * {f}"),
+    ("pt.linalg.solve({x}, {x}[0])", "np.linalg.solve({m}, {m}[0])"),
+    ("pt.linalg.inv({x}) * {f}", "np.linalg.inv({m})"),
+    ("pt.linalg.pinv({x}) * {f}", "np.linalg.pinv({m})"),
+    ("abs(pt.linalg.qr({x})[1])", "abs(np.linalg.qr({m})[1]) * {f}"),
+    ("pt.linalg.slogdet({x})[1]", "np.linalg.slogdet({m})[1] + len({m}) * np.log({f})"),
+    ("pt.sort(abs(pt.roots({x}[0])))", "np.sort(abs(np.roots({m}[0])))"),
+    ("pt.linalg.lstsq({x}, {x}[0])[0]", "np.linalg.solve({m}, {m}[0])"),
+)
+
+
+@recipe(1.5)
+def scaled_matrix(b: Builder) -> None:
+    """Of very large or very small numbers."""
+    text, numpy = b.pick(HOMOGENEOUS)
+    n, single = b.pick([2, 3, 4]), b.chance(3)
+    rng = np.random.default_rng(b.r.randrange(2**32))
+    power = b.pick([-60, -45, 45, 60] if single else [-700, -480, -60, 60, 480, 700])
+    m = (rng.normal(size=(n, n)) + 2 * np.eye(n)).astype("float32" if single else "float64")
+    x = b.add_input(value=np.ldexp(m, power))
+    f = f"2.0 ** {power}"
+    numpy = numpy.format(m=f"({x} * 2.0 ** {-power})", f=f"({f})")
+    calm, b.calm = b.calm, False
+    try:
+        b.kept.append(b.add(text.format(x=x, f=f"({f})"), "scaled_matrix", numpy=numpy, exact=True)[0])
+    finally:
+        b.calm = calm

@@ -90,6 +90,26 @@ DIM = """func.func @f(%x: tensor<?xf64>) -> index {
   return %0 : index
 }
 """
+BUFFER_DIM = """func.func @f(%x: memref<?xf64>, %y: memref<?xf64>) {
+  %a = arith.constant AXIS : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %a : memref<?xf64>
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = memref.load %x[%i] : memref<?xf64>
+    memref.store %0, %y[%i] : memref<?xf64>
+  }
+  return
+}
+"""
+DRAWS = """func.func @f(%s: tensor<13xui64>, %p: tensor<1xf64>, %n: index)
+    -> (tensor<?xi64>, tensor<13xui64>) {
+  %x, %next = "graphc.random"(%s, %p, %n) {distribution = "NAME", cores = array<i64: 0>, support = 0 : i64,
+    operandSegmentSizes = array<i32: 1, 1, 0, 0, 1>}
+    : (tensor<13xui64>, tensor<1xf64>, index) -> (tensor<?xi64>, tensor<13xui64>)
+  return %x, %next : tensor<?xi64>, tensor<13xui64>
+}
+"""
 SUM = """func.func @f(%x: tensor<3xf64>) -> tensor<f64> {
   %0 = "graphc.reduce_sum"(%x) {axes = AXES} : (tensor<3xf64>) -> tensor<f64>
   return %0 : tensor<f64>
@@ -108,6 +128,9 @@ def test_what_was_found_stays_diagnosed():
     cases = [
         (DIM.replace("AXIS", "3"), "graphc-shape-simplification", "asks for the size of dimension 3"),
         (DIM.replace("AXIS", "-1"), "graphc-convert-to-linalg", "asks for the size of dimension -1"),
+        (BUFFER_DIM.replace("AXIS", "255"), "graphc-count-work", "dimension 255 of a buffer of 1 dimensions"),
+        (SQUARE.replace("TYPE", "tensor<?xindex>"), "graphc-convert-to-linalg", "element type index is not"),
+        (DRAWS.replace("NAME", "h"), "graphc-convert-to-linalg{device=true}", "draws of 'h' with this"),
         (SQUARE.replace("TYPE", "tensor<2xbf16>"), "graphc-stabilize", "element type bf16 is not supported"),
         (
             SQUARE.replace("TYPE", "tensor<2xf8E5M2>"),

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.diagnostics import fail
 from graphc.ir.known_rows import known_splat
 from graphc.ir.traits.interfaces import RANDOM
 from graphc.lowering import calls
@@ -447,6 +448,8 @@ def _plan(
 ) -> Plan:
     words, count = context.tensor_of(op.operands[0]), calls.product(sizes)
     distribution = _distribution(op)
+    if not have_kernel(op):
+        fail(op, f"draws of '{distribution}' with this generator are not computed by kernels of devices")
     if distribution in _INTEGERS:
         integers = Integers(op, words, context.tensor_of(parameters[1]), count)
         return (

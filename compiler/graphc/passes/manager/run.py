@@ -45,7 +45,7 @@ def check_entry(module: ir.Module) -> None:
 
     def visit(op: Any) -> Any:
         op = op.operation
-        problem = _attribute_problem(op) or _literal_problem(op) or _axis_problem(op)
+        problem = _attribute_problem(op) or _literal_problem(op) or _axis_problem(op) or _index_problem(op)
         values = [*op.results, *(a for region in op.regions for block in region for a in block.arguments)]
         for type_ in {value.type for value in values} - accepted if problem is None else ():
             problem = problem or _type_problem(type_)
@@ -81,12 +81,27 @@ def _literal_problem(op: ir.Operation) -> str | None:
 
 
 def _axis_problem(op: ir.Operation) -> str | None:
-    if op.name != "tensor.dim" or not isinstance(op.operands[0].type, ir.RankedTensorType):
+    kind = _WITH_AXES.get(op.name)
+    if kind is None or not isinstance(op.operands[0].type, kind):
         return None
     axis, rank = constant_value(op.operands[1]), len(op.operands[0].type.shape)
     if axis is None or 0 <= axis < rank:
         return None
-    return f"asks for the size of dimension {axis} of a tensor of {rank} dimensions"
+    what = op.name.partition(".")[0].replace("memref", "buffer")
+    return f"asks for the size of dimension {axis} of a {what} of {rank} dimensions"
+
+
+_WITH_AXES: dict[str, type] = {"tensor.dim": ir.RankedTensorType, "memref.dim": ir.MemRefType}
+
+
+def _index_problem(op: ir.Operation) -> str | None:
+    """Tensors of indices are sizes, which no operation of ours computes with."""
+    if not op.name.startswith("graphc."):
+        return None
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, ir.RankedTensorType) and isinstance(value.type.element_type, ir.IndexType):
+            return "computes with a tensor whose element type index is not supported"
+    return None
 
 
 def _type_problem(type_: ir.Type) -> str | None:
