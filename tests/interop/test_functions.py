@@ -11,6 +11,8 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pymc.logprob.utils import ParameterValueError
+from pymc.pytensorf import compile
 from pytensor.compile.mode import Mode, get_mode
 from pytensor.compile.ops import wrap_py
 from pytensor.graph.basic import Apply
@@ -175,6 +177,30 @@ def test_checks_in_the_density_of_a_loop(mode):
     assert f(np.ones(10)).sum() == pytest.approx(-5 * np.log(2 * np.pi))
     with pytest.raises(AssertionError, match="negative"):
         f(np.full(10, -1.0))
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
+def test_checks_of_parameters_are_what_the_caller_asks_for(mode, cached, tmp_path):
+    """PyTensor's functions raise, PyMC's give minus infinity or, without bounds, the formula."""
+    sigma, value = pt.dscalar("sigma"), pt.dvector("value")
+    density = pm.logp(pm.Normal.dist(0.0, sigma), value).sum()
+    slope = pytensor.grad(density, sigma)
+    with graphc.config.change_flags(cache_dir=str(tmp_path) if cached else ""):
+        for _ in range(1 + cached):
+            f = pytensor.function([sigma, value], [density, slope], mode=mode)
+            assert np.isfinite(f(1.0, [1.0, 2.0])).all()
+            with pytest.raises(ParameterValueError, match="sigma > 0"):
+                f(-1.0, [1.0, 2.0])
+            for bounds in (True, False):
+                found = []
+                for compiled in (mode, Mode("py", "fast_compile")):
+                    with pm.Model(check_bounds=bounds):
+                        g = compile([sigma, value], [density, slope], mode=compiled)
+                    found.append([g(s, [1.0, 2.0]) for s in (-1.0, 1.0)])
+                np.testing.assert_allclose(*found, rtol=1e-10)
+    inputs, converted = from_pytensor([sigma, value], density)
+    assert graphc.function(inputs, converted)(-1.0, [1.0, 2.0]) == -np.inf
 
 
 def test_a_singular_system_is_nan_as_in_pytensor():

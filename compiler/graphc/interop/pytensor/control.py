@@ -45,10 +45,12 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 
 @converts("CheckParameterValue", module="pymc")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    """PyMC lets this op become a switch to minus infinity where its rewrite for that is asked for."""
-    if getattr(op, "can_be_replaced_by_ninf", False) is False:
-        return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
+    """As the caller asked for by the names of PyMC's rewrites, see `Converter`."""
     value, *conditions = inputs
+    if c.checks == "remove":
+        return value
+    if c.checks == "raise" or not getattr(op, "can_be_replaced_by_ninf", False):
+        return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
     true: TensorVariable = pt.constant(np.True_)
     met = reduce(pt.bitwise_and, (pt.all(pt.cast(x, "bool")) for x in conditions), true)
     return pt.switch(met, value, pt.constant(np.asarray(-np.inf, dtype=value.type.dtype)))

@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from pytensor.compile.sharedvalue import SharedVariable
@@ -86,14 +86,20 @@ class NoConversion(NotImplementedError):
     """A converter does not cover this form of its op; the op runs in Python instead."""
 
 
+Checks = Literal["raise", "switch", "remove"]
+
+
 class Converter:
     """The variables of graphc that stand for those of PyTensor.
 
     Args:
         parent: the converter of the graph around this one; both have the same shared variables and constants.
+        checks: what becomes of PyMC's checks of parameters: they raise, they choose minus infinity as the log
+            density (those that may), or they are removed. Graphs inside of others do as these.
     """
 
-    def __init__(self, parent: Converter | None = None) -> None:
+    def __init__(self, parent: Converter | None = None, checks: Checks = "switch") -> None:
+        self.checks: Checks = checks if parent is None else parent.checks
         self._known: dict[Variable, Variable] = {}
         self._nodes: dict[Variable, Values] = {}
         self._shared: dict[Variable, Converted] = {} if parent is None else parent._shared

@@ -29,6 +29,7 @@ from graphc.interop.pytensor.masks import computed_once
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable as Converted
+    from graphc.interop.pytensor.convert import Checks
 
 _DEPTH = 20_000
 
@@ -63,10 +64,12 @@ def from_pytensor(
     return made, results[0] if single else results
 
 
-def converted(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> tuple[list[Converted], list[Any]]:
-    """As `from_pytensor`, for lists."""
+def converted(
+    inputs: Sequence[Variable], outputs: Sequence[Variable], checks: Checks = "switch"
+) -> tuple[list[Converted], list[Any]]:
+    """As `from_pytensor`, for lists; ``checks`` as in `Converter`."""
     with _deep_recursion():
-        c = Converter()
+        c = Converter(checks=checks)
         made = [c.new_input(variable) for variable in inputs]
         results = c.convert(computed_once(outputs))
     return made, results

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     import numpy as np
     from pytensor.graph.type import Type
 
+    from graphc.interop.pytensor.convert import Checks
+
 
 # Data beyond this are not worth a copy on the disk.
 _MAX_BYTES = 32 << 20
@@ -272,16 +274,29 @@ class CachingMaker(FunctionMaker):
 
         def make() -> Function:
             copy = FunctionGraph(fgraph.inputs, fgraph.outputs, clone=True)
-            copy.update_mapping = fgraph.update_mapping
+            copy.update_mapping, copy._graphc_checks = fgraph.update_mapping, fgraph._graphc_checks
             FunctionMaker.prepare_fgraph(inputs, outputs, additional_outputs, copy, mode, profile)
             return mode.linker.fgraph_convert(copy)
 
+        fgraph._graphc_checks = checks_of(mode)
         key = _key(inputs, [*outputs, *additional_outputs], fgraph, mode) if config.cache_dir else None
         stored = None if key is None else load(key, getattr(fgraph, "name", None), make)
         if key is not None:
             fgraph._graphc = Known(key, rewrite if stored is not None else None, stored)
         if stored is None:
             rewrite()
+
+
+def checks_of(mode: Mode) -> Checks:
+    """What PyMC asked a mode to do with checks of parameters, by the names of its own rewrites.
+
+    They stand among PyTensor's canonical forms, which ``"GRAPHC"`` does not apply: the conversion does what
+    they do.
+    """
+    asked = getattr(mode.provided_optimizer, "include", None) or ()
+    if "local_remove_check_parameter" in asked:
+        return "remove"
+    return "switch" if "local_check_parameter_to_ninf_switch" in asked else "raise"
 
 
 def _key(inputs: Sequence[Any], outputs: Sequence[Any], fgraph: FunctionGraph, mode: Mode) -> str | None:
@@ -326,7 +341,8 @@ class GraphcLinker(JITLinker):
         found = known(fgraph)
         if found is not None and found.function is not None:
             return found.function
-        inputs, results = converted(fgraph.inputs, fgraph.outputs)
+        checks = getattr(fgraph, "_graphc_checks", "raise")
+        inputs, results = converted(fgraph.inputs, fgraph.outputs, checks)
         outputs: list[Variable] = []
         made = [
             _value(variable.type, result, outputs)
