@@ -341,7 +341,7 @@ class GraphcLinker(JITLinker):
         found = known(fgraph)
         if found is not None and found.function is not None:
             return found.function
-        checks = getattr(fgraph, "_graphc_checks", "raise")
+        checks: Checks = getattr(fgraph, "_graphc_checks", "raise")
         inputs, results = converted(fgraph.inputs, fgraph.outputs, checks)
         outputs: list[Variable] = []
         made = [
