@@ -162,8 +162,9 @@ class Expected:
         return cls(path, reasons)
 
     def known(self) -> dict[str, str]:
-        """The reasons of this list and, for tests that it has not, those of other versions."""
-        lists = sorted(self.path.parent.glob("[0-9]*.txt"))
+        """The reasons of this list and, for tests that it has not, those of other versions, reached alike."""
+        way, dash, _ = self.path.name.rpartition("-")
+        lists = sorted(self.path.parent.glob(f"{way}{dash}[0-9]*.txt"))
         return {
             **dict(each for path in lists for each in Expected.read(path).reasons.items()),
             **self.reasons,
@@ -178,9 +179,12 @@ class Expected:
             for test, record in judged.items():
                 if record["outcome"] == "failed":
                     kept[test] = known.get(test, "No reason yet")
-        text = [
-            "# Tests of PyTensor in scope that fail on graphc, by reason; `run.py --update` keeps the list."
-        ]
+        how = (
+            "with graphc as its backend, by reason; `linked.py"
+            if "-" in self.path.stem
+            else "on graphc, by reason; `run.py"
+        )
+        text = [f"# Tests of PyTensor in scope that fail {how} --update` keeps the list."]
         for reason in sorted(set(kept.values())):
             text += ["", f"## {reason}", *sorted(test for test, why in kept.items() if why == reason)]
         self.path.parent.mkdir(exist_ok=True)
