@@ -12,7 +12,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from graphc import installation, public
+from graphc import hooks, installation
 
 try:
     import graphc_runtime
@@ -233,7 +233,13 @@ if "IPython" in sys.modules:
     if _shell is not None and not getattr(_shell, "custom_exceptions", ()):
         _shell.set_custom_exc((Exception,), _show_in_notebooks)
 
-public.found_by(lambda name: importlib.import_module(f"graphc.{name}"))
+hooks.function.load = lambda: __getattr__("function")
+hooks.evaluate.load = lambda: __getattr__("function").evaluate_variable
+hooks.scan.load = lambda: __getattr__("scan")
+hooks.loop_over_batch.load = lambda: importlib.import_module("graphc.scan.batch_loop").loop_over_batch
+hooks.debugprint.load = lambda: __getattr__("debugprint")
+hooks.picture.load = lambda: importlib.import_module("graphc.graph.svg").notebook_picture
+hooks.namespace.load = lambda: __getattr__("array_api").namespace
 
 
 def __dir__() -> list[str]:

@@ -19,7 +19,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc import scan
-from graphc.function.roofline import roofline
+from graphc.function.looking import roofline
 from graphc.ifelse import ifelse
 
 SIZES = (64, 128, 256)

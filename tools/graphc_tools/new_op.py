@@ -45,7 +45,7 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.public import pt
+from graphc.ops.shaping import swapaxes
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -92,7 +92,7 @@ class {cls}(Op):
         self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable
     ) -> list[Variable]:
         """The new axis goes after the first."""
-        return [pt.swapaxes(self(pt.swapaxes(inputs[0], 0, 1)), 0, 1)]
+        return [swapaxes(self(swapaxes(inputs[0], 0, 1)), 0, 1)]
 '''
 
 TRAITS = '''"""`graphc.{name}`."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.array_api.types import as_array, check_device
+from graphc.array_api.types import as_array
 from graphc.config import config
+from graphc.graph.tensor.variable import check_device
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import graphc.tensor as pt
-from graphc.array_api.types import check_device
 from graphc.graph.tensor.type import parse_dtype
+from graphc.graph.tensor.variable import check_device
 from graphc.tensor import fft as transforms
 
 if TYPE_CHECKING:

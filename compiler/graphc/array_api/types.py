@@ -10,6 +10,7 @@ import numpy as np
 
 import graphc.tensor as pt
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.variable import check_device
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
@@ -131,18 +132,6 @@ def check_version(api_version: str | None) -> None:
     """
     if api_version not in (None, *VERSIONS):
         raise ValueError(f"the array API versions are {', '.join(VERSIONS)}, got {api_version!r}")
-
-
-def check_device(device: str | None) -> None:
-    """Refuse devices other than the one there is.
-
-    Raises:
-        ValueError: another device.
-    """
-    if device not in (None, "cpu"):
-        raise ValueError(
-            f"graphs are placed on a device when they are compiled; device= must be 'cpu', got {device!r}"
-        )
 
 
 def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: object = True, device: Any = None) -> Any:

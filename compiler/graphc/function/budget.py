@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, TypedDict
 
 from graphc import emit
 from graphc.errors import MemoryBudgetWarning
-from graphc.function.memory_text import human, more
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe, frames_inside
+from graphc.ir.size import Number
 from graphc.library.memory.places import Planned, planned_bytes
 from graphc_runtime.manifest import Manifest
 
 if TYPE_CHECKING:
     from graphc.ir.recomputed import Recomputed
 
-_UNITS = {"B": 1}
-_UNITS |= {prefix + "B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)}
-_UNITS |= {prefix + "iB": 1024**power for power, prefix in enumerate(("K", "M", "G", "T"), 1)}
 # How many of the largest buffers a warning names.
 _NAMED = 3
 
@@ -40,41 +37,21 @@ class _Workspace(Planned):
     buffers: list[_Buffer]
 
 
-def parsed(budget: object) -> int | None:
-    """The bytes of a budget: a number, or text such as ``"64 MiB"``; None for no budget.
-
-    Raises:
-        TypeError: it is neither.
-        ValueError: it is negative, or the text is no number with a unit.
-    """
-    if budget is None:
-        return None
-    if isinstance(budget, str):
-        return _from_text(budget)
-    if isinstance(budget, bool) or not hasattr(budget, "__index__"):
-        raise TypeError(
-            "memory_budget must be a number of bytes or text such as '64 MiB', got "
-            f"{budget!r} of type {type(budget).__name__}"
-        )
-    number = int(budget.__index__())
-    if number < 0:
-        raise ValueError(f"memory_budget must not be negative, got {number} bytes")
-    return number
+def more(flops: int) -> str:
+    """Operations done more than before, or fewer."""
+    return f"{abs(flops):,} operations {'fewer' if flops < 0 else 'more'}"
 
 
-def _from_text(text: str) -> int:
-    number = text.strip().rstrip("".join({*"".join(_UNITS)}))
-    unit = text.strip()[len(number) :]
-    try:
-        value = float(number) * _UNITS[unit or "B"]
-        if 0 <= value < 2**63:
-            return int(value)
-    except (ValueError, KeyError):
-        pass
-    raise ValueError(
-        f"memory_budget must be a number of bytes with one of the units {', '.join(_UNITS)}, such as "
-        f"'64 MiB', got {text!r}"
-    )
+def human(size: Number) -> str:
+    """A number of bytes for people: `80 B`, `1.5 KiB`."""
+    if size is None:
+        return "?"
+    value, unit = float(size), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
 
 
 def tell(fgraph: FunctionGraph, manifest: Manifest, budget: int, name: str) -> list[str]:

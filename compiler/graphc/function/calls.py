@@ -27,7 +27,6 @@ from graphc.function.io import In
 from graphc.function.program import Program
 from graphc.function.results import Buffers, canonical, own_results
 from graphc.graph.location import describe
-from graphc.graph.tensor.type import exact_type
 from graphc_runtime.commit import attempts, commit, has_turn, snapshot
 from graphc_runtime.executable import ReadyCall
 from graphc_runtime.kernel_call import is_owner
@@ -61,7 +60,7 @@ class ArgumentReader:
         self._allow_downcast = [
             allow_downcast if item.allow_downcast is None else item.allow_downcast for item in inputs
         ]
-        self._exact = [exact_type(item.variable.type) for item in inputs]
+        self._exact = [item.variable.type.exact() for item in inputs]
 
     def are_exact(self, args: tuple[object, ...]) -> bool:
         """True if arguments by position are one array of the input's type for each input, and so need no

@@ -24,7 +24,6 @@ from graphc.function.settings import resources
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import SourceLocation, describe
-from graphc.public import budgets, origins
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, install
@@ -100,7 +99,9 @@ def compile_graph(
     report.on_host += _on_host(fgraph, executable)
     report.library += _for_library(fgraph, executable)
     if options.memory_budget is not None:
-        report.memory += budgets.tell(fgraph, executable.manifest, options.memory_budget, report.name)
+        from graphc.function import budget
+
+        report.memory += budget.tell(fgraph, executable.manifest, options.memory_budget, report.name)
     return Compiled(fgraph, executable, options, form.takes_calls)
 
 
@@ -233,9 +234,11 @@ class Compiled(Executor):
 
     def where(self, node: str) -> Origin:
         """Known facts about a node of the emitted graph, such as ``n12``."""
+        from graphc.compile.origins import origin_of
+
         nodes = emit.all_nodes(self.fgraph)
         index = int(node[1:])
-        return origins.origin_of(nodes[index]) if index < len(nodes) else Origin()
+        return origin_of(nodes[index]) if index < len(nodes) else Origin()
 
     # -- looking ---------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from graphc.config import config
 from graphc.emit.emitter import is_hidden_argument
 from graphc.errors import MissingInputError, UnusedInputError, checks_keywords
 from graphc.function import settings
+from graphc.function.base import Pending
 from graphc.function.call_form import Signature
 from graphc.function.io import In, Inputs, OutputForm, as_inputs, input_form, with_donated
 from graphc.function.modes import build_program, first_program, get_mode, stored_program
@@ -23,7 +24,6 @@ from graphc.graph.location import describe, frames_inside
 from graphc.graph.replace import fresh_root, graph_replace, of_type, rebuild
 from graphc.graph.shared import SharedVariable
 from graphc.graph.traversal import ancestors, read_by, toposort
-from graphc.public import constants, op_graphs, tiers
 from graphc_runtime.collecting import new_objects_only
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _tiered(
     stored = stored_program(fgraph, signature, report)
     if stored is not None:
         return Function(signature, stored)
-    pending = tiers.Pending(
+    pending = Pending(
         lambda: build_program(fgraph, signature, report, isolated=True),
         any(hasattr(node.op, "inner_outputs") for node in fgraph.nodes),
     )
@@ -194,7 +194,9 @@ def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
     """The graph with ops such as `OpFromGraph` replaced by their graphs, whose constants become cells too."""
     if not any(node.op.inline_on is not None for node in fgraph.nodes):
         return fgraph
-    results = op_graphs.expand(fgraph.outputs)
+    from graphc.transforms.op_from_graph import expand
+
+    results = expand(fgraph.outputs)
     return FunctionGraph([*inputs, *_cells(inputs, results)], results)
 
 
@@ -202,7 +204,9 @@ def _folded(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
     """The graph without work on large constants alone."""
     if not any(map(is_hidden_argument, fgraph.inputs[len(inputs) :])):
         return fgraph
-    results = constants.with_known_values(fgraph, len(inputs))
+    from graphc.function.constants import with_known_values
+
+    results = with_known_values(fgraph, len(inputs))
     return fgraph if results is None else FunctionGraph([*inputs, *_cells(inputs, results)], results)
 
 

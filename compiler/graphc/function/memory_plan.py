@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 import numpy as np
 
 from graphc.emit import all_nodes
+from graphc.function.budget import human
 from graphc.function.compiled import Compiled
-from graphc.function.memory_text import budget, human, kind, short, text
+from graphc.function.memory_text import budget, kind, short, text
 from graphc.ir.size import Argument, Number, Recorded
 from graphc.library.memory.places import Interval, aligned, live_bytes, pack
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.function.types import Function
+    from graphc.function.base import BaseFunction
     from graphc_runtime.manifest import ArraySpec
 
 
@@ -331,7 +332,7 @@ def _sum(values: Iterator[Number]) -> Number:
     return None if None in listed else sum(value for value in listed if value is not None)
 
 
-def memory_plan(function: Function, values: Sequence[np.ndarray]) -> MemoryPlan:
+def memory_plan(function: BaseFunction, values: Sequence[np.ndarray]) -> MemoryPlan:
     """See `Function.memory_plan`."""
     _check_count(function, values)
     plan = MemoryPlan(function.report.name, budget=function.report.options.memory_budget)
@@ -344,12 +345,12 @@ def memory_plan(function: Function, values: Sequence[np.ndarray]) -> MemoryPlan:
     return plan
 
 
-def _check_count(function: Function, values: Sequence[object]) -> None:
+def _check_count(function: BaseFunction, values: Sequence[object]) -> None:
     if len(values) > len(function.inputs):
         raise TypeError(f"{function.report.name} takes {len(function.inputs)} inputs, got {len(values)}")
 
 
-def given_values(function: Function, values: Sequence[object]) -> list[Given]:
+def given_values(function: BaseFunction, values: Sequence[object]) -> list[Given]:
     """Known values of the kernel's arguments: arrays, or shapes as tuples, or None.
 
     Raises:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from graphc.ir.size import Number
+from graphc.function.budget import human, more
 
 if TYPE_CHECKING:
     from graphc.function.memory_plan import MemoryPlan, PlannedBuffer
@@ -51,23 +51,6 @@ def budget(plan: MemoryPlan) -> str:
         return f"budget {human(plan.budget)}: nothing is computed again"
     values = "1 value is" if count == 1 else f"{count} values are"
     return f"budget {human(plan.budget)}: {values} computed again, with {more(plan.extra_flops)}"
-
-
-def more(flops: int) -> str:
-    """Operations done more than before, or fewer."""
-    return f"{abs(flops):,} operations {'fewer' if flops < 0 else 'more'}"
-
-
-def human(size: Number) -> str:
-    """A number of bytes for people: `80 B`, `1.5 KiB`."""
-    if size is None:
-        return "?"
-    value, unit = float(size), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < 1024:
-            break
-        value, unit = value / 1024, larger
-    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
 
 
 def short(location: str) -> str:

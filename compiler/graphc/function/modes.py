@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from graphc import emit
 from graphc.config import MODES, config
 from graphc.emit.emitter import why_not_native
 from graphc.function.call_form import KernelForm, Signature, kernel_form, plain_form
@@ -19,7 +21,6 @@ from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import ReferenceExecutor
 from graphc.graph.tensor.type import TensorType
-from graphc.public import conditionals, debugging, nan_guards, schedules
 
 if TYPE_CHECKING:
     from graphc.function.schedule import Schedule
@@ -71,12 +72,16 @@ def stored_program(fgraph: FunctionGraph, signature: Signature, report: CompileR
 
 def _executor(fgraph: FunctionGraph, signature: Signature, report: CompileReport, isolated: bool) -> Executor:
     if report.nan_guard != "off":
-        return nan_guards.GuardedExecutor(fgraph, report.nan_guard, report)
+        from graphc.function.nan_guard import GuardedExecutor
+
+        return GuardedExecutor(fgraph, report.nan_guard, report)
     if report.mode == "reference":
         return ReferenceExecutor(fgraph)
     compiler = _Compiler(report, isolated=isolated)
     if report.mode == "debug":
-        return debugging.DebugExecutor(fgraph, compiler)
+        from graphc.function.debug import DebugExecutor
+
+        return DebugExecutor(fgraph, compiler)
     return compiler(fgraph, kernel_form(signature, fgraph, report.name))
 
 
@@ -98,7 +103,7 @@ class _Compiler:
             if fgraph.nodes and all(why_not_native(node) is None for node in fgraph.nodes):
                 if not any(map(is_conditional, fgraph.nodes)):
                     return self.compiled(fgraph, form)
-                if conditionals.obstacle(fgraph) is None:
+                if emit.obstacle(fgraph) is None:
                     return self.compiled(fgraph, form)
         elif any(hasattr(v.type, "format") for v in fgraph.inputs):
             # Only graphs with sparse matrices need the package.
@@ -107,7 +112,7 @@ class _Compiler:
             found = executor_on_parts(fgraph, self.compiled)
             if found is not None:
                 return found
-        return schedules.in_parts(self, fgraph, form)
+        return _schedules().in_parts(self, fgraph, form)
 
     def compiled(self, fgraph: FunctionGraph, form: KernelForm | None = None) -> Compiled:
         """A graph whose nodes are all native, compiled for calls of a form, or as a part of a function."""
@@ -142,4 +147,11 @@ def build_op_schedule(fgraph: FunctionGraph, mode: str, name: str) -> Schedule:
     """
     report = CompileReport(name=name, mode=mode, options=compile_options(mode))
     grain = "python" if mode == "reference" else "op"
-    return schedules.Schedule(fgraph, _OpCompiler(report).compiled, report, grain=grain)
+    return _schedules().Schedule(fgraph, _OpCompiler(report).compiled, report, grain=grain)
+
+
+def _schedules() -> ModuleType:
+    """The module of graphs that run in parts: most are compiled as a whole."""
+    from graphc.function import schedule
+
+    return schedule

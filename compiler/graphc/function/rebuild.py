@@ -15,14 +15,14 @@ from graphc.graph.replace import rebuild
 from graphc.graph.shared import SharedVariable
 
 if TYPE_CHECKING:
+    from graphc.function.base import AnyFunction
     from graphc.function.io import In
-    from graphc.function.types import Function
 
 
 Swap = dict[SharedVariable, SharedVariable]
 
 
-def rebuild_function(f: Function, swap: Swap, delete_updates: bool, name: str | None) -> Function:
+def rebuild_function(f: AnyFunction, swap: Swap, delete_updates: bool, name: str | None) -> AnyFunction:
     """See `Function.copy`.
 
     Raises:
@@ -43,7 +43,7 @@ def rebuild_function(f: Function, swap: Swap, delete_updates: bool, name: str | 
     return type(f)(signature, Program(fgraph, f.executor, report))
 
 
-def _check(f: Function, swap: Swap) -> None:
+def _check(f: AnyFunction, swap: Swap) -> None:
     used = f.get_shared()
     for old, new in swap.items():
         if old not in used:
@@ -54,7 +54,7 @@ def _check(f: Function, swap: Swap) -> None:
             )
 
 
-def _keeps_roles(f: Function, swap: Swap) -> bool:
+def _keeps_roles(f: AnyFunction, swap: Swap) -> bool:
     """True if different variables stay different, so that the swapped graph has as many inputs."""
     after = [swap.get(v, v) for v in f.get_shared()]
     return (
@@ -62,7 +62,7 @@ def _keeps_roles(f: Function, swap: Swap) -> bool:
     )
 
 
-def _swapped(f: Function, swap: Swap, n_outputs: int) -> FunctionGraph:
+def _swapped(f: AnyFunction, swap: Swap, n_outputs: int) -> FunctionGraph:
     memo: dict[Variable, Variable] = dict(swap.items())
     outputs = rebuild(f.fgraph.outputs[:n_outputs], dict(memo), copy_nodes=False, strict=True)
     given = [item.variable for item in f.inputs]
@@ -70,13 +70,13 @@ def _swapped(f: Function, swap: Swap, n_outputs: int) -> FunctionGraph:
     return FunctionGraph([*given, *dict.fromkeys(cells)], outputs)
 
 
-def _compiled_again(f: Function, swap: Swap, delete_updates: bool, signature: Any) -> Function:
+def _compiled_again(f: AnyFunction, swap: Swap, delete_updates: bool, signature: Any) -> AnyFunction:
     fgraph = _swapped(f, swap, f.signature.form.count if delete_updates else len(f.fgraph.outputs))
     program = build_program(fgraph, signature, f.report.again(signature.name or "function"))
     return type(f)(signature, program)
 
 
-def _own_defaults(f: Function, swap: Swap) -> tuple[list[In], list[Any]]:
+def _own_defaults(f: AnyFunction, swap: Swap) -> tuple[list[In], list[Any]]:
     """Inputs whose default values are independent of the original's, and targets that name their cells."""
     inputs = [copy.copy(item) for item in f.inputs]
     for item in inputs:

@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
-from weakref import ref
+from weakref import WeakMethod
 
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
-from graphc.public import notebook
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.function.roofline import Roofline
-    from graphc.function.types import Function
 
 
 @record(frozen=True)
@@ -70,7 +69,9 @@ class CompileReport(CompileLog):
     donations: list[str] = field(default_factory=list)
     memory: list[str] = field(default_factory=list)
     fast_call: bool = False
-    _function: ref[Function] | None = field(default=None, init=False, repr=False, compare=False)
+    _roofline: WeakMethod[Callable[..., Roofline]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     @property
     def fastmath(self) -> str:
@@ -93,9 +94,9 @@ class CompileReport(CompileLog):
             name=name or self.name, mode=self.mode, options=self.options, nan_guard=self.nan_guard
         )
 
-    def tell_of(self, function: Function) -> None:
-        """Say which function this is the report of."""
-        self._function = ref(function)
+    def measured_by(self, roofline: WeakMethod[Callable[..., Roofline]]) -> None:
+        """Says what measures the function that this is the report of."""
+        self._roofline = roofline
 
     def roofline(self, *args: object, seconds: float | None = None) -> Roofline:
         """Arithmetic and traffic of each kernel, against the limits of this machine.
@@ -127,13 +128,13 @@ class CompileReport(CompileLog):
 
         Source: Williams, Waterman and Patterson, "Roofline" (2009).
         """
-        function = None if self._function is None else self._function()
-        if function is None:
+        measure = None if self._roofline is None else self._roofline()
+        if measure is None:
             raise ReferenceError(f"{self.name} does not exist any more; keep it while you look at its report")
-        return function.roofline(*args, seconds=seconds)
+        return measure(*args, seconds=seconds)
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_function": None}
+        return {**self.__dict__, "_roofline": None}
 
     def add_fallback(self, node: Apply, reason: str) -> None:
         """Note that a node runs in Python."""
@@ -141,8 +142,9 @@ class CompileReport(CompileLog):
 
     def _repr_html_(self) -> str:
         """HTML for notebooks."""
-        page: str = notebook.report_html(self)
-        return page
+        from graphc.function.notebook import report_html
+
+        return report_html(self)
 
     def __repr__(self) -> str:
         native = f"{self.native_nodes} of {self.nodes} nodes native"

@@ -6,18 +6,13 @@ Counts of `graphc.ir.work` for given sizes.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from graphc.backends.target import CompileLog
-from graphc.emit import all_nodes
-from graphc.function.compiled import Compiled
-from graphc.function.machine_limits import MachineLimits, machine_limits
-from graphc.function.memory_plan import Given, arguments_of, given_values
+from graphc.function.machine_limits import MachineLimits
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
 from graphc.ir.size import Argument, Number, Recorded
@@ -25,7 +20,7 @@ from graphc.ir.work import Block, Kernel, Place, Work
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.function.types import Function
+    pass
 
 
 Key = Literal["flops", "functions", "moved"]
@@ -267,10 +262,6 @@ def _unknown(block: Block) -> list[str]:
     return own + [name for inner in _inner(block) for name in _unknown(inner)]
 
 
-# Seconds that calls are timed for.
-_SECONDS = 0.2
-
-
 @record()
 class RooflineRow:
     """The work of a loop nest or a call.
@@ -462,31 +453,7 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.0%}"
 
 
-def roofline(function: Function, args: Sequence[object], seconds: float | None = None) -> Roofline:
-    """See `CompileReport.roofline`."""
-    found = Roofline(function.report.name, machine_limits(), seconds=seconds)
-    whole = function.executor.whole
-    given = given_values(function, args) if whole is not None else []
-    segments = [whole] if whole is not None else list(function.executor.segments())
-    for segment in segments:
-        _add(found, segment, given)
-    if seconds is None and whole is not None and _may_run(function, args):
-        _measure(found, function, whole, args)
-    return found
-
-
-def _add(found: Roofline, segment: Compiled, given: list[Given]) -> None:
-    """Adds the kernels of an executable."""
-    log = segment.views(CompileLog(work=[]))
-    nodes = all_nodes(segment.fgraph)
-    for work in log.work or ():
-        counts = Counts(work, arguments_of(segment, given))
-        for kernel in work["kernels"]:
-            found.rows.append(_row(kernel, counts, nodes, found.limits))
-            found.unknown += [name for name in counts.unknown(kernel) if name not in found.unknown]
-
-
-def _row(kernel: Kernel, counts: Counts, nodes: Sequence[Apply], limits: MachineLimits) -> RooflineRow:
+def row_of(kernel: Kernel, counts: Counts, nodes: Sequence[Apply], limits: MachineLimits) -> RooflineRow:
     numbers = [i for i in (int(name[1:]) for name in kernel["nodes"]) if i < len(nodes)]
     operations = counts.operations(kernel)
     known = Counter[str]() if operations is None else operations
@@ -507,39 +474,3 @@ def _row(kernel: Kernel, counts: Counts, nodes: Sequence[Apply], limits: Machine
         nodes=frozenset(numbers),
         moved=counts.moved(kernel),
     )
-
-
-def _may_run(function: Function, args: Sequence[object]) -> bool:
-    """True if calls with these arguments can be timed: all are values, and nothing is changed by a call."""
-    if len(args) < len(function.inputs) or any(isinstance(value, tuple) for value in args):
-        return False
-    return not function.updates and not function.signature.donated
-
-
-def _measure(found: Roofline, function: Function, whole: Compiled, args: Sequence[object]) -> None:
-    """Times calls, and kernels where the function has counters for them."""
-    before = _totals(function)
-    calls, end = 0, time.perf_counter() + _SECONDS
-    best = float("inf")
-    while not calls or time.perf_counter() < end:
-        start = time.perf_counter()
-        function(*args)
-        best, calls = min(best, time.perf_counter() - start), calls + 1
-    found.seconds = best
-    spent = [after - start for after, start in zip(_totals(function), before, strict=True)]
-    slots = whole.executable.manifest.extra.get("profile", [])
-    free = {
-        i: {int(node[1:]) for node in slot["nodes"]}
-        for i, slot in enumerate(slots)
-        if i and not slot["parent"]
-    }
-    for row in found.rows:
-        match = next((i for i, nodes in free.items() if nodes & row.nodes), None)
-        if match is not None and row.is_measured:
-            del free[match]
-            row.seconds = spent[match] / calls
-
-
-def _totals(function: Function) -> list[float]:
-    """Seconds that each counter of a function has added up, with what is in it; none without counters."""
-    return [] if function.profile is None else [row.total for row in function.profile.rows()]

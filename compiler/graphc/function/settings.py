@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from graphc.backends.target import CompileOptions, Resources
 from graphc.config import FASTMATH, config
-from graphc.public import budgets
+
+_UNITS = {"B": 1}
+_UNITS |= {prefix + "B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)}
+_UNITS |= {prefix + "iB": 1024**power for power, prefix in enumerate(("K", "M", "G", "T"), 1)}
 
 
 def compile_options(
@@ -31,7 +34,7 @@ def compile_options(
         ValueError: there is no such level of fast math, nothing is compiled that could be measured, or the
             budget is none, or one of a mode that has none.
     """
-    limit = None if memory_budget is None else budgets.parsed(memory_budget)
+    limit = None if memory_budget is None else parsed(memory_budget)
     if limit is not None and mode in ("reference", "interpret", "cuda"):
         raise ValueError(
             f"memory_budget is for code of this machine's processor, which mode {mode!r} does not run; leave "
@@ -74,3 +77,40 @@ def nan_guard(action: str | None) -> str:
     if action not in ("off", "warn", "raise"):
         raise ValueError(f"nan_guard must be 'off', 'warn' or 'raise', got {action!r}")
     return action
+
+
+def parsed(budget: object) -> int | None:
+    """The bytes of a budget: a number, or text such as ``"64 MiB"``; None for no budget.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: it is negative, or the text is no number with a unit.
+    """
+    if budget is None:
+        return None
+    if isinstance(budget, str):
+        return _from_text(budget)
+    if isinstance(budget, bool) or not hasattr(budget, "__index__"):
+        raise TypeError(
+            "memory_budget must be a number of bytes or text such as '64 MiB', got "
+            f"{budget!r} of type {type(budget).__name__}"
+        )
+    number = int(budget.__index__())
+    if number < 0:
+        raise ValueError(f"memory_budget must not be negative, got {number} bytes")
+    return number
+
+
+def _from_text(text: str) -> int:
+    number = text.strip().rstrip("".join({*"".join(_UNITS)}))
+    unit = text.strip()[len(number) :]
+    try:
+        value = float(number) * _UNITS[unit or "B"]
+        if 0 <= value < 2**63:
+            return int(value)
+    except (ValueError, KeyError):
+        pass
+    raise ValueError(
+        f"memory_budget must be a number of bytes with one of the units {', '.join(_UNITS)}, such as "
+        f"'64 MiB', got {text!r}"
+    )

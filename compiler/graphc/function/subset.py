@@ -14,10 +14,10 @@ from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.traversal import ancestors
 
 if TYPE_CHECKING:
-    from graphc.function.types import Function
+    from graphc.function.base import AnyFunction
 
 
-def call_subset(f: Function, wanted: object, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+def call_subset(f: AnyFunction, wanted: object, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """A call that computes only some outputs, see `Function`.
 
     Args:
@@ -39,7 +39,7 @@ def call_subset(f: Function, wanted: object, args: tuple[object, ...], kwargs: d
     return form.build(found)
 
 
-def subset_function(f: Function, positions: tuple[int, ...]) -> Function:
+def subset_function(f: AnyFunction, positions: tuple[int, ...]) -> AnyFunction:
     """The function of the same inputs, shared variables and updates that returns a list of some outputs.
 
     Args:
@@ -54,7 +54,7 @@ def subset_function(f: Function, positions: tuple[int, ...]) -> Function:
     return found
 
 
-def _build(f: Function, positions: tuple[int, ...]) -> Function:
+def _build(f: AnyFunction, positions: tuple[int, ...]) -> AnyFunction:
     old = f.fgraph
     form = f.signature.form
     outputs = [old.outputs[i] for i in positions] + old.outputs[form.count :]
@@ -68,7 +68,7 @@ def _build(f: Function, positions: tuple[int, ...]) -> Function:
     return type(f)(signature, build_program(fgraph, signature, f.report.again()))
 
 
-def _positions(f: Function, wanted: object) -> tuple[int, ...]:
+def _positions(f: AnyFunction, wanted: object) -> tuple[int, ...]:
     """Positions among the flattened outputs.
 
     Raises:
@@ -86,7 +86,7 @@ def _positions(f: Function, wanted: object) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _find(f: Function, item: object) -> list[int]:
+def _find(f: AnyFunction, item: object) -> list[int]:
     form, outputs = f.signature.form, f.outputs
     if hasattr(item, "__index__") and not isinstance(item, bool | Variable):
         item = int(item)

@@ -13,11 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from graphc.function import iterations
+from graphc.function.base import BaseFunction, Tracer
 from graphc.function.compiled import Compiled
 from graphc.function.iterations import Iteration
 from graphc.function.modes import build_op_schedule
@@ -30,10 +31,6 @@ from graphc.graph.location import SourceLocation
 from graphc_runtime.callable_type import resume, suspend
 from graphc_runtime.record import record
 from graphc_runtime.thunk import Register, Thunk
-
-if TYPE_CHECKING:
-    from graphc.function.types import Function
-
 
 _HEADER = ("thunk", "runs", "total us", "mean us", "bytes", "kind", "op", "line")
 _LEFT = ("kind", "op", "line")
@@ -237,7 +234,7 @@ class TracedCall:
     thread: int
 
 
-class Trace:
+class Trace(Tracer):
     """Records calls of a function while it is open: ``with f.trace() as t: f(x)``.
 
     Other threads' calls are recorded, too. A trace can be opened again and goes on then.
@@ -251,7 +248,7 @@ class Trace:
         calls: calls of the function.
     """
 
-    def __init__(self, function: Function, *, per_op: bool = False) -> None:
+    def __init__(self, function: BaseFunction, *, per_op: bool = False) -> None:
         self.events: list[TraceEvent] = []
         self.calls: list[TracedCall] = []
         self._function = function
@@ -260,7 +257,7 @@ class Trace:
         self._steps: list[Any] = []
         self._began = 0
         self._lock = threading.Lock()
-        self._attached: list[tuple[Function, Callable[..., Any] | None, int | None]] = []
+        self._attached: list[tuple[BaseFunction, Callable[..., Any] | None, int | None]] = []
         # Compiling is over before the first call.
         self._executors: dict[int, Any] = {id(function): self._traced(function)}
 
@@ -276,7 +273,7 @@ class Trace:
             f.calls.runner, f.calls.machine, f.tracer = f.executor, machine, None
             resume(f, address)
 
-    def attach(self, f: Function) -> None:
+    def attach(self, f: BaseFunction) -> None:
         """Records calls of this function too: the traced one, or one for some of its outputs.
 
         Raises:
@@ -293,7 +290,7 @@ class Trace:
             f.calls.runner, f.calls.machine, f.tracer = self._executors[id(f)], None, self
             self._attached.append((f, machine, suspend(f)))
 
-    def _traced(self, f: Function) -> Any:
+    def _traced(self, f: BaseFunction) -> Any:
         inner: Executor
         if self._per_op:
             inner = f.op_schedule.observed(self)

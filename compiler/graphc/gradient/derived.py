@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
+from graphc import hooks
 from graphc.errors import VectorizeError
 from graphc.gradient.reverse import as_written, grad, pullback
 from graphc.graph.basic import Variable
@@ -22,7 +23,6 @@ from graphc.ops.create import arange, eye
 from graphc.ops.derivatives import gradient_dtype, total
 from graphc.ops.join import stack
 from graphc.ops.shaping import reshape
-from graphc.public import scan
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -69,7 +69,7 @@ def _rows_looped(flat: Variable, wrt: list[Variable], options: GradOptions) -> l
     def row(i: Variable) -> list[Variable]:
         return grad(flat[i], wrt, **options)
 
-    return scan(row, sequences=arange(flat.shape[0]), return_updates=False, return_list=True)
+    return hooks.scan()(row, sequences=arange(flat.shape[0]), return_updates=False, return_list=True)
 
 
 @overload

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from graphc import hooks
 from graphc.gradient.reverse import grad
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.math import imag, real
-from graphc.public import function
 
 # Steps near the cube root of the precision, which balances truncation and rounding of a central difference.
 _STEPS = {"float16": 5e-2, "float32": 5e-3, "float64": 1e-5}
@@ -198,7 +198,7 @@ def verify_grad(
             raise TypeError(f"output {i} of the function has dtype {y.type.dtype}, out_type says {out_type}")
     options: dict[str, str | bool] = {"on_unused_input": "ignore", "allow_input_downcast": True}
     value_mode = None if mode == "debug" and no_debug_ref else mode
-    value_fn = function(inputs, outputs, mode=value_mode, **options)
+    value_fn = hooks.function()(inputs, outputs, mode=value_mode, **options)
     shapes = [np.shape(value) for value in value_fn(*points)]
 
     # Weights stay away from zero, where a wrong gradient could hide.
@@ -208,7 +208,7 @@ def verify_grad(
     ]
     cost: Any = sum(_symbolic_projection(y, w) for y, w in zip(outputs, weights, strict=True))
     flat = [w for pair in weights for w in pair]
-    grad_fn = function(
+    grad_fn = hooks.function()(
         [*inputs, *flat], grad(cost, inputs, disconnected_inputs="ignore"), mode=mode, **options
     )
     for _ in range(n_tests):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Graph core: types, variables, operations and the walks over them."""
 
+from graphc.graph import pickling as pickling
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.equality import equal_computations
 from graphc.graph.function_graph import FunctionGraph

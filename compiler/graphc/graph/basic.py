@@ -6,10 +6,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeAlias, TypeVar
 
+from graphc import hooks
 from graphc.graph.location import SourceLocation, capture
-from graphc.public import function, pickling, pictures, printing
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -43,6 +43,9 @@ class Variable:
         >>> x.name, x.owner, x.type
         ('x', None, TensorType(float64, (?,)))
     """
+
+    # Reduced form of a computed variable: `graphc.graph.pickling` says what it is.
+    _reduced: ClassVar[Callable[[Variable], tuple[object, ...]]]
 
     def __init__(
         self,
@@ -117,8 +120,7 @@ class Variable:
 
     def _repr_svg_(self) -> str | None:
         """SVG of a variable that is computed, for notebooks."""
-        picture: str | None = pictures.notebook_picture(self)
-        return picture
+        return hooks.picture()(self)
 
     def clone(self, name: str | None = None) -> Variable:
         """A new root variable of the same type; ``name`` defaults to this one's."""
@@ -138,8 +140,7 @@ class Variable:
 
     def dprint(self, **kwargs: object) -> str:
         """Print the graph below this variable; arguments as in `graphc.dprint`."""
-        text: str = printing.debugprint(self, **kwargs)
-        return text
+        return hooks.debugprint()(self, **kwargs)
 
     def eval(
         self, inputs_to_values: dict[Variable, float | np.ndarray] | None = None, **kwargs: object
@@ -153,7 +154,7 @@ class Variable:
         Returns:
             The value. Compiled functions are kept, so a second call with the same inputs does not compile.
         """
-        return function.evaluate_variable(self, inputs_to_values or {}, kwargs)
+        return hooks.evaluate()(self, inputs_to_values or {}, kwargs)
 
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
@@ -164,7 +165,7 @@ class Variable:
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         if self.owner is None:
             return super().__reduce_ex__(protocol)
-        return pickling.reduced(self)
+        return Variable._reduced(self)
 
     def __copy__(self) -> Variable:
         copy = type(self).__new__(type(self))
@@ -300,7 +301,7 @@ class Apply:
 
     def dprint(self, **kwargs: object) -> str:
         """Print the graph below this node; arguments as in `graphc.dprint`."""
-        return printing.debugprint(self, **kwargs)
+        return hooks.debugprint()(self, **kwargs)
 
     def clone(self, clone_inner_graph: bool = False) -> Apply:
         """A node of the same op and inputs with fresh outputs."""
@@ -342,7 +343,7 @@ class Apply:
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         if not self.outputs:
             return super().__reduce_ex__(protocol)
-        return pickling.node_of, (self.outputs[0],)
+        return _node_of, (self.outputs[0],)
 
     def __copy__(self) -> Apply:
         copy = type(self).__new__(type(self))
@@ -353,6 +354,11 @@ class Apply:
         return f"{self.op}({', '.join(map(str, self.inputs))})"
 
     __repr__ = __str__
+
+
+def _node_of(v: Variable) -> Apply | None:
+    """The node that computes a variable."""
+    return v.owner
 
 
 # What rules of gradients are given: variables, and their cotangents or tangents, of which None is zero.

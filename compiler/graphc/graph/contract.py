@@ -26,29 +26,12 @@ import numpy as np
 from graphc.errors import BadDestroyMap, BadViewMap
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
-from graphc.graph.tensor.type import TensorType
 
 if TYPE_CHECKING:
-    from graphc.graph.op import Op
     from graphc_runtime.thunk import Register
 
 # What NumPy, Cython and numba say.
 _REFUSALS = ("read-only", "readonly")
-
-
-def is_foreign(op: Op) -> bool:
-    """True if running an op runs code of users."""
-    methods = (type(op).perform, type(op).make_thunk)
-    return op.calls_user_code or any(
-        f is not None and not f.__module__.startswith("graphc.") for f in methods
-    )
-
-
-def checked(v: Variable, value: np.ndarray) -> np.ndarray:
-    """An output as its type promises it; ufuncs return scalars where 0-d arrays are meant."""
-    if not isinstance(v.type, TensorType):
-        return v.type.filter(value)
-    return v.type.filter(np.asarray(value), strict=True)
 
 
 def add_place(error: Exception, node: Apply) -> None:
@@ -137,7 +120,7 @@ class Contract:
                 f"the register of the output, as output_storage[{k}][0]"
             )
         try:
-            value = checked(v, value)
+            value = v.type.filter_output(value)
         except TypeError as error:
             _add(
                 error,

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from graphc import hooks
 from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.destroy import analyse
 from graphc.graph.location import describe
 from graphc.graph.replace import clone_with_inputs
 from graphc.graph.traversal import graph_inputs, io_toposort
-from graphc.public import pictures
 
 if TYPE_CHECKING:
     from graphc.graph.location import SourceLocation
@@ -123,8 +123,7 @@ class FunctionGraph:
 
     def _repr_svg_(self) -> str | None:
         """SVG for notebooks."""
-        picture: str | None = pictures.notebook_picture(self)
-        return picture
+        return hooks.picture()(self)
 
 
 _Row: TypeAlias = "tuple[Op, list[int], list[tuple[Type, str | None]], SourceLocation | None]"

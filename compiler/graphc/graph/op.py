@@ -119,6 +119,13 @@ class Op:
             f"{type(self).__name__} has no perform; define perform(node, inputs, output_storage)"
         )
 
+    def is_foreign(self) -> bool:
+        """True if running this op runs code of users: see `graphc.graph.contract`."""
+        methods = (type(self).perform, type(self).make_thunk)
+        return self.calls_user_code or any(
+            f is not None and not f.__module__.startswith("graphc.") for f in methods
+        )
+
     def make_thunk(
         self,
         node: Apply,

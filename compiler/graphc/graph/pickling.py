@@ -128,6 +128,4 @@ def _pick(variables: list[Variable], place: int) -> Variable:
     return variables[place]
 
 
-def node_of(v: Variable) -> Apply | None:
-    """The node that computes a variable."""
-    return v.owner
+Variable._reduced = reduced

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.contract import Contract, add_place, checked, is_foreign
+from graphc.graph.contract import Contract, add_place
 from graphc.graph.demand import is_conditional, sides
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
@@ -36,7 +36,7 @@ def perform_node(
         TypeError: the op broke the promise of its output types.
     """
     storage: list[Register] = [[None] for _ in node.outputs]
-    if is_foreign(node.op):
+    if node.op.is_foreign():
         contract = Contract(node, strict=strict)
         contract.overwrites = overwrites
         if type(node.op).perform in (None, Op.perform) and type(node.op).make_thunk is not Op.make_thunk:
@@ -52,7 +52,7 @@ def perform_node(
     try:
         with np.errstate(all="ignore"):
             node.op.perform(node, inputs, storage)
-        return [checked(v, cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
+        return [v.type.filter_output(cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
     except Exception as error:
         add_place(error, node)
         raise

@@ -10,8 +10,8 @@ from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
 from graphc.graph.location import describe
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.variable import TensorVariable
 from graphc.graph.traversal import ancestors, graph_inputs, orphans_between, read_by, toposort
-from graphc.public import raise_op, shapes
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -127,14 +127,12 @@ def checked_constants(
 
 def _known_while(v: Variable, replaced: Mapping[Variable, Variable]) -> Variable:
     """``v``, which raises where a replacement has other sizes than what it replaces."""
-    conditions = [
-        shapes.Shape_i(axis)(new).eq(size)
-        for old, new in replaced.items()
-        for axis, size in _unknown_sizes(old, new).items()
+    sizes = [
+        (new, axis, size) for old, new in replaced.items() for axis, size in _unknown_sizes(old, new).items()
     ]
     names = ", ".join(f"{new} replaces {old} of type {old.type}" for old, new in replaced.items())
-    checked: Variable = raise_op.CheckAndRaise(ValueError, f"{names}, but has another shape")(v, *conditions)
-    return checked
+    assert isinstance(v, TensorVariable)
+    return v._where_sizes(sizes, f"{names}, but has another shape")
 
 
 def rebuild(

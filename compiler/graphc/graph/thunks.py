@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray
 
 from graphc.graph.basic import Apply
-from graphc.graph.contract import Contract, add_place, checked, is_foreign
+from graphc.graph.contract import Contract, add_place
 from graphc.graph.location import describe
-from graphc.graph.tensor.type import exact_type
 from graphc_runtime.thunk import Flag, Register, Thunk
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class PerformThunk(Thunk):
         self._node, self._perform = node, node.op.perform
         self._inputs, self._outputs = input_registers, output_registers
         self._checks = [
-            (register, flag, *exact_type(v.type), v)
+            (register, flag, *v.type.exact(), v)
             for register, flag, v in zip(output_registers, output_computed, node.outputs, strict=True)
         ]
 
@@ -55,7 +54,7 @@ class PerformThunk(Thunk):
             for register, flag, dtype, ndim, v in self._checks:
                 value = register[0]
                 if type(value) is not ndarray or value.dtype is not dtype or value.ndim != ndim:
-                    register[0] = checked(v, value)
+                    register[0] = v.type.filter_output(value)
                 flag[0] = True
         except Exception as error:
             add_place(error, self._node)
@@ -82,7 +81,7 @@ class _ToOne(PerformThunk):
             self._perform(self._node, [register[0] for register in self._inputs], self._outputs)
             value = self._output[0]
             if type(value) is not ndarray or value.dtype is not self._dtype or value.ndim != self._ndim:
-                self._output[0] = checked(self._variable, value)
+                self._output[0] = self._variable.type.filter_output(value)
             self._flag[0] = True
         except Exception as error:
             add_place(error, self._node)
@@ -109,7 +108,7 @@ class _OneToOne(_ToOne):
             self._perform(self._node, [self._input[0]], self._outputs)
             value = self._output[0]
             if type(value) is not ndarray or value.dtype is not self._dtype or value.ndim != self._ndim:
-                self._output[0] = checked(self._variable, value)
+                self._output[0] = self._variable.type.filter_output(value)
             self._flag[0] = True
         except Exception as error:
             add_place(error, self._node)
@@ -196,7 +195,7 @@ def perform_thunk(
 ) -> PerformThunk:
     """The fastest `PerformThunk` for a node; arguments as there."""
     kind: type[PerformThunk] = PerformThunk
-    if is_foreign(node.op):
+    if node.op.is_foreign():
         kind = ForeignThunk
     elif len(output_registers) == 1:
         kind = _OneToOne if len(input_registers) == 1 else _ToOne

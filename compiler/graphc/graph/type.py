@@ -68,6 +68,14 @@ class Type:
             f"{type(self).__name__} must define filter(value, strict=False, allow_downcast=None)"
         )
 
+    def filter_output(self, value: object) -> Any:
+        """``value``, which an op has computed, as this type promises it."""
+        return self.filter(value)
+
+    def exact(self) -> tuple[np.dtype | None, int]:
+        """The dtype object and the rank that say all about arrays of this type; (None, -1) if they do not."""
+        return None, -1
+
     def filter_inplace(
         self, value: object, storage: object, strict: bool = False, allow_downcast: bool | None = None
     ) -> Any:

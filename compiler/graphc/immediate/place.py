@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from graphc.array_api.types import check_device
 from graphc.function.compiled import Compiled
 from graphc.graph.basic import Variable
+from graphc.graph.tensor.variable import check_device
 from graphc.graph.type import register_transfer
 from graphc.immediate.tensor import Tensor
 from graphc_runtime.cuda.array import DeviceArray, upload

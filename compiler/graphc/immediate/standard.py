@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import graphc.array_api
-from graphc.array_api.types import check_device, result_type
+from graphc.array_api.types import result_type
 from graphc.graph.tensor.convert import is_weak_scalar
 from graphc.graph.tensor.type import parse_dtype
+from graphc.graph.tensor.variable import check_device
 from graphc.immediate.aliasing import wrapper_of
 from graphc.immediate.namespace import Namespace, names_of
 from graphc.immediate.tensor import Tensor

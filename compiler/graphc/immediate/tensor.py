@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from graphc.array_api.types import DType, check_version
-from graphc.graph.tensor.dispatch import Target, call_function, call_ufunc
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorOperators
 from graphc.immediate.kinds import POSITIONS, Kind
 from graphc.immediate.present import current
 from graphc.immediate.shape import Shape, Size
+from graphc.tensor.numpy_calls import Target, call_function, call_ufunc
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_runtime.cuda.interface import Interface
 

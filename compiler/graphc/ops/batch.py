@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from graphc import hooks
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.traversal import toposort
@@ -18,7 +19,6 @@ from graphc.ops.batching import rule_of
 from graphc.ops.bounds import FULL
 from graphc.ops.shaping import repeat
 from graphc.ops.subtensor import Subtensor
-from graphc.public import loops
 
 # How many of the last rows of a variable are read; None where it may be any.
 RowsRead = Callable[[Variable], int | None]
@@ -88,13 +88,13 @@ def _batch_node(
         return node.clone_with_new_inputs(inputs, strict=False).outputs
     rule = rule_of(node.op)
     if rule is None:
-        return loops.loop_over_batch(
+        return hooks.loop_over_batch()(
             node, inputs, batched, size, f"{node.op} has no batching rule", rows_read
         )
     try:
         return rule(node.op, node, inputs, batched, size)
     except VectorizeError as error:
-        return loops.loop_over_batch(node, inputs, batched, size, str(error), rows_read)
+        return hooks.loop_over_batch()(node, inputs, batched, size, str(error), rows_read)
 
 
 def _without_rules(outputs: Sequence[Variable], roots: Collection[Variable]) -> Sequence[Variable]:

@@ -20,7 +20,7 @@ from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.math import ne
+from graphc.ops.math import eq, ne
 from graphc.ops.shape import Shape_i
 from graphc.ops.shaping import repeat
 from graphc.ops.sizes import as_size, known_value
@@ -132,6 +132,15 @@ class Required(CheckAndRaise):
 
     def _shows(self, node: Apply) -> bool:
         return node.inputs[0].type.ndim == 0 and node.inputs[0].type.numpy_dtype.kind == "i"
+
+
+def where_sizes(
+    v: TensorVariable, sizes: Sequence[tuple[Variable, int, int]], message: str
+) -> TensorVariable:
+    """``v``, which raises a ValueError unless each variable has that size along that axis."""
+    conditions = [eq(Shape_i(axis)(x), size) for x, axis, size in sizes]
+    checked: TensorVariable = CheckAndRaise(ValueError, message)(v, *conditions)
+    return checked
 
 
 def required(

@@ -41,16 +41,12 @@ from graphc_runtime.record import record
 if TYPE_CHECKING:
     import numpy as np
 
-    from graphc.function.schedule import Schedule
+    from graphc.graph.executor import Body
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 
 
-if TYPE_CHECKING:
-    from graphc.function.schedule import Schedule
-
-
-def run(op: Scan, inputs: Sequence[np.ndarray], body: Schedule | None = None) -> list[Any]:
+def run(op: Scan, inputs: Sequence[np.ndarray], body: Body | None = None) -> list[Any]:
     """The outer outputs for values of the outer inputs.
 
     Args:
@@ -545,7 +541,7 @@ class Scan(ScanMethods, Op):
         for cell, value in zip(output_storage, self.run(inputs), strict=True):
             cell[0] = value
 
-    def run(self, inputs: Sequence[np.ndarray], body: Schedule | None = None) -> list[Any]:
+    def run(self, inputs: Sequence[np.ndarray], body: Body | None = None) -> list[Any]:
         """Values of the outputs; ``body`` runs the inner graph, by default op by op in NumPy."""
         return run(self, inputs, body)
 

@@ -145,11 +145,23 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+# What variables call besides the names of this namespace.
+_PRIVATE = {
+    "__array_ufunc__": ("graphc.tensor.numpy_calls", "symbolic_ufunc"),
+    "__array_function__": ("graphc.tensor.numpy_calls", "symbolic_function"),
+    "where_sizes": ("graphc.ops.checks", "where_sizes"),
+}
+
+
 class _Functions(dict[str, "_AnyFunction"]):
     """Functions that operators and methods of variables call: the names of this namespace."""
 
     def __missing__(self, name: str) -> "_AnyFunction":
-        found: _AnyFunction = globals().get(name) or __getattr__(name)
+        found: _AnyFunction
+        if name in _PRIVATE:
+            found = getattr(_import_module(_PRIVATE[name][0]), _PRIVATE[name][1])
+        else:
+            found = globals().get(name) or __getattr__(name)
         self[name] = found
         return found
 

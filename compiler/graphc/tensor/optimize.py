@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from graphc import hooks
 from graphc.gradient import grad, io_connection_pattern, jacobian
 from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.op import Op
@@ -27,12 +28,10 @@ from graphc.graph.undefined import DisconnectedType
 from graphc.ops.create import zeros_like
 from graphc.ops.math import cast, neg
 from graphc.ops.sizes import sizes_of
-from graphc.public import function
 from graphc.tensor.dims import pack, unpack
 from graphc.tensor.linalg.solving import solve
 
 if TYPE_CHECKING:
-    from graphc.function.types import Function
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
@@ -129,7 +128,7 @@ class Solver(Op):
         self.method = method
         self.optimizer_kwargs: dict[str, Any] = dict(optimizer_kwargs or {})
         self.vectorized = vectorized
-        self._function: Function | None = None
+        self._function: Callable[..., list[np.ndarray]] | None = None
         self._equations: Any = None
 
     def _check(self, x: Variable, value: Variable) -> None:
@@ -172,10 +171,10 @@ class Solver(Op):
         self._compiled()
         return super().make_thunk(*arguments)
 
-    def _compiled(self) -> Function:
+    def _compiled(self) -> Callable[..., list[np.ndarray]]:
         if self._function is None:
             inputs, outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
-            self._function = function(inputs, outputs, on_unused_input="ignore")
+            self._function = hooks.function()(inputs, outputs, on_unused_input="ignore")
         return self._function
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:

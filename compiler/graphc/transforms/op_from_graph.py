@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphc import hooks
 from graphc.errors import MissingInputError
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths, io_connection_pattern
@@ -26,7 +27,6 @@ from graphc.graph.traversal import graph_inputs, toposort
 from graphc.graph.undefined import is_disconnected, is_null
 from graphc.ops.batch import batch_graph
 from graphc.ops.derivatives import gradient_dtype, zeros_like
-from graphc.public import function
 
 if TYPE_CHECKING:
     import numpy as np
@@ -358,7 +358,7 @@ class OpFromGraph(Op):
         if "function" not in self._derived:
             options = {"mode": "reference", "on_unused_input": "ignore", **self.kwargs}
             inner, outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
-            self._derived["function"] = function(inner, outputs, **options)
+            self._derived["function"] = hooks.function()(inner, outputs, **options)
         values = self._derived["function"](*inputs)
         for cell, value in zip(output_storage, values, strict=True):
             cell[0] = value

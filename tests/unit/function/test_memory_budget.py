@@ -13,7 +13,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.errors import MemoryBudgetWarning
-from graphc.function.budget import parsed
+from graphc.function.settings import parsed
 
 BATCH, WIDTH = 64, 32
 LAYER = 8 * BATCH * WIDTH

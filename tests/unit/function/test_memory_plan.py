@@ -14,7 +14,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.function.memory_text import human
+from graphc.function.budget import human
 from graphc.ir.size import Argument, Recorded
 from graphc.library.memory.places import Interval, aligned, pack
 

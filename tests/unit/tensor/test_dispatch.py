@@ -12,7 +12,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.graph.basic import Variable
-from graphc.graph.tensor import dispatch, dispatch_adapters
+from graphc.tensor import numpy_adapters, numpy_calls
 
 A = np.array([[1.5, -2.0, 3.25], [0.5, 4.0, -6.0]])
 B = np.array([[2.0, 1.0, -1.0], [3.0, 0.25, 7.0]])
@@ -184,7 +184,7 @@ def test_missing_functions_name_similar_ones():
     with pytest.raises(TypeError, match=r"np.polydiv has no counterpart.*use functions of graphc.tensor"):
         np.polydiv(x[0], x[0])
     with pytest.raises(TypeError, match=r"similar ones are .*graphc.tensor.log1p\b"):
-        raise dispatch.missing(dispatch.symbolic_target(), "np.log1px", "log1px")
+        raise numpy_calls.missing(numpy_calls.symbolic_target(), "np.log1px", "log1px")
 
 
 def test_values_are_refused():
@@ -225,10 +225,10 @@ def test_gradients_pass_through():
 
 def test_names_exist():
     """Names of the tables are NumPy's, and what they stand for exists here."""
-    for name, ours in {**dispatch.UFUNC_NAMES, **dispatch.FUNCTION_NAMES}.items():
-        assert dispatch._find(ours) is not None, ours
+    for name, ours in {**numpy_calls.UFUNC_NAMES, **numpy_calls.FUNCTION_NAMES}.items():
+        assert numpy_calls._find(ours) is not None, ours
         assert hasattr(np, name) or name == "product", name
-    for name, ours in {**dispatch.REDUCTIONS, **dispatch.ACCUMULATIONS}.items():
-        assert isinstance(getattr(np, name), np.ufunc) and dispatch._find(ours) is not None
-    for name in (*dispatch_adapters.FUNCTIONS, *dispatch_adapters.UFUNCS):
+    for name, ours in {**numpy_calls.REDUCTIONS, **numpy_calls.ACCUMULATIONS}.items():
+        assert isinstance(getattr(np, name), np.ufunc) and numpy_calls._find(ours) is not None
+    for name in (*numpy_adapters.FUNCTIONS, *numpy_adapters.UFUNCS):
         assert callable(attrgetter(name)(np)), name

@@ -32,7 +32,7 @@ from graphc.graph.svg_sources import picture_of_graph, picture_of_module
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.function.types import Function
+    from graphc.function.base import BaseFunction
     from graphc.graph.function_graph import FunctionGraph
 
 
@@ -272,7 +272,7 @@ class Exploration:
     views: list[View] = field(default_factory=list)
 
 
-def collect(function: Function, args: Sequence[object]) -> Exploration:
+def collect(function: BaseFunction, args: Sequence[object]) -> Exploration:
     """Compiles a function again and keeps what there is on the way.
 
     Args:
@@ -418,7 +418,7 @@ class Page:
         return f"<page of {self.name}, {len(self.html) // 1024} KB: save it with .save('page.html')>"
 
 
-def explore(function: Function, args: Sequence[object]) -> Page:
+def explore(function: BaseFunction, args: Sequence[object]) -> Page:
     """See `Function.explore`."""
     for i, value in enumerate(args):
         if isinstance(value, (str, PathLike)):

@@ -327,6 +327,15 @@ class TensorType(Type):
 
     # Values ------------------------------------------------------------------------------------------------
 
+    def exact(self) -> tuple[np.dtype | None, int]:
+        if type(self) is TensorType and all(size is None for size in self.shape):
+            return self.numpy_dtype, self.ndim
+        return None, -1
+
+    def filter_output(self, value: object) -> Any:
+        # Ufuncs return scalars where 0-d arrays are meant.
+        return self.filter(np.asarray(value), strict=True)
+
     def filter(self, value: object, strict: bool = False, allow_downcast: bool | None = None) -> np.ndarray:
         """``value`` as an array of this type.
 
@@ -466,10 +475,3 @@ class TensorType(Type):
         """HTML for notebooks."""
         sizes = " × ".join("?" if size is None else str(size) for size in self.shape) or "a number"
         return f"<code>{self.dtype}</code>, {self.ndim} axes: {sizes}"
-
-
-def exact_type(type_: Type) -> tuple[np.dtype | None, int]:
-    """The dtype object and the rank that say all about arrays of a type; (None, -1) if they do not."""
-    if type(type_) is TensorType and all(size is None for size in type_.shape):
-        return type_.numpy_dtype, type_.ndim
-    return None, -1

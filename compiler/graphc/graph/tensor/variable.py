@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 
+from graphc import hooks
 from graphc.errors import ArgumentError, AsTensorError, did_you_mean
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.shared import SharedVariable
-from graphc.graph.tensor.dispatch import NumpyProtocols
 from graphc.graph.type import transfer
 from graphc_runtime.marshal import is_on_device
 
@@ -61,6 +62,72 @@ class _NotLoaded(dict[str, "AnyFunction"]):
         return TensorVariable._functions[name]
 
 
+def check_device(device: str | None) -> None:
+    """Refuse devices other than the one there is.
+
+    Raises:
+        ValueError: another device.
+    """
+    if device not in (None, "cpu"):
+        raise ValueError(
+            f"graphs are placed on a device when they are compiled; device= must be 'cpu', got {device!r}"
+        )
+
+
+class NumpyProtocols:
+    """Protocols that symbolic tensors offer to NumPy and to array-API consumers."""
+
+    _functions: ClassVar[Mapping[str, AnyFunction]]
+
+    __array_priority__ = 1000
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: TensorLike, **kwargs: object
+    ) -> TensorVariable:
+        """Let ``np.exp(x)``, ``array + x`` and ``np.add.reduce(x)`` build graphs."""
+        return self._functions["__array_ufunc__"](ufunc, method, inputs, kwargs)
+
+    def __array_function__(
+        self,
+        func: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> TensorVariable | int:
+        """Let ``np.concatenate([x, y])`` and the like build graphs."""
+        return self._functions["__array_function__"](func, args, kwargs)
+
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
+        if dtype is not None and np.dtype(dtype) == object:
+            # Collections of variables are arrays of objects.
+            holder = np.empty((), object)
+            holder[()] = self
+            return holder
+        raise TypeError(
+            f"{self} has no value before it is run, so it cannot become a NumPy array; compile it with "
+            "graphc.function([inputs], outputs), or use its eval({input: value}); a shared variable "
+            "has get_value()"
+        )
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        """The namespace of the array API standard: `graphc.array_api`."""
+        return hooks.namespace()(api_version)
+
+    @property
+    def device(self) -> str:
+        """The device, as the array API standard asks for it."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: object = None) -> Self:
+        """The variable itself, on the one device there is.
+
+        Raises:
+            ValueError: another device.
+        """
+        check_device(device)
+        return self
+
+
 class TensorOperators(NumpyProtocols):
     """Operators and methods of tensor variables; arguments follow NumPy.
 
@@ -68,8 +135,6 @@ class TensorOperators(NumpyProtocols):
         _functions: those of `graphc.tensor` by name, which are made of what is defined below it: it says what
             they are when it loads.
     """
-
-    _functions: ClassVar[Mapping[str, AnyFunction]]
 
     if TYPE_CHECKING:
         type: TensorType
@@ -220,6 +285,10 @@ class TensorOperators(NumpyProtocols):
         if np.isposinf(L):
             return magnitude.max(axis=axis, keepdims=keepdims)
         return (magnitude**L).sum(axis=axis, keepdims=keepdims) ** (1.0 / L)
+
+    def _where_sizes(self, sizes: Sequence[tuple[Variable, int, int]], message: str) -> TensorVariable:
+        """This variable; it raises a ValueError unless each variable has that size along that axis."""
+        return self._functions["where_sizes"](self, sizes, message)
 
     def compress(self, condition: TensorLike, axis: int | None = None) -> TensorVariable:
         """``graphc.tensor.compress(condition, self, axis)``."""

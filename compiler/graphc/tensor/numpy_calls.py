@@ -2,7 +2,7 @@
 """NumPy's functions on symbolic variables: ``np.exp(x)`` and ``np.concatenate([x, y])`` build graphs.
 
 Names are mapped to those of ``graphc.tensor``; where arguments differ,
-`graphc.graph.tensor.dispatch_adapters` has the translation. Environments of `graphc.immediate` use the same
+`graphc.tensor.numpy_adapters` has the translation. Environments of `graphc.immediate` use the same
 tables for their tensors.
 
 Source: NEP 13 (``__array_ufunc__``) and NEP 18 (``__array_function__``).
@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphc.graph.tensor.dispatch_adapters import FUNCTIONS, UFUNCS
-from graphc.public import array_api, pt
+import graphc.tensor as pt
+from graphc.tensor.constructors import CONSTRUCTORS
+from graphc.tensor.numpy_adapters import FUNCTIONS, UFUNCS
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
 
 # NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
 UFUNC_NAMES = {
@@ -109,8 +108,7 @@ def missing(target: Target, called: str, name: str, because: str = "") -> TypeEr
     if advice is None:
         import difflib
 
-        made = pt.constructors.CONSTRUCTORS
-        names = [each for each in dir(pt) if each not in made and callable(getattr(pt, each))]
+        names = [each for each in dir(pt) if each not in CONSTRUCTORS and callable(getattr(pt, each))]
         similar = difflib.get_close_matches(name.rpartition(".")[2], names, 3, 0.5)
         near = "; similar ones are " + ", ".join(f"graphc.tensor.{each}" for each in similar)
         advice = f"use functions of graphc.tensor{near if similar else ''}"
@@ -349,53 +347,15 @@ def symbolic_target() -> Target:
     return Target(pt, _find, "symbolic variables", None)
 
 
-class NumpyProtocols:
-    """Protocols that symbolic tensors offer to NumPy and to array-API consumers."""
+def symbolic_ufunc(
+    ufunc: np.ufunc, method: str, inputs: Sequence[TensorLike], kwargs: Mapping[str, object]
+) -> Any:
+    """`call_ufunc` of symbolic variables."""
+    return call_ufunc(symbolic_target(), ufunc, method, inputs, kwargs)
 
-    __array_priority__ = 1000
 
-    def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *inputs: TensorLike, **kwargs: object
-    ) -> TensorVariable:
-        """Let ``np.exp(x)``, ``array + x`` and ``np.add.reduce(x)`` build graphs."""
-        return call_ufunc(symbolic_target(), ufunc, method, inputs, kwargs)
-
-    def __array_function__(
-        self,
-        func: Callable[..., object],
-        types: Sequence[type],
-        args: Sequence[object],
-        kwargs: Mapping[str, object],
-    ) -> TensorVariable | int:
-        """Let ``np.concatenate([x, y])`` and the like build graphs."""
-        return call_function(symbolic_target(), func, args, kwargs)
-
-    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
-        if dtype is not None and np.dtype(dtype) == object:
-            # Collections of variables are arrays of objects.
-            holder = np.empty((), object)
-            holder[()] = self
-            return holder
-        raise TypeError(
-            f"{self} has no value before it is run, so it cannot become a NumPy array; compile it with "
-            "graphc.function([inputs], outputs), or use its eval({input: value}); a shared variable "
-            "has get_value()"
-        )
-
-    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        """The namespace of the array API standard: `graphc.array_api`."""
-        return array_api.namespace(api_version)
-
-    @property
-    def device(self) -> str:
-        """The device, as the array API standard asks for it."""
-        return "cpu"
-
-    def to_device(self, device: str, /, *, stream: object = None) -> Self:
-        """The variable itself, on the one device there is.
-
-        Raises:
-            ValueError: another device.
-        """
-        array_api.types.check_device(device)
-        return self
+def symbolic_function(
+    func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+) -> Any:
+    """`call_function` of symbolic variables."""
+    return call_function(symbolic_target(), func, args, kwargs)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.public import raise_op
+from graphc.ops.checks import CheckAndRaise
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
@@ -104,7 +104,7 @@ def _split(
     size = size if known is None else known
     if known is None and exact:
         message = f"the size of the axis is no multiple of {count}, the number of parts"
-        size = raise_op.CheckAndRaise(ValueError, message)(size, find("eq")(size % count, 0))
+        size = CheckAndRaise(ValueError, message)(size, find("eq")(size % count, 0))
     # As NumPy, the first parts are longer by one where the size is no multiple.
     whole, rest = size // count, size % count
     smaller = find("minimum") if known is None else min

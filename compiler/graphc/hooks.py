@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of upper layers that methods of lower ones end in: ``x.eval()`` compiles, ``x.dprint()`` prints.
+
+The root package, which knows all layers, fills these hooks in when it is imported; this module imports
+nothing. So the root package must be what was imported, and no folder of its name. What can be imported, or
+asked of an object, needs no hook: `tests/unit/test_layering.py` has the number of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+
+def _demand_root() -> None:
+    """Refuses to work below a folder that was imported in the place of the root package.
+
+    Python takes a folder without ``__init__.py`` on its path, as beside a script, for a package, before it
+    asks the finder of an editable installation, which finds submodules of the real package nevertheless.
+
+    Raises:
+        ImportError: that has happened; names the folder and the package.
+    """
+    root = sys.modules.get("graphc")
+    if root is not None and getattr(root, "__file__", None) is None:
+        found, here = next(iter(root.__path__), ""), __file__.rpartition("/")[0]
+        raise ImportError(
+            f"`import graphc` has found the folder {found}, which hides the package {here}: it is on the "
+            "path, and the installation, an editable one, is asked after it. Rename the folder, or run from "
+            "elsewhere"
+        )
+
+
+_demand_root()
+
+
+_Function = TypeVar("_Function")
+
+
+class Hook(Generic[_Function]):
+    """A function of an upper layer, which loads when it is first called.
+
+    Attributes:
+        load: imports it; the root package says how.
+    """
+
+    load: Callable[[], _Function]
+
+    def __call__(self) -> _Function:
+        return self.load()
+
+
+# `graphc.function`, and the value of a variable: see `Variable.eval`.
+function: Hook[Callable[..., Any]] = Hook()
+evaluate: Hook[Callable[..., Any]] = Hook()
+# `graphc.scan`, and the loop over a batch that an op without a rule for batches becomes.
+scan: Hook[Callable[..., Any]] = Hook()
+loop_over_batch: Hook[Callable[..., Any]] = Hook()
+# Text and pictures of graphs.
+debugprint: Hook[Callable[..., str]] = Hook()
+picture: Hook[Callable[[Any], str | None]] = Hook()
+# The namespace of the array API standard, of a version.
+namespace: Hook[Callable[[str | None], ModuleType]] = Hook()
