@@ -29,7 +29,7 @@ def results_of_regions(conditional: Any, number: int) -> list[Any]:
 def read_results(value: Any) -> list[Any]:
     """The values that a result of an `scf.if` may be; those that nobody reads only if there are no others."""
     values = results_of_regions(value.owner, ir.OpResult(value).result_number)
-    return [x for x in values if not _is_unread(x)] or values
+    return [x for x in values if not is_unread(x)] or values
 
 
 def blocks_of(conditional: Any) -> list[Any]:
@@ -71,7 +71,7 @@ class _Sizes:
 
     def size(self, number: int, axis: int) -> Any:
         values = results_of_regions(self._op, number)
-        read = [x for x in values if not _is_unread(x)] or values
+        read = [x for x in values if not is_unread(x)] or values
         inside = {x: self._in_region(x, axis) for x in read}
         try:
             sizes = [self._outside(inside[x], {}) for x in read]
@@ -157,8 +157,13 @@ class _Sizes:
         return new.results[0]
 
 
-def _is_unread(value: Any) -> bool:
+def is_unread(value: Any) -> bool:
+    """True for what a region yields for a value of the other one. Upstream's canonicalization gives a
+    `tensor.empty` without elements a static size, and casts it.
+    """
     owner = value.owner
+    while not isinstance(owner, ir.Block) and owner.name == "tensor.cast":
+        owner = owner.operands[0].owner
     return not isinstance(owner, ir.Block) and owner.name == "tensor.empty"
 
 

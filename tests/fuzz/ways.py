@@ -87,7 +87,7 @@ def _mode(mode: str) -> Callable[[Checked], Iterator[Finding]]:
 
 def _is_allowed(fallback: Any) -> bool:
     """Whether it is a conditional that no order of one function suits, as the report says why."""
-    orders = ("depends on", "not known in time", "too many combinations", "is nested in more")
+    orders = ("depends on", "not known in time", "too many combinations")
     return bool(
         fallback.op == "IfElse"
         and any(why in fallback.reason for why in (*orders, "compiled for themselves"))

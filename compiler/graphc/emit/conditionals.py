@@ -29,9 +29,10 @@ from dataclasses import field
 from graphc.emit.emitter import Emitter
 from graphc.errors import CompileError
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.demand import Demands, Literal, is_conditional, sides
+from graphc.graph.demand import Demands, Literal, Product, is_conditional, sides
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
+from graphc.graph.tensor.type import TensorType
 from graphc_runtime.record import record
 
 Path = tuple[Literal, ...]
@@ -45,15 +46,30 @@ class NoOrder(Exception):
 
 @record(eq=False)
 class Alias:
-    """A variable that is another one in this block.
+    """A variable that is another one where it is needed.
 
     Attributes:
-        output: the output of an `IfElse` whose condition is known in the block.
+        output: the output of an `IfElse` whose condition is known there.
         value: the chosen value.
+        node: the `IfElse`.
     """
 
     output: Variable
     value: Variable
+    node: Apply
+
+
+@record(eq=False)
+class Reached:
+    """A bit that is true where this place is reached, and false elsewhere.
+
+    Attributes:
+        output: the bit.
+        node: what stands deeper, in messages.
+    """
+
+    output: Variable
+    node: Apply
 
 
 @record(eq=False)
@@ -67,7 +83,7 @@ class Block:
     """
 
     owner: Conditional | None = None
-    steps: list[Apply | Alias | Conditional] = field(default_factory=list)
+    steps: list[Apply | Alias | Reached | Conditional] = field(default_factory=list)
     defined: dict[Variable, None] = field(default_factory=dict)
 
 
@@ -99,11 +115,11 @@ _CIRCLE = "a value is needed under a condition that depends on it"
 
 
 class Unit:
-    """A unit of scheduling: a node, an output of an `IfElse`, or an alias.
+    """A unit of scheduling: a node, an output of an `IfElse`, an alias, or a bit.
 
     Attributes:
         position: place in the order of the graph.
-        step: the node or alias; for an output of an `IfElse` the node.
+        step: the node, alias or bit; for an output of an `IfElse` the node.
         choice: the output with its two values, for an output of an `IfElse`.
         inputs, outputs: variables.
         formula: when it is needed, where its block runs.
@@ -114,7 +130,7 @@ class Unit:
     def __init__(
         self,
         position: int,
-        step: Apply | Alias,
+        step: Apply | Alias | Reached,
         inputs: Sequence[Variable],
         outputs: Sequence[Variable],
         formula: Formula,
@@ -133,6 +149,7 @@ class Group:
 
     Attributes:
         test: as in `Conditional`.
+        position: place among the groups of the block.
         missing: how many dependences on units outside are not met yet.
         left: how many units are not scheduled yet.
         ready: units that can run, a heap.
@@ -140,6 +157,7 @@ class Group:
     """
 
     test: Formula
+    position: int
     missing: int = 0
     left: int = 0
     ready: list[Unit] = field(default_factory=list)
@@ -152,33 +170,22 @@ class Scheduler:
     Args:
         block: the block.
         units: what is needed somewhere in it.
-        known: the sides of conditions that are decided here.
     """
 
-    def __init__(self, block: Block, units: Sequence[Unit], known: dict[Variable, bool]) -> None:
-        self._block, self._known = block, known
-        self._units = [self._resolved(unit) for unit in units]
-        self._maker = {v: unit for unit in self._units for v in unit.outputs}
+    def __init__(self, block: Block, units: Sequence[Unit]) -> None:
+        self._block = block
+        self._maker = {v: unit for unit in units for v in unit.outputs}
         self._groups: dict[object, Group] = {}
         self._group: dict[Unit, Group] = {}
-        for unit in self._units:
+        for unit in units:
             self._assign(unit)
-        self._readers: dict[Unit, list[Unit]] = {unit: [] for unit in self._units}
+        self._readers: dict[Unit, list[Unit]] = {unit: [] for unit in units}
         self._waiting: dict[Unit, int] = {}
         self._ready: list[Unit] = []
-        for unit in self._units:
+        # Groups of which units became ready since they were looked at in vain.
+        self._awake: dict[Group, None] = {}
+        for unit in units:
             self._count(unit)
-
-    def _resolved(self, unit: Unit) -> Unit:
-        """A choice whose condition is known as an alias."""
-        if unit.choice is None or unit.formula != ALWAYS:
-            return unit
-        side = self._known.get(unit.inputs[0])
-        if side is None:
-            return unit
-        output, a, b = unit.choice
-        value = a if side else b
-        return Unit(unit.position, Alias(output, value), [value], [output], ALWAYS)
 
     # -- groups ----------------------------------------------------------------------------------------------
 
@@ -209,15 +216,15 @@ class Scheduler:
     def _join(self, unit: Unit, key: object, test: Formula) -> Group:
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Group(test)
+            group = self._groups[key] = Group(test, len(self._groups))
         group.left += 1
         self._group[unit] = group
         return group
 
     def _here(self, condition: Variable) -> bool:
-        """True if a condition is known in this block, outside of all groups."""
+        """True if a condition is known in this block, outside of all groups, or a bit that one hands on."""
         unit = self._maker.get(condition)
-        return unit is None or unit.formula == ALWAYS
+        return unit is None or unit.formula == ALWAYS or isinstance(unit.step, Reached)
 
     # -- order -----------------------------------------------------------------------------------------------
 
@@ -237,6 +244,8 @@ class Scheduler:
 
     def _enqueue(self, unit: Unit) -> None:
         group = self._group.get(unit)
+        if group is not None:
+            self._awake[group] = None
         heapq.heappush(self._ready if group is None else group.ready, unit)
 
     def _done(self, unit: Unit) -> None:
@@ -255,23 +264,22 @@ class Scheduler:
         Raises:
             NoOrder: units wait for each other.
         """
-        pending = list(self._groups.values())
         while True:
             while self._ready:
                 self._place(heapq.heappop(self._ready))
-            pending = [group for group in pending if group.left]
-            if not pending:
+            if not any(group.left for group in self._awake):
                 break
-            self._open(*self._next(pending))
+            self._open(*self._next())
         if any(self._waiting.values()):
             raise NoOrder(_CIRCLE)
 
-    def _next(self, pending: Sequence[Group]) -> tuple[Group, list[Unit]]:
+    def _next(self) -> tuple[Group, list[Unit]]:
         """The group to open, and its units that run then: all of them, or what others wait for."""
-        for group in sorted(pending, key=lambda g: g.missing > 0):
-            chunk = self._chunk(group)
+        for group in sorted(self._awake, key=lambda g: (g.missing > 0, g.position)):
+            chunk = self._chunk(group) if group.left else []
             if chunk:
                 return group, chunk
+            del self._awake[group]
         raise NoOrder(_CIRCLE)
 
     def _chunk(self, group: Group) -> list[Unit]:
@@ -307,7 +315,7 @@ class Scheduler:
         group.left -= len(chunk)
         group.ready = sorted(unit for unit in group.ready if unit not in gone)
         node = next((u.step for u in chunk if u.choice is not None and u not in group.side), chunk[0].step)
-        assert isinstance(node, Apply)
+        node = node if isinstance(node, Apply) else node.node
         conditional = Conditional(self._block, group.test, node)
         self._block.steps.append(conditional)
         for unit in chunk:
@@ -322,16 +330,16 @@ class Scheduler:
         inside = []
         for unit in chunk:
             if unit not in group.side:
-                inside.append(Unit(unit.position, unit.step, unit.inputs, unit.outputs, ALWAYS, unit.choice))
+                assert unit.choice is not None and isinstance(unit.step, Apply)
+                output, a, b = unit.choice
+                value = a if side else b
+                alias = Alias(output, value, unit.step)
+                inside.append(Unit(unit.position, alias, [value], [output], ALWAYS))
             elif group.side[unit][0] is side:
                 formula = group.side[unit][1]
                 inside.append(Unit(unit.position, unit.step, unit.inputs, unit.outputs, formula, unit.choice))
-        if not inside:
-            return
-        known = dict(self._known)
-        if len(group.test) == 1 and len(group.test[0]) == 1:
-            known[group.test[0][0][0]] = side
-        Scheduler(block, inside, known).run()
+        if inside:
+            Scheduler(block, inside).run()
 
 
 def _without(formula: Formula, literals: Iterable[Literal]) -> Formula:
@@ -339,8 +347,9 @@ def _without(formula: Formula, literals: Iterable[Literal]) -> Formula:
     return tuple(tuple(literal for literal in path if literal not in gone) for path in formula)
 
 
-# Regions nest no deeper: MLIR's parser and passes recurse over them.
-MAX_DEPTH = 64
+# Regions nest little deeper: MLIR recurses over them, and what an inner one needs from an outer one, or gives
+# to it, costs each pass something for every region between.
+DEEPEST = 8
 
 
 def plan(nodes: Sequence[Apply], outputs: Iterable[Variable]) -> Block:
@@ -356,35 +365,83 @@ def plan(nodes: Sequence[Apply], outputs: Iterable[Variable]) -> Block:
     outputs = list(outputs)
     demands = Demands(nodes, outputs)
     block = Block()
-    Scheduler(block, _units(nodes, demands), {}).run()
+    Scheduler(block, _Units(nodes, demands).found).run()
     _Exports(block).add(outputs)
     return block
 
 
-def _units(nodes: Sequence[Apply], demands: Demands) -> list[Unit]:
-    units: list[Unit] = []
-    for node in nodes:
-        if not is_conditional(node):
-            formula = _formula(node, demands, node.outputs[0]) if node.outputs else ()
-            if formula:
-                units.append(Unit(len(units), node, node.inputs, node.outputs, formula))
-            continue
-        for k, output in enumerate(node.outputs):
-            formula = _formula(node, demands, output)
-            if formula:
+class _Units:
+    """The units of a graph.
+
+    What is nested deeper than `DEEPEST` stands in the block of the graph again, under a bit which says that
+    this place was reached. So regions nest no deeper than that in whatever depth conditionals nest, and
+    what is done with a path is proportional to its length.
+
+    Args:
+        nodes: the nodes of a graph, each after those it needs.
+        demands: when they are needed.
+    """
+
+    def __init__(self, nodes: Sequence[Apply], demands: Demands) -> None:
+        self.found: list[Unit] = []
+        self._demands = demands
+        self._bits: dict[Product, Variable] = {}
+        for node in nodes:
+            if not is_conditional(node):
+                formula = self._formula(node, node.outputs[0]) if node.outputs else ()
+                if formula:
+                    self._add(node, node.inputs, node.outputs, formula)
+                continue
+            for k, output in enumerate(node.outputs):
+                formula = self._formula(node, output)
+                if not formula:
+                    continue
                 a, b = sides(node, k)
-                choice = (output, a, b)
-                units.append(Unit(len(units), node, [node.inputs[0], a, b], [output], formula, choice))
-    return units
+                known = {demands.side(product, node.inputs[0]) for product in demands.of(output).products}
+                if known <= {True} or known <= {False}:
+                    value = a if True in known else b
+                    self._add(Alias(output, value, node), [value], [output], formula)
+                else:
+                    self._add(node, [node.inputs[0], a, b], [output], formula, (output, a, b))
 
+    def _add(
+        self,
+        step: Apply | Alias | Reached,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        formula: Formula,
+        choice: tuple[Variable, Variable, Variable] | None = None,
+    ) -> None:
+        self.found.append(Unit(len(self.found), step, inputs, outputs, formula, choice))
 
-def _formula(node: Apply, demands: Demands, output: Variable) -> Formula:
-    demand = demands.of(output)
-    if demand.unknown:
-        raise NoOrder(f"{node.op} is needed under too many combinations of conditions")
-    if any(product.depth > MAX_DEPTH for product in demand.products):
-        raise NoOrder(f"{node.op} is nested in more than {MAX_DEPTH} conditionals")
-    return demand.literals
+    def _formula(self, node: Apply, output: Variable) -> Formula:
+        demand = self._demands.of(output)
+        if demand.unknown:
+            raise NoOrder(f"{node.op} is needed under too many combinations of conditions")
+        return tuple(self._path(product, node) for product in demand.products)
+
+    def _path(self, product: Product, node: Apply) -> Path:
+        """The literals of a product, or those after the last bit."""
+        literals: list[Literal] = []
+        each = product
+        while each.parent is not None and each.literal is not None:
+            if each.depth % DEEPEST == 0 and literals:
+                literals.append((self._reached(each, node), True))
+                break
+            literals.append(each.literal)
+            each = each.parent
+        return tuple(reversed(literals))
+
+    def _reached(self, product: Product, node: Apply) -> Variable:
+        """The bit of a place."""
+        missing, each = [], product
+        while each.depth and each not in self._bits:
+            missing.append(each)
+            each = each.first(each.depth - DEEPEST)
+        for each in reversed(missing):
+            bit = self._bits[each] = TensorType("bool", ())()
+            self._add(Reached(bit, node), (), (bit,), (self._path(each, node),))
+        return self._bits[product]
 
 
 class _Exports:
@@ -409,6 +466,8 @@ class _Exports:
                     # A result of the conditional around, if it was its choice; made here otherwise.
                     self._made.setdefault(step.output, block)
                     self._uses.append((step.value, block))
+                elif isinstance(step, Reached):
+                    self._made[step.output] = block
                 else:
                     stack += step.sides
                     self._visit(step)
@@ -512,6 +571,8 @@ def _emit_block(block: Block, e: Emitter) -> None:
             e.node(step)
         elif isinstance(step, Alias):
             e.values[step.output] = _as(step.value, step.output, e)
+        elif isinstance(step, Reached):
+            e.values[step.output] = e.raw("arith.constant dense<true> : tensor<i1>")
         else:
             _emit_conditional(step, e)
 

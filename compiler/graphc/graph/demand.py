@@ -45,7 +45,7 @@ class Product:
         depth: number of literals.
     """
 
-    __slots__ = ("_set", "depth", "key", "literal", "parent")
+    __slots__ = ("_far", "_set", "depth", "key", "literal", "parent")
 
     def __init__(self, parent: Product | None, literal: Literal | None, key: int) -> None:
         self.parent = parent
@@ -53,6 +53,19 @@ class Product:
         self.key = key
         self.depth: int = 0 if parent is None else parent.depth + 1
         self._set: frozenset[Literal] | None = None
+        # Far ancestors, so that any one is found in steps of the logarithm of the depth (Myers 1983).
+        self._far: Product = self
+        if parent is not None:
+            far = parent._far
+            self._far = far._far if parent.depth - far.depth == far.depth - far._far.depth else parent
+
+    def first(self, depth: int) -> Product:
+        """The product of its first literals."""
+        found = self
+        while found.depth > depth:
+            assert found.parent is not None
+            found = found._far if found._far.depth >= depth else found.parent
+        return found
 
     @property
     def literals(self) -> tuple[Literal, ...]:
@@ -123,6 +136,7 @@ class Demands:
         root = Product(None, None, 0)
         self._root = root
         self._products: dict[tuple[int, int], list[Product]] = {}
+        self._last: dict[Variable, list[Product]] = {}
         self._extended: dict[tuple[Product, Literal], Product | None] = {}
         self.always = Demand((root,))
         self.never = Demand(())
@@ -170,6 +184,14 @@ class Demands:
         if not demand.never:
             self._uses.setdefault(x, {})[demand] = None
 
+    def side(self, product: Product, condition: Variable) -> bool | None:
+        """The side that a condition has where a product holds; None if that is open."""
+        for each in self._last.get(condition, ()):
+            if each.depth <= product.depth and product.first(each.depth) is each:
+                assert each.literal is not None
+                return each.literal[1]
+        return None
+
     # -- the algebra -----------------------------------------------------------------------------------------
 
     def where(self, demand: Demand, condition: Variable, side: bool) -> Demand:
@@ -207,12 +229,9 @@ class Demands:
         return self._extended[key]
 
     def _new(self, product: Product, literal: Literal) -> Product | None:
-        condition, side = literal
-        each: Product | None = product
-        while each is not None and each.literal is not None:
-            if each.literal[0] is condition:
-                return product if each.literal[1] is side else None
-            each = each.parent
+        known = self.side(product, literal[0])
+        if known is not None:
+            return product if known is literal[1] else None
         made = Product(product, literal, product.key ^ hash(literal))
         same = self._products.setdefault((made.key, made.depth), [])
         for other in same:
@@ -220,6 +239,7 @@ class Demands:
             if other.set == made.set:
                 return other
         same.append(made)
+        self._last.setdefault(literal[0], []).append(made)
         return made
 
     def _simplified(self, products: dict[Product, None]) -> Demand:
@@ -283,10 +303,11 @@ class Demands:
 def _absorb(products: dict[Product, None]) -> None:
     """Drops products whose beginning is another one of them."""
     contained: dict[Product, bool] = {}
+    shortest = min((product.depth for product in products), default=0)
     for product in list(products):
         chain: list[Product] = []
-        each = product.parent
-        while each is not None and each not in contained and each not in products:
+        each = product.parent if product.depth > shortest else None
+        while each is not None and each.depth >= shortest and each not in contained and each not in products:
             chain.append(each)
             each = each.parent
         found = each is not None and (each in products or contained.get(each, False))

@@ -24,7 +24,7 @@ from graphc.lowering.generic import ScalarWork, is_one_element
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
-from graphc_dialects.conditional_shapes import blocks_of, conditional_size
+from graphc_dialects.conditional_shapes import blocks_of, conditional_size, is_unread
 from graphc_dialects.write import new_buffer, read_buffer, write_to
 
 if TYPE_CHECKING:
@@ -284,8 +284,7 @@ def _yielded(context: FunctionConverter, value: ir.Value) -> ir.Value:
     """An index, a number, or the element of a tensor."""
     if not isinstance(value.type, ir.RankedTensorType):
         return context.index_of(value)
-    owner, dtype = value.owner, dtype_of(value.type.element_type)
-    if not isinstance(owner, ir.Block) and owner.name == "tensor.empty":
-        # Nobody reads it.
+    dtype = dtype_of(value.type.element_type)
+    if is_unread(value):
         return ScalarBuilder(ir).const(0, dtype).value
     return ScalarWork(context, []).element(value).value

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ import graphc
 import graphc.tensor as pt
 from graphc import grad, ifelse
 from graphc.backends.interpret import interpreter
-from graphc.emit import emit_module
-from graphc.emit.conditionals import MAX_DEPTH, obstacle
+from graphc.emit import conditionals, emit_module
+from graphc.emit.conditionals import DEEPEST, obstacle
 from graphc.emit.emitter import Emitter
 from graphc.errors import CompileError
 from graphc.graph.demand import MAX_PRODUCTS
@@ -178,23 +179,17 @@ def test_a_choice_alone():
 
 
 def test_obstacles():
-    conditions = [pt.scalar(f"c{i}", dtype="bool") for i in range(MAX_DEPTH + 1)]
+    conditions = [pt.scalar(f"c{i}", dtype="bool") for i in range(MAX_PRODUCTS + 1)]
 
     def reason(y: Any, *inputs: Any) -> str | None:
         return obstacle(FunctionGraph([X, S, A, B, *inputs], [y]))
 
-    y: Any = S
-    for c in conditions[:-1]:
-        y = ifelse(c, y, pt.sin(S))
-    assert reason(y, *conditions) is None
-    deep = ifelse(conditions[-1], y, pt.sin(S))
-    assert "nested in more than 64" in str(reason(deep, *conditions))
-    with pytest.raises(CompileError, match=r"such as IfElse.*test_conditionals.*compiled: .*nested"):
-        emit_module(FunctionGraph([S, *conditions], [deep]))
     shared, many = pt.exp(X), X
-    for c in conditions[: MAX_PRODUCTS + 1]:
+    for c in conditions:
         many = many + ifelse(c, shared, X)
     assert "too many combinations" in str(reason(many, *conditions))
+    with pytest.raises(CompileError, match=r"such as IfElse.*test_conditionals.*compiled: .*too many"):
+        emit_module(FunctionGraph([X, *conditions], [many]))
     # exp(x) is needed to know whether it is needed.
     value = pt.exp(X)
     first = ifelse(A, value, X)
@@ -202,9 +197,51 @@ def test_obstacles():
     assert "condition that depends on it" in str(reason(late))
 
 
+def _nested(depth: int, derivative: bool) -> FunctionGraph:
+    """Conditionals in the else-branch, the then-branch, and the condition of others, in turn."""
+    tests, y = [X.sum()], pt.exp(X)
+    for i in range(depth - 1):
+        tests.append(pt.cos(tests[-1]) + i)
+    for i, test in reversed(list(enumerate(tests))):
+        sides = (pt.sin(X + i), y) if i % 3 else (y, X * i)
+        y = ifelse(test > i - 2 + i % 2, *sides) if i % 5 else ifelse(test < i + 9, *sides[::-1])
+    return FunctionGraph([X], [grad(y.sum(), X) if derivative else y])
+
+
+@pytest.mark.parametrize("derivative", [False, True])
+def test_any_depth(derivative):
+    """Regions nest to a bound, and the work is proportional to the depth; it is counted."""
+    calls, steps = {}, {}
+    for depth in (10, 100, 1000):
+        graph = _nested(depth, derivative)
+        count = itertools.count()
+        sys.setprofile(lambda *_, count=count: next(count))
+        try:
+            text = emit_module(graph).text
+        finally:
+            sys.setprofile(None)
+        calls[depth], steps[depth] = next(count), text.count(" = ")
+        level = deepest = 0
+        for word in shape_of(text):
+            level += (word == "if[") - (word == "]")
+            deepest = max(deepest, level)
+        assert deepest <= DEEPEST + 2
+        if derivative and depth > 100:
+            continue
+        values = [np.array([0.3, -0.2])]
+        with new_context():
+            parsed = ir.Module.parse(text)
+            assert parsed.operation.verify()
+            (found,) = interpreter.run_function(parsed, values)
+        np.testing.assert_allclose(found, ReferenceExecutor(graph).run_all(values)[graph.outputs[0]])
+    assert calls[1000] < 11 * calls[100] and steps[1000] < 11 * steps[100]
+
+
 @pytest.mark.parametrize("seed", range(40))
-def test_random_graphs_run_what_lazy_evaluation_runs(seed, monkeypatch):
+@pytest.mark.parametrize("deepest", [DEEPEST, 1, 2])
+def test_random_graphs_run_what_lazy_evaluation_runs(seed, deepest, monkeypatch):
     """Values are those of the reference, and exactly the nodes that it computes are run."""
+    monkeypatch.setattr(conditionals, "DEEPEST", deepest)
     rng = random.Random(seed)
     graph = _random_graph(rng)
     why = obstacle(graph)

@@ -69,6 +69,16 @@ def conditionals(size: int) -> Graph:
     return [x], [y]
 
 
+def conditionals_in_conditionals(size: int) -> Graph:
+    x = pt.vector("x")
+    tests, y = [x.sum()], pt.exp(x)
+    for i in range(size - 1):
+        tests.append(pt.cos(tests[-1]) + i)
+    for i, test in reversed(list(enumerate(tests))):
+        y = graphc.ifelse(test > i, pt.sin(x + i), y)
+    return [x], [y]
+
+
 def results(size: int) -> Graph:
     x = pt.vector("x")
     return [x], [pt.exp(x * float(i)) for i in range(size)]
@@ -133,6 +143,7 @@ CASES = [
     (joins_of_joins, 20),
     (inputs, 160),
     (conditionals, 20),
+    (conditionals_in_conditionals, 48),
     (results, 40),
     (depth, 80),
     (steps, 80),

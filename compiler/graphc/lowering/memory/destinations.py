@@ -25,6 +25,7 @@ from graphc.lowering.rules import STARTS_ANYWHERE
 from graphc.lowering.scans.buffers import read, writable, write, write_apart
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
+from graphc_dialects.conditional_shapes import is_unread
 from graphc_dialects.write import is_write
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ class Destinations:
         for op in block.operations:
             if is_write(op):
                 value = op.operation.operands[0]
-                if not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
-                    self._done.add(op.operation)  # nobody reads it
+                if is_unread(value):
+                    self._done.add(op.operation)
                     continue
                 self._writes.setdefault(value, []).append(op.operation)
                 self._involved.update(computed_with(value))

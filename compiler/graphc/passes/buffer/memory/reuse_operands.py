@@ -115,12 +115,12 @@ class _Lives:
             value, form = waiting.pop()
             for use in value.uses:
                 op = use.owner.operation
+                if op.name == "memref.dim":
+                    continue  # else all that has this size would be looked at
                 if len(op.regions) or op.name == "scf.yield":
                     return {}
                 position = lifetimes.position(op)
                 if op != self.operations[position]:
-                    if op.name == "memref.dim":
-                        continue
                     if form == _OTHER or use.operand_number != _ACCESSES.get(op.name):
                         otherwise.add(position)
                     found.setdefault(position, []).append((op, form))
