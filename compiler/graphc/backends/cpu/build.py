@@ -44,7 +44,7 @@ def build_artifact(
     on_ir: Callable[[str, str], None] | None = None,
     machine: Machine | None = None,
     is_wide: bool = False,
-    is_plain: bool = False,
+    is_single: bool = False,
 ) -> Artifact:
     """Compiles a kernel together with its entry.
 
@@ -69,7 +69,7 @@ def build_artifact(
         on_ir: see `compile_to_object`.
         machine: see `compile_to_object`.
         is_wide: see `compile_to_object`.
-        is_plain: see `compile_to_object`.
+        is_single: see `compile_to_object`.
 
     Raises:
         CompileError: the IR is not valid.
@@ -102,7 +102,7 @@ def build_artifact(
         on_ir=on_ir,
         machine=machine,
         is_wide=is_wide,
-        is_plain=is_plain,
+        is_single=is_single,
     )
     manifest = Manifest(
         signature,

@@ -375,7 +375,7 @@ def generate(
         on_ir=None if stages is None else lambda name, ir: stages.append((name, ir)),
         machine=machine,
         is_wide=lowered.is_wide,
-        is_plain="main" in lowered.plain,
+        is_single=lowered.is_single,
     )
 
 

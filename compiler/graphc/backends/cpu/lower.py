@@ -32,6 +32,7 @@ from graphc.native.parts import Piece
 from graphc.passes.buffer import expand_math, profile_operations
 from graphc.passes.buffer.memory._record import attached
 from graphc.passes.buffer.work import count_work
+from graphc.passes.llvm.define_splits import SINGLE
 from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc.passes.manager.parse import normalise
 from graphc.passes.manager.run import run_pipeline
@@ -201,6 +202,7 @@ class Lowered:
         sites: where checks fail.
         has_shapes: whether `shapes` is defined.
         plain: those of `main` and `shapes` that LLVM leaves as they are, or inlines as they are.
+        is_single: whether `main` does nothing but call loops without others in them.
         memory: the memory plan of each function (see `graphc.passes.buffer.memory._record`).
         donated: what became of the arguments that were offered to results.
         helpers: what it calls that `graphc.library` defines.
@@ -216,6 +218,7 @@ class Lowered:
     sites: tuple[Site, ...]
     has_shapes: bool
     plain: frozenset[str]
+    is_single: bool
     memory: list[dict[str, Any]]
     donated: Donated
     helpers: tuple[Helper, ...]
@@ -362,6 +365,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 tuple(_site(site) for site in module.operation.attributes["graphc.sites"]),
                 "@shapes(" in llvm_ir,
                 frozenset(filter(None, map(_plain, module.body.operations))),
+                any(SINGLE in op.operation.attributes for op in module.body.operations),
                 attached(module),
                 outcome,
                 helpers,

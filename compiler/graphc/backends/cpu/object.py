@@ -83,8 +83,8 @@ def share(function: Callable[[_Item], _Result], items: Sequence[_Item], threads:
 # unrolling them once more was measured to double the time of code generation for no gain.
 UNROLLED_SIZE = 16_000
 # The level of LLVM's pipeline, at most, for the modules of a kernel that is divided, and for kernels that do
-# nothing but call loops. Level 1 vectorises like 3; what it leaves out looks for redundancies that MLIR's
-# passes have removed.
+# nothing but call single loops. Level 1 vectorises like 3; what it leaves out looks for redundancies that
+# MLIR's passes have removed.
 LOW_LEVEL = 1
 # Modules with more characters of IR are not vectorised, and take level 1; what can be moved to others is not
 # in them. The vectoriser makes three to five loops of each, and what comes after it takes more than linear
@@ -174,7 +174,7 @@ def compile_to_object(
     on_ir: Callable[[str, str], None] | None = None,
     machine: Machine | None = None,
     is_wide: bool = False,
-    is_plain: bool = False,
+    is_single: bool = False,
 ) -> bytes:
     """Optimises a kernel and its parts, and emits objects.
 
@@ -191,7 +191,7 @@ def compile_to_object(
         on_ir: called with ("llvm", IR text before optimisation), ("llvm-opt", after) and ("asm", assembly).
         machine: what code is made for; this machine by default.
         is_wide: whether the modules of the kernel compute elementary functions in loops over elements.
-        is_plain: whether the kernel does little but call loops that threads may share.
+        is_single: whether the kernel does little but call loops that have no others in them.
 
     Returns:
         An ELF object, or several joined by `graphc_runtime.elf.join`.
@@ -201,7 +201,7 @@ def compile_to_object(
     """
     vectorise = opt_level >= 2
     is_vectorised = vectorise and len(ir_text) <= VECTORISED_SIZE
-    is_low = pieces or is_plain or vectorise != is_vectorised
+    is_low = pieces or is_single or vectorise != is_vectorised
     level = min(opt_level, LOW_LEVEL) if is_low else opt_level
     unroll = not pieces and len(ir_text) < UNROLLED_SIZE
     kernel = Piece(ir_text, frozenset(exports))

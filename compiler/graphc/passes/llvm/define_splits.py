@@ -13,6 +13,11 @@ from graphc.passes.llvm.parts._kernel import is_glue
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
+# On a `@main` that calls loops without others in them.
+SINGLE = "graphc.single"
+# Blocks of a function with one loop: entry, head, body, end.
+_ONE_LOOP = 4
+
 
 class DefineSplits(Pass):
     """Defines `@graphc_split_<n>`, which parallel-loops has declared, and `@graphc_range_<n>`.
@@ -23,7 +28,9 @@ class DefineSplits(Pass):
     out. The second runs once a range and is not optimised.
 
     A `@main` that does little but call such loops is left as it is, too: inlined into the wrapper of the
-    kernel, which LLVM then does not optimise. Of `x + 1`, that was a third of LLVM's time for the kernel.
+    kernel, which LLVM then does not optimise. Of `x + 1`, that was a third of LLVM's time for the kernel. If
+    none of the loops has another one in it, `@main` says so (`graphc.single`): LLVM's lower levels make the
+    same code of single loops, but not of nests, where moving conditions out of loops counts.
 
     Products of matrices for each position of a batch are not shared where they are so large that they are
     better divided themselves.
@@ -47,7 +54,7 @@ class DefineSplits(Pass):
         bodies = {split.body for split in splits}
         made = ir.Module.parse("\n".join(text))
         for split in splits:
-            functions[split.symbol].erase()
+            functions.pop(split.symbol).erase()
             self.count("splits")
         for op in [op.operation for op in _functions(made)]:
             if symbol_of(op) not in bodies:
@@ -56,7 +63,14 @@ class DefineSplits(Pass):
         main = functions.get("main")
         if main is not None and "no_inline" not in main.attributes and is_glue(main):
             main.attributes["always_inline"] = ir.UnitAttr.get()
+            if all(_is_short(op) for name, op in functions.items() if name not in ("main", "shapes")):
+                main.attributes[SINGLE] = ir.UnitAttr.get()
             self.count("plain kernels")
+
+
+def _is_short(function: ir.Operation) -> bool:
+    """True if a function has one loop at most."""
+    return len(list(function.regions[0].blocks)) <= _ONE_LOOP
 
 
 def _functions(module: ir.Module) -> list[ir.Operation]:
