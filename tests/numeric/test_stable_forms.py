@@ -10,7 +10,9 @@ gradient, in each mode, in loops, with static and unknown sizes, in both widths.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
 from mpmath import mp, mpf
@@ -454,3 +456,62 @@ def test_infinities_zeros_and_nothing(mode):
         value, slope = graphc.function([e], [y, graphc.grad(y.sum(), e)], mode=mode)(np.zeros((2, 0)))
         np.testing.assert_array_equal(value, [wanted, wanted])
         assert slope.shape == (2, 0)
+
+
+# Differences of distribution functions ----------------------------------------------------------------------
+
+CUTS = np.array([-1.0, 0.0, 1.5])
+
+
+def _erf_half(z):
+    return 0.5 * (1 + pt.erf(z / np.sqrt(2.0).astype(z.dtype)))
+
+
+def _erfc_half(z):
+    return 0.5 * pt.erfc(-z / np.sqrt(2.0).astype(z.dtype))
+
+
+# A distribution function, and its upper tail, which is that of the opposite number.
+DISTRIBUTIONS = {
+    "ndtr": (pt.special.ndtr, lambda z: mpmath.erfc(z / mpmath.sqrt(2)) / 2),
+    "erfc": (_erfc_half, lambda z: mpmath.erfc(z / mpmath.sqrt(2)) / 2),
+    "erf": (_erf_half, lambda z: mpmath.erfc(z / mpmath.sqrt(2)) / 2),
+    "twice erf": (pt.erf, mpmath.erfc),
+    "sigmoid": (pt.sigmoid, lambda z: 1 / (1 + mpmath.exp(z))),
+    "tanh": (pt.tanh, lambda z: 2 / (1 + mpmath.exp(2 * z))),
+}
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_logarithms_of_differences_of_distribution_functions(dtype, mode):
+    """Ordered models: both functions are 0, or both are 1, far out; also parts of an array of them."""
+    x, points = (
+        pt.vector("x", dtype=dtype),
+        np.array([0.3, *(s * t for t in (1, 10, 100, 800) for s in (1, -1))]),
+    )
+    cuts, outputs = CUTS.astype(dtype), []
+    for function, _ in DISTRIBUTIONS.values():
+        p = function(cuts - x[:, None])
+        apart = pt.log(function(cuts[1:] - x[:, None]) - function(cuts[:-1] - x[:, None]))
+        for value in (apart, pt.log(p[:, 1:] - p[:, :-1])):
+            outputs += [value.sum(1), graphc.grad(value.sum(), x)]
+    found = iter(graphc.function([x], outputs, mode=mode)(points.astype(dtype)))
+    bound = {"float64": 1e-10, "float32": 2e-4}[dtype]
+
+    def exact(tail, x):
+        total = 0
+        for low, high in pairwise(CUTS):
+            low, high = mpmath.mpf(low) - x, mpmath.mpf(high) - x
+            # Of the smaller tails.
+            total += mpmath.log(tail(low) - tail(high) if low + high > 0 else tail(-high) - tail(-low))
+        return total
+
+    with mpmath.workdps(60):
+        for name, (_, tail) in DISTRIBUTIONS.items():
+            places = [mpmath.mpf(float(t)) for t in points.astype(dtype)]
+            values = np.array([float(exact(tail, t)) for t in places])
+            slopes = np.array([float(mpmath.diff(lambda t, tail=tail: exact(tail, t), t)) for t in places])
+            for _ in range(2):
+                np.testing.assert_allclose(next(found), values, rtol=bound, err_msg=name)
+                np.testing.assert_allclose(next(found), slopes, rtol=10 * bound, atol=bound, err_msg=name)

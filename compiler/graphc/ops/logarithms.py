@@ -281,12 +281,39 @@ class Logarithms(Generic[V]):
                     return found._replace(log=self._made("second", one, found.log))
                 if found is not None:
                     return found
-        return None
+        up, down = (next((v for v, sign in terms if sign == wanted), None) for wanted in (1, -1))
+        return None if up is None or down is None else self._between(up, down)
+
+    def _between(self, v: V, w: V) -> Form[V] | None:
+        """Of v - w, where v and w are distribution functions: (1 - w) - (1 - v) where these are smaller, as
+        v and w are both 1 far out above. It is chosen before the difference, so that no slope is infinite.
+        """
+        upper = self._both(self._complement, w, v)
+        lower = self._both(self.form, v, w) or self._both(self._one_plus, v, w)
+        if not upper or not lower:
+            return None
+        above = self._made("lt", upper[0].log, lower[0].log)
+        first, second = (
+            self._joined(self._made("switch", above, x.log, y.log), x, y)
+            for x, y in zip(upper, lower, strict=True)
+        )
+        found = self._subtracted(first, second)
+        return found._replace(
+            roots=tuple(dict.fromkeys(found.roots)), between=tuple(dict.fromkeys(found.between))
+        )
+
+    def _both(self, rule: Callable[[V], Form[V] | None], v: V, w: V) -> list[Form[V]]:
+        """The forms of two values, if both are certain."""
+        found = [form for form in map(rule, (v, w)) if form is not None and form.sure and form.gained]
+        return found if len(found) == 2 else []
 
     def _complement(self, v: V) -> Form[V] | None:
         name, operands = self.algebra.made_by(v)
         if name == "select":
             return self._moved(v, operands, -1)
+        half = self._half(v)
+        if half is not None:
+            return half
         rule = _COMPLEMENTS.get(name)
         if rule is not None:
             x = operands[0]
@@ -299,6 +326,27 @@ class Logarithms(Generic[V]):
         if form is None or not form.sure or not form.gained:
             return None
         return form._replace(log=self._made("log1mexp", form.log), sure=False)
+
+    def _half(self, v: V) -> Form[V] | None:
+        """Of 1 - erfc(x) / 2 and 1 - (1 + erf(x)) / 2, the other tail."""
+        factors, between, positive = self._factors(v)
+        others = [x for x, power in factors if not self.is_number(x, 0.5 if power > 0 else 2)]
+        if len(others) != 1 or len(factors) != 2 or not positive:
+            return None
+        name, operands = self.algebra.made_by(others[0])
+        if name == "erfc":
+            x = operands[0]
+            log = self._made("log_ndtr", self.times(x, math.sqrt(2)))
+            return Form(log, roots=(x,), between=(*between, others[0], v))
+        terms = list(self._terms(others[0], 1))
+        if len(terms) != 2 or any(sign < 0 for _, sign in terms):
+            return None
+        inside = [x for x, _ in terms if self.algebra.number(x) != 1]
+        found = self._complement(inside[0]) if len(inside) == 1 else None
+        if found is None or self.algebra.made_by(inside[0])[0] not in ("erf", "tanh"):
+            return None
+        log = self._plus(found.log, -_LN2)
+        return found._replace(log=log, between=(*found.between, *between, others[0], v))
 
     def _one_plus(self, v: V) -> Form[V] | None:
         name, operands = self.algebra.made_by(v)
