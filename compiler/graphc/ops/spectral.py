@@ -1,18 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Eigenvalues and singular values.
 
-Gradients of vectors hold for functions that do not depend on their signs and phases, and divide by
-differences of the values: equal ones give infinities. These must not be left out: in the gradient of
-V f(w) V^H their place belongs to f'(w), which neither the cotangent of V nor that of w tells.
+Gradients of vectors divide by differences of the values. They hold for functions that do not depend on which
+vectors were found: on their signs and phases and, where values are equal, on the basis of their space.
+
+Of equal values neither the cotangent of V nor that of w tells the gradient: that of V f(w) V^H needs f'(w),
+the limit of a quotient of differences. So what comes back from w and V is computed of values that are moved
+apart (`Apart`) by the square root of the rounding error, relative to the largest: it is the gradient at a
+matrix near the given one, right to about 1e-7 (float32: 1e-3). Values are moved where they differ by no more
+than their rounding errors; of matrices without such values nothing changes. Vectors that are combined with
+eigenvalues of another call are not known to belong to these. Functions that depend on the basis have no
+gradient: what is given for them there is large and means nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
-from graphc.graph.basic import Maybe, Variable, Variables
+import numpy as np
+
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.op import Op
+from graphc.graph.replace import rebuild
+from graphc.ops.create import tril, zeros_like
 from graphc.ops.elementwise import is_complex
-from graphc.ops.math import cast, real
+from graphc.ops.join import concatenate
+from graphc.ops.math import abs as abs_
+from graphc.ops.math import cast, eq, gt, le, real, switch
 from graphc.ops.matrices import (
     _MatrixOp,
     add,
@@ -27,8 +42,83 @@ from graphc.ops.matrices import (
     on_diagonal,
     real_dtype,
 )
+from graphc.ops.reduce import max as max_
+from graphc.ops.reduce import sum as sum_
 from graphc.ops.shaping import expand_dims
+from graphc.ops.sizes import size_of
 from graphc.ops.solvers import Solve
+
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Register
+
+
+class Apart(Op):
+    """Values (..., n) of which those that are equal to within rounding differ by a little.
+
+    Args:
+        to_zero: whether values that are 0 are moved as well: singular values, which are divided by.
+    """
+
+    __props__ = ("to_zero",)
+    absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}
+
+    def __init__(self, to_zero: bool = False) -> None:
+        self.to_zero = to_zero
+
+    def make_node(self, w: Variable) -> Apply:
+        return Apply(self, [w], [w.type.make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+        (w,) = inputs
+        size, eps = np.abs(w), float(np.finfo(w.dtype).eps)
+        largest = size.max(-1, keepdims=True, initial=0)
+        near = _NEAR * eps * w.shape[-1] * largest
+        count = (np.tril(np.abs(w[..., :, None] - w[..., None, :]) <= near[..., None], -1)).sum(-1)
+        if self.to_zero:
+            count = count + (size <= near)
+        step = eps**0.5 * np.where(largest == 0, 1, largest)
+        output_storage[0][0] = np.asarray(np.where(count > 0, w + step * count, w), w.dtype)
+
+    def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
+        (w,) = inputs
+        size, eps = abs_(w), float(np.finfo(w.type.dtype).eps)
+        # Of no values there is no largest.
+        none = zeros_like(sum_(size, axis=-1, keepdims=True))
+        largest = max_(concatenate([size, none], axis=-1), axis=-1, keepdims=True)
+        near = largest * (_NEAR * eps * cast(size_of(w, w.type.ndim - 1), size.type.dtype))
+        close = le(abs_(expand_dims(w, -1) - expand_dims(w, -2)), expand_dims(near, -1))
+        count = sum_(cast(tril(close, -1), "int64"), axis=-1)
+        if self.to_zero:
+            count = count + cast(le(size, near), "int64")
+        step = eps**0.5 * switch(eq(largest, 0), 1, largest)
+        moved = w + step * cast(count, size.type.dtype)
+        return [switch(gt(count, 0), moved, w)]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        return [cotangents[0]]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        return [tangents[0]]
+
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
+        """Values may have any leading axes."""
+        return [self(inputs[0])]
+
+
+# Values that differ by so many rounding errors of the largest one, times their number, are equal.
+_NEAR = 4.0
+
+
+def _moved_apart(
+    w: Variable, cotangents: Sequence[Variable | None], to_zero: bool = False
+) -> tuple[Variable, list[Variable | None]]:
+    """The values that differ, and cotangents computed of these."""
+    apart: Variable = Apart(to_zero)(w)
+    given = [g for g in cotangents if g is not None]
+    found = iter(rebuild(given, {w: apart}, copy_nodes=False, strict=False))
+    return apart, [None if g is None else next(found) for g in cotangents]
 
 
 class Eigh(_MatrixOp):
@@ -49,6 +139,8 @@ class Eigh(_MatrixOp):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (w, v), (g_w, g_v) = outputs, cotangents
+        if g_v is not None:
+            w, (g_w, g_v) = _moved_apart(w, cotangents)
         values = None if g_w is None else on_diagonal(g_w)
         vectors = None if g_v is None else differences(w) * mm(adjoint(v), conj(g_v))
         inner = _as(add([values, vectors]), v)
@@ -72,7 +164,9 @@ class Eigvalsh(_MatrixOp):
         (g,) = cotangents
         if g is None:
             return [None]
-        v: Variable = Eigh(self.lower)(inputs[0])[1]
+        # Further derivatives go through vectors, beside which what is read of the values belongs to them.
+        w, v = Eigh(self.lower)(inputs[0])
+        (g,) = rebuild([g], {outputs[0]: w}, copy_nodes=False, strict=False)
         whole = mm(v * expand_dims(g, -2), adjoint(v))
         return [conj(in_triangle(whole, self.lower))]
 
@@ -92,6 +186,8 @@ class Eig(_MatrixOp):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a,), (w, v), (g_w, g_v) = inputs, outputs, cotangents
+        if g_v is not None:
+            w, (g_w, g_v) = _moved_apart(w, cotangents)
         values = None if g_w is None else on_diagonal(conj(g_w))
         vectors = None
         if g_v is not None:
@@ -117,7 +213,10 @@ class SVD(_SingularValues):
         return [dtype, real_dtype(dtype), dtype]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [conj(_svd_pullback(*outputs, *cotangents)), None]
+        u, s, vh = outputs
+        if cotangents[0] is not None or cotangents[2] is not None:
+            s, cotangents = _moved_apart(s, cotangents, to_zero=True)
+        return [conj(_svd_pullback(u, s, vh, *cotangents)), None]
 
 
 class SVDFull(_SingularValues):
@@ -133,7 +232,10 @@ class SVDFull(_SingularValues):
         return [dtype, real_dtype(dtype), dtype]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, k), (u, s, vh), (g_u, g_s, g_vh) = inputs, outputs, cotangents
+        (a, k), (u, s, vh) = inputs, outputs
+        if cotangents[0] is not None or cotangents[2] is not None:
+            s, cotangents = _moved_apart(s, cotangents, to_zero=True)
+        g_u, g_s, g_vh = cotangents
         m, n = a.type.shape[-2:]
         if m is not None and m == n:
             return [conj(_svd_pullback(u, s, vh, g_u, g_s, g_vh)), None]
@@ -162,7 +264,8 @@ class SingularValues(_SingularValues):
         (g,) = cotangents
         if g is None:
             return [None, None]
-        u, _, vh = SVD()(*inputs)
+        u, s, vh = SVD()(*inputs)
+        (g,) = rebuild([g], {outputs[0]: s}, copy_nodes=False, strict=False)
         return [conj(mm(u * expand_dims(g, -2), vh)), None]
 
 

@@ -228,3 +228,103 @@ def test_where_no_gradient_is_known(function, message):
     a = pt.tensor("a", shape=(3, 2), dtype="float64")
     with pytest.raises(NotImplementedError, match=message):
         graphc.grad(function(a).sum(), a)
+
+
+# Equal values -----------------------------------------------------------------------------------------------
+
+WEIGHTS = np.array([[0.3, -1.2, 0.7], [2.0, 0.4, -0.5], [-0.9, 1.1, 0.8]])
+TURN = np.linalg.qr(np.array([[1.0, 2.0, 0.5], [-1.0, 0.3, 1.0], [0.2, 1.0, -2.0]]))[0]
+
+
+def symmetric(a):
+    return (a + a.mT) / 2
+
+
+def product_of_eigh(f):
+    def call(a):
+        w, v = L.eigh(symmetric(a))
+        return ((v * f(w)[..., None, :]) @ v.mT * WEIGHTS.astype(a.dtype)).sum()
+
+    return call
+
+
+def quadratic(a):
+    w, v = L.eigh(symmetric(a))
+    return (((v.mT @ WEIGHTS[0].astype(a.dtype)) ** 2) / (w + 3)).sum() + pt.log(w + 3).sum()
+
+
+def product_of_svd(f):
+    def call(a):
+        u, s, vh = L.svd(a)
+        return ((u * f(s)[..., None, :]) @ vh * WEIGHTS.astype(a.dtype)).sum()
+
+    return call
+
+
+def product_of_eig(a):
+    w, v = L.eig(a)
+    return pt.real((v * pt.exp(w)[..., None, :]) @ L.inv(v) * WEIGHTS).sum()
+
+
+# Functions that do not depend on the basis of what belongs to equal values.
+INVARIANT = {
+    "the matrix itself": product_of_eigh(lambda w: w),
+    "exponential": product_of_eigh(pt.exp),
+    "projector": product_of_eigh(pt.ones_like),
+    "quadratic form": quadratic,
+    "squares": lambda a: (L.eigh(symmetric(a))[1] ** 2).sum() + (L.eigh(symmetric(a))[0] ** 2).sum(),
+    "slope of eigenvalues": lambda a: (
+        graphc.grad((L.eigvalsh(symmetric(a)) ** 3).sum(), a) * WEIGHTS.astype(a.dtype)
+    ).sum(),
+    "svd": product_of_svd(lambda s: s**3),
+    "polar": product_of_svd(pt.ones_like),
+    "slope of singular values": lambda a: (
+        graphc.grad((L.svdvals(a) ** 4).sum(), a) * WEIGHTS.astype(a.dtype)
+    ).sum(),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_equal_values(dtype):
+    """Also values that are equal only but for rounding, and of a batch of which some have equal ones."""
+    matrices = np.stack(
+        [np.eye(3), TURN @ np.diag([1, 1, 2.0]) @ TURN.T, np.diag([1.0, 2, 2]), np.diag([1.0, 2, 4]) @ TURN]
+    )
+    exact, given = pt.matrix("exact"), pt.tensor3("given", dtype=dtype)
+    values = graphc.function([exact], [f(exact) for f in INVARIANT.values()])
+    slopes = graphc.function([given], [graphc.grad(f(given), given) for f in INVARIANT.values()])
+    found, step = slopes(matrices.astype(dtype)), 1e-4
+    bound = {"float64": 2e-6, "float32": 2e-2}[dtype]
+    for number, a in enumerate(matrices):
+        expected = np.zeros((len(INVARIANT), 3, 3))
+        for i, j in np.ndindex(3, 3):
+            moved = step * (np.eye(3)[:, [i]] @ np.eye(3)[[j]])
+            near = [np.array(values(a + k * moved)) for k in (1, -1, 2, -2)]
+            expected[:, i, j] = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * step)
+        for name, right, got in zip(INVARIANT, expected, found, strict=True):
+            np.testing.assert_allclose(got[number], right, rtol=bound, atol=bound, err_msg=f"{name} {number}")
+
+
+def test_equal_values_of_special_matrices():
+    a = pt.matrix("a")
+    f = graphc.function(
+        [a],
+        [graphc.grad(INVARIANT["the matrix itself"](a), a), graphc.grad(product_of_svd(lambda s: s)(a), a)],
+    )
+    for given in (np.zeros((3, 3)), 1e-150 * np.eye(3), 1e150 * np.eye(3), np.diag([1.0, 0, 0])):
+        by_eigh, by_svd = f(given)
+        np.testing.assert_allclose(by_eigh, (WEIGHTS + WEIGHTS.T) / 2, rtol=1e-6)
+        np.testing.assert_allclose(by_svd, WEIGHTS, rtol=1e-6, atol=1e-6)
+    w, v = L.eigh(a)
+    empty = graphc.function([a], graphc.grad(((v * w) @ v.T).sum(), a))
+    assert empty(np.zeros((0, 0))).shape == (0, 0)
+    np.testing.assert_allclose(empty(np.eye(2)), [[1, 0], [2, 1]], atol=1e-7)
+    u, s, vh = L.svd(a, full_matrices=False)
+    wide = graphc.function([a], graphc.grad(((u * s) @ vh * np.arange(6.0).reshape(2, 3)).sum(), a))
+    np.testing.assert_allclose(wide(np.eye(2, 3)), np.arange(6.0).reshape(2, 3), atol=1e-6)
+    # A repeated eigenvalue of a matrix that is not symmetric.
+    given = np.array([[1.0, 0, 0.5], [0, 1, 0], [0, 0, 2]])
+    exponential = graphc.function(
+        [a], [graphc.grad(product_of_eig(a), a), graphc.grad((L.expm(a) * WEIGHTS).sum(), a)]
+    )
+    np.testing.assert_allclose(*exponential(given), rtol=1e-5, atol=1e-5)
