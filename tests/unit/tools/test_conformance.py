@@ -157,3 +157,34 @@ def test_the_page_agrees_with_the_lists(accounts, outcomes):
         test.partition("::")[0] for test in expected.reasons.keys() | outside.reasons.keys()
     } <= rows.keys()
     assert all(reason for reason in (*expected.reasons.values(), *outside.reasons.values()))
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.name)
+def test_every_file_of_rules_is_read(outcomes, path):
+    scope = outcomes.Scope.read(path)
+    assert scope.quick
+    assert all(rule.reason for rule in (*scope.files, *scope.tests, *scope.names, *scope.errors))
+
+
+def test_failures_count_if_they_pass_in_the_reference(modules, monkeypatch, tmp_path):
+    run = importlib.import_module("run")
+    way = run.Way("plugin", "pymc.toml", reference=run.Way("recording", "pymc.toml"))
+    suite = run.Suite(tmp_path, tmp_path / "ours", way)
+    other = run.Suite(tmp_path, tmp_path / "theirs", way.reference)
+    asked = []
+
+    def run_file(suite, file, modules, scope, fingerprint, tests=None):
+        asked.append((suite, file, tests))
+        modules = importlib.import_module("outcomes")
+        for test in tests:
+            modules.append(
+                suite.result_file(file), test=test, outcome="failed" if "both" in test else "passed"
+            )
+
+    monkeypatch.setattr(run, "run_file", run_file)
+    names = ["tests/a.py::both", "tests/a.py::ours", "tests/a.py::none"]
+    judged = {name: {"outcome": "passed" if "none" in name else "failed"} for name in names}
+    for known in (False, False, True):
+        found = run.with_reference(suite, other, {"tests/a.py": judged}, None, known)["tests/a.py"]
+        assert [found[name]["outcome"] for name in names] == ["out of scope", "failed", "passed"]
+    assert asked == [(other, "tests/a.py", names[:2])], "what the reference has done is not run again"
