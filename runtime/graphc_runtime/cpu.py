@@ -7,12 +7,9 @@ import functools
 import itertools
 import platform
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from graphc_runtime.errors import LoadError
-
-if TYPE_CHECKING:
-    from graphc_runtime.package import TargetRecord
+from graphc_runtime.record import record
 
 # LLVM's names of instruction sets that compilers use unasked, and Linux's where they differ.
 _LINUX_NAMES = {
@@ -38,6 +35,15 @@ _SAME_NAMES = (
     *("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl", "avx512ifma", "avx512vbmi", "sve", "sve2"),
 )
 _CHECKED = _LINUX_NAMES | {name: name for name in _SAME_NAMES}
+
+
+@record(frozen=True)
+class TargetRecord:
+    """Target of code: LLVM's triple, name of the CPU and features that it must have."""
+
+    triple: str
+    cpu: str
+    features: str = ""
 
 
 @functools.cache

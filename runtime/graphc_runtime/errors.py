@@ -4,14 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_runtime.manifest import Site
 
 OUT_OF_MEMORY = -1
 DAMAGED_MEMORY = -2
@@ -33,6 +29,15 @@ ERRORS: dict[str, type[Exception]] = {
     "ShapeError": ShapeError,
     "LinAlgError": np.linalg.LinAlgError,
 }
+
+
+@record(frozen=True)
+class Site:
+    """A place in the graph that a check can fail at. `node` is the position in the emitted toposort."""
+
+    message: str
+    error: str = "ValueError"
+    node: str = ""
 
 
 @record(frozen=True)

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, field
 from typing import Any
 
-from graphc_runtime.errors import ArtifactError
+from graphc_runtime.errors import ArtifactError, Site
 from graphc_runtime.record import record
 from graphc_runtime.symbols import DTYPES
 
@@ -46,15 +46,6 @@ class Update:
 
     cell: int
     value: ArraySpec
-
-
-@record(frozen=True)
-class Site:
-    """A place in the graph that a check can fail at. `node` is the position in the emitted toposort."""
-
-    message: str
-    error: str = "ValueError"
-    node: str = ""
 
 
 @record(frozen=True)

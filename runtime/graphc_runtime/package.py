@@ -14,8 +14,9 @@ from dataclasses import asdict, field, replace
 from typing import Any, TypeVar
 
 from graphc_runtime.container import Json
-from graphc_runtime.errors import ArtifactError
-from graphc_runtime.manifest import ABI, Manifest, Signature, Site, signature_from
+from graphc_runtime.cpu import TargetRecord
+from graphc_runtime.errors import ArtifactError, Site
+from graphc_runtime.manifest import ABI, Manifest, Signature, signature_from
 from graphc_runtime.record import record
 from graphc_runtime.symbols import DESCRIPTORS, DTYPES
 
@@ -41,15 +42,6 @@ class Stored:
         for size in self.shape:
             count *= size
         return count * DESCRIPTORS[self.dtype].itemsize
-
-
-@record(frozen=True)
-class TargetRecord:
-    """Target of code: LLVM's triple, name of the CPU and features that it must have."""
-
-    triple: str
-    cpu: str
-    features: str = ""
 
 
 @record(frozen=True)

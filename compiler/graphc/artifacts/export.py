@@ -27,9 +27,10 @@ from graphc.backends.cpu.object import Machine, this_machine
 from graphc.graph.basic import Constant
 from graphc_runtime import signing
 from graphc_runtime.container import Container, Writer, write_file
+from graphc_runtime.cpu import TargetRecord
 from graphc_runtime.cuda.code import TRIPLE
-from graphc_runtime.manifest import Site
-from graphc_runtime.package import MAX_NAME, Code, FunctionRecord, Package, StateRecord, Stored, TargetRecord
+from graphc_runtime.errors import Site
+from graphc_runtime.package import MAX_NAME, Code, FunctionRecord, Package, StateRecord, Stored
 from graphc_runtime.worker import apart
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import mul, or_
 
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.dims import Key
 from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.traits.registry import Trait
 from graphc.ir.value import larger
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
@@ -190,3 +191,7 @@ class SizeChecks:
             return None
         count = self.product(rw, [size_of(rw, x, axis) for axis in range(len(x.type.shape))])
         return self.compare(rw, "eq", count, rw.index(0))
+
+
+# Conditions that the types do not guarantee, as operations before it (insert-checks).
+CHECKS: Trait[Callable[[SizeChecks, Rewriter, ir.Operation], None]] = Trait()

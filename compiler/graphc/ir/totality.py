@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.references import attributes_of
-from graphc.ir.traits.interfaces import POSITIONAL, TOTAL, is_always_total
+from graphc.ir.traits.interfaces import POSITIONAL
+from graphc.ir.traits.registry import Trait
 from graphc.library.registry import find
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
@@ -20,6 +21,20 @@ from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
 
 _DIVISIONS = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
+
+
+# Whether an operation cannot fail, whatever its operands hold. Without it: may fail.
+TOTAL: Trait[Callable[[Totality, ir.Operation], bool]] = Trait()
+
+
+def never_fails(totality: Totality | None, op: ir.Operation) -> bool:
+    """`TOTAL` of operations that never fail."""
+    return True
+
+
+def is_always_total(name: str) -> bool:
+    """True if no operation of a name can fail."""
+    return TOTAL.get(name) is never_fails
 
 
 class Totality:

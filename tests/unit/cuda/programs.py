@@ -9,7 +9,8 @@ from graphc_runtime.artifact import Artifact
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.executable import DeviceExecutable
-from graphc_runtime.manifest import ArraySpec, Manifest, Signature, Site, Update
+from graphc_runtime.errors import Site
+from graphc_runtime.manifest import ArraySpec, Manifest, Signature, Update
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from graphc_runtime.container import Writer
+from graphc_runtime.cpu import TargetRecord
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.calls import LibraryCalls
 from graphc_runtime.cuda.driver import NoDeviceError
 from graphc_runtime.errors import ArtifactError, LoadError
 from graphc_runtime.loaded import load
-from graphc_runtime.package import Code, FunctionRecord, Package, StateRecord, Stored, TargetRecord
+from graphc_runtime.package import Code, FunctionRecord, Package, StateRecord, Stored
 from graphc_tools.gpu.simulated import SimulatedDriver
 
 _spec = importlib.util.spec_from_file_location("programs", Path(__file__).with_name("programs.py"))

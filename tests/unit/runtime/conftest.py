@@ -8,8 +8,9 @@ import functools
 import pytest
 
 from graphc_runtime.artifact import Artifact
+from graphc_runtime.errors import Site
 from graphc_runtime.machine_code import MachineCode
-from graphc_runtime.manifest import ArraySpec, Signature, Site, Update
+from graphc_runtime.manifest import ArraySpec, Signature, Update
 
 VECTOR = ArraySpec("float64", (None,), "x")
 PLAIN_SHAPES = "define i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %out) {\n  ret i64 0\n}\n"

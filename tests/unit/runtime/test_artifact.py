@@ -7,9 +7,9 @@ import random
 import pytest
 
 from graphc_runtime.artifact import MAGIC, Artifact
-from graphc_runtime.errors import ArtifactError, LoadError, Origin, status_error
+from graphc_runtime.errors import ArtifactError, LoadError, Origin, Site, status_error
 from graphc_runtime.machine_code import MachineCode
-from graphc_runtime.manifest import ArraySpec, Manifest, Signature, Site, Update
+from graphc_runtime.manifest import ArraySpec, Manifest, Signature, Update
 
 
 def test_round_trip(artifact):

@@ -15,7 +15,8 @@ from graphc.library.memory.workspace import NOTHING, memory_ir, workspace_table
 from graphc.native.parts import Part, PartStore, Piece
 from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact
-from graphc_runtime.manifest import Manifest, Signature, Site
+from graphc_runtime.errors import Site
+from graphc_runtime.manifest import Manifest, Signature
 
 # What the runtime and the entry look up.
 KERNEL_EXPORTS = ("graphc_run", "graphc_shapes")

@@ -38,7 +38,7 @@ from graphc.passes.manager.parse import normalise
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.collecting import paused
-from graphc_runtime.manifest import Site
+from graphc_runtime.errors import Site
 from graphc_runtime.record import record
 
 # Lowering again takes as long as the first time.

@@ -29,7 +29,7 @@ from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.analysis import mapped, with_sites_after
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.schedule import Schedule
-from graphc_runtime.manifest import Site
+from graphc_runtime.errors import Site
 from graphc_runtime.record import record
 
 NVIDIA, AMD = "nvptx64-nvidia-cuda", "amdgcn-amd-amdhsa"

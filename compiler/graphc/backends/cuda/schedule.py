@@ -23,8 +23,8 @@ from graphc.passes.gpu._library import groups, product_of
 from graphc.passes.gpu._loops import is_poll, polls_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.errors import Site
 from graphc_runtime.index_arithmetic import muli
-from graphc_runtime.manifest import Site
 
 _VIEWS = VIEWS | {"memref.extract_strided_metadata"}
 _PASS_ON = frozenset({"scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "func.return"})

@@ -24,9 +24,10 @@ from graphc.ir.walk import functions, symbol_of
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_runtime.artifact import Artifact
+from graphc_runtime.errors import Site
 from graphc_runtime.executable import Executable
 from graphc_runtime.kernel import Kernel, OnError, Run, Shape
-from graphc_runtime.manifest import Manifest, Signature, Site
+from graphc_runtime.manifest import Manifest, Signature
 
 
 class Interpreted(Executable):

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from graphc.ir.build import predicate_of
-from graphc.ir.checks import PREDICATES, SizeChecks
+from graphc.ir.checks import CHECKS, PREDICATES, SizeChecks
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.traits.interfaces import CHECKS
 from graphc_dialects._mlir import ir
 
 

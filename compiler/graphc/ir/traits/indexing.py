@@ -9,19 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.checks import CHECKS, SizeChecks, size_of
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.parts import LiftRule, Part, Parts, part_type, slice_of
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.ir.totality import Totality
+from graphc.ir.totality import TOTAL, Totality
 from graphc.ir.traits.interfaces import (
     BATCH,
-    CHECKS,
     PARTS,
     POSITIONAL,
     REFERENCE,
     SIZES,
-    TOTAL,
     Batch,
     Batching,
     CannotBatch,

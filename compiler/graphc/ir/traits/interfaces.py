@@ -14,11 +14,8 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.ir.checks import SizeChecks
     from graphc.ir.dims import DimKeys
     from graphc.ir.parts import LiftRule
-    from graphc.ir.rewrite import Rewriter
-    from graphc.ir.totality import Totality
 
 
 # A dimension of a tensor, or an index value, whose axis is -1.
@@ -55,14 +52,8 @@ def given_sizes(values: Iterable[ir.Value]) -> Sizes:
 # NumPy semantics: the result for arrays, and ints for index operands (graphc.ir.references).
 REFERENCE: Trait[Callable[..., Any]] = Trait()
 
-# Whether an operation cannot fail, whatever its operands hold (graphc.ir.totality). Without it: may fail.
-TOTAL: Trait[Callable[[Totality, ir.Operation], bool]] = Trait()
-
 # Which parts of its operands it needs for parts of its result (lift-slices).
 PARTS: Trait[LiftRule] = Trait()
-
-# Conditions that the types do not guarantee, as operations before it (insert-checks).
-CHECKS: Trait[Callable[[SizeChecks, Rewriter, ir.Operation], None]] = Trait()
 
 # Whether rows of its results are worth to be kept, or to be computed for all iterations at once: a product,
 # a function of many elements. Arithmetic is not: an iteration does it in the time it takes to load a row.
@@ -76,19 +67,9 @@ POSITIONAL = Marker()
 SEQUENTIAL = Marker()
 
 
-def never_fails(totality: Totality | None, op: ir.Operation) -> bool:
-    """`TOTAL` of operations that never fail."""
-    return True
-
-
 def always_expensive(op: ir.Operation) -> bool:
     """`EXPENSIVE` of operations that always are."""
     return True
-
-
-def is_always_total(name: str) -> bool:
-    """True if no operation of a name can fail."""
-    return TOTAL.get(name) is never_fails
 
 
 class CannotBatch(Exception):

@@ -5,22 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.ir.checks import SizeChecks
+from graphc.ir.checks import CHECKS, SizeChecks
 from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import (
-    BATCH,
-    CHECKS,
-    PARTS,
-    REFERENCE,
-    SIZES,
-    TOTAL,
-    Batch,
-    Batching,
-    Sizes,
-    given_sizes,
-)
+from graphc.ir.totality import TOTAL, Totality
+from graphc.ir.traits.interfaces import BATCH, PARTS, REFERENCE, SIZES, Batch, Batching, Sizes, given_sizes
 from graphc.ir.views import JOINS, axis_of, joined
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_sizes

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.checks import CHECKS, SizeChecks, size_of
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.traits.interfaces import CHECKS, REFERENCE, SIZES, Sizes, given_sizes, sizes_of
+from graphc.ir.traits.interfaces import REFERENCE, SIZES, Sizes, given_sizes, sizes_of
 from graphc_dialects._mlir import ir
 
 RUNNING, LINEAR = "graphc.cumulative", "graphc.linear_recurrence"

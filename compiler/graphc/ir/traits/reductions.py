@@ -7,24 +7,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.checks import CHECKS, SizeChecks, size_of
 from graphc.ir.kinds import FOLDS, REDUCTIONS, SUMS, reduced_axes
 from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.totality import Totality
+from graphc.ir.totality import TOTAL, Totality, never_fails
 from graphc.ir.traits.interfaces import (
     BATCH,
-    CHECKS,
     EXPENSIVE,
     PARTS,
     REFERENCE,
     SIZES,
-    TOTAL,
     Batch,
     Batching,
     Sizes,
     always_expensive,
-    never_fails,
     sizes_of,
 )
 from graphc_dialects._base import const_index

@@ -5,20 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.ir.checks import SizeChecks
+from graphc.ir.checks import CHECKS, SizeChecks
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.scan_view import SCAN, name_of, retention, traced
-from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import (
-    CHECKS,
-    POSITIONAL,
-    REFERENCE,
-    SIZES,
-    TOTAL,
-    Sizes,
-    never_fails,
-    sizes_of,
-)
+from graphc.ir.totality import TOTAL, Totality, never_fails
+from graphc.ir.traits.interfaces import POSITIONAL, REFERENCE, SIZES, Sizes, sizes_of
 from graphc.ir.views import INLINED, TAKES_ROW
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

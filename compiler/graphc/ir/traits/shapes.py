@@ -9,25 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.checks import CHECKS, SizeChecks, size_of
 from graphc.ir.constants import constant_attribute, element_dtype
 from graphc.ir.dims import broadcasts
 from graphc.ir.parts import LiftRule, Part, Parts, again, part_type, same, sized
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.ir.totality import Totality
+from graphc.ir.totality import TOTAL, Totality, never_fails
 from graphc.ir.traits.interfaces import (
     BATCH,
-    CHECKS,
     PARTS,
     REFERENCE,
     SIZES,
-    TOTAL,
     Batch,
     Batching,
     CannotBatch,
     Sizes,
     given_sizes,
-    never_fails,
 )
 from graphc.ir.views import (
     COUNTS,

@@ -8,19 +8,8 @@ from typing import Any
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.parts import LiftRule, Parts, part_type
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import (
-    BATCH,
-    PARTS,
-    POSITIONAL,
-    SIZES,
-    TOTAL,
-    Batch,
-    Batching,
-    Sizes,
-    never_fails,
-    sizes_of,
-)
+from graphc.ir.totality import TOTAL, Totality, never_fails
+from graphc.ir.traits.interfaces import BATCH, PARTS, POSITIONAL, SIZES, Batch, Batching, Sizes, sizes_of
 from graphc.ir.views import RENAMES, SAME_ARRAY, SAME_ELEMENTS
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

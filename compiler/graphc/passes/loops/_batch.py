@@ -23,8 +23,8 @@ from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.kinds import PRODUCTS
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, is_trace
-from graphc.ir.totality import reports_no_errors
-from graphc.ir.traits.interfaces import BATCH, Batch, CannotBatch, is_always_total
+from graphc.ir.totality import is_always_total, reports_no_errors
+from graphc.ir.traits.interfaces import BATCH, Batch, CannotBatch
 from graphc.ir.value import larger
 from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of, repeated, reshaped
 from graphc.passes.loops._index import copy_index

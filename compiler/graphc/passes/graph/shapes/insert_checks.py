@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.checks import SizeChecks
+from graphc.ir.checks import CHECKS, SizeChecks
 from graphc.ir.dims import broadcasts
 from graphc.ir.rewrite import Rewriter, RuleTable
 from graphc.ir.scan_view import ScanView, scans
-from graphc.ir.traits.interfaces import CHECKS
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
