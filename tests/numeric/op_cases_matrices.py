@@ -136,6 +136,11 @@ ARE = [SMALL, RIGHT, POSITIVE, arg(3, 3, make=positive_definite)]
 case("solve_discrete_are", ARE, gradient=(0, 1))
 case("solve_continuous_are", ARE, gradient=(0, 1))
 case("qz", [MATRIX, SMALL], gradient=False)
+case("hessenberg", [MATRIX], lambda m, a: m.hessenberg(a, calc_q=True), gradient=False, dtypes=COMPLEX)
+case("ldl", [POSITIVE], gradient=False, dtypes=COMPLEX)
+case("ldl:upper", [POSITIVE], lambda m, a: m.ldl(a, lower=False), gradient=False, dtypes=COMPLEX)
+case("ldl:batch", [BATCH], lambda m, a: m.ldl(a), _batch(scipy.linalg.ldl), gradient=False)
+case("rsf2csf", [SMALL], lambda m, a: m.rsf2csf(*m.schur(a)), gradient=False)
 case(
     "ordqz",
     [MATRIX, SMALL],

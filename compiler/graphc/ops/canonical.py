@@ -270,3 +270,64 @@ class QZ(_PythonMatrices):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         raise UndefinedGradientError(f"qz has no gradient: {self.absent['pullback']}")
+
+
+class _WithoutGradient(_PythonMatrices):
+    """Base of forms of a matrix by reflections or exchanges, which have no gradient."""
+
+    absent: ClassVar[dict[str, str]] = {
+        **_PythonMatrices.absent,
+        "pullback": "signs, phases and exchanges of the form jump",
+    }
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        name = type(self).__name__.lower()
+        raise UndefinedGradientError(f"{name} has no gradient: {self.absent['pullback']}")
+
+
+class Hessenberg(_WithoutGradient):
+    """Hessenberg form H and unitary Q of ``A = Q H Q^H``."""
+
+    signature = "(n,n)->(n,n),(n,n)"
+
+    def compute(self, a: np.ndarray) -> tuple[np.ndarray, ...]:
+        from scipy.linalg import hessenberg
+
+        return tuple(hessenberg(a, calc_q=True, check_finite=False))
+
+
+class RSF2CSF(_WithoutGradient):
+    """Complex Schur form and vectors of a real one."""
+
+    signature = "(n,n),(n,n)->(n,n),(n,n)"
+
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        return [complex_dtype(dtype)] * 2
+
+    def compute(self, t: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
+        from scipy.linalg import rsf2csf
+
+        return tuple(rsf2csf(t, z, check_finite=False))
+
+
+class LDL(_WithoutGradient):
+    """Factors of a symmetric or Hermitian matrix, with blocks of 1 and 2 in D, and the permutation.
+
+    Args:
+        lower: whether the lower triangle is read.
+        hermitian: whether the matrix is Hermitian; otherwise symmetric.
+    """
+
+    signature = "(n,n)->(n,n),(n,n),(n)"
+    __props__ = ("lower", "hermitian")
+
+    def __init__(self, lower: bool = True, hermitian: bool = True) -> None:
+        self.lower, self.hermitian = lower, hermitian
+
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        return [dtype, dtype, "int64"]
+
+    def compute(self, a: np.ndarray) -> tuple[np.ndarray, ...]:
+        from scipy.linalg import ldl
+
+        return tuple(ldl(a, self.lower, self.hermitian, check_finite=False))

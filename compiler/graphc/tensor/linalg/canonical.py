@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.ops.canonical import QZ, SORTS, Logm, Schur, Sqrtm
+from graphc.ops.canonical import LDL, QZ, RSF2CSF, SORTS, Hessenberg, Logm, Schur, Sqrtm
 from graphc.ops.elementwise import is_complex
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, gt, imag, real, switch
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-__all__ = ["coshm", "cosm", "logm", "ordqz", "qz", "schur", "sinhm", "sinm", "sqrtm", "tanhm", "tanm"]
+__all__ = [
+    "coshm", "cosm", "hessenberg", "ldl", "logm", "ordqz", "qz", "rsf2csf", "schur", "sinhm", "sinm", "sqrtm",
+    "tanhm", "tanm",
+]  # fmt: skip
 
 
 def _output(x: TensorVariable, output: str) -> TensorVariable:
@@ -60,6 +63,64 @@ def schur(
     """
     t, z = Schur(_sort(sort))(_output(square(A, "schur"), output))
     return t, z
+
+
+def rsf2csf(T: TensorLike, Z: TensorLike) -> tuple[TensorVariable, TensorVariable]:
+    """Complex Schur form and vectors of a real one, which `schur` gives; without a gradient.
+
+    It runs in Python, by ``scipy.linalg.rsf2csf``.
+
+    Args:
+        T, Z: array-like (..., n, n).
+
+    Examples:
+        >>> [v.eval().shape for v in pt.linalg.rsf2csf(np.eye(2), np.eye(2))]
+        [(2, 2), (2, 2)]
+    """
+    t, z = RSF2CSF()(square(T, "rsf2csf"), square(Z, "rsf2csf"))
+    return t, z
+
+
+def hessenberg(a: TensorLike, calc_q: bool = False) -> Any:
+    """Hessenberg form H of ``A = Q @ H @ Q^H``, which is 0 below the diagonal under the main one.
+
+    It runs in Python, by ``scipy.linalg.hessenberg``, and has no gradient.
+
+    Args:
+        a: array-like (..., n, n).
+        calc_q: whether Q is returned after H.
+
+    Examples:
+        >>> pt.linalg.hessenberg(np.eye(2)).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
+    h, q = Hessenberg()(square(a, "hessenberg"))
+    return (h, q) if calc_q else h
+
+
+def ldl(
+    A: TensorLike, lower: bool = True, hermitian: bool = True
+) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
+    """Factors of ``A = L @ D @ L^H`` of Hermitian or symmetric matrices, which may be indefinite.
+
+    It runs in Python, by ``scipy.linalg.ldl``, and has no gradient.
+
+    Args:
+        A: array-like (..., n, n), of which one triangle is read.
+        lower: whether it is the lower one; otherwise the first factor is upper triangular.
+        hermitian: whether A is Hermitian; otherwise ``A = L @ D @ L^T``.
+
+    Returns:
+        L with exchanged rows, D with blocks of 1 and 2 on its diagonal, and the int64 order of rows in which
+        L is triangular.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.linalg.ldl([[2.0, 0.0], [0.0, 3.0]])][1:]
+        [[[2.0, 0.0], [0.0, 3.0]], [0, 1]]
+    """
+    factor, d, order = LDL(bool(lower), bool(hermitian))(square(A, "ldl"))
+    return factor, d, order
 
 
 def qz(
