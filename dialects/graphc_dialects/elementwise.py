@@ -26,7 +26,7 @@ def _add(arity: int, rule: str, names: str) -> None:
         ELEMENTWISE[name] = (arity, rule)
 
 
-_add(1, "free", "cast abs angle real imag frexp_exponent")
+_add(1, "free", "cast abs angle real imag frexp_exponent bfloat16_value bfloat16_bits")
 _add(1, "bool", "isnan isinf isfinite signbit logical_not")
 _add(1, "same", "neg sign ceil floor trunc round round_half_away reciprocal sqr sqrt conj invert identity")
 _add(1, "same", "frexp_mantissa spacing lambertw0 lambertw1")

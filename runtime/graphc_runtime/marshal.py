@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from graphc_runtime.manifest import ArraySpec
-from graphc_runtime.symbols import DESCRIPTORS
+from graphc_runtime.symbols import DESCRIPTORS, kind_letter
 
 Value = TypeVar("Value")
 _KINDS = "biufc"
@@ -129,7 +129,7 @@ def _as_array(value: np.ndarray, name: str) -> np.ndarray:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name}: {type(value).__name__} cannot be turned into an array: {error}") from None
-    if array.dtype.kind not in _KINDS:
+    if kind_letter(array.dtype) not in _KINDS:
         given = type(value).__name__ if not isinstance(value, np.ndarray) else f"dtype {array.dtype}"
         raise TypeError(f"{name}: expected numbers, given {given}")
     return array
@@ -138,7 +138,7 @@ def _as_array(value: np.ndarray, name: str) -> np.ndarray:
 def _cast(array: np.ndarray, wanted: np.dtype[Any], name: str, *, weak: bool) -> np.ndarray:
     if np.can_cast(array.dtype, wanted, "safe"):
         return array.astype(wanted)
-    if not weak or _ORDER[array.dtype.kind] > _ORDER[wanted.kind]:
+    if not weak or _ORDER[kind_letter(array.dtype)] > _ORDER[kind_letter(wanted)]:
         raise TypeError(
             f"{name}: expected dtype {wanted}, given {array.dtype}, which cannot be cast without loss; "
             f"convert it with .astype({wanted.name!r})"

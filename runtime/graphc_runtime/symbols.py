@@ -31,10 +31,34 @@ NUMPY_API = {
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
+    "bfloat16",
 )
 
+
+def kind_letter(dtype: np.dtype) -> str:
+    """NumPy's letter of a dtype's kind; ``f`` for bfloat16, too, which NumPy counts among structures."""
+    return "f" if dtype.name == "bfloat16" else dtype.kind
+
+
 # The singletons that arrays made by NumPy share; keeping them here keeps their addresses valid.
-DESCRIPTORS: dict[str, np.dtype] = {name: np.dtype(name) for name in DTYPES}
+class _Descriptors(dict[str, np.dtype]):
+    """NumPy's dtypes by name; that of ``ml_dtypes``, which not everybody has, when it is asked for."""
+
+    def __missing__(self, name: str) -> np.dtype:
+        if name != "bfloat16":
+            raise KeyError(name)
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise TypeError(
+                "arrays of bfloat16 are those of ml_dtypes, which is not installed: "
+                "pip install 'graphc[bfloat16]', or pip install ml_dtypes"
+            ) from None
+        self[name] = np.dtype(ml_dtypes.bfloat16)
+        return self[name]
+
+
+DESCRIPTORS = _Descriptors((name, np.dtype(name)) for name in DTYPES if name != "bfloat16")
 _INTERNED: dict[str, str] = {}
 _REGISTERED: dict[str, int] = {}
 _KNOWN: dict[str, int] = {}
@@ -97,8 +121,8 @@ def _find(name: str) -> int:
 
 
 def _descriptor(name: str) -> int | None:
-    dtype = DESCRIPTORS.get(name.removeprefix("descr_"))
-    return None if dtype is None else id(dtype)
+    dtype = name.removeprefix("descr_")
+    return id(DESCRIPTORS[dtype]) if dtype in DTYPES else None
 
 
 def _interned(name: str) -> int:

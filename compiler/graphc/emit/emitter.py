@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.emit.literals import dense, location, quoted, tensor_type
-from graphc.emit.types import NAMES
+from graphc.emit.types import ELEMENTS
 from graphc.errors import CompileError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import SourceLocation, describe
@@ -298,12 +298,14 @@ class Emitter(IndexCode):
             return self.const_index(int(variable.data))
         if operand not in self._indices:
             type_ = variable.type
-            if type_.ndim or type_.numpy_dtype.kind != "i":
+            if type_.ndim or type_.kind != "i":
                 raise CompileError(
                     f"expected a 0-d signed integer as a size or index, got {variable} of type {type_}"
                 )
             element = self.raw(f"tensor.extract {operand}[] : {self.type_of(variable)}")
-            self._indices[operand] = self.raw(f"arith.index_cast {element} : {NAMES[type_.dtype]} to index")
+            self._indices[operand] = self.raw(
+                f"arith.index_cast {element} : {ELEMENTS[type_.dtype]} to index"
+            )
         return self._indices[operand]
 
     def truth_of(self, variable: Variable, operand: str) -> str:
@@ -344,7 +346,7 @@ class Emitter(IndexCode):
         key = (type_text, data.tobytes())
         if key not in self._names:
             value = f"{dense(np.ascontiguousarray(data).reshape(data.shape))} : {type_text}"
-            if data.dtype.kind == "u":
+            if data.dtype.kind in "uV":
                 self._names[key] = self.op("graphc.constant", (), (), type_text, f"value = {value}")
             else:
                 self._names[key] = self.raw(f"arith.constant {value}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphc.emit.types import NAMES
+from graphc.emit.types import ELEMENTS
 from graphc.graph.location import SourceLocation
 
 _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -16,7 +16,7 @@ _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 def tensor_type(dtype: str, shape: Sequence[int | None]) -> str:
     """Text of a ranked tensor type, ``tensor<2x?xf64>``."""
     sizes = "".join(f"{'?' if size is None else size}x" for size in shape)
-    return f"tensor<{sizes}{NAMES[dtype]}>"
+    return f"tensor<{sizes}{ELEMENTS[dtype]}>"
 
 
 def dense(array: np.ndarray) -> str:
@@ -37,6 +37,8 @@ def _nested(array: np.ndarray) -> str:
 
 def _element(value: np.ndarray) -> str:
     kind = value.dtype.kind
+    if kind == "V":
+        return str(int(value.view(np.uint16)))
     if kind == "b":
         return "true" if value else "false"
     if kind in "iu":

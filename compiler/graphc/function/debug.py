@@ -19,6 +19,7 @@ from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.reference import ReferenceExecutor
 from graphc.graph.thunks import ForeignThunk, UserThunk
+from graphc_runtime.symbols import kind_letter
 from graphc_runtime.thunk import Thunk
 
 
@@ -119,7 +120,7 @@ def _op_text(node: Apply | None) -> str:
 def _difference(got: object, expected: object) -> str:
     """Index at which two values differ most."""
     a, b = np.asarray(got), np.asarray(expected)
-    if a.shape != b.shape or a.dtype != b.dtype or a.dtype.kind not in "biufc":
+    if a.shape != b.shape or a.dtype != b.dtype or kind_letter(a.dtype) not in "biufc":
         return f"compiled gives {_kind(a)}, the reference {_kind(b)}"
     if not a.size:
         return "both are empty"
@@ -136,4 +137,4 @@ def _difference(got: object, expected: object) -> str:
 
 
 def _kind(a: np.ndarray) -> str:
-    return f"{a.dtype} of shape {a.shape}" if a.dtype.kind in "biufc" else repr(a.item())
+    return f"{a.dtype} of shape {a.shape}" if kind_letter(a.dtype) in "biufc" else repr(a.item())

@@ -24,6 +24,7 @@ from graphc.graph.basic import Apply
 from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
+from graphc_runtime.symbols import kind_letter
 from graphc_runtime.thunk import Thunk
 
 # Whether the running call has warned: what follows from the first NaN would only repeat it.
@@ -156,7 +157,7 @@ def _first_bad(value: Any, given: Sequence[Any]) -> tuple[tuple[int, ...], int] 
 
 
 def _is_inexact(value: object) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+    return isinstance(value, np.ndarray) and kind_letter(value.dtype) in "fc"
 
 
 def _named(number: Any) -> str:

@@ -17,6 +17,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorSharedVariable
 from graphc.tensor.random.shared import share_generator
 from graphc_runtime.marshal import demand_numbers
+from graphc_runtime.symbols import kind_letter
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,7 +46,7 @@ def shared_constructor(
         raise TypeError(f"shared() got unknown arguments {', '.join(kwargs)}")
     demand_numbers(value)
     array = np.asarray(value, dtype=config.floatX if type(value) is float else None)
-    if array.dtype.kind not in "biufc":
+    if kind_letter(array.dtype) not in "biufc":
         raise TypeError(
             f"cannot share {value!r:.80} of type {type(value).__name__}: it is not an array of numbers. "
             "For a type of your own, register it with graphc.function.shared.shared_constructor"

@@ -72,7 +72,7 @@ def stable_form(node: Apply, kept: Set[Variable]) -> Stable | None:
     product = isinstance(node.op, Reduce) and node.op.kind == "prod"
     name = "prod" if product else _name(node)
     rule = _RULES.get(name) if name else None
-    if rule is None or node.outputs[0].type.numpy_dtype.kind != "f":
+    if rule is None or node.outputs[0].type.kind != "f":
         return None
     found = sum_of_exp(node.inputs[0]) if name == "log" else None
     if found is not None:

@@ -45,6 +45,12 @@ class Op:
     itypes: Sequence[Type | Variable | Callable[[], Variable]] | None = None
     otypes: Sequence[Type | Variable | Callable[[], Variable]] | None = None
 
+    # Whether bfloat16 is taken as it is: by what only moves elements, and by users' ops. Others compute in
+    # float32.
+    keeps_bfloat16: bool = True
+    # Whether the result has the dtype of the first operand, which the others are put into.
+    is_update: ClassVar[bool] = False
+
     # How many of the first inputs the output takes its elements from, wherever they lie in it; other inputs
     # only say which. What does so commutes with functions of elements.
     selects: int = 0
@@ -83,12 +89,16 @@ class Op:
         Returns:
             The output variable, or a list of them when there are several and no ``default_output``.
         """
+        if not self.keeps_bfloat16 and any(getattr(x, "dtype", None) == "bfloat16" for x in inputs):
+            return self._in_float32(inputs, name=name, return_list=return_list, **kwargs)
         node = self.make_node(*inputs, **kwargs)
         if not isinstance(node, Apply):
             raise TypeError(
                 f"make_node of {self} must return Apply(self, inputs, outputs), got {node!r} of type "
                 f"{type(node).__name__}"
             )
+        if not self.keeps_bfloat16 and any(getattr(v, "dtype", None) == "bfloat16" for v in node.outputs):
+            raise TypeError(f"{self} computes in float32: cast its result to bfloat16")
         if not type(self).__module__.startswith("graphc."):
             # The line that applies a user's op, rather than one of its make_node.
             node.location = capture()
@@ -103,6 +113,25 @@ class Op:
             chosen = outputs[self.default_output]
             return [chosen] if return_list else chosen
         return outputs[0] if len(outputs) == 1 and not return_list else list(outputs)
+
+    def _in_float32(self, inputs: Sequence[Any], **kwargs: Any) -> Any:
+        """The op of operands of which some are bfloat16: computed in float32, and rounded unless another
+        operand has more digits.
+        """
+        dtypes = [getattr(x, "dtype", None) for x in inputs]
+        decisive = dtypes[:1] if self.is_update else dtypes
+        wider = any(dtype is not None and str(dtype) in ("float16", "float32") for dtype in decisive)
+        wide = [
+            x.astype("float32") if dtype == "bfloat16" else x for x, dtype in zip(inputs, dtypes, strict=True)
+        ]
+        found = self(*wide, **kwargs)
+        if wider:
+            return found
+
+        def rounded(y: Any) -> Any:
+            return y.astype("bfloat16") if getattr(y, "dtype", None) == "float32" else y
+
+        return [rounded(y) for y in found] if isinstance(found, list) else rounded(found)
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         """Compute the outputs in Python.

@@ -41,6 +41,7 @@ class Type:
         # What some types say besides: of tensors, sparse matrices, generators, undefined derivatives.
         dtype: str
         numpy_dtype: np.dtype
+        kind: str
         ndim: int
         shape: Any
         format: str

@@ -10,6 +10,7 @@ import numpy as np
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
 from graphc.graph.type import Type
+from graphc_runtime.symbols import kind_letter
 
 if TYPE_CHECKING:
     from graphc.graph.op import Op
@@ -120,7 +121,7 @@ def is_null(v: Variable | None) -> TypeGuard[Variable]:
 def kind_of(v: Variable) -> str:
     """NumPy's kind letter of the variable's dtype: ``b i u f c``; empty for types without a dtype."""
     dtype = getattr(v.type, "dtype", None)
-    return np.dtype(dtype).kind if dtype is not None else ""
+    return kind_letter(np.dtype(dtype)) if dtype is not None else ""
 
 
 def is_discrete(v: Variable) -> bool:

@@ -46,6 +46,7 @@ from graphc.immediate.tracing import lift
 from graphc.tensor.random import generator_of, state_of
 from graphc.tensor.random.stream import RandomStream
 from graphc_runtime.cuda.array import DeviceArray
+from graphc_runtime.symbols import kind_letter
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -201,6 +202,10 @@ NAMESPACES[pt.random.__name__] = RandomNamespace
 
 
 _numbers = itertools.count(1)
+
+
+def _is_native_number(dtype: np.dtype) -> bool:
+    return dtype.isnative and kind_letter(dtype) in "biufc"
 
 
 class Environment(Indexing):
@@ -412,7 +417,7 @@ class Environment(Indexing):
         """
         if isinstance(array, DeviceArray):
             return make_tensor(array, self._kind(array.dtype.name, array.ndim))
-        if not copy and type(array) is np.ndarray and array.dtype.isnative and array.dtype.kind in "biufc":
+        if not copy and type(array) is np.ndarray and _is_native_number(array.dtype):
             if array.dtype.itemsize <= (16 if array.dtype.kind == "c" else 8):
                 return make_tensor(array, self._kind(array.dtype.name, array.ndim))
         data = constant(array).data

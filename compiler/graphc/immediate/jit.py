@@ -25,6 +25,7 @@ from graphc.graph.pytree import LEAF, Structure, flatten
 from graphc.graph.tensor.type import TensorType
 from graphc.immediate.arguments import hashable
 from graphc.immediate.tensor import Tensor
+from graphc_runtime.symbols import kind_letter
 from graphc_runtime.worker import renew_in_children
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class _Call:
         if self.symbolic:
             return
         self.values = [
-            leaf if type(leaf) is np.ndarray and leaf.dtype.kind in "biufc" else self._value(leaf, i)
+            leaf if type(leaf) is np.ndarray and kind_letter(leaf.dtype) in "biufc" else self._value(leaf, i)
             for i, leaf in enumerate(leaves)
         ]
         _give_way(leaves, self.values)
@@ -176,7 +177,7 @@ class _Call:
         found = (
             np.asarray(leaf) if hasattr(leaf, "__array__") or hasattr(leaf, "__array_interface__") else None
         )
-        if found is None or found.dtype.kind not in "biufc":
+        if found is None or kind_letter(found.dtype) not in "biufc":
             paths = [path for name, form in self.forms.items() for path in form.paths(name)]
             names = [name for name, form in self.forms.items() for _ in form.paths(name)]
             raise TypeError(
@@ -192,7 +193,8 @@ def _give_way(leaves: Sequence[object], values: list[np.ndarray]) -> None:
     floats = [i for i, leaf in enumerate(leaves) if type(leaf) is float]
     if not floats:
         return
-    beside = [value.dtype for i, value in enumerate(values) if i not in floats and value.dtype.kind == "f"]
+    arrays = [value.dtype for i, value in enumerate(values) if i not in floats]
+    beside = [dtype for dtype in arrays if kind_letter(dtype) == "f"]
     if beside:
         dtype = np.result_type(*beside)
         for i in floats:

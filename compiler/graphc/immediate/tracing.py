@@ -115,13 +115,16 @@ def trace_call(
     weaks: list[np.dtype | None] = [None] * len(symbols)
     with Trace(env) as trace:
         if None in types and isinstance(function, Elementwise):
-            probe = function.make_node(*symbols)
+            wide = [x.astype("float32") if getattr(x, "dtype", None) == "bfloat16" else x for x in symbols]
+            probe = function.make_node(*wide)
             for i, x in enumerate(split.inputs):
                 if isinstance(x, Weak):
                     dtype = probe.inputs[i].type.numpy_dtype
                     weaks[i], symbols[i] = dtype, TensorType(dtype, ()).make_variable()
         args, kwargs = refill(split.fill(symbols))
         result = function(*args, **kwargs)
+        if None in types and _is_rounded(types) and getattr(result, "dtype", None) == "float32":
+            result = result.astype("bfloat16")
         if not _has_variables(result):
             raise NoVariables(result)
         form = OutputForm(result)
@@ -140,6 +143,12 @@ def locate(outputs: Sequence[Variable], inputs: Sequence[Variable], location: So
     """Say where the nodes between two sets of variables were made."""
     for node in toposort(outputs, blockers=set(inputs)):
         node.location = location
+
+
+def _is_rounded(types: Sequence[TensorType | None]) -> bool:
+    """Whether what is computed of numbers and arrays of these types is rounded to bfloat16."""
+    dtypes = {t.dtype for t in types if t is not None}
+    return "bfloat16" in dtypes and not dtypes & {"float16", "float32"}
 
 
 def _has_variables(x: object) -> bool:

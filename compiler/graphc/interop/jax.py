@@ -26,7 +26,7 @@ def _repeated(y: Variable, size: Variable) -> Variable:
 
 def is_smooth(variable: Variable) -> bool:
     """True if derivatives by it are numbers: its dtype is floating point or complex."""
-    return variable.type.numpy_dtype.kind in "fc"
+    return variable.type.kind in "fc"
 
 
 def pullback_graph(

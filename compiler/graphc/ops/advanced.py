@@ -34,7 +34,7 @@ _Size = TypeVar("_Size")
 
 def _as_indices(indices: TensorLike) -> TensorVariable:
     indices = as_tensor_variable(indices)
-    if indices.type.numpy_dtype.kind not in "iu":
+    if indices.type.kind not in "iu":
         raise TypeError(f"indices must be integers, got {indices} of dtype {indices.type.dtype}")
     return cast_to(indices, "int64")
 
@@ -102,6 +102,9 @@ class Put(Op):
         axis: as for `Take`.
         set_instead_of_inc: set instead of increase.
     """
+
+    keeps_bfloat16 = False
+    is_update = True
 
     __props__ = ("axis", "set_instead_of_inc")
 

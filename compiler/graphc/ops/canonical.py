@@ -42,6 +42,8 @@ class _PythonMatrices(Op):
         signature: core dimensions in the notation of NumPy's gufuncs; results have no others than operands.
     """
 
+    keeps_bfloat16 = False
+
     signature: ClassVar[str]
     __props__: ClassVar[tuple[str, ...]] = ()
     absent: ClassVar[dict[str, str]] = {

@@ -131,7 +131,7 @@ class Required(CheckAndRaise):
     """`CheckAndRaise` whose message ends with the value where that is one signed integer; see `required`."""
 
     def _shows(self, node: Apply) -> bool:
-        return node.inputs[0].type.ndim == 0 and node.inputs[0].type.numpy_dtype.kind == "i"
+        return node.inputs[0].type.ndim == 0 and node.inputs[0].type.kind == "i"
 
 
 def where_sizes(

@@ -35,6 +35,8 @@ class ComplexSpecial(Op):
         name: of the function, or of one of its results; and of the elementwise row that has its derivative.
     """
 
+    keeps_bfloat16 = False
+
     __props__: ClassVar[tuple[str, ...]] = ("name",)
     absent: ClassVar[dict[str, str]] = {"emit": "SciPy computes it in Python; there is no C function"}
 
@@ -46,7 +48,7 @@ class ComplexSpecial(Op):
 
     def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
-        if x.type.numpy_dtype.kind != "c":
+        if x.type.kind != "c":
             raise TypeError(f"{self} takes complex numbers, got {x} of type {x.type}")
         return Apply(self, [x], [x.type.make_variable()])
 
@@ -83,6 +85,6 @@ def of_complex(name: str) -> Callable[[Any], Variable | None]:
 
     def special(x: TensorVariable) -> Variable | None:
         x = as_tensor_variable(x)
-        return ComplexSpecial(name)(x) if x.type.numpy_dtype.kind == "c" else None
+        return ComplexSpecial(name)(x) if x.type.kind == "c" else None
 
     return special

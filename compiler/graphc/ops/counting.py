@@ -142,7 +142,7 @@ class TopK(KernelOp):
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)
-        if node.outputs[0].type.numpy_dtype.kind == "c":
+        if node.outputs[0].type.kind == "c":
             raise TypeError(f"{self} takes real numbers, got {node.inputs[0]} of type {node.inputs[0].type}")
         return node
 

@@ -59,6 +59,8 @@ class Iota(Op):
         dtype: dtype of the result; start and step are cast to it.
     """
 
+    keeps_bfloat16 = False
+
     __props__ = ("dtype",)
 
     def __init__(self, dtype: str) -> None:
@@ -231,7 +233,7 @@ def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -
             return count
     else:
         count = stop - start
-        exact = all(x.type.numpy_dtype.kind in "iu" for x in (start, stop, step))
+        exact = all(x.type.kind in "iu" for x in (start, stop, step))
         # A distance that is no number of 64 bits: more elements than any memory holds, or none.
         beyond = ne(lt(start, stop), gt(count, 0)) if exact and values[0] != 0 else None
         if values[2] is None or values[2] != 1:
@@ -239,7 +241,7 @@ def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -
             count = -((start - stop) // step) if exact else _steps(start, stop, step)
         if beyond is not None:
             count = switch(beyond, switch(eq(lt(start, stop), gt(step, 0)), 1 << 62, 0), count)
-    if count.type.numpy_dtype.kind == "f":
+    if count.type.kind == "f":
         message = "the number of elements of arange must be finite, and below 2**62"
         count = ceil(required(count, lambda n: (n > -np.inf) & (n < 2.0**62), message))
     return as_size(maximum(cast_to(count, "int64"), 0), "arange")
@@ -275,6 +277,9 @@ def arange(
     ends = [as_tensor_variable(x) for x in (start, stop, step)]
     resolved = _arange_dtype(ends)
     dtype = resolved if dtype is None else parse_dtype(dtype)
+    if "bfloat16" in (dtype, *(x.type.dtype for x in ends)):
+        start, stop, step = (cast_to(x, "float32") for x in ends)
+        return cast_to(arange(start, stop, step), dtype)
     wide = [cast_to(x, resolved if np.dtype(resolved).kind == "f" else "int64") for x in ends]
     return Iota(dtype)(ends[0], ends[2], _length(*wide))
 
@@ -286,7 +291,7 @@ _FAR = 1 << 62
 def bounded(k: TensorLike) -> TensorVariable:
     """The number of a diagonal, int64, within what positions can be added to."""
     number = as_tensor_variable(k)
-    if number.type.ndim or number.type.numpy_dtype.kind not in "iu":
+    if number.type.ndim or number.type.kind not in "iu":
         raise ArgumentError(f"a diagonal has a 0-d integer as its number, got {number} of type {number.type}")
     if number.type.numpy_dtype.itemsize < 8:
         return cast_to(number, "int64")

@@ -60,6 +60,8 @@ def _emit_initial(value: np.generic | int, node: Apply, operand: str, e: Emitter
 class _Running(Op):
     """Base of ops that make each row from the one before."""
 
+    keeps_bfloat16 = False
+
     reverse: bool
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -115,7 +117,7 @@ class Cumulative(_Running):
         x = as_tensor_variable(x)
         if x.type.ndim == 0:
             raise TypeError(f"{self} takes an array with at least one dimension, got {x} of type {x.type}")
-        if self.kind in ("max", "min") and x.type.numpy_dtype.kind == "c":
+        if self.kind in ("max", "min") and x.type.kind == "c":
             raise TypeError(f"{self} needs numbers that can be compared, got {x} of type {x.type}")
         return Apply(self, [x], [x.type.make_variable()])
 
@@ -197,7 +199,7 @@ class Running(KernelOp):
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)
-        if self.kind > 1 and node.outputs[0].type.numpy_dtype.kind == "c":
+        if self.kind > 1 and node.outputs[0].type.kind == "c":
             raise TypeError(f"{self} needs numbers that can be compared, got {node.inputs[0].type}")
         return node
 

@@ -183,6 +183,8 @@ class Elementwise(Op):
     and dimension shuffles. Only dimensions of static size 1 broadcast.
     """
 
+    keeps_bfloat16 = False
+
     __props__ = ("name",)
     row: Row
     __signature__: Signature | None = None
@@ -262,7 +264,7 @@ class Elementwise(Op):
         (out,) = outputs
         if is_discrete(out):
             return [None]
-        if not self.row.holomorphic and any(x.type.numpy_dtype.kind == "c" for x in (*inputs, out)):
+        if not self.row.holomorphic and any(x.type.kind == "c" for x in (*inputs, out)):
             return NotImplemented
         total = None
         for i, (x, t) in enumerate(zip(inputs, tangents, strict=True)):
@@ -293,9 +295,13 @@ class Elementwise(Op):
 
 
 class Cast(Elementwise):
-    """Conversion of the elements to another dtype, as NumPy's ``astype``."""
+    """Conversion of the elements to another dtype, as NumPy's ``astype``.
+
+    To and from bfloat16 it goes by way of float32, as in `ml_dtypes`.
+    """
 
     __props__ = ("dtype",)
+    keeps_bfloat16 = True
 
     def __init__(self, dtype: str) -> None:
         super().__init__("cast")
@@ -319,12 +325,23 @@ class Cast(Elementwise):
     def make_node(self, *inputs: TensorLike) -> Apply:
         (x,) = inputs
         x = as_tensor_variable(x)
-        if x.type.numpy_dtype.kind == "c" and np.dtype(self.dtype).kind not in "cb":
+        if x.type.kind == "c" and np.dtype(self.dtype).kind not in "cb":
             raise TypeError(
                 f"a cast from {x.type.dtype} to {self.dtype} would drop the imaginary part"
                 f"{describe(x.location)}; take real(x), imag(x) or abs(x) first"
             )
+        if "bfloat16" in (self.dtype, x.type.dtype) and self.dtype != x.type.dtype:
+            x = cast_to(x, "bfloat16" if self.dtype == "float32" else "float32")
         return Apply(self, [x], [TensorType(self.dtype, x.type.shape).make_variable()])
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
+        (x,) = node.inputs
+        name = "cast"
+        if x.type.dtype == "bfloat16" != self.dtype:
+            name = "bfloat16_value"
+        elif self.dtype == "bfloat16" != x.type.dtype:
+            name = "bfloat16_bits"
+        return [e.op(f"graphc.{name}", operands, [e.type_of(x)], e.type_of(node.outputs[0]))]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (x,), (g,) = inputs, cotangents
@@ -333,7 +350,7 @@ class Cast(Elementwise):
         if is_discrete(x):
             # The derivative with respect to an integer is that of the function continued to the reals.
             return [g]
-        if g.type.numpy_dtype.kind == "c" and x.type.numpy_dtype.kind != "c":
+        if g.type.kind == "c" and x.type.kind != "c":
             g = OPS["real"](g)
         return [cast_to(g, x.type.dtype)]
 
@@ -346,12 +363,12 @@ class Cast(Elementwise):
 
 def is_discrete(x: Variable) -> bool:
     """True if the variable holds booleans or integers, which have no derivative."""
-    return x.type.numpy_dtype.kind in "biu"
+    return x.type.kind in "biu"
 
 
 def is_complex(x: Variable) -> bool:
     """True if the dtype is complex."""
-    return bool(x.type.numpy_dtype.kind == "c")
+    return bool(x.type.kind == "c")
 
 
 def cast_to(x: Any, dtype: str) -> TensorVariable:

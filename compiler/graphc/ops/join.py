@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.emit.types import NAMES
+from graphc.emit.types import ELEMENTS
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
@@ -123,7 +123,7 @@ class Join(Op):
         shape = list(out.type.shape)
         shape[self.axis] = None
         sizes = "".join(f"{'?' if size is None else size}x" for size in shape)
-        common = f"tensor<{sizes}{NAMES[out.type.dtype]}>"
+        common = f"tensor<{sizes}{ELEMENTS[out.type.dtype]}>"
         parts = []
         for position, (x, operand) in enumerate(zip(node.inputs, operands, strict=True)):
             self._check(e, node, position, operand)
@@ -171,7 +171,7 @@ def join(axis: AxisLike | Variable, *tensors_list: TensorLike) -> TensorVariable
 
 def _join_along(axis: Variable, xs: list[TensorVariable]) -> TensorVariable:
     """`join` along an axis that is known when the graph is run."""
-    if axis.type.ndim or axis.type.numpy_dtype.kind not in "iu":
+    if axis.type.ndim or axis.type.kind not in "iu":
         raise TypeError(f"the axis of join must be a 0-d integer, got {axis} of type {axis.type}")
     shapes = [x.type.shape for x in xs]
     ranks = range(xs[0].type.ndim)

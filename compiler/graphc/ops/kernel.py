@@ -45,6 +45,8 @@ class KernelOp(Op):
         kernel: name of the dialect operation and of the kernel.
     """
 
+    keeps_bfloat16 = False
+
     kernel: ClassVar[str]
     __props__: ClassVar[tuple[str, ...]] = ()
 

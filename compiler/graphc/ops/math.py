@@ -434,7 +434,7 @@ def round(x: TensorLike, decimals: int | str = 0, mode: str | None = None) -> Te
     if not decimals:
         return rounded(x)
     x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind in "biu":
+    if x.type.kind in "biu":
         return x if decimals > 0 else _round_integer(x, 10**-decimals, mode)
     power = np.asarray(10.0 ** np.abs(decimals), x.type.numpy_dtype.type(0).real.dtype)
     scaled, back = (mul, true_div) if decimals > 0 else (true_div, mul)

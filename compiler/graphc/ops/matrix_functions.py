@@ -68,6 +68,8 @@ class Cofactors(Op):
     two. Further derivatives at singular matrices are those of the decomposition, where it has them.
     """
 
+    keeps_bfloat16 = False
+
     __props__ = ()
     absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}
 

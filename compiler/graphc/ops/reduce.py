@@ -57,6 +57,8 @@ class Reduce(Op):
         axes: ascending axes.
     """
 
+    keeps_bfloat16 = False
+
     __props__ = ("kind", "axes")
 
     def __init__(self, kind: str, axes: Sequence[int]) -> None:
@@ -146,6 +148,8 @@ class ArgReduce(Op):
         axis: the axis.
     """
 
+    keeps_bfloat16 = False
+
     __props__ = ("kind", "axis")
 
     def __init__(self, kind: str, axis: int) -> None:
@@ -226,8 +230,8 @@ def accumulated(
     elif given.kind == "c" and np.dtype(dtype).kind in "iuf":
         acc_dtype = given.name
     else:
-        # float16 holds too few digits to add up in.
-        acc_dtype = "float32" if dtype == "float16" else dtype
+        # Half precision holds too few digits to add up in.
+        acc_dtype = "float32" if dtype in ("float16", "bfloat16") else dtype
     total = reduced(kind, masked(cast_to(x, acc_dtype), where, kind == "prod"), axis, keepdims)
     if initial is not None:
         start = cast_to(as_tensor_variable(initial), total.type.dtype)
@@ -274,7 +278,7 @@ def _extreme(
 
 def as_dtype(x: TensorVariable, dtype: str, what: str) -> TensorVariable:
     """A result in the dtype that was asked for: of complex numbers the real part, with NumPy's warning."""
-    if x.type.numpy_dtype.kind == "c" and np.dtype(dtype).kind in "iuf":
+    if x.type.kind == "c" and np.dtype(dtype).kind in "iuf":
         warnings.warn(
             f"{what} of {x.type.dtype} with dtype={dtype!r} discards the imaginary part; take real(x) first",
             np.exceptions.ComplexWarning,

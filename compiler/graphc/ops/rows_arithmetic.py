@@ -97,14 +97,14 @@ def _square_root(x: TensorVariable | float, y: TensorLike) -> TensorVariable | N
     if not isinstance(y, float | np.floating | np.ndarray) or np.size(y) != 1 or y != 0.5:
         return None
     x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind == "c" or np.ndim(y) > x.type.ndim:
+    if x.type.kind == "c" or np.ndim(y) > x.type.ndim:
         return None
     exponent = float if type(y) is float else np.asarray(y).dtype
     return sqrt(cast_to(x, np.power.resolve_dtypes((x.type.numpy_dtype, exponent, None))[-1].name))
 
 
 def _sign(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable | None:
-    if x.type.numpy_dtype.kind != "c":
+    if x.type.kind != "c":
         return None
     # Only the angle of x changes the sign: d sign = i sign(x) d angle, and angle's own rule does the rest.
     along = neg(imag(g * out))
@@ -112,7 +112,7 @@ def _sign(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVa
 
 
 def _angle(x: Variable, out: Variable | None, g: Variable) -> TensorVariable | None:
-    if x.type.numpy_dtype.kind != "c":
+    if x.type.kind != "c":
         return None
     return constant(np.asarray(-1j, x.type.dtype)) * g * conj(x) / sqr(abs_(x))
 

@@ -70,7 +70,7 @@ def _rint_scalar(b: ScalarBuilder, x: Scalar) -> Scalar:
 def _real_as_it_is(x: TensorVariable) -> TensorVariable | None:
     """Real numbers are their own conjugates."""
     x = as_tensor_variable(x)
-    return x if x.type.numpy_dtype.kind in "iuf" else None
+    return x if x.type.kind in "iuf" else None
 
 
 def _conj(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
@@ -78,7 +78,7 @@ def _conj(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVa
 
 
 def _imag(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable | None:
-    return None if x.type.numpy_dtype.kind != "c" else constant(np.asarray(-1j, x.type.dtype)) * g
+    return None if x.type.kind != "c" else constant(np.asarray(-1j, x.type.dtype)) * g
 
 
 register("floor", np.floor, "Largest integer not above x.", lambda b, x: b.floor(x), grad=(None,))

@@ -45,7 +45,7 @@ def _tan(x: np.ndarray) -> np.ndarray | np.generic:
 
 
 def _is_complex(x: TensorVariable) -> bool:
-    return bool(x.type.numpy_dtype.kind == "c")
+    return bool(x.type.kind == "c")
 
 
 def _one_minus_square(x: TensorVariable) -> TensorVariable:

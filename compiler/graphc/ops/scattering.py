@@ -71,7 +71,7 @@ class Scatter(KernelOp):
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         node = super().make_node(*inputs)
-        if self.kind in (3, 4) and node.outputs[0].type.numpy_dtype.kind == "c":
+        if self.kind in (3, 4) and node.outputs[0].type.kind == "c":
             raise TypeError(f"{self} needs numbers that can be compared, got complex ones")
         return node
 

@@ -133,7 +133,7 @@ def _is_given(size: Variable) -> bool:
     """True if a size is data, so that it may be the -1 of NumPy's users when the graph is run."""
     while size.owner is not None and isinstance(size.owner.op, Cast):
         size = size.owner.inputs[0]
-    if isinstance(size, Constant) or size.type.numpy_dtype.kind == "u":
+    if isinstance(size, Constant) or size.type.kind == "u":
         return False
     return size.owner is None or not isinstance(size.owner.op, Elementwise | Shape_i)
 

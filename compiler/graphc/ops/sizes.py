@@ -97,7 +97,7 @@ def as_size(x: TensorLike | None, what: str) -> TensorVariable:
     variable = as_tensor_variable(x)
     if variable.type.ndim:
         raise ArgumentError(f"a size of {what} must be 0-d, got {variable} of {variable.type}")
-    if variable.type.numpy_dtype.kind not in "iu":
+    if variable.type.kind not in "iu":
         raise ArgumentError(
             f"a size of {what} must be an integer, got {variable} of dtype {variable.type.dtype}"
         )

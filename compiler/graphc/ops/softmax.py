@@ -36,6 +36,8 @@ class _Normalized(Op):
         axes: axes over which the exponentials sum to 1, ascending.
     """
 
+    keeps_bfloat16 = False
+
     __props__: ClassVar[tuple[str, ...]] = ("axes",)
     _dialect = ""
 
@@ -47,9 +49,9 @@ class _Normalized(Op):
 
     def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
-        if x.type.numpy_dtype.kind == "c":
+        if x.type.kind == "c":
             raise TypeError(f"{type(self).__name__} takes real numbers, got {x} of {x.type}")
-        if x.type.numpy_dtype.kind != "f":
+        if x.type.kind != "f":
             x = cast_to(x, "float64")
         normalize_axes(self.axes, x.type.ndim, type(self).__name__)
         return Apply(self, [x], [x.type.make_variable()])

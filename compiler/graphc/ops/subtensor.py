@@ -173,11 +173,13 @@ class IncSubtensor(_Basic):
 
     __props__ = ("idx_list", "set_instead_of_inc")
     _tensors = 2
+    is_update = True
 
     def __init__(self, idx_list: Sequence[Entry], set_instead_of_inc: bool = False) -> None:
         self.idx_list = tuple(idx_list)
         self.set_instead_of_inc = set_instead_of_inc
         self.selects = 2 if set_instead_of_inc else 0
+        self.keeps_bfloat16 = set_instead_of_inc
 
     def __str__(self) -> str:
         return f"{'Set' if self.set_instead_of_inc else 'Inc'}Subtensor{{{describe_entries(self.idx_list)}}}"

@@ -136,7 +136,7 @@ def as_steps(value: TensorLike, what: str) -> TensorVariable:
         ValueError: known to be negative.
     """
     v = as_tensor_variable(value)
-    if not isinstance(v.type, TensorType) or v.type.ndim or v.type.numpy_dtype.kind not in "iu":
+    if not isinstance(v.type, TensorType) or v.type.ndim or v.type.kind not in "iu":
         raise TypeError(f"n_steps of {what} must be an integer scalar, got {value!r:.80} of type {v.type}")
     known = known_size(v)
     if known is not None and known < 0:

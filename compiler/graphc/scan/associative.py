@@ -172,7 +172,7 @@ def fori_loop(
 
 def _bound(value: TensorLike, which: str, callee: Callee) -> TensorVariable:
     v = as_tensor_variable(value)
-    if v.type.ndim or v.type.numpy_dtype.kind not in "iu":
+    if v.type.ndim or v.type.kind not in "iu":
         raise TypeError(
             f"{which} of fori_loop over {callee} must be an integer scalar, got {v} of type {v.type}"
         )

@@ -297,7 +297,7 @@ def check_inputs(op: Any, inputs: Sequence[TensorVariable]) -> list[Variable]:
 
 def _steps(op: Scan, n_steps: TensorVariable) -> Variable:
     v = as_tensor_variable(n_steps)
-    if v.type.ndim or v.type.numpy_dtype.kind not in "iu":
+    if v.type.ndim or v.type.kind not in "iu":
         raise TypeError(f"n_steps of {op} must be an integer scalar, got {v} of type {v.type}")
     known = known_size(v)
     if known is not None and known < 0:

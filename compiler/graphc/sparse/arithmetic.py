@@ -225,7 +225,7 @@ def cast(x: SparseLike, dtype: DTypeLike) -> SparseVariable:
         dtype('float32')
     """
     x = as_sparse_variable(x)
-    if x.type.numpy_dtype.kind == "c" and np.dtype(parse_dtype(dtype)).kind not in "cb":
+    if x.type.kind == "c" and np.dtype(parse_dtype(dtype)).kind not in "cb":
         warnings.warn(
             f"the cast of {x} from {x.type.dtype} to {dtype} discards the imaginary part",
             np.exceptions.ComplexWarning,
@@ -237,7 +237,7 @@ def cast(x: SparseLike, dtype: DTypeLike) -> SparseVariable:
 
 def _cast_back(g: Variable, sources: Variables, parameter: object) -> Maybe:
     (x,) = sources
-    kinds = g.type.numpy_dtype.kind, x.type.numpy_dtype.kind
+    kinds = g.type.kind, x.type.kind
     if kinds == ("c", "f"):
         g = structured(real, g)
     return [g if kinds[1] not in "fc" else cast(g, x.type.dtype)]

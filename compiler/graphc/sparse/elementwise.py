@@ -65,7 +65,7 @@ def conj(x: SparseLike) -> SparseVariable:
         array([[0., 2.]])
     """
     x = as_sparse_variable(x)
-    return structured(conj_, x) if x.type.numpy_dtype.kind == "c" else x
+    return structured(conj_, x) if x.type.kind == "c" else x
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {

@@ -162,7 +162,7 @@ def get_item_list(x: SparseLike, index: TensorLike) -> SparseVariable:
                [0., 2.]])
     """
     x, index = as_sparse_variable(x), as_tensor_variable(index)
-    if index.type.ndim != 1 or index.type.numpy_dtype.kind not in "iu":
+    if index.type.ndim != 1 or index.type.kind not in "iu":
         raise IndexError(
             f"rows of a sparse matrix are a vector of integers, got {index} of type {index.type}"
         )
@@ -236,7 +236,7 @@ def _length(size: int | None, ends: Sequence[TensorLike | None]) -> int | None:
 
 def _scalar(x: IndexLike) -> TensorVariable:
     x = as_tensor_variable(x)
-    if x.type.ndim or x.type.numpy_dtype.kind not in "iu":
+    if x.type.ndim or x.type.kind not in "iu":
         raise TypeError(f"an index of a sparse matrix must be an integer, got {x} of type {x.type}")
     return cast(x, "int64")
 

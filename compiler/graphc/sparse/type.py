@@ -258,7 +258,10 @@ class SparseTensorType(Type):
             )
         self.format = format
         self.dtype = parse_dtype(dtype)
+        if self.dtype == "bfloat16":
+            raise TypeError("sparse matrices are SciPy's, which have no bfloat16; take float32")
         self.numpy_dtype = np.dtype(self.dtype)
+        self.kind = self.numpy_dtype.kind
         self.shape: tuple[int | None, ...] = (None, None) if shape is None else tuple(shape)
         self.name = name
         if len(self.shape) != 2:

@@ -130,7 +130,7 @@ def cummin(x: TensorLike, axis: AxisLike = None) -> TensorVariable:
 
 def _without_nan(x: TensorLike, value: int) -> TensorVariable:
     x = as_tensor_variable(x)
-    return switch(isnan(x), value, x) if x.type.numpy_dtype.kind in "fc" else x
+    return switch(isnan(x), value, x) if x.type.kind in "fc" else x
 
 
 def nancumsum(x: TensorLike, axis: AxisLike = None, dtype: str | None = None) -> TensorVariable:
@@ -310,7 +310,7 @@ def unwrap(
     """
     p = as_tensor_variable(p)
     axis = normalize_axis(axis, p.type.ndim, "unwrap")
-    if p.type.numpy_dtype.kind != "f":
+    if p.type.kind != "f":
         p = cast_to(p, config.floatX)
     steps = diff(p, axis=axis)
     half = period / 2

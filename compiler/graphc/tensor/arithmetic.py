@@ -96,10 +96,10 @@ def nan_to_num(
         array([0., 1.])
     """
     x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind == "c":
+    if x.type.kind == "c":
         parts = [nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x))]
         return complex_(*parts)
-    if x.type.numpy_dtype.kind != "f":
+    if x.type.kind != "f":
         return x
     limits = np.finfo(x.type.numpy_dtype)
     high = limits.max if posinf is None else posinf
@@ -144,7 +144,7 @@ def fmin(x: TensorLike, y: TensorLike) -> TensorVariable:
 
 
 def _number_of(x: TensorVariable, y: TensorVariable, choose: Callable[..., TensorVariable]) -> TensorVariable:
-    if x.type.numpy_dtype.kind not in "fc":
+    if x.type.kind not in "fc":
         return choose(x, y)
     # Of two complex NaN the first one counts.
     return switch(isnan(y), x, switch(isnan(x), y, choose(x, y)))
@@ -158,7 +158,7 @@ def fmod(x: TensorLike, y: TensorLike) -> TensorVariable:
         array([-1.,  1.])
     """
     x, y = _common(x, y)
-    kind = x.type.numpy_dtype.kind
+    kind = x.type.kind
     if kind in "ub":
         return mod(x, y)
     if kind == "f":
@@ -180,7 +180,7 @@ def modf(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         [[0.5, -0.25], [1.0, -2.0]]
     """
     x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind != "f":
+    if x.type.kind != "f":
         x = cast_to(x, "float64")
     whole = trunc(x)
     return copysign(switch(isinf(x), 0, x - whole), x), whole
@@ -194,7 +194,7 @@ def float_power(x: TensorLike, y: TensorLike) -> TensorVariable:
         array([4. , 0.5])
     """
     x, y = as_tensor_variable(x), as_tensor_variable(y)
-    is_complex = "c" in (x.type.numpy_dtype.kind, y.type.numpy_dtype.kind)
+    is_complex = "c" in (x.type.kind, y.type.kind)
     dtype = "complex128" if is_complex else "float64"
     return pow_(cast_to(x, dtype), cast_to(y, dtype))
 
@@ -207,7 +207,7 @@ def heaviside(x: TensorLike, y: TensorLike) -> TensorVariable:
         array([0. , 0.5, 1. ])
     """
     x, y = _common(x, y)
-    if x.type.numpy_dtype.kind != "f":
+    if x.type.kind != "f":
         x, y = cast_to(x, "float64"), cast_to(y, "float64")
     step = switch(eq(x, 0), y, cast(gt(x, 0), x.type.dtype))
     return switch(isnan(x), x, step)
@@ -221,9 +221,9 @@ def bitwise_count(x: TensorLike) -> TensorVariable:
         array([2, 1, 8], dtype=uint8)
     """
     x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind not in "biu":
+    if x.type.kind not in "biu":
         raise TypeError(f"bitwise_count takes integers, got {x} of type {x.type}")
-    bits = cast(abs_(cast(x, "int64")) if x.type.numpy_dtype.kind == "i" else x, "uint64")
+    bits = cast(abs_(cast(x, "int64")) if x.type.kind == "i" else x, "uint64")
     # Sums of 2, 4 and 8 neighbouring bits; the product adds the bytes up.
     for shift, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333)):
         low = constant(np.uint64(mask))

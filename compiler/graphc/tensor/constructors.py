@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from graphc.config import config
 from graphc.graph.location import capture, frames_inside
-from graphc.graph.tensor.type import DTYPES, TensorType
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorVariable
+from graphc_runtime.symbols import DTYPES
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike

@@ -59,7 +59,7 @@ def _variables(m: TensorLike, rowvar: bool) -> TensorVariable:
     x = as_tensor_variable(m)
     if x.type.ndim > 2:
         raise ValueError(f"cov takes a vector or a matrix, got {x} of type {x.type}")
-    x = cast_to(x, "complex128" if x.type.numpy_dtype.kind == "c" else "float64")
+    x = cast_to(x, "complex128" if x.type.kind == "c" else "float64")
     if x.type.ndim < 2:
         return reshape(x, [1, -1])
     return x if rowvar else x.T
@@ -78,6 +78,6 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
         return c / c
     deviation = sqrt(diagonal(real(c)))
     c = c / expand_dims(deviation, 1) / expand_dims(deviation, 0)
-    if c.type.numpy_dtype.kind == "c":
+    if c.type.kind == "c":
         return complex_(clip(real(c), -1, 1), clip(imag(c), -1, 1))
     return clip(c, -1, 1)

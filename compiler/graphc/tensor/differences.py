@@ -42,7 +42,7 @@ def gradient(
         array([3., 4., 5.])
     """
     f = as_tensor_variable(f)
-    if f.type.numpy_dtype.kind in "biu":
+    if f.type.kind in "biu":
         f = cast(f, "float64")
     if edge_order not in (1, 2):
         raise ValueError(f"edge_order must be 1 or 2, got {edge_order}")

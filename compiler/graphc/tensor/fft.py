@@ -57,7 +57,7 @@ def _operand(a: TensorLike, what: str, real: bool = False) -> TensorVariable:
     if x.type.ndim == 0:
         raise ValueError(f"{what} needs at least one dimension, got {x} of type {x.type}")
     dtype = x.type.dtype
-    if real and x.type.numpy_dtype.kind == "c":
+    if real and x.type.kind == "c":
         raise TypeError(f"{what} takes real numbers, got {x} of type {x.type}")
     if dtype == "float16":
         return cast(x, "float32")

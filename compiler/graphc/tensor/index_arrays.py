@@ -123,7 +123,7 @@ def _ordered(shape: SizeLike, order: str, ndim: int | None = None) -> list[Tenso
 
 def _integers(x: TensorLike, what: str) -> TensorVariable:
     variable = as_tensor_variable(x)
-    if variable.type.numpy_dtype.kind not in "iu":
+    if variable.type.kind not in "iu":
         raise TypeError(f"{what} takes integers, got {variable} of type {variable.type}")
     return variable
 
@@ -184,6 +184,6 @@ def ix_(*args: TensorLike) -> tuple[TensorVariable, ...]:
         v = as_tensor_variable(given)
         if v.type.ndim != 1:
             raise ValueError(f"ix_ takes vectors, got {v} of type {v.type}")
-        v = flatnonzero(v) if v.type.numpy_dtype.kind == "b" else v
+        v = flatnonzero(v) if v.type.kind == "b" else v
         result.append(expand_dims(v, tuple(j for j in range(len(args)) if j != i)))
     return tuple(result)

@@ -148,7 +148,7 @@ def _plain(item: Any) -> Any:
     if isinstance(item, list | tuple) and not has_variable(item) and np.size(item) == 0:
         item = np.zeros(np.shape(item), np.int64)
     variable = as_tensor_variable(item)
-    if variable.type.numpy_dtype.kind not in "biu":
+    if variable.type.kind not in "biu":
         raise IndexTypeError(
             f"an index must be an integer, slice, newaxis, ellipsis or integer array, got {item!r}"
         )
@@ -195,7 +195,7 @@ def _bound(bound: TensorVariable | int | None, bounds: list[TensorVariable]) -> 
     if bound is None:
         return None
     variable = as_tensor_variable(bound)
-    if variable.type.ndim or variable.type.numpy_dtype.kind not in "iu":
+    if variable.type.ndim or variable.type.kind not in "iu":
         raise TypeError(
             f"an index or bound of a slice must be a 0-d integer, got {variable} of {variable.type}"
         )

@@ -71,7 +71,7 @@ def real_operand(x: TensorLike, name: str) -> TensorVariable:
         TypeError: it is complex, and those have no order.
     """
     x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind == "c":
+    if x.type.kind == "c":
         raise TypeError(f"{name} is not defined for complex numbers, got {x} of type {x.type}")
     return x
 

@@ -254,7 +254,7 @@ def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -
         array([ 1, 20,  3])
     """
     given = as_tensor_variable(a)
-    if given.type.numpy_dtype.kind not in "biu":
+    if given.type.kind not in "biu":
         raise TypeError(f"choose takes integers to choose by, got {given} of type {given.type}")
     index = cast_to(given, "int64")
     if isinstance(choices, Variable | np.ndarray):

@@ -100,6 +100,8 @@ class Solver(Op):
             on x.
     """
 
+    keeps_bfloat16 = False
+
     # An op is what it solves: its own copy of a graph.
     __props__ = ("inner",)
     absent: ClassVar[dict[str, str]] = {
@@ -133,7 +135,7 @@ class Solver(Op):
 
     def _check(self, x: Variable, value: Variable) -> None:
         what = type(self).__name__
-        if not isinstance(x.type, TensorType) or x.type.numpy_dtype.kind != "f":
+        if not isinstance(x.type, TensorType) or x.type.kind != "f":
             raise ValueError(f"{what}: what is solved for must be a float tensor, got {x} of type {x.type}")
         if self.ranks is not None and x.type.ndim not in self.ranks:
             allowed = " or ".join(map(str, self.ranks))

@@ -166,7 +166,7 @@ def _ramp(x: Any, axis: int, before: Any, after: Any, value: Any, mode: str) -> 
         steps = reshape(cast(arange(count), "float64"), shape)
         parts.append(stop + steps * ((start - stop) / cast(maximum(count, 1), "float64")))
     parts[1] = _rows(parts[1], axis, slice(None, None, -1))
-    if x.type.numpy_dtype.kind in "iu":
+    if x.type.kind in "iu":
         parts = [floor(part) for part in parts]
     first, last = (cast(part, x.type.dtype) for part in parts)
     return concatenate([first, x, last], axis=axis)
@@ -188,7 +188,7 @@ def _statistic(
             n = minimum(as_count(length, "pad"), size_of(x, axis))
             chosen = _rows(x, axis, slice(None, n) if at_start else slice(size_of(x, axis) - n, None))
         number = _STATISTICS[mode](chosen, axis=axis, keepdims=True)
-        if x.type.numpy_dtype.kind in "iu" and mode in ("mean", "median"):
+        if x.type.kind in "iu" and mode in ("mean", "median"):
             number = round_(number)
         parts.append(_block(x, axis, count, cast(number, x.type.dtype)))
     return concatenate([parts[0], x, parts[1]], axis=axis)

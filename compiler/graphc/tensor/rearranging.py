@@ -155,7 +155,7 @@ def roll(a: TensorLike, shift: TensorLike, axis: AxisLike = None) -> TensorVaria
 def _roll(x: TensorVariable, shift: TensorVariable | int, axis: int) -> TensorVariable:
     size = size_of(x, axis)
     s = as_tensor_variable(shift)
-    if s.type.ndim or s.type.numpy_dtype.kind not in "iu":
+    if s.type.ndim or s.type.kind not in "iu":
         raise TypeError(f"roll shifts by 0-d integers, got {s} of type {s.type}")
     cut = size - cast(s, "int64") % maximum(size, 1)
     known = known_size(cut)

@@ -105,12 +105,12 @@ def _working_dtype(
 ) -> tuple[str, str]:
     """Dtypes of the result and of the arithmetic of a mean."""
     if dtype is None:
-        dtype = x.type.dtype if x.type.numpy_dtype.kind in "fc" else "float64"
+        dtype = x.type.dtype if x.type.kind in "fc" else "float64"
     dtype = parse_dtype(dtype)
     work = dtype if np.dtype(dtype).kind in "fc" else "float64"
     if acc_dtype is not None:
         work = parse_dtype(acc_dtype)
-    elif x.type.numpy_dtype.kind == "c" and np.dtype(work).kind == "f":
+    elif x.type.kind == "c" and np.dtype(work).kind == "f":
         work = x.type.dtype
     return dtype, "float32" if work == "float16" else work
 
@@ -172,7 +172,7 @@ def var(
     axes = reduced_axes(axis, x.type.ndim, "var")
     x = cast_to(x, work)
     deviation = masked(x - mean(x, axes, keepdims=True, where=where), where, 0)
-    if deviation.type.numpy_dtype.kind == "c":
+    if deviation.type.kind == "c":
         squares = sqr(real(deviation)) + sqr(imag(deviation))
         dtype = work = squares.type.dtype
     else:
@@ -259,13 +259,13 @@ def _logsumexp(
 ) -> TensorVariable | tuple[TensorVariable, TensorVariable]:
     if b is not None:
         x, b = broadcast_arrays(x, b)
-    if x.type.numpy_dtype.kind not in "fc":
+    if x.type.kind not in "fc":
         x = cast_to(x, "float64")
     if b is not None:
         x = switch(eq(b, 0), np.array(-np.inf, x.type.dtype), x)
     axes = reduced_axes(axis, x.type.ndim, "logsumexp")
     # The shift cancels out, in the derivative too.
-    top = zero_grad(max(real(x) if x.type.numpy_dtype.kind == "c" else x, axes, keepdims=True))
+    top = zero_grad(max(real(x) if x.type.kind == "c" else x, axes, keepdims=True))
     top = switch(isinf(top), 0, top)
     terms = exp(x - top)
     total = sum(terms if b is None else b * terms, axes, keepdims=True)

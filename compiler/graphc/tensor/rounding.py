@@ -33,7 +33,7 @@ def fix(x: TensorLike) -> TensorVariable:
         array([-1.,  1.])
     """
     x = real_operand(x, "fix")
-    return trunc(x) if x.type.numpy_dtype.kind == "f" else x
+    return trunc(x) if x.type.kind == "f" else x
 
 
 def around(a: TensorLike, decimals: int = 0) -> TensorVariable:
@@ -44,7 +44,7 @@ def around(a: TensorLike, decimals: int = 0) -> TensorVariable:
         array([1.2, 2.8])
     """
     x = as_tensor_variable(a)
-    if x.type.numpy_dtype.kind not in "fc" and decimals >= 0:
+    if x.type.kind not in "fc" and decimals >= 0:
         return x
     if decimals == 0:
         return round_half_to_even_(x)

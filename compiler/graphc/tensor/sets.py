@@ -54,7 +54,7 @@ def _begins(ordered: TensorVariable) -> TensorVariable:
     """Flags of the elements of a sorted vector that differ from the one before; one NaN counts for all."""
     later, earlier = ordered[1:], ordered[:-1]
     differ = ne(later, earlier)
-    if ordered.type.numpy_dtype.kind in "fc":
+    if ordered.type.kind in "fc":
         differ = differ & ~(isnan(later) & isnan(earlier))
     # The first element, if there is one.
     first = ones((minimum(size_of(ordered, 0), 1),), dtype="bool")
@@ -253,7 +253,7 @@ def bincount(
         array([1, 2, 0, 1])
     """
     numbers = as_tensor_variable(x)
-    if numbers.type.numpy_dtype.kind not in "biu" or numbers.type.ndim != 1:
+    if numbers.type.kind not in "biu" or numbers.type.ndim != 1:
         raise TypeError(
             f"bincount takes a vector of integers, got {numbers}{describe(numbers.location)} of type "
             f"{numbers.type}"
@@ -278,7 +278,7 @@ def _edges(
         given = as_tensor_variable(bins)
         if given.type.ndim == 1:
             return required(given, lambda edges: edges[1:] >= edges[:-1], "bins must ascend"), False
-        if given.type.ndim or given.type.numpy_dtype.kind not in "iu":
+        if given.type.ndim or given.type.kind not in "iu":
             raise TypeError(f"bins must be an integer or a vector of edges, got {bins}")
     count = as_size(bins, "histogram")
     count = required(count, lambda n: n >= 1, "a histogram has at least one bin")

@@ -61,7 +61,7 @@ def along_axis(
         array, known = _with_axis(x, known_size(axis) if isinstance(axis, Variable) else axis, what)
         return along_last(function, known, array)
     x = as_tensor_variable(x)
-    if axis.type.ndim or axis.type.numpy_dtype.kind not in "iu" or x.type.ndim == 0:
+    if axis.type.ndim or axis.type.kind not in "iu" or x.type.ndim == 0:
         raise ArgumentError(f"the axis of {what} must be a 0-d integer, got {axis} of type {axis.type}")
     rank = x.type.ndim
     # Reading at the axis checks it.
@@ -154,7 +154,7 @@ def argsort(
 
 def _ranks(kth: Any, what: str) -> TensorVariable:
     ranks = as_tensor_variable(kth)
-    if ranks.type.numpy_dtype.kind not in "iu" or ranks.type.ndim > 1:
+    if ranks.type.kind not in "iu" or ranks.type.ndim > 1:
         raise TypeError(f"{what} takes an integer or a vector of integers as kth, got {kth}")
     return atleast_1d(cast_to(ranks, "int64"))
 
@@ -277,7 +277,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: AxisLike = -1) -
 
 
 def _check_positions(x: TensorVariable, positions: TensorVariable, what: str) -> None:
-    if positions.type.numpy_dtype.kind not in "iu":
+    if positions.type.kind not in "iu":
         raise IndexError(f"{what} takes integer positions, got {positions} of type {positions.type}")
     if x.type.ndim != positions.type.ndim:
         raise ValueError(f"{what} takes positions of rank {x.type.ndim}, got rank {positions.type.ndim}")
@@ -324,7 +324,7 @@ def _top(x: Any, kth: Any, axis: AxisLike, what: str) -> list[TensorVariable]:
     """The largest (or with negative kth, smallest) elements along the last axis, and their positions."""
     x, axis = _with_axis(x, axis, what)
     count = as_tensor_variable(kth)
-    if count.type.ndim or count.type.numpy_dtype.kind not in "iu":
+    if count.type.ndim or count.type.kind not in "iu":
         raise TypeError(f"{what} takes an integer, got {kth}")
     smallest = isinstance(count, Constant) and bool(count.data < 0)
     message = f"{what} takes a kth other than 0, and a positive one where it is not known here"

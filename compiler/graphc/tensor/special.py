@@ -343,7 +343,7 @@ def wofz(z: TensorLike) -> TensorVariable:
         array(0.367879+0.607158j)
     """
     z = float_operand(as_tensor_variable(z))
-    if z.type.numpy_dtype.kind == "c":
+    if z.type.kind == "c":
         return ComplexSpecial("wofz")(z)
     return complex(exp(-sqr(z)), float(2 / np.sqrt(np.pi)) * dawsn(z))
 

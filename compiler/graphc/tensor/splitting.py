@@ -161,7 +161,7 @@ def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tens
 def _position(place: TensorVariable, size: TensorVariable, end: int, what: str) -> TensorVariable:
     """Positions along an axis, counted from its start; ``end`` is 1 if the position after the last is one."""
     known = known_size(size)
-    n, signed = size if known is None else known, place.type.numpy_dtype.kind == "i"
+    n, signed = size if known is None else known, place.type.kind == "i"
     message = f"{what}: an index is out of bounds for the axis"
     place = required(
         place, lambda at: (at < n + end) & (at >= -n) if signed else at < n + end, message, IndexError
@@ -197,12 +197,12 @@ def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVa
     size = size_of(x, axis)
     if not isinstance(obj, slice):
         place = as_tensor_variable(obj)
-        if place.type.ndim == 0 and place.type.numpy_dtype.kind != "b":
+        if place.type.ndim == 0 and place.type.kind != "b":
             place = _position(place, size, 0, "delete")
             first, rest = x[_along(axis, slice(None, place))], x[_along(axis, slice(place + 1, None))]
             return concatenate([first, rest], axis=axis)
         obj = place
-        if place.type.numpy_dtype.kind == "b":
+        if place.type.kind == "b":
             return compress(logical_not(specify_shape(place, [size])), x, axis)
     keep = set_subtensor(ones((size,), dtype="bool")[obj], False)
     return compress(keep, x, axis)
@@ -227,7 +227,7 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
     """
     x, axis = _flattened(arr, axis, "insert")
     place, new = as_tensor_variable(obj), cast(as_tensor_variable(values), x.type.dtype)
-    if place.type.numpy_dtype.kind not in "iu" or place.type.ndim > 1:
+    if place.type.kind not in "iu" or place.type.ndim > 1:
         raise TypeError(f"insert takes an integer or a vector of integers, got {place} of {place.type}")
     size = size_of(x, axis)
     rest = [size_of(x, i) for i in range(x.type.ndim) if i != axis]

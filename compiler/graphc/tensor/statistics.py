@@ -45,7 +45,7 @@ METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def _floats(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
-    return x if x.type.numpy_dtype.kind in "fc" else cast_to(x, "float64")
+    return x if x.type.kind in "fc" else cast_to(x, "float64")
 
 
 def _joined_last(x: TensorVariable, axis: AxisLike, what: str) -> tuple[TensorVariable, tuple[int, ...]]:
@@ -220,7 +220,7 @@ def _fractions(percent: TensorLike) -> TensorVariable:
 
 def _replaced(x: TensorLike, value: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind not in "fc":
+    if x.type.kind not in "fc":
         return x
     return switch(isnan(x), np.asarray(value, x.type.dtype), x)
 
@@ -257,7 +257,7 @@ def nanprod(
 def _extreme(x: TensorLike, axis: AxisLike, keepdims: bool, largest: bool) -> TensorVariable:
     x = as_tensor_variable(x)
     reduce = max_ if largest else min_
-    kind, least = x.type.numpy_dtype.kind, -np.inf if largest else np.inf
+    kind, least = x.type.kind, -np.inf if largest else np.inf
     if kind not in "fc":
         return reduce(x, axis=axis, keepdims=keepdims)
     found = reduce(
@@ -338,7 +338,7 @@ def nanvar(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool =
     """
     x = _floats(x)
     deviation = x - nanmean(x, axis=axis, keepdims=True)
-    squares = sqr(abs_(deviation)) if x.type.numpy_dtype.kind == "c" else sqr(deviation)
+    squares = sqr(abs_(deviation)) if x.type.kind == "c" else sqr(deviation)
     return _mean_of_present(squares, _present(x), axis, keepdims, ddof)
 
 
@@ -405,6 +405,6 @@ def average(
     if weights.type.ndim == 1 and x.type.ndim != 1:
         (along,) = normalize_axes(axis, x.type.ndim, "average")
         weights = dimshuffle(weights, tuple(0 if a == along else "x" for a in range(x.type.ndim)))
-    weights = weights if x.type.numpy_dtype.kind in "fc" else cast_to(weights, "float64")
+    weights = weights if x.type.kind in "fc" else cast_to(weights, "float64")
     total = sum_(weights, axis=axis, keepdims=keepdims)
     return sum_(x * weights, axis=axis, keepdims=keepdims) / total

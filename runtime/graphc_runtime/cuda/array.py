@@ -314,7 +314,7 @@ def from_interface(driver: Driver, value: HasInterface, stream: int) -> DeviceAr
     """
     raw = value.__cuda_array_interface__
     dtype = np.dtype(raw["typestr"])
-    if dtype not in _DTYPES:
+    if dtype not in _DTYPES and dtype.name != "bfloat16":
         raise TypeError(f"an array of the device with dtype {raw['typestr']}")
     shape = tuple(map(int, raw["shape"]))
     strides = raw.get("strides")
@@ -346,7 +346,7 @@ def from_dlpack(driver: Driver, value: HasDlpack, stream: int) -> DeviceArray:
     if kind not in (CUDA, MANAGED) or ordinal != driver.ordinal:
         raise TypeError(f"an array of device {ordinal} of kind {kind}; expected one of cuda:{driver.ordinal}")
     tensor, owner = dlpack.read_capsule(value.__dlpack__(stream=stream or 1))
-    if tensor.dtype not in _DTYPES:
+    if tensor.dtype not in _DTYPES and tensor.dtype.name != "bfloat16":
         raise TypeError(f"an array of the device with dtype {tensor.dtype}")
     nbytes = math.prod(tensor.shape) * tensor.dtype.itemsize
     memory = Memory(driver, nbytes, stream, tensor.address, owner)

@@ -12,9 +12,11 @@ import numpy as np
 
 from graphc_runtime.cuda.interface import CUDA
 from graphc_runtime.record import record
+from graphc_runtime.symbols import DESCRIPTORS
 
 # NumPy's kind: DLPack's code of the type.
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_BFLOAT16 = 4
 _NAME, _USED = b"dltensor", b"used_dltensor"
 
 
@@ -76,13 +78,17 @@ def _destroy(capsule: int) -> None:
         _lent.pop(_pointer(capsule, _NAME), None)
 
 
+def _code(dtype: np.dtype) -> int:
+    return _BFLOAT16 if dtype.name == "bfloat16" else _KINDS[dtype.kind]
+
+
 def to_capsule(tensor: Tensor, owner: object) -> object:
     """A capsule of a tensor, which keeps an object alive."""
     ndim = len(tensor.shape)
     sizes, strides = ((ctypes.c_int64 * max(ndim, 1))(*numbers) for numbers in (tensor.shape, tensor.strides))
     raw = _Tensor(
         *(tensor.address, CUDA, tensor.ordinal, ndim),
-        *(_KINDS[tensor.dtype.kind], 8 * tensor.dtype.itemsize, 1, sizes, strides, 0),
+        *(_code(tensor.dtype), 8 * tensor.dtype.itemsize, 1, sizes, strides, 0),
     )
     managed = _Managed(raw, None, ctypes.cast(_delete, ctypes.c_void_p))
     address = ctypes.addressof(managed)
@@ -114,9 +120,12 @@ def read_capsule(capsule: object) -> tuple[Tensor, object]:
     owner = _Borrowed(managed)
     raw = managed.tensor
     letters = {code: letter for letter, code in _KINDS.items()}
-    if raw.lanes != 1 or raw.code not in letters or raw.bits % 8:
+    if raw.lanes == 1 and raw.code == _BFLOAT16 and raw.bits == 16:
+        dtype = DESCRIPTORS["bfloat16"]
+    elif raw.lanes != 1 or raw.code not in letters or raw.bits % 8:
         raise TypeError(f"an array of DLPack's type {raw.code} with {raw.bits} bits")
-    dtype = np.dtype(f"{letters[raw.code]}{raw.bits // 8}")
+    else:
+        dtype = np.dtype(f"{letters[raw.code]}{raw.bits // 8}")
     shape = tuple(raw.shape[i] for i in range(raw.ndim))
     strides = tuple(raw.strides[i] for i in range(raw.ndim)) if raw.strides else ()
     return Tensor((raw.data or 0) + raw.byte_offset, raw.ordinal, dtype, shape, strides), owner

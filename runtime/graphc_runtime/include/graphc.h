@@ -42,7 +42,8 @@ enum {
   GRAPHC_FLOAT32 = 10,
   GRAPHC_FLOAT64 = 11,
   GRAPHC_COMPLEX64 = 12, /* real part, imaginary part */
-  GRAPHC_COMPLEX128 = 13
+  GRAPHC_COMPLEX128 = 13,
+  GRAPHC_BFLOAT16 = 14
 };
 
 /* What functions return. */

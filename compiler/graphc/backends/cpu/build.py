@@ -77,6 +77,9 @@ def build_artifact(
     """
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
+    if any(spec.dtype == "bfloat16" for spec in (*signature.inputs, *signature.cells, *signature.results)):
+        # Python's buffers have no format for it.
+        entries = tuple(name for name in entries if name != "buffer")
     memory_text = _memory_ir(memory, keep_bytes, poison, arena)
     takes_memory = memory_text != NOTHING
     memory_text += poll_ir(polling or [], flush)

@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from graphc.backends.cpu.build import build_artifact
-from graphc.backends.cpu.entries.tiers import ITEM_SIZE
 from graphc.backends.cpu.lower import Lowered
 from graphc.backends.cpu.object import Machine, this_machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
@@ -31,6 +30,7 @@ from graphc_runtime.cache import disk_cache
 from graphc_runtime.interrupts import ENVIRONMENT_WORD
 from graphc_runtime.manifest import Signature
 from graphc_runtime.record import record
+from graphc_runtime.symbols import DESCRIPTORS
 
 Shape = Sequence[int | None]
 # Kernels with more arguments, five for a vector, get them in memory.
@@ -404,7 +404,9 @@ def wrap(
         has_shapes=lowered.has_shapes,
         plain=lowered.plain,
         unused=arguments[used:],
-        poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if options.poison_memory else None,
+        poison=[DESCRIPTORS[spec.dtype].itemsize for spec in signature.results]
+        if options.poison_memory
+        else None,
         donated=donated,
         flush=machine.triple if options.flush_denormals else "",
         interruptible=bool(polling),

@@ -11,10 +11,11 @@ from graphc.config import config
 from graphc.errors import AsTensorError, TensorOverflowError, TensorRankError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import capture
-from graphc.graph.tensor.type import DTYPES, TensorType, parse_dtype
+from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import register_transfer, transfer
 from graphc_runtime.marshal import demand_numbers
+from graphc_runtime.symbols import DTYPES
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike

@@ -20,6 +20,7 @@ from graphc.graph.basic import Variable
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import Type
 from graphc_runtime.marshal import demand_numbers
+from graphc_runtime.symbols import DESCRIPTORS, DTYPES, kind_letter
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike
@@ -31,11 +32,15 @@ _TOLERANCES = {
     np.dtype("float32"): (2e-5, 1e-6),
     np.dtype("complex64"): (2e-5, 1e-6),
 }
+_BFLOAT16 = (4e-2, 1e-2)
 
 
 def tolerances(*dtypes: np.dtype) -> tuple[float, float]:
     """Relative and absolute tolerance for values of these dtypes, those of the least precise one."""
-    found = [_TOLERANCES.get(np.dtype(dtype), (1e-9, 1e-11)) for dtype in dtypes]
+    given = [np.dtype(dtype) for dtype in dtypes]
+    found = [
+        _BFLOAT16 if dtype.name == "bfloat16" else _TOLERANCES.get(dtype, (1e-9, 1e-11)) for dtype in given
+    ]
     return max(r for r, _ in found), max(a for _, a in found)
 
 
@@ -67,7 +72,7 @@ def arrays_close(
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    if a.dtype.kind not in "fc":
+    if kind_letter(a.dtype) not in "fc":
         return arrays_equal(a, b)
     default_rtol, default_atol = tolerances(a.dtype)
     close = np.isclose(
@@ -125,9 +130,9 @@ def _as_array(type_: TensorType, value: object, dtype: np.dtype | None) -> np.nd
 
 def _cast(type_: TensorType, value: object, array: np.ndarray) -> np.ndarray:
     """Cast without looking at the values, as ``astype`` does; ``array`` is what NumPy makes of ``value``."""
-    if array.dtype.kind not in "biufc":
+    if kind_letter(array.dtype) not in "biufc":
         return _as_array(type_, value, type_.numpy_dtype)
-    if array.dtype.kind == "c" and type_.numpy_dtype.kind != "c":
+    if array.dtype.kind == "c" and type_.kind != "c":
         array = array.real
     with np.errstate(all="ignore"):
         return array.astype(type_.numpy_dtype, copy=False)
@@ -139,7 +144,7 @@ def _widened(type_: TensorType, array: np.ndarray) -> np.ndarray:
     if array.dtype == wanted:
         return array if array.dtype.isnative else array.astype(wanted)
     # int64 to float64 may round, but NumPy, and every user, counts it as a safe cast.
-    if array.dtype.kind not in "biufc" or not np.can_cast(array.dtype, wanted, "safe"):
+    if kind_letter(array.dtype) not in "biufc" or not np.can_cast(array.dtype, wanted, "safe"):
         raise TypeError(
             f"expected dtype {type_.dtype}, got {array.dtype}, and a cast could lose information; "
             f"use astype({type_.dtype!r}), or allow_downcast=True (allow_input_downcast=True for a function)"
@@ -155,7 +160,7 @@ def _from_python(type_: TensorType, value: object, allow_downcast: bool | None) 
     wanted = type_.numpy_dtype
     if array.dtype == wanted and array.dtype.isnative:
         return array
-    if array.dtype.kind not in "biufc" and array.size:
+    if kind_letter(array.dtype) not in "biufc" and array.size:
         raise TypeError(f"expected a value for {type_}, got {value!r:.80} of type {type(value).__name__}")
     if allow_downcast is None and type(value) is float and type_.dtype == config.floatX:
         return _cast(type_, value, array)
@@ -186,18 +191,13 @@ def _check_shape(type_: TensorType, array: np.ndarray) -> None:
             )
 
 
-DTYPES = (
-    "bool",
-    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
-    *("float16", "float32", "float64", "complex64", "complex128"),
-)
-# By kind, under PyTensor's names.
+# By kind, under PyTensor's names, in which bfloat16 is not.
 int_dtypes, uint_dtypes = DTYPES[1:5], DTYPES[5:9]
-float_dtypes, complex_dtypes = DTYPES[9:12], DTYPES[12:]
+float_dtypes, complex_dtypes = DTYPES[9:12], DTYPES[12:14]
 integer_dtypes = int_dtypes + uint_dtypes
 discrete_dtypes = ("bool", *integer_dtypes)
 continuous_dtypes = float_dtypes + complex_dtypes
-all_dtypes = DTYPES
+all_dtypes = DTYPES[:14]
 
 _MOST_BYTES = (1 << 63) - 1
 
@@ -209,7 +209,8 @@ def parse_dtype(dtype: DTypeLike) -> str:
         TypeError: the dtype is not supported.
     """
     if isinstance(dtype, str) and dtype in DTYPES:
-        return dtype
+        # Whether there is a bfloat16 shows here.
+        return dtype if dtype in DESCRIPTORS else DESCRIPTORS[dtype].name
     if isinstance(dtype, str) and dtype == "floatX":
         return config.floatX
     try:
@@ -286,7 +287,9 @@ class TensorType(Type):
         self.dtype: str = parse_dtype(dtype)
         self.shape: tuple[int | None, ...] = tuple(map(_parse_dim, dims)) if dims is not None else ()
         self.name = name
-        self.numpy_dtype = np.dtype(self.dtype)
+        self.numpy_dtype = DESCRIPTORS[self.dtype]
+        # NumPy's letter of the kind, which for bfloat16 is not that of a float.
+        self.kind = kind_letter(self.numpy_dtype)
         self.ndim = len(self.shape)
         if self.ndim > _MAXIMAL_RANK:
             raise ValueError(f"arrays have at most {_MAXIMAL_RANK} dimensions, got {self.ndim} sizes")

@@ -93,7 +93,7 @@ def negative(x: Variable) -> Variable:
 def total(terms: list[Term]) -> Variable:
     """The sum of tensors of one dtype, some of them negated."""
     plain = _sum(terms)
-    if plain.type.numpy_dtype.kind != "f":
+    if plain.type.kind != "f":
         return plain
     flat = [part for v, sign in terms for part in _parts(v, sign)]
     kept = _with_one_number(_cancelled(flat)) if len(flat) <= _MOST_TERMS else flat
@@ -118,7 +118,7 @@ def summed(x: Variable, axes: tuple[int, ...], reduce_sum: Callable[[Variable], 
         one = _one_along(condition, axes)
         if one is not None:
             return _switch(one, summed(_in_shape_of(x, kept), axes, reduce_sum), first)
-    factors = _factors(x, 1) if axes and x.type.numpy_dtype.kind == "f" else []
+    factors = _factors(x, 1) if axes and x.type.kind == "f" else []
     outside = [_outside(v, power, axes) for v, power in factors]
     rest = [factor for factor, found in zip(factors, outside, strict=True) if found is None]
     if len(rest) in (0, len(factors)) or len(factors) > _MOST_FACTORS:
@@ -169,7 +169,7 @@ def _is_mask(v: Variable) -> bool:
 
 def _ratio(factors: list[Term]) -> Variable:
     plain = _quotient(factors)
-    if plain.type.numpy_dtype.kind != "f":
+    if plain.type.kind != "f":
         return plain
     flat = [factor for v, power in factors for factor in _factors(v, power)]
     if len(flat) > _MOST_FACTORS:
@@ -276,7 +276,7 @@ def _before_broadcast(v: Variable) -> Variable:
 def _float_node(v: Variable) -> tuple[str, Sequence[Variable]]:
     """The name of the operation that computes a float, and what it reads; "" for all but elementwise ones."""
     node = v.owner
-    if node is None or not isinstance(node.op, Elementwise) or v.type.numpy_dtype.kind != "f":
+    if node is None or not isinstance(node.op, Elementwise) or v.type.kind != "f":
         return "", ()
     return node.op.name, node.inputs
 
@@ -474,7 +474,7 @@ def _promoted(name: str, inputs: Values, dtype: str) -> Values:
     if name in _OWN_DTYPES or np.dtype(dtype).kind not in "fc":
         return inputs
     return [
-        pt.cast(x, dtype) if x.type.numpy_dtype.kind in "iub" and not (name == "PolyGamma" and i == 0) else x
+        pt.cast(x, dtype) if x.type.kind in "iub" and not (name == "PolyGamma" and i == 0) else x
         for i, x in enumerate(inputs)
     ]
 

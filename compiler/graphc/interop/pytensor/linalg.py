@@ -59,7 +59,7 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     replaced = {}
     for variable, x in zip(core_node.inputs, inputs, strict=True):
         # Lengths of ranges, for one: with a length for each element there would be a loop over the batch.
-        found = element(x, batch) if x.type.numpy_dtype.kind in "iu" else x
+        found = element(x, batch) if x.type.kind in "iu" else x
         if found is x:
             replaced[inner.new_input(variable)] = x
         else:

@@ -286,7 +286,7 @@ def eigh_tridiagonal(
     """
     on, beside = as_tensor_variable(d), as_tensor_variable(e)
     for v in (on, beside):
-        if v.type.ndim == 0 or v.type.numpy_dtype.kind == "c":
+        if v.type.ndim == 0 or v.type.kind == "c":
             raise ValueError(f"eigh_tridiagonal takes real vectors, got {v} of type {v.type}")
     size = size_of(on, on.type.ndim - 1)
     beside = specify_shape(beside, [*[None] * (beside.type.ndim - 1), size - 1])

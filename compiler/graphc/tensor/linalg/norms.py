@@ -69,11 +69,11 @@ def norm(
 
 def _floats(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
-    return cast(x, "float64") if x.type.numpy_dtype.kind in "biu" else x
+    return cast(x, "float64") if x.type.kind in "biu" else x
 
 
 def _squares(x: TensorVariable) -> TensorVariable:
-    if x.type.numpy_dtype.kind == "c":
+    if x.type.kind == "c":
         return sqr(real(x)) + sqr(imag(x))
     return sqr(x)
 

@@ -48,7 +48,7 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848, 1.0507009873554804934
 
 def _floating(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
-    return x if x.type.numpy_dtype.kind in "fc" else cast(x, "float64")
+    return x if x.type.kind in "fc" else cast(x, "float64")
 
 
 def relu(x: TensorLike, alpha: TensorLike = 0) -> TensorVariable:

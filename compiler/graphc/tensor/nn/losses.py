@@ -54,7 +54,7 @@ def one_hot(
                [0., 0., 1.]])
     """
     x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind not in "iu":
+    if x.type.kind not in "iu":
         raise TypeError(f"one_hot takes class numbers, which are integers, got {x} of dtype {x.type.dtype}")
     where = normalize_axis(axis, x.type.ndim + 1, "one_hot")
     classes = arange(as_count(num_classes, "one_hot"), dtype="int64")
@@ -115,7 +115,7 @@ def _is_classes(scores: TensorVariable, target: TensorVariable, what: str) -> bo
     """True if the target has class numbers, and not a distribution."""
     if target.type.ndim == scores.type.ndim:
         return False
-    if target.type.numpy_dtype.kind not in "iu" or target.type.ndim != scores.type.ndim - 1:
+    if target.type.kind not in "iu" or target.type.ndim != scores.type.ndim - 1:
         raise TypeError(
             f"{what}: the target must be probabilities like {scores.type}, or class numbers of one dimension "
             f"less, got {target.type}"

@@ -23,7 +23,7 @@ __all__ = ["batch_norm", "batch_normalization", "dropout", "group_norm", "layer_
 
 def _floating(x: TensorLike) -> TensorVariable:
     x = as_tensor_variable(x)
-    return x if x.type.numpy_dtype.kind == "f" else cast(x, "float64")
+    return x if x.type.kind == "f" else cast(x, "float64")
 
 
 def _standardized(

@@ -106,7 +106,7 @@ def avg_pool2d(
         array([[[[1.5]]]])
     """
     x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind not in "fc":
+    if x.type.kind not in "fc":
         x = cast(x, "float64")
     sizes, strides, windows, lows = _windows("avg_pool2d", x, window, stride, padding)
     counts = [w.count for w in windows]

@@ -68,6 +68,8 @@ class RandomVariable(Op):
         (2,)
     """
 
+    keeps_bfloat16 = False
+
     __props__ = ("distribution", "dtype")
     default_output = 1
 
@@ -174,7 +176,7 @@ class RandomVariable(Op):
                 f"last dimension, got {x} of {x.type}"
             )
         dtype = self.native[1] if self.row.has_float32 else parameter.dtype
-        kind = x.type.numpy_dtype.kind
+        kind = x.type.kind
         if kind not in ("biu" if np.dtype(dtype).kind == "i" else "biuf"):
             raise TypeError(
                 f"{self.distribution}: the parameter {parameter.name} must be "

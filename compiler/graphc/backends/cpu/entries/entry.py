@@ -20,11 +20,12 @@ from typing import Any
 
 from graphc.backends.cpu.entries.calls import DECLARED, VECTORCALL
 from graphc.backends.cpu.entries.donation import COPY, Lender
-from graphc.backends.cpu.entries.tiers import ITEM_SIZE, VIEW_SIZE, BufferTier, StructTier, Tier
+from graphc.backends.cpu.entries.tiers import VIEW_SIZE, BufferTier, StructTier, Tier
 from graphc.native.vector_ir import Writer
 from graphc_runtime import interrupts
 from graphc_runtime.layout import tuple_items
 from graphc_runtime.manifest import ArraySpec, Signature
+from graphc_runtime.symbols import DESCRIPTORS
 
 # Shorter runs are written out, which is a little faster to call.
 MANY_EQUAL = 24
@@ -389,7 +390,7 @@ class _Entry:
     def bytes_of(self, i: int) -> str:
         """The size in bytes of an argument or a result."""
         spec = (*self.s.arguments, *self.s.results)[i]
-        return self.w.let(f"mul i64 {self.counts[i]}, {ITEM_SIZE[spec.dtype]}")
+        return self.w.let(f"mul i64 {self.counts[i]}, {DESCRIPTORS[spec.dtype].itemsize}")
 
     def measure(self, count: int) -> None:
         """Stores the sizes in bytes of the first arguments and results; those of runs are there already."""

@@ -12,8 +12,6 @@ from graphc_runtime import layout
 from graphc_runtime.manifest import ArraySpec
 from graphc_runtime.symbols import DESCRIPTORS
 
-ITEM_SIZE = {name: dtype.itemsize for name, dtype in DESCRIPTORS.items()}
-
 
 class Tier(Protocol):
     """Object access of an entry.
