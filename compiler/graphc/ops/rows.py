@@ -3,7 +3,6 @@
 
 from graphc.ops import (  # noqa: F401
     rows_arithmetic,
-    rows_bfloat16,
     rows_compare,
     rows_explog,
     rows_floats,
