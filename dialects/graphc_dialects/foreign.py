@@ -8,6 +8,11 @@ expressions a level for each operator. `excess` bounds all of this before anythi
 lets through needs less than a hundredth of a stack. Every reader of foreign text asks it: graphc-opt, the
 language server, graphc-compile. What is too large for a look at its tokens to say that it is harmless,
 `is_large` tells, and graphc-opt runs in a helper process then.
+
+A value may be used before the text defines it, by an argument of a block of another region, say. Where an
+error ends that region, MLIR's parser frees the argument and lets its users write into that memory later: the
+process goes on with a damaged heap, and ends then or at some other module. `early_use` tells, and such a text
+has a helper process of its own.
 """
 
 from __future__ import annotations
@@ -56,7 +61,7 @@ class _Part:
 
 
 class Excess(NamedTuple):
-    """An excess in a text, with the line and the column from 1."""
+    """What is wrong with a text, with the line and the column from 1."""
 
     message: str
     line: int
@@ -84,9 +89,60 @@ def excess(text: str) -> Excess | None:
     try:
         _measure(_parts(text))
     except _Excess as found:
-        message, place = found.args
-        return Excess(message, text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place))
+        return _at(text, *found.args)
     return None
+
+
+def _at(text: str, message: str, place: int) -> Excess:
+    return Excess(message, text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place))
+
+
+def early_use(text: str) -> Excess | None:
+    """The first value that is defined after a use, and not before it in a region that is still open.
+
+    So it is also for the few operations that name arguments of their regions without a type or `=`, and for
+    graphs of blocks that are not in order.
+    """
+    scopes: list[set[str]] = [set()]
+    early: dict[str, int] = {}
+    waiting: list[tuple[int, str]] = []  # depth, and argument of a region that begins soon
+    depth = 0
+    in_label = -1
+    for match in _VALUES.finditer(text):
+        token = match[0]
+        if token[0] == "^":
+            in_label = depth
+            depth += 1
+        elif token[0] == "(":
+            depth += 1
+        elif token[0] == ")":
+            depth -= 1
+            in_label = -1 if depth <= in_label else in_label
+        elif token[0] == "{":
+            scopes.append({name for level, name in waiting if level > depth})
+            waiting = [(level, name) for level, name in waiting if level <= depth]
+        elif token[0] == "}":
+            del scopes[max(1, len(scopes) - 1) :]
+        elif token[0] == "%":
+            names = _NAME.findall(token)
+            used = [name for name in names if name in early]
+            if token[-1] in ":=" and used:
+                message = f"'{used[0]}' is used before its definition, and an error follows"
+                return _at(text, message, early[used[0]])
+            if token[-1] == ":" and in_label < 0:
+                waiting += [(depth, name) for name in names]
+            elif token[-1] in ":=":
+                scopes[-1].update(names)
+            elif not any(names[0] in scope for scope in scopes):
+                early.setdefault(names[0], match.start())
+    return None
+
+
+_NAME = re.compile(r"%[\w$.-]+")
+_VALUES = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|\^[\w$.-]+\s*\(|[(){}]'
+    r"|%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*\s*\)?\s*=(?!=)|%[\w$.-]+:(?!:)|%[\w$.-]+"
+)
 
 
 def _parts(text: str) -> dict[str, _Part]:

@@ -11,7 +11,8 @@ from mutants import Mutant, corpus, fault, mutant, run
 from nested import LONG, NESTED, inputs
 
 from graphc.artifacts.source import mlir_source
-from graphc_dialects.foreign import excess
+from graphc.backends import worker
+from graphc_dialects.foreign import early_use, excess
 from graphc_tools import _lsp_check
 from graphc_tools._reduce import reduce
 from graphc_tools._usage import UsageError
@@ -222,6 +223,50 @@ def test_iterator_types_that_crash_the_parser_have_diagnostics():
     again = io.StringIO()
     assert odd_iterators(generic.getvalue())  # in attributes of the dialect
     assert main(["-"], io.StringIO(generic.getvalue()), again) == 0 and "linalg.generic {" in again.getvalue()
+
+
+# A region whose values an earlier one uses, and of which an error is the end.
+EARLY = """func.func @f(%x: memref<?xf32>, %y: memref<?xf32>) {
+  "test.op"() ({
+    %0 = arith.negf %VALUE : f32
+  }) : () -> ()
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                  iterator_types = ["parallel"]}
+      ins(%x : memref<?xf32>) outs(%y : memref<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %b, %c:2 = "test.op"() : () -> (f32, f32, f32)
+    ENDING
+  }
+  return
+}
+"""
+
+
+def test_what_a_text_early_use():
+    """Arguments and results that are used before their definition, in regions of any operation."""
+    for value in ("a", "o", "b", "c#1"):
+        assert early_use(EARLY.replace("VALUE", value)), value
+    for value in ("x", "y", "nowhere"):
+        assert not early_use(EARLY.replace("VALUE", value)), value
+    comment = EARLY.replace("%0 = arith.negf %VALUE : f32", '// %a\n"test.op"() {s = "%a"} : () -> ()')
+    assert not early_use(comment)
+    suspected = [module.text for module in corpus() if module.is_valid and early_use(module.text)]
+    assert len(suspected) <= 5, suspected
+
+
+@pytest.mark.parametrize("value", ["a", "b"])
+@pytest.mark.parametrize("ending", ["^bb0(%a: f32, %o: f32):", "%b = arith.negf %a : f32", "nonsense"])
+def test_a_process_that_may_be_damaged_is_used_no_more(value, ending):
+    """MLIR's parser frees what the region defined, and users of it write there when they are freed."""
+    text = EARLY.replace("VALUE", value).replace("ENDING", ending)
+    before = worker.call("os:getpid")
+    messages = io.StringIO()
+    arguments = ["-", "--allow-unregistered-dialect"]
+    assert main(arguments, io.StringIO(text), io.StringIO(), messages) == 1
+    assert "error: " in messages.getvalue() and fault(1, messages.getvalue()) is None
+    assert worker.call("os:getpid") != before
+    (error, *_) = _lsp_check.check(f"// RUN: --allow-unregistered-dialect\n{text}")
+    assert error.position is not None
 
 
 def test_index_arithmetic_wraps():

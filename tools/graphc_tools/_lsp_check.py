@@ -12,7 +12,7 @@ from graphc.passes.manager.base import discover, find
 from graphc_dialects._mlir import ir
 from graphc_dialects.diagnostics import Diagnostic, Position, collect
 from graphc_dialects.dialect import new_context, operation_classes
-from graphc_dialects.foreign import excess
+from graphc_dialects.foreign import Excess, early_use, excess
 from graphc_tools._driver import split_source
 from graphc_tools._lsp_text import Word, definition_of, full_name, place_of
 from graphc_tools.docs_operations import fields_of
@@ -25,32 +25,53 @@ def check(text: str) -> list[Diagnostic]:
 
     Positions are lines and columns of the text, from 1. A diagnostic without a position has none in it.
     """
-    context = new_context(allow_unregistered="--allow-unregistered-dialect" in text)
+    unregistered = "--allow-unregistered-dialect" in text
+    context = new_context(allow_unregistered=unregistered)
     found: list[Diagnostic] = []
     for part in split_source(text):
         if not part.strip():
             continue
-        with collect(context) as diagnostics:
-            if problem := excess(part):
-                position = Position("-", problem.line, problem.column)
-                found.append(Diagnostic("error", problem.message, position))
-                continue
-            try:
-                source = to_mlir(part) if is_short(part) else part
-                if place := odd_iterators(source):  # which upstream's parser does not survive
-                    line, _, column = place.partition(":")
-                    message = "'iterator_types' of linalg.generic must be strings"
-                    diagnostics.append(Diagnostic("error", message, Position("-", int(line), int(column))))
-                else:
-                    ir.Module.parse(source, context=context)
-            except ShortFormError as error:
-                position = Position("-", error.line, error.column)
-                diagnostics.append(Diagnostic("error", str(error), position))
-            except (ir.MLIRError, RuntimeError, MemoryError) as error:
-                if not diagnostics:
-                    diagnostics.append(Diagnostic("error", f"MLIR cannot parse this: {error}", None))
-        found += diagnostics
+        if problem := excess(part):
+            position = Position("-", problem.line, problem.column)
+            found.append(Diagnostic("error", problem.message, position))
+        elif early := early_use(part):
+            found += _check_apart(part, unregistered, early)
+        else:
+            found += check_part(part, context)
     return found
+
+
+def check_part(part: str, context: ir.Context | None = None, unregistered: bool = False) -> list[Diagnostic]:
+    """The diagnostics of one module; without a context it gets one."""
+    context = context or new_context(allow_unregistered=unregistered)
+    with collect(context) as diagnostics:
+        try:
+            source = to_mlir(part) if is_short(part) else part
+            if place := odd_iterators(source):  # which upstream's parser does not survive
+                line, _, column = place.partition(":")
+                message = "'iterator_types' of linalg.generic must be strings"
+                diagnostics.append(Diagnostic("error", message, Position("-", int(line), int(column))))
+            else:
+                ir.Module.parse(source, context=context)
+        except ShortFormError as error:
+            position = Position("-", error.line, error.column)
+            diagnostics.append(Diagnostic("error", str(error), position))
+        except (ir.MLIRError, RuntimeError, MemoryError) as error:
+            if not diagnostics:
+                diagnostics.append(Diagnostic("error", f"MLIR cannot parse this: {error}", None))
+    return list(diagnostics)
+
+
+def _check_apart(part: str, unregistered: bool, early: Excess) -> list[Diagnostic]:
+    """`check_part` of what may damage the memory of its process, in one that ends then."""
+    from graphc.backends import worker
+
+    try:
+        call = ("graphc_tools._lsp_check:check_part", part, None, unregistered)
+        found: list[Diagnostic] = worker.call(*call, last=True)
+        return found
+    except worker.WorkerDied:
+        return [Diagnostic("error", early.message, Position("-", early.line, early.column))]
 
 
 def operations() -> dict[str, str]:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from graphc_dialects.foreign import excess, is_large
+from graphc_dialects.foreign import early_use, excess, is_large
 from graphc_tools._options import PROGRAM, build_parser, help_on
 from graphc_tools._usage import UsageError
 from graphc_tools.short_reader import ShortFormError, is_short, to_mlir
@@ -165,15 +165,21 @@ def process_isolated(
     from graphc.backends import worker
     from graphc.function.isolation import reproducers
 
+    damaging, early = False, None
     if excess(source) is None:  # what is in excess has its diagnostic from the helper process
         source = in_mlir(source)
+        early = None if is_large(source) else early_use(source)
+        damaging = early is not None or is_large(source)
     call = ("graphc_tools.opt:process_quietly", arguments, passes, source)
     try:
-        content, code, messages = worker.call(*call, seconds=arguments.time_limit)
+        content, code, messages = worker.call(*call, seconds=arguments.time_limit, last=damaging)
     except worker.WorkerDied as death:
-        if place := odd_iterators(source):
-            name = "-" if arguments.input == "-" else arguments.input
-            print(f"{name}:{place}: error: '{_ITERATORS}' of linalg.generic must be strings", file=stderr)
+        place = odd_iterators(source)
+        problem = f"{place}: error: '{_ITERATORS}' of linalg.generic must be strings" if place else None
+        if early is not None and problem is None and "ended by" in death.how:
+            problem = f"{early.line}:{early.column}: error: {early.message}"
+        if problem is not None:
+            print(f"{'-' if arguments.input == '-' else arguments.input}:{problem}", file=stderr)
             return None, 1
         pipeline = (arguments.pass_pipeline or ",".join(passes)).removeprefix("builtin.module(")
         path = reproducers().write(
@@ -219,7 +225,7 @@ def main(
             write_output(arguments.output, _reduce.reduce(source, arguments.reduce, stderr), stdout)
             return 0
         source = read_input(arguments.input, stdin)
-        apart = arguments.isolated or odd_iterators(source) or is_large(source)
+        apart = arguments.isolated or odd_iterators(source) or is_large(source) or early_use(source)
         run = process_isolated if apart else process
         content, code = run(arguments, passes, source, stderr)
         if content is not None:

@@ -146,8 +146,12 @@ _ALL: weakref.WeakSet[Worker] = weakref.WeakSet()
 _IDLE: list[Worker] = []
 
 
-def call(function: str, *arguments: object, seconds: float = 0) -> Any:
+def call(function: str, *arguments: object, seconds: float = 0, last: bool = False) -> Any:
     """Result of a function in a worker; arguments and exceptions as in `Worker.call`.
+
+    Args:
+        function, arguments, seconds: as there.
+        last: the worker ends after it, since the call may damage its memory.
 
     Raises:
         CompileError: no process can be started.
@@ -157,7 +161,7 @@ def call(function: str, *arguments: object, seconds: float = 0) -> Any:
         return worker.call(function, arguments, seconds)
     finally:
         if not worker.is_closed:
-            if worker.calls < _MOST_CALLS and len(_IDLE) < _MOST_IDLE:
+            if not last and worker.calls < _MOST_CALLS and len(_IDLE) < _MOST_IDLE:
                 _IDLE.append(worker)
             else:
                 worker.close()
