@@ -151,7 +151,8 @@ class NumPySpace:
 
     @staticmethod
     def sigmoid(x: Any) -> np.ndarray:
-        return np.asarray(scipy.special.expit(x))
+        found = np.asarray(scipy.special.expit(x))  # which makes float64 of one number of half precision
+        return found.astype(np.asarray(x).dtype) if np.asarray(x).dtype.kind == "f" else found
 
 
 _OWN = {"until", "ifelse", "scan", "fori_loop", "while_loop"}
