@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterator
 from functools import cache
 
+from graphc.backends import worker
 from graphc.ops.elementwise import ROWS
 from graphc.passes.manager.base import discover, find
 from graphc_dialects._mlir import ir
@@ -64,8 +65,6 @@ def check_part(part: str, context: ir.Context | None = None, unregistered: bool 
 
 def _check_apart(part: str, unregistered: bool, early: Excess) -> list[Diagnostic]:
     """`check_part` of what may damage the memory of its process, in one that ends then."""
-    from graphc.backends import worker
-
     try:
         call = ("graphc_tools._lsp_check:check_part", part, None, unregistered)
         found: list[Diagnostic] = worker.call(*call, last=True)
