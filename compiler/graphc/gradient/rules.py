@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.location import describe
+from graphc.graph.location import describe, of_node
 from graphc.graph.op import Op
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null
 
@@ -32,13 +32,20 @@ def call_pullback(node: Apply, cotangents: Sequence[Variable | None]) -> list[Va
         TypeError, ValueError: the rule returned something else; the message names the op and the user's line.
     """
     op: Any = node.op
-    if overrides(op, "pullback") or not (hasattr(op, "L_op") or hasattr(op, "grad")):
-        name, terms = "pullback", op.pullback(node.inputs, node.outputs, list(cotangents))
-    elif hasattr(op, "L_op"):
-        name, terms = "L_op", op.L_op(node.inputs, node.outputs, list(cotangents))
-    else:
-        name, terms = "grad", op.grad(node.inputs, list(cotangents))
+    with of_node(node.location if type(op).__module__.startswith("graphc.") else None):
+        name, terms = _pulled(op, node, cotangents)
     return checked_terms(node, name, terms, node.inputs, "input")
+
+
+def _pulled(
+    op: Any, node: Apply, cotangents: Sequence[Variable | None]
+) -> tuple[str, Sequence[Variable | None]]:
+    """The name of the rule that an op has, and its terms."""
+    if overrides(op, "pullback") or not (hasattr(op, "L_op") or hasattr(op, "grad")):
+        return "pullback", op.pullback(node.inputs, node.outputs, list(cotangents))
+    if hasattr(op, "L_op"):
+        return "L_op", op.L_op(node.inputs, node.outputs, list(cotangents))
+    return "grad", op.grad(node.inputs, list(cotangents))
 
 
 def checked_terms(

@@ -73,6 +73,21 @@ def located(file: str, line: int, function: str = "<module>") -> Iterator[None]:
         _GIVEN.reset(token)
 
 
+@contextmanager
+def of_node(place: SourceLocation | None) -> Iterator[None]:
+    """Gives what is made meanwhile the place of a node, where it has one.
+
+    Derivatives have the line of the operation that they are of, in profiles and errors: the one line of
+    `grad` would be that of a thousand operations. Rules of users' ops keep the lines of the rules.
+    """
+    token = None if place is None else _GIVEN.set(place)
+    try:
+        yield
+    finally:
+        if token is not None:
+            _GIVEN.reset(token)
+
+
 def capture() -> SourceLocation | None:
     """The innermost frame outside graphc's own packages, or None when there is none; or what `located` says.
 

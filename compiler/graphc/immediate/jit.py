@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import MethodType
@@ -36,6 +37,8 @@ R = TypeVar("R")
 # What an argument is part of the key by: dtype, and for each axis the size that the graph knows.
 LeafKey: TypeAlias = tuple[np.dtype, tuple[int | None, ...]]
 _NUMBERS = (bool, int, float, complex)
+# Combinations of sizes for which a call is not taken apart; where there are more, they begin anew.
+_MOST_SIZES = 1000
 
 
 class Jitted(Generic[P, R]):
@@ -64,6 +67,7 @@ class Jitted(Generic[P, R]):
         self._positional = tuple(self._signature.parameters) if plain else ()
         self._static_shapes, self._mode = static_shapes, mode
         self._found: dict[Hashable, Function] = {}
+        self._exact: dict[Hashable, Function] = {}
         self.lock = threading.RLock()
         renew_in_children(self)
 
@@ -77,10 +81,26 @@ class Jitted(Generic[P, R]):
         Raises:
             TypeError: an argument is no array or number, and not static; or as the function does.
         """
+        # Arrays alone are the call that is made a million times: what it runs is found by dtypes and sizes.
+        exact: list[object] = [config.floatX]
+        if not kwargs and not self.static and len(args) == len(self._positional):
+            for each in args:
+                if type(each) is not np.ndarray:
+                    break
+                exact += (each.dtype, each.shape)
+            known = self._exact.get(tuple(exact))
+            if known is not None and len(exact) == 1 + 2 * len(args):
+                at_once: R = known(*args)
+                return at_once
         call = _Call(self, args, kwargs)
         if call.symbolic:
             return self._fn(*args, **kwargs)
-        found: R = self._compiled(call)(*call.values)
+        compiled = self._compiled(call)
+        if len(exact) == 1 + 2 * len(args) and args and all(map(operator.is_, call.values, args)):
+            if len(self._exact) >= _MOST_SIZES:
+                self._exact.clear()
+            self._exact[tuple(exact)] = compiled
+        found: R = compiled(*call.values)
         return found
 
     def arguments(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Iterable[tuple[str, object]]:

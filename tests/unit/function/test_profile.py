@@ -129,3 +129,26 @@ def test_results_are_the_same_bit_for_bit(name, mode):
         given = random.normal(size=shape)
         np.testing.assert_array_equal(measured(given), plain(given))
     assert measured.profile.rows()[0].runs == 4
+
+
+def test_operations_of_gradients_have_the_line_that_they_are_of():
+    """Not the one line of `grad`."""
+    x, w = pt.matrix("x"), pt.matrix("w")
+    first = located(lambda: pt.tanh(x @ w))
+    second = located(lambda: graphc.scan(lambda row, h: pt.sin(h) * row, first[0], pt.zeros(4))[-1].sum())
+    slope = graphc.grad(second[0], w)
+    applied = {
+        node.location.line
+        for node in graphc.graph.traversal.applys_between([x, w], [slope])
+        if node.location is not None
+    }
+    assert applied <= {first[1], second[1]} and first[1] in applied
+    f = graphc.function([x, w], [second[0], slope], profile=True)
+    f(np.ones((3, 4)), np.ones((4, 4)))
+    lines = {line.line for row in f.profile.rows() for line in row.lines}
+    assert {first[1], second[1]} <= lines
+
+
+def located(make):
+    """What a function makes, and its line."""
+    return make(), make.__code__.co_firstlineno

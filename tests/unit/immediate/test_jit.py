@@ -9,6 +9,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.immediate import jit
 
 
 @dataclass
@@ -166,3 +167,31 @@ def test_mistakes(wrong, message):
 def test_a_copy_is_independent():
     f = graphc.jit(add)
     assert copy.copy(f)(1.0, 2.0) == 3.0 and "add" in repr(f)
+
+
+def test_a_call_with_arrays_is_not_taken_apart_again(monkeypatch):
+    """But for new sizes; there is a bound on how many are kept."""
+    taken = []
+    call = jit._Call
+    monkeypatch.setattr(jit, "_Call", lambda *args: taken.append(args) or call(*args))
+    monkeypatch.setattr(jit, "_MOST_SIZES", 3)
+
+    @graphc.jit
+    def f(x, y=2.0):
+        return x * y
+
+    for n in (4, 4, 4, 5, 4, 5):
+        np.testing.assert_array_equal(f(np.arange(n), np.ones(n)), np.arange(n))
+    assert len(taken) == 2 and len(f.functions) == 1
+    np.testing.assert_array_equal(f(np.ones(4, "f4"), np.ones(4)), np.ones(4))  # another dtype, as before
+    assert len(taken) == 3 and len(f.functions) == 2
+    for _ in range(2):  # keywords, defaults, lists and numbers are taken apart each time
+        f(x=np.ones(4), y=np.ones(4)), f(np.ones(4)), f([1.0, 2.0], np.ones(2)), f(np.ones(4), 3.0)
+    assert len(taken) == 11
+    with graphc.config.change_flags(floatX="float32"):
+        f(np.arange(4), np.ones(4))
+    assert len(taken) == 12
+    for n in range(6, 20):
+        f(np.arange(n), np.ones(n))
+    assert len(f._exact) <= 3
+    assert f(np.ones(4), np.ones(4)[::2].repeat(2)).tolist() == [1.0] * 4
