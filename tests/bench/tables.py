@@ -298,7 +298,7 @@ def page(result: dict[str, Any]) -> str:
         "the best time counts. PyTensor runs its numba mode with `trust_input`; JAX runs `jit` in double",
         "precision with NumPy arrays in and out; torch is `torch.compile` (Inductor), whose tensors share",
         "the memory of NumPy's arrays. A ratio is the peer's time over graphc's: above 1, graphc is faster.",
-        "The goal of a line is an upper limit of graphc's time. A copy is NumPy's on one core, of as many",
+        "A line's goal is the longest time that graphc may take. A copy is NumPy's on one core, of as many",
         "bytes as the line must read and write.",
         "",
         f"Machine: {machine['processor']}, {machine['cores']} cores; {machine['system']};",

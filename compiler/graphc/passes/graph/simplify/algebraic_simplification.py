@@ -46,7 +46,7 @@ class AlgebraicSimplification(Pass):
     * `switch` with a constant or negated condition, or equal branches;
     * `second(x, y)` to y of that shape, `conj` and `real` of reals;
     * `cast` of a lossless `cast`, casts to the own dtype;
-    * functions of a 0-d tensor that has got axes to functions of it before it gets them;
+    * an elementwise function of an expanded scalar to the function of the scalar, expanded;
     * functions of what is repeated (`broadcast_to`) to repeated results; an operand with one number in all
       places to the number; maxima, minima, `all` and `any` of one number to the number;
     * views of -x to negated views;
