@@ -140,6 +140,15 @@ case("hessenberg", [MATRIX], lambda m, a: m.hessenberg(a, calc_q=True), gradient
 case("ldl", [POSITIVE], gradient=False, dtypes=COMPLEX)
 case("ldl:upper", [POSITIVE], lambda m, a: m.ldl(a, lower=False), gradient=False, dtypes=COMPLEX)
 case("ldl:batch", [BATCH], lambda m, a: m.ldl(a), _batch(scipy.linalg.ldl), gradient=False)
+case(
+    "funm",
+    [MATRIX],
+    lambda m, a: m.funm(a, np.tanh, output="complex"),
+    lambda a: scipy.linalg.funm(a.astype(np.result_type(a, np.complex64)), np.tanh, disp=False)[0],
+    gradient=False,
+    dtypes=COMPLEX,
+)
+case("funm:batch", [BATCH], lambda m, a: m.funm(a, np.sin), _batch(scipy.linalg.sinm), gradient=False)
 case("rsf2csf", [SMALL], lambda m, a: m.rsf2csf(*m.schur(a)), gradient=False)
 case(
     "ordqz",

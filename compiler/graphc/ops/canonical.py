@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -310,6 +310,44 @@ class RSF2CSF(_WithoutGradient):
         from scipy.linalg import rsf2csf
 
         return tuple(rsf2csf(t, z, check_finite=False))
+
+
+class Funm(_PythonMatrices):
+    """A function of complex matrices, by recurrences over the Schur form (B. N. Parlett, 1976).
+
+    Args:
+        func: a function of NumPy arrays of complex numbers.
+    """
+
+    signature = "(n,n)->(n,n)"
+    __props__ = ("func",)
+    calls_user_code = True
+    absent: ClassVar[dict[str, str]] = {
+        **_PythonMatrices.absent,
+        "pullback": "the derivative of a function in Python is not known",
+    }
+
+    def __init__(self, func: Callable[[np.ndarray], object]) -> None:
+        self.func = func
+
+    def compute(self, a: np.ndarray) -> np.ndarray:
+        from scipy.linalg import funm
+
+        def values(x: np.ndarray) -> np.ndarray:
+            found = self.func(x)
+            if isinstance(found, Variable):
+                raise TypeError(
+                    f"funm needs a function of NumPy arrays, such as numpy.exp, but {self.func!r:.60} gave "
+                    f"the variable {found}"
+                )
+            return np.asarray(found)
+
+        found: np.ndarray = funm(a, values, disp=False)[0]
+        return found
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        why = self.absent["pullback"]
+        raise UndefinedGradientError(f"funm has no gradient: {why}; use expm, logm or sqrtm")
 
 
 class LDL(_WithoutGradient):

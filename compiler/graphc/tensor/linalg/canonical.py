@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.ops.canonical import LDL, QZ, RSF2CSF, SORTS, Hessenberg, Logm, Schur, Sqrtm
+from graphc.ops.canonical import LDL, QZ, RSF2CSF, SORTS, Funm, Hessenberg, Logm, Schur, Sqrtm
 from graphc.ops.elementwise import is_complex
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, gt, imag, real, switch
@@ -17,12 +17,16 @@ from graphc.tensor.linalg.functions import expm
 from graphc.tensor.linalg.solving import solve
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
-    "coshm", "cosm", "hessenberg", "ldl", "logm", "ordqz", "qz", "rsf2csf", "schur", "sinhm", "sinm", "sqrtm",
-    "tanhm", "tanm",
+    "coshm", "cosm", "funm", "hessenberg", "ldl", "logm", "ordqz", "qz", "rsf2csf", "schur", "sinhm", "sinm",
+    "sqrtm", "tanhm", "tanm",
 ]  # fmt: skip
 
 
@@ -205,6 +209,33 @@ def logm(A: TensorLike, output: str = "real") -> TensorVariable:
     """
     a = _output(square(A, "logm"), output)
     return _real_if_principal(Logm()(a), a)
+
+
+def funm(A: TensorLike, func: Callable[[np.ndarray], object], output: str = "real") -> TensorVariable:
+    """A function of matrices, which is given as a function of numbers; without a gradient.
+
+    It runs in Python, by ``scipy.linalg.funm``, whose recurrences lose digits where eigenvalues are close. Of
+    the exponential, logarithm and root there are `expm`, `logm` and `sqrtm`.
+
+    Args:
+        A: array-like (..., n, n).
+        func: a function of a NumPy array of complex numbers, such as ``numpy.exp``, element by element.
+        output: of real matrices, "real": a real matrix, NaN where the value is not real; or "complex".
+
+    Raises:
+        TypeError: ``func`` cannot be called; when run, it returns a variable.
+
+    Examples:
+        >>> pt.linalg.funm(np.diag([1.0, 4.0]), np.sqrt).eval()
+        array([[1., 0.],
+               [0., 2.]])
+    """
+    if not callable(func):
+        raise TypeError(
+            f"funm needs a function of NumPy arrays, got {func!r:.60} of type {type(func).__name__}"
+        )
+    a = _output(square(A, "funm"), output)
+    return _real_if_principal(Funm(func)(cast(a, complex_dtype(a.type.dtype))), a)
 
 
 def _exponentials(A: TensorLike, what: str) -> tuple[TensorVariable, TensorVariable]:
