@@ -163,19 +163,14 @@ LOWERING = '''"""Lowering of `graphc.{name}`: a nest of loops that carries the r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from graphc.ir import build
 from graphc.lowering.carried import loop
-from graphc.lowering.rules import lowers
+from graphc.lowering.rules import Conversion, lowers
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
 
 
 @lowers("graphc.{name}", starts_anywhere=True)
-def {name}(context: FunctionConverter, op: ir.Operation) -> None:
+def {name}(context: Conversion, op: ir.Operation) -> None:
     """{summary}"""
     x, sizes = context.tensor_of(op.operands[0]), context.sizes_of(op.operands[0])
     type_ = build.storage_type(op.results[0].type)

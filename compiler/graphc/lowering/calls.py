@@ -16,10 +16,10 @@ from graphc.lowering.scans.buffers import allocate, any_layout
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
+    from graphc.lowering.rules import Conversion
 
 
-def place(context: FunctionConverter, value: ir.Value, sizes: list[ir.Value]) -> ir.Value:
+def place(context: Conversion, value: ir.Value, sizes: list[ir.Value]) -> ir.Value:
     """The contiguous memory where a value is wanted, or new memory."""
     return context.destinations.buffer(value) or allocate(build.storage_type(value.type), sizes)
 

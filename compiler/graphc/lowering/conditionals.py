@@ -28,7 +28,7 @@ from graphc_dialects.conditional_shapes import blocks_of, conditional_size, is_u
 from graphc_dialects.write import new_buffer, read_buffer, write_to
 
 if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
+    from graphc.lowering.rules import Conversion
 
 
 # The array that updates start from, and those of each region.
@@ -238,7 +238,7 @@ def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
     return otherwise.location if isinstance(owner, ir.Block) else owner.location
 
 
-def lower_conditional(context: FunctionConverter, op: ir.Operation) -> None:
+def lower_conditional(context: Conversion, op: ir.Operation) -> None:
     """Lowers an `scf.if` whose larger results are written to buffers; defines its other results."""
     numbers = [n for n, result in enumerate(op.results) if not _is_token(result)]
     types = [_register_type(op.results[n]) for n in numbers]
@@ -257,7 +257,7 @@ def lower_conditional(context: FunctionConverter, op: ir.Operation) -> None:
             context.define(result, value)
 
 
-def lower_select(context: FunctionConverter, op: ir.Operation) -> None:
+def lower_select(context: Conversion, op: ir.Operation) -> None:
     """Lowers an `arith.select`, of elements instead of tensors of one element."""
     condition, *values = op.operands
     result = op.results[0]
@@ -280,7 +280,7 @@ def _register_type(value: ir.Value) -> ir.Type:
     return ScalarBuilder(ir).type(dtype_of(value.type.element_type))
 
 
-def _yielded(context: FunctionConverter, value: ir.Value) -> ir.Value:
+def _yielded(context: Conversion, value: ir.Value) -> ir.Value:
     """An index, a number, or the element of a tensor."""
     if not isinstance(value.type, ir.RankedTensorType):
         return context.index_of(value)

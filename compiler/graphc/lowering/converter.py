@@ -7,15 +7,12 @@ Slices of what is in memory, without a copy.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
-from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import REDUCTIONS, static_shape
 from graphc.ir.scan_view import scans
-from graphc.ir.traits.interfaces import SIZES, broadcast_sizes
 from graphc.ir.views import INLINED, MOVES_AXES, TAKES_PART, TAKES_ROW
 from graphc.ir.walk import signature_of, symbol_of
 from graphc.lowering.generic import GenericBuilder, ScalarWork, is_one_element
@@ -24,8 +21,7 @@ from graphc.lowering.memory.destinations import Destinations
 from graphc.lowering.memory.donation import Donations
 from graphc.lowering.memory.units import SCHEDULED, Units
 from graphc.lowering.returns import FIRST_RESULT, emit_return
-from graphc.lowering.rules import LOWERING, ON_DEVICES, Rule
-from graphc.lowering.scalars.builder import Scalar
+from graphc.lowering.rules import LOWERING, ON_DEVICES, Conversion, Rule, UpdatedState
 from graphc.lowering.scans.buffers import row_of, writable
 from graphc.lowering.scans.scan import declared_sizes
 from graphc.lowering.scans.updated_states import UpdatedStates
@@ -36,8 +32,10 @@ from graphc_dialects._mlir import ir
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from graphc.lowering.memory.destination import Destination
 
-def slice_in_place(context: FunctionConverter, op: ir.Operation) -> ir.Value | None:
+
+def slice_in_place(context: Conversion, op: ir.Operation) -> ir.Value | None:
     """The tensor of a `graphc.slice` with steps of 1 as a part of its source.
 
     Args:
@@ -80,7 +78,7 @@ def slice_in_place(context: FunctionConverter, op: ir.Operation) -> ir.Value | N
     ).result
 
 
-class FunctionConverter:
+class FunctionConverter(Conversion):
     """The state of one conversion.
 
     Args:
@@ -88,144 +86,44 @@ class FunctionConverter:
         donations: the arguments in whose memory results are computed.
         device: whether the result is for a device.
         results: whether the new function says which arguments are results.
-
-    Attributes:
-        is_ending: whether all but the results has been computed.
     """
 
     def __init__(
         self, old: ir.Operation, donations: Donations, *, device: bool = False, results: bool = False
     ) -> None:
+        super().__init__(old)
         self._old, self._device, self._names_results = old, device, results
-        self.donations = donations
-        self.is_ending = False
-        self._values: dict[ir.Value, ir.Value] = {}
-        self._scalars: dict[ir.Value, Scalar] = {}
-        self._sizes: dict[ir.Value, list[ir.Value]] = {}
-        self._members: dict[int, list[ir.Operation]] = {}
-        self._member_sets: dict[int, frozenset[ir.Operation]] = {}
-        # Blocks of the new function by the old ones they stand for.
-        self._blocks: dict[ir.Block, ir.Block] = {}
+        self._donations = donations
         self._in_place: set[int] = set()
-        self._entry = old.regions[0].blocks[0]
         self.destinations = Destinations(self)
-        self.chains = Chains(self)
+        self._chains = Chains(self)
 
     # -- what builders ask -----------------------------------------------------------------------------------
 
-    def is_materialised(self, value: ir.Value) -> bool:
-        return value in self._values
-
-    def has_tensor(self, value: ir.Value) -> bool:
-        """True if a value is in memory in any case."""
-        return self.is_materialised(value) or value.owner.name not in INLINED
-
-    def scalar_of(self, value: ir.Value) -> Scalar | None:
-        """The SSA scalar of a one-element value that never was a tensor."""
-        return self._scalars.get(value)
-
-    def tensor_of(self, value: ir.Value) -> ir.Value:
-        """The new tensor of a value; a view is copied into one on first demand."""
-        if value not in self._values:
-            with self._at_definition(value):
-                self._materialise(value)
-        return self._values[value]
-
-    def index_of(self, value: Any) -> ir.Value:
-        return self._values[value]
-
-    def sizes_of(self, value: ir.Value) -> list[ir.Value]:
-        """Index values of a value's dimensions, without computing the value."""
-        if value not in self._sizes:
-            with self._at_definition(value):
-                self._sizes[value] = self._find_sizes(value)
-        return self._sizes[value]
-
-    def _at_definition(self, value: ir.Value) -> Any:
-        """The insertion point in the block that defines a value: what is remembered must be visible to all
-        that follows there, also when the body of a loop asks first.
-        """
-        owner = value.owner
-        block = self._blocks[owner if isinstance(owner, ir.Block) else owner.operation.block]
-        point = ir.InsertionPoint.current
-        if point.block == block:
-            return nullcontext()
-        op = point.block.owner.operation
-        while op.block != block:
-            op = op.parent.operation
-        return ir.InsertionPoint(op)
-
-    def is_computed_here(self, value: ir.Value) -> bool:
-        """True if the block that is being converted defines a value."""
-        owner = value.owner
-        block = owner if isinstance(owner, ir.Block) else owner.operation.block
-        return bool(self._blocks[block] == ir.InsertionPoint.current.block)
-
-    def is_last_use(self, value: ir.Value, members: Set[ir.Operation]) -> bool:
-        """True if only a value's own cluster and these operations read it: its buffer is then free."""
-        owner = value.owner
-        if isinstance(owner, ir.Block) or "cluster" not in owner.attributes:
-            return False
-        if not members or next(iter(members)).block != owner.operation.block:
-            return False
-        number = ir.IntegerAttr(owner.attributes["cluster"]).value
-        others = [op for op in (use.owner.operation for use in value.uses) if op not in members]
-        if others and number not in self._member_sets:
-            self._member_sets[number] = frozenset(self._members[number])
-        return not others or self._member_sets[number].issuperset(others)
-
-    def fused_with(self, op: ir.Operation) -> list[ir.Operation]:
-        """The operations of an operation's cluster, itself included."""
-        if "cluster" not in op.attributes:
-            return [op]
-        return self._members[ir.IntegerAttr(op.attributes["cluster"]).value]
-
-    def in_loop(self) -> bool:
-        """True if what is being converted is the body of a loop."""
-        return bool(ir.InsertionPoint.current.block != self._blocks[self._old.regions[0].blocks[0]])
-
-    def define(self, value: ir.Value, new: ir.Value) -> None:
-        self._values[value] = new
-
-    def define_scalar(self, value: ir.Value, scalar: Scalar) -> None:
-        """Says that a one-element value is an SSA scalar."""
-        self._scalars[value] = scalar
-
-    def define_sizes(self, value: ir.Value, sizes: list[ir.Value]) -> None:
-        """Says what the sizes of a value are."""
-        self._sizes[value] = sizes
-
     def row_sizes(self, scan: ir.Operation, name: str) -> list[ir.Value]:
-        """Sizes of the rows of an output of a scan."""
         return [self.index_of(size) for size in self._row_sizes[scan.results[0]][name]]
 
     def lent(self, value: ir.Value) -> ir.Value | None:
-        """The tensor of the argument in whose memory a value is to be computed, or None.
-
-        What another array holds is put there at the end. Something may need it in memory of its own before
-        that, when the argument still has readers.
-        """
-        argument = self.donations.lent.get(value)
+        argument = self._donations.lent.get(value)
         if argument is None or (value.owner.name in INLINED and not self.is_ending):
             return None
         tensor, kind = self._values[argument], build.storage_type(value.type)
         return tensor if tensor.type == kind else reshape(tensor, kind, self.sizes_of(value))
 
     def is_lent_to(self, value: ir.Value, argument: ir.Value) -> bool:
-        """True if a value is to be computed in an argument's memory."""
-        lent = self.donations.lent.get(value)
+        lent = self._donations.lent.get(value)
         return lent is not None and bool(lent == argument)
 
     def is_wanted_in_argument(self, value: ir.Value) -> bool:
-        """True if a value, or a view of it, is a result that is to be computed in an argument's memory."""
-        return value in self.donations.claimed
+        return value in self._donations.claimed
 
     def is_stored_apart(self, trace: ir.Value) -> bool:
-        """True if rows of a trace are stored where the rows are that the scan computes them from."""
-        return trace in self.donations.apart
+        return trace in self._donations.apart
+
+    def is_argument(self, position: int) -> bool:
+        return position in self._donations.pairs.values()
 
     def free_output(self, value: ir.Value) -> int | None:
-        """The position of a result that is this value and that nobody has promised to fill, or None."""
         found = self._results_of.get(value, ()) if self.outputs else ()
         return next((position for position in found if position not in self._in_place), None)
 
@@ -238,17 +136,26 @@ class FunctionConverter:
             found.setdefault(result, []).append(position)
         return found
 
-    def output(self, position: int) -> ir.Value:
-        """The caller's buffer of a result."""
-        return self.outputs[position]
-
     def is_filled(self, position: int) -> bool:
-        """True if somebody has promised to fill the buffer of a result."""
         return position in self._in_place
 
     def fill_output(self, position: int) -> None:
-        """Promises that the buffer of a result will be filled."""
         self._in_place.add(position)
+
+    def place_of_chain(self, value: ir.Value) -> tuple[Destination, ir.Value] | None:
+        return self._chains.place(value)
+
+    def memory_of_update(self, op: ir.Operation) -> ir.Value | None:
+        return self._chains.memory(op)
+
+    def finish_update(self, op: ir.Operation) -> None:
+        self._chains.finish(op)
+
+    def updated_state(self, loop: ir.Value, name: str) -> UpdatedState | None:
+        return self._updated.state(loop, name)
+
+    def state_of_update(self, op: ir.Operation) -> UpdatedState | None:
+        return self._updated.of_update(op)
 
     # -- conversion ------------------------------------------------------------------------------------------
 
@@ -258,10 +165,10 @@ class FunctionConverter:
         old_type = signature_of(self._old)
         inputs = [self._argument_type(t) for t in old_type.inputs]
         returns_tensors = all(isinstance(t.maybe_downcast(), ir.RankedTensorType) for t in old_type.results)
-        lent = self.donations.pairs
+        lent = self._donations.pairs
         for argument in lent:
             inputs[argument] = self._buffer_type(old_type.inputs[argument])
-        waiting = self.donations.waiting
+        waiting = self._donations.waiting
         self._in_place.update(lent[argument] for argument in lent if argument not in waiting)
         outputs = [
             self._buffer_type(t)
@@ -293,7 +200,7 @@ class FunctionConverter:
         self._row_sizes: dict[ir.Value, dict[str, list[ir.Value]]] = {
             op.results[0]: declared_sizes(op) for op in scans(self._old)
         }
-        self.updated = UpdatedStates(self._old, self._row_sizes)
+        self._updated = UpdatedStates(self._old, self._row_sizes)
         with ir.InsertionPoint(block):
             for position in lent:
                 self._values[arguments[position]] = writable(block.arguments[position])
@@ -305,22 +212,17 @@ class FunctionConverter:
         """Says what arguments and buffers of results are; a donated argument is the buffer of its result."""
         self._values.update(zip(old, new[: len(old)], strict=True))
         self.outputs = new[len(old) :]
-        for argument, position in sorted(self.donations.pairs.items(), key=lambda pair: pair[1]):
+        for argument, position in sorted(self._donations.pairs.items(), key=lambda pair: pair[1]):
             self.outputs.insert(position, new[argument])
 
-    def enter_block(self, old: ir.Block, new: ir.Block) -> None:
-        """Says which block stands for an old one."""
-        self._blocks[old] = new
-
     def convert_block(self, old: ir.Block, new: ir.Block) -> None:
-        """Converts the operations of a block at the current insertion point, which is in `new`."""
         self.enter_block(old, new)
         self.destinations.enter(old)
-        self.chains.enter(old)
+        self._chains.enter(old)
         extra = {
             scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
         }
-        after = self.donations.after if old == self._entry else self.updated.after(old)
+        after = self._donations.after if old == self._entry else self._updated.after(old)
         units = Units(old, extra, after)
         self._members.update(units.clusters)
         is_ordered = old != self._entry or SCHEDULED in self._old.attributes
@@ -344,7 +246,7 @@ class FunctionConverter:
             if Units.is_loop(op):
                 self._emit_cluster(members)
             elif op.name == "func.return":
-                emit_return(self, op)
+                emit_return(self, self._donations, op)
             elif (rule := self._rule(op.name)) is not None:
                 rule(self, op)
             elif op.name not in INLINED:
@@ -418,23 +320,6 @@ class FunctionConverter:
         sizes = self.sizes_of(value)
         builder = GenericBuilder(self, static_shape(value), sizes, [])
         self.define(value, builder.copy(value))
-
-    def _find_sizes(self, value: ir.Value) -> list[ir.Value]:
-        shape: Any = static_shape(value)
-        if value in self._values:
-            return build.dims(self._values[value])
-        op = value.owner
-        if all(size is not None for size in shape):
-            return [build.const_index(size) for size in shape]
-        rule = SIZES.get(op.name)
-        equal = broadcast_sizes(op) if rule is None else rule(op)
-        return [
-            build.const_index(known) if known is not None else self._size(*sizes[0])
-            for known, sizes in zip(shape, equal, strict=True)
-        ]
-
-    def _size(self, x: ir.Value, axis: int) -> ir.Value:
-        return self.index_of(x) if axis < 0 else self.sizes_of(x)[axis]
 
 
 def _argument_attributes(type_: ir.Type) -> ir.Attribute:

@@ -31,7 +31,7 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
+    from graphc.lowering.rules import Conversion
     from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 
 
@@ -120,7 +120,7 @@ class GenericBuilder:
 
     def __init__(
         self,
-        context: FunctionConverter,
+        context: Conversion,
         domain: tuple[int | None, ...],
         sizes: list[ir.Value],
         members: list[ir.Operation],
@@ -473,7 +473,7 @@ class ScalarWork(GenericBuilder):
         members: operations of a body whose results have one element each.
     """
 
-    def __init__(self, context: FunctionConverter, members: list[ir.Operation]) -> None:
+    def __init__(self, context: Conversion, members: list[ir.Operation]) -> None:
         super().__init__(context, (), [], members)
 
     def define(self) -> None:

@@ -6,29 +6,23 @@ Lowering of calls in the graph stage: of functions that the host runs for a devi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of
 from graphc.library.helpers import Draws
 from graphc.lowering import calls
 from graphc.lowering.nests import elementwise
-from graphc.lowering.rules import lowers
+from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scans.buffers import allocate, any_layout, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS
-
-if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
-
 
 # The function that is called with buffers has a name of its own.
 BUFFERS = ".buffers"
 
 
 @lowers("func.call")
-def host_call(context: FunctionConverter, op: ir.Operation) -> None:
+def host_call(context: Conversion, op: ir.Operation) -> None:
     """Lowers one call; its results are new arrays, whose sizes show when they are there."""
     for result in op.results:
         if not isinstance(result.type, ir.RankedTensorType):
@@ -48,7 +42,7 @@ def host_call(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 @lowers("graphc.random")
-def random(context: FunctionConverter, op: ir.Operation) -> None:
+def random(context: Conversion, op: ir.Operation) -> None:
     """Lowers one operation; defines the draws and the state after them."""
     state, parameters, sizes = taken(context, op)
     cores = list(op.attributes["cores"])
@@ -77,7 +71,7 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
         context.define(result, read(buffer, build.storage_type(result.type)))
 
 
-def taken(context: FunctionConverter, op: ir.Operation) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
+def taken(context: Conversion, op: ir.Operation) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
     """The state, the parameters and the sizes of draws; defines these sizes."""
     state, *rest = op.operands
     count, draws = len(list(op.attributes["cores"])), op.results[0]
@@ -90,7 +84,7 @@ def taken(context: FunctionConverter, op: ir.Operation) -> tuple[ir.Value, list[
 
 
 def _vector_length(
-    context: FunctionConverter,
+    context: Conversion,
     parameters: list[ir.Value],
     cores: list[int],
     sizes: list[ir.Value],
@@ -104,7 +98,7 @@ def _vector_length(
 
 
 def _parameter(
-    context: FunctionConverter, x: ir.Value, batch: list[ir.Value], core: int
+    context: Conversion, x: ir.Value, batch: list[ir.Value], core: int
 ) -> tuple[ir.Value, ir.Value]:
     """The tensor of a parameter, and how many elements further each draw finds its own.
 
@@ -123,7 +117,7 @@ def _parameter(
     return context.tensor_of(x), row
 
 
-def _repeated(context: FunctionConverter, x: ir.Value, kind: ir.Type, sizes: list[ir.Value]) -> ir.Value:
+def _repeated(context: Conversion, x: ir.Value, kind: ir.Type, sizes: list[ir.Value]) -> ir.Value:
     """The tensor of a value broadcast to sizes of equal number."""
     start = build.empty(build.storage_type(kind), sizes)
     return elementwise([context.tensor_of(x)], start, lambda elements: elements[0])

@@ -11,8 +11,6 @@ Products of a vector and a matrix, which the graph writes as products of matrice
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from graphc.ir import build
@@ -29,7 +27,7 @@ from graphc.library.registry import Kernel, find
 from graphc.lowering import calls
 from graphc.lowering.conditionals import lower_conditional, lower_select
 from graphc.lowering.matmul import contraction
-from graphc.lowering.rules import lowers
+from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.buffers import allocate, read, writable, write
 from graphc.lowering.scans.scan import lower_scan
@@ -38,9 +36,6 @@ from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES, Signature
 
-if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
-
 
 def is_vector_product(op: ir.Operation) -> bool:
     """True if a `graphc.matmul` is lowered as the product with a vector."""
@@ -48,7 +43,7 @@ def is_vector_product(op: ir.Operation) -> bool:
     return len(shape) == 2 and (shape[0] == 1) != (shape[1] == 1)
 
 
-def vector_product(context: FunctionConverter, op: ir.Operation, zero: ir.Value) -> bool:
+def vector_product(context: Conversion, op: ir.Operation, zero: ir.Value) -> bool:
     """Lowers a `graphc.matmul` whose result has one row, or one column, to a product with a vector.
 
     The result is a vector then, which can be computed in its destination; a view of a matrix could not. A
@@ -105,7 +100,7 @@ def vector_product(context: FunctionConverter, op: ir.Operation, zero: ir.Value)
 _FIXED, _MULTIPLY, _COMPARE = 10_000, 100, 2_000
 
 
-def lower_kernel(context: FunctionConverter, op: ir.Operation) -> None:
+def lower_kernel(context: Conversion, op: ir.Operation) -> None:
     """Lowers one kernel operation; defines its results."""
     name = op.name.removeprefix("graphc.")
     signature, kernel = SIGNATURES[name], find(name)
@@ -140,7 +135,7 @@ def lower_kernel(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 def _sizes(
-    context: FunctionConverter, signature: Signature, tensors: list[ir.Value], given: list[ir.Value]
+    context: Conversion, signature: Signature, tensors: list[ir.Value], given: list[ir.Value]
 ) -> dict[str, ir.Value]:
     """Index values of the core dimensions."""
     sizes = {dim: context.index_of(size) for dim, size in zip(signature.given, given, strict=True)}
@@ -190,7 +185,7 @@ def _call(
 
 
 @lowers(*CONSTANTS)
-def _constant(context: FunctionConverter, op: ir.Operation) -> None:
+def _constant(context: Conversion, op: ir.Operation) -> None:
     result = op.results[0]
     if not isinstance(result.type.maybe_downcast(), ir.RankedTensorType):
         context.define(
@@ -212,12 +207,12 @@ def _constant(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 @lowers("graphc.check")
-def _check(context: FunctionConverter, op: ir.Operation) -> None:
+def _check(context: Conversion, op: ir.Operation) -> None:
     build.check_again(op, [context.index_of(x) for x in op.operands])
 
 
 @lowers("tensor.extract")
-def _extract(context: FunctionConverter, op: ir.Operation) -> None:
+def _extract(context: Conversion, op: ir.Operation) -> None:
     tensor, *indices = op.operands
     scalar = context.scalar_of(tensor)
     if scalar is not None:
@@ -233,7 +228,7 @@ def _extract(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 @lowers("tensor.from_elements")
-def _from_elements(context: FunctionConverter, op: ir.Operation) -> None:
+def _from_elements(context: Conversion, op: ir.Operation) -> None:
     operands = [context.index_of(x) for x in op.operands]
     tensor_type = build.storage_type(op.results[0].type)
     dtype = dtype_of(tensor_type.element_type)
@@ -244,7 +239,7 @@ def _from_elements(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 @lowers("tensor.dim")
-def _dim(context: FunctionConverter, op: ir.Operation) -> None:
+def _dim(context: Conversion, op: ir.Operation) -> None:
     axis = build.constant_value(op.operands[1])
     if axis is None or not 0 <= axis < len(op.operands[0].type.shape):
         tensor, position = context.tensor_of(op.operands[0]), context.index_of(op.operands[1])
@@ -256,13 +251,13 @@ def _dim(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 @lowers("graphc.specify_shape")
-def _specify_shape(context: FunctionConverter, op: ir.Operation) -> None:
+def _specify_shape(context: Conversion, op: ir.Operation) -> None:
     result = op.results[0]
     context.define(result, build.cast(context.tensor_of(op.operands[0]), build.storage_type(result.type)))
 
 
 @lowers("graphc.reshape")
-def _reshape(context: FunctionConverter, op: ir.Operation) -> None:
+def _reshape(context: Conversion, op: ir.Operation) -> None:
     result = op.results[0]
     sizes = [
         build.const_index(known) if known is not None else context.index_of(size)
@@ -324,7 +319,7 @@ def reshape(tensor: ir.Value, target: ir.Type, sizes: list[ir.Value]) -> ir.Valu
 
 
 @lowers("graphc.matmul", starts_anywhere=True)
-def _matmul(context: FunctionConverter, op: ir.Operation) -> None:
+def _matmul(context: Conversion, op: ir.Operation) -> None:
     """A contraction as a generic; later passes find it by its attribute `graphc.matmul`."""
     result = op.results[0]
     dtype = dtype_of(result.type.element_type)
@@ -355,5 +350,5 @@ lowers(*(f"graphc.{name}" for name in SIGNATURES))(lower_kernel)
 @lowers(
     "scf.yield", *(f"graphc.scan_{name}" for name in ("prev", "carry", "collect", "end", "trace", "steps"))
 )
-def _nothing(context: FunctionConverter, op: ir.Operation) -> None:
+def _nothing(context: Conversion, op: ir.Operation) -> None:
     """Lowers an operation that is lowered with the one around it."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,12 +12,9 @@ from graphc.ir.ownership import updates_in_place
 from graphc.ir.types import dtype_of
 from graphc.ir.views import accumulates, axis_of
 from graphc.lowering.carried import loop
-from graphc.lowering.rules import lowers
+from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
 
 Indices = list[ir.Value]
 
@@ -65,7 +61,7 @@ class _Loops:
         return list(made.results)
 
 
-def _to_update(context: FunctionConverter, op: ir.Operation) -> ir.Value:
+def _to_update(context: Conversion, op: ir.Operation) -> ir.Value:
     """The tensor that an update starts from.
 
     It is a copy unless nothing else reads the old one. Bufferization would make that copy too; but the buffer
@@ -89,7 +85,7 @@ def _to_update(context: FunctionConverter, op: ir.Operation) -> ir.Value:
 
 
 def _update(
-    context: FunctionConverter,
+    context: Conversion,
     op: ir.Operation,
     sizes: list[ir.Value],
     element: Callable[[Indices], tuple[ir.Value, Indices]],
@@ -118,17 +114,17 @@ def _update(
         value, where = changed("memref.load", memory, indices)
         build.create("memref.store", [], [value, memory, *where])
 
-    memory = context.chains.memory(op)
+    memory = context.memory_of_update(op)
     if memory is not None:
         _Loops(sizes).run(lambda indices: store(memory, indices))
-        context.chains.finish(op)
+        context.finish_update(op)
     else:
         result = _Loops(sizes).carry(_to_update(context, op), insert)
         context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))
 
 
 @lowers("graphc.update_slice", starts_anywhere=True)
-def update_slice(context: FunctionConverter, op: ir.Operation) -> None:
+def update_slice(context: Conversion, op: ir.Operation) -> None:
     """x with the elements at `offset + i * stride` set to, or increased by, those of y.
 
     A loop writes element by element at the computed position, so any stride (also a negative one) is right;
@@ -151,7 +147,7 @@ def update_slice(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 @lowers("graphc.put", starts_anywhere=True)
-def put(context: FunctionConverter, op: ir.Operation) -> None:
+def put(context: Conversion, op: ir.Operation) -> None:
     """x with rows along one axis set or increased at integer positions; duplicates act in order."""
     x = op.operands[0]
     y, positions = (context.tensor_of(v) for v in list(op.operands)[1:])

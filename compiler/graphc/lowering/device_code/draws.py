@@ -28,7 +28,7 @@ A. Kemp, "Efficient generation of logarithmically distributed pseudo-random vari
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -57,13 +57,9 @@ from graphc.lowering.device_code.ziggurats import (
 )
 from graphc.lowering.nests import elementwise, position
 from graphc.lowering.random import taken
-from graphc.lowering.rules import ON_DEVICES
+from graphc.lowering.rules import ON_DEVICES, Conversion
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS
-
-if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
-
 
 # The rate from which on attempts take two words each, and how many words numbers take there at most.
 _LARGE, _LARGE_WORDS = 10.0, 2.65
@@ -418,7 +414,7 @@ def _distribution(op: ir.Operation) -> str:
 
 
 @ON_DEVICES(RANDOM)
-def random(context: FunctionConverter, op: ir.Operation) -> None:
+def random(context: Conversion, op: ir.Operation) -> None:
     """A nest that computes the draws, and one that computes the state after them."""
     state, parameters, sizes = taken(context, op)
     draws, following = op.results
@@ -443,9 +439,7 @@ def random(context: FunctionConverter, op: ir.Operation) -> None:
         context.define(result, elementwise([context.tensor_of(x) for x in operands], start, body))
 
 
-def _plan(
-    context: FunctionConverter, op: ir.Operation, parameters: list[ir.Value], sizes: list[ir.Value]
-) -> Plan:
+def _plan(context: Conversion, op: ir.Operation, parameters: list[ir.Value], sizes: list[ir.Value]) -> Plan:
     words, count = context.tensor_of(op.operands[0]), calls.product(sizes)
     distribution = _distribution(op)
     if not have_kernel(op):
@@ -478,7 +472,7 @@ def _plan(
 
 
 def _source(
-    context: FunctionConverter,
+    context: Conversion,
     op: ir.Operation,
     parameters: list[ir.Value],
     sizes: list[ir.Value],

@@ -3,30 +3,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.types import dtype_of
 from graphc.library.helpers import KernelCall
 from graphc.lowering import calls
 from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.rules import ON_DEVICES
+from graphc.lowering.rules import ON_DEVICES, Conversion
 from graphc.lowering.scans.buffers import read
 from graphc.lowering.scans.recurrences import RECURRENCES
 from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_dialects.recurrence import KINDS
 
-if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
-
 # The name of the calls, and the kind of a linear recurrence among those of running operations.
 RECURRENCE, LINEAR = "recurrence", len(KINDS)
 
 
 @ON_DEVICES(*RECURRENCES)
-def recurrence(context: FunctionConverter, op: ir.Operation) -> None:
+def recurrence(context: Conversion, op: ir.Operation) -> None:
     """A call with the operands, the initial row, the result and the number of steps."""
     *stacks, initial, steps = op.operands
     reverse, keep = (ir.BoolAttr(op.attributes[name]).value for name in ("reverse", "keep_initial"))

@@ -25,7 +25,7 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
+    from graphc.lowering.rules import Conversion
 
 
 @record()
@@ -60,7 +60,7 @@ class Chains:
         context: the function conversion.
     """
 
-    def __init__(self, context: FunctionConverter) -> None:
+    def __init__(self, context: Conversion) -> None:
         self._context = context
         self._by_update: dict[ir.Operation, _Chain] = {}
         self._by_base: dict[ir.Value, _Chain] = {}
@@ -69,7 +69,7 @@ class Chains:
         """Takes note of the chains in an old block, before it is converted."""
         found: dict[ir.Operation, _Chain] = {}
         for op in (view.operation for view in block.operations):
-            planned = self._context.updated.of_update(op) if op.name in UPDATES else None
+            planned = self._context.state_of_update(op) if op.name in UPDATES else None
             if op.name in UPDATES and planned is None and not is_empty(op.results[0]):
                 chain = _continued(op, found) or _Chain()
                 chain.updates.append(op)
@@ -90,7 +90,7 @@ class Chains:
 
     def memory(self, op: ir.Operation) -> ir.Value | None:
         """The memory in which an update of a chain stores, with the older elements; None if it is in none."""
-        state = self._context.updated.of_update(op)
+        state = self._context.state_of_update(op)
         if state is not None:
             return state.memory
         chain = self._by_update.get(op)
@@ -100,7 +100,7 @@ class Chains:
 
     def finish(self, op: ir.Operation) -> None:
         """Says that an update has stored; defines the result of the last one."""
-        result, state = op.results[0], self._context.updated.of_update(op)
+        result, state = op.results[0], self._context.state_of_update(op)
         if state is not None and state.memory is not None:
             self._context.define(result, read(state.memory, build.storage_type(result.type)))
             return

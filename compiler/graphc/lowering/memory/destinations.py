@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir import build
 from graphc.ir.kinds import CHEAP, PRODUCTS, static_shape
@@ -21,15 +21,12 @@ from graphc.lowering.generic import ScalarWork
 from graphc.lowering.memory.destination import Destination, Size
 from graphc.lowering.memory.inheritance import computed_with, heirs
 from graphc.lowering.memory.units import Units
-from graphc.lowering.rules import STARTS_ANYWHERE
+from graphc.lowering.rules import STARTS_ANYWHERE, Conversion
 from graphc.lowering.scans.buffers import read, writable, write, write_apart
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_dialects.conditional_shapes import is_unread
 from graphc_dialects.write import is_write
-
-if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
 
 Found = tuple[Destination, Callable[[], None]]
 
@@ -41,7 +38,7 @@ class Destinations:
         context: the function conversion.
     """
 
-    def __init__(self, context: FunctionConverter) -> None:
+    def __init__(self, context: Conversion) -> None:
         self._context = context
         self._parts: dict[ir.Value, Destination] = {}
         self._writes: dict[ir.Value, list[ir.Operation]] = {}
@@ -104,7 +101,7 @@ class Destinations:
         """Makes the memrefs in which results of a unit are to be computed; returns these results."""
         found = []
         for result in (result for op in members for result in op.results):
-            placed = self._context.chains.place(result)
+            placed = self._context.place_of_chain(result)
             if placed is not None:
                 self._open[result] = placed
                 found.append(result)
@@ -307,8 +304,8 @@ class Destinations:
     def _find(self, value: ir.Value, sizes: list[Size] | None, contiguous: bool) -> Found | None:
         position = self._context.free_output(value)
         if position is not None:
-            buffer = self._context.output(position)
-            lent = position in self._context.donations.pairs.values()
+            buffer = self._context.outputs[position]
+            lent = self._context.is_argument(position)
             whole = Destination.whole(buffer, sizes, is_lent=lent)
             return whole, lambda: self._context.fill_output(position)
         wanted = self._next_write(value)

@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.views import INLINED, axes_order, axis_of
 from graphc.lowering.memory.destination import Destination, Size
 from graphc.lowering.memory.destinations import is_empty
-from graphc.lowering.rules import lowers
+from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scans.buffers import allocate, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_type, reads_buffer
 
-if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
-
 
 @lowers("graphc.write_buffer")
-def write_buffer(context: FunctionConverter, op: ir.Operation) -> None:
+def write_buffer(context: Conversion, op: ir.Operation) -> None:
     """Memory for a tensor: where it is wanted, else its own."""
     buffer = op.results[0]
     kind = build.storage_type(buffer_type(buffer))
@@ -54,7 +51,7 @@ def _is_reshaped(buffer: ir.Value) -> bool:
 
 
 @lowers("graphc.write_split")
-def write_split(context: FunctionConverter, op: ir.Operation) -> None:
+def write_split(context: Conversion, op: ir.Operation) -> None:
     """The parts begin where the ones before end."""
     whole = context.destinations.of_buffer(op.operands[0])
     axis = axis_of(op)
@@ -66,7 +63,7 @@ def write_split(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 @lowers("graphc.write_view")
-def write_view(context: FunctionConverter, op: ir.Operation) -> None:
+def write_view(context: Conversion, op: ir.Operation) -> None:
     """A permutation of the axes, or another shape."""
     source = context.destinations.of_buffer(op.operands[0])
     if "order" in op.attributes:
@@ -77,7 +74,7 @@ def write_view(context: FunctionConverter, op: ir.Operation) -> None:
 
 
 @lowers("graphc.write")
-def write_value(context: FunctionConverter, op: ir.Operation) -> None:
+def write_value(context: Conversion, op: ir.Operation) -> None:
     """Computes a view in its destination; copies what lives elsewhere."""
     value, buffer = op.operands
     empty = is_empty(value) or context.destinations.of_buffer(buffer).is_empty
@@ -112,7 +109,7 @@ def join(context: Any, op: ir.Operation) -> None:
     _define_join(context, result, whole)
 
 
-def _put(context: FunctionConverter, value: ir.Value, block: ir.Block) -> None:
+def _put(context: Conversion, value: ir.Value, block: ir.Block) -> None:
     owner = value.owner
     if (
         not isinstance(owner, ir.Block)
@@ -127,12 +124,12 @@ def _put(context: FunctionConverter, value: ir.Value, block: ir.Block) -> None:
 
 
 @lowers("graphc.write_join")
-def write_join(context: FunctionConverter, op: ir.Operation) -> None:
+def write_join(context: Conversion, op: ir.Operation) -> None:
     """Present contents of the buffer."""
     _define_join(context, op.results[0], context.destinations.of_buffer(op.operands[0]))
 
 
-def _define_join(context: FunctionConverter, result: ir.Value, whole: Destination) -> None:
+def _define_join(context: Conversion, result: ir.Value, whole: Destination) -> None:
     kind = build.storage_type(result.type)
     if is_empty(result) or whole.is_empty:
         sizes = [build.const_index(size) if isinstance(size, int) else size for size in whole.sizes]

@@ -13,7 +13,7 @@ from graphc.lowering.unit_axes import drop_axes
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
+    from graphc.lowering.rules import Conversion
 
 
 def row_pointer_type(row_type: ir.Type) -> ir.Type:
@@ -210,14 +210,14 @@ def _one_row(stack: ir.Value) -> tuple[list[ir.Value], dict[str, ir.Attribute]]:
     }
 
 
-def row_of(context: FunctionConverter, op: ir.Operation) -> ir.Value:
+def row_of(context: Conversion, op: ir.Operation) -> ir.Value:
     """The row that a `scan_seq` reads, as a tensor."""
     x, i = op.operands
     row = extract_row(context.tensor_of(x), context.index_of(i))
     return build.cast(row, build.storage_type(op.results[0].type))
 
 
-def initial_row(context: FunctionConverter, stack: ir.Value, position: int) -> ir.Value:
+def initial_row(context: Conversion, stack: ir.Value, position: int) -> ir.Value:
     """Row `position` of a graph-stage value; a view is read through, so that only this row is computed."""
     index = build.const_index(position)
     if context.has_tensor(stack):

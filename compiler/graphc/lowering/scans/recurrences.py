@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,12 +37,9 @@ from graphc.ir.views import INLINED
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import loop
 from graphc.lowering.generic import ZERO, GenericBuilder
-from graphc.lowering.rules import lowers
+from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
 
 Step = Callable[[Any, list[Scalar]], Scalar]
 RECURRENCES = ("graphc.cumulative", "graphc.linear_recurrence")
@@ -71,7 +68,7 @@ class _Stack:
     and loaded again; the loop that would have stored it is dead then.
     """
 
-    def __init__(self, context: FunctionConverter, value: ir.Value) -> None:
+    def __init__(self, context: Conversion, value: ir.Value) -> None:
         self._context = context
         self._value = value
         self._shape = static_shape(value)
@@ -129,7 +126,7 @@ class _Recurrence:
         step: (row before, rows of the operands) -> row, for one element.
     """
 
-    def __init__(self, context: FunctionConverter, op: ir.Operation, step: Step) -> None:
+    def __init__(self, context: Conversion, op: ir.Operation, step: Step) -> None:
         *stacks, initial, steps = op.operands
         self._step = step
         self.b = ScalarBuilder(ir)
@@ -309,7 +306,7 @@ class _Recurrence:
 
 
 @lowers("graphc.cumulative", starts_anywhere=True)
-def cumulative(context: FunctionConverter, op: ir.Operation) -> None:
+def cumulative(context: Conversion, op: ir.Operation) -> None:
     """Running sums, products, extrema and so on."""
     method = _METHODS[ir.StringAttr(op.attributes["kind"]).value]
 
@@ -347,7 +344,7 @@ def _prefix_tree(values: list[Scalar], combine: Callable[[Scalar, Scalar], Scala
 
 
 @lowers("graphc.linear_recurrence", starts_anywhere=True)
-def linear_recurrence(context: FunctionConverter, op: ir.Operation) -> None:
+def linear_recurrence(context: Conversion, op: ir.Operation) -> None:
     """`h = a * h + b`.
 
     Rows of one element are a chain of dependent multiply-adds. With `reassociate`, 8 steps start from 0 on
@@ -390,7 +387,7 @@ def _products(b: Any, factors: list[Scalar]) -> list[Scalar]:
 
 
 def _finish(
-    context: FunctionConverter, op: ir.Operation, recurrence: _Recurrence, width: int, combined: Any
+    context: Conversion, op: ir.Operation, recurrence: _Recurrence, width: int, combined: Any
 ) -> None:
     if recurrence.elements is not None and 1 <= recurrence.elements <= REGISTERS:
         blocked = recurrence.block(width, combined) if width > 1 else None

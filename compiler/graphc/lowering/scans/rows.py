@@ -23,7 +23,7 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
+    from graphc.lowering.rules import Conversion
 
 
 @record()
@@ -57,7 +57,7 @@ class Rows:
     width: int
 
     def __init__(
-        self, context: FunctionConverter, view: ScanView, name: str, declaration: ir.Operation, bounds: Bounds
+        self, context: Conversion, view: ScanView, name: str, declaration: ir.Operation, bounds: Bounds
     ) -> None:
         self.context, self.view, self.name = context, view, name
         self.bounds = bounds

@@ -23,7 +23,7 @@ from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import outside_size
 
 if TYPE_CHECKING:
-    from graphc.lowering.converter import FunctionConverter
+    from graphc.lowering.rules import Conversion
 
 
 class Polls:
@@ -64,13 +64,13 @@ def _status() -> ir.Type:
     return ir.IntegerType.get_signless(64)
 
 
-def lower_scan(context: FunctionConverter, op: ir.Operation) -> None:
+def lower_scan(context: Conversion, op: ir.Operation) -> None:
     """Lowers one scan; defines the results of its `scan_trace` and `scan_steps` operations."""
     _Lowering(context, ScanView(op)).run()
 
 
 class _Lowering:
-    def __init__(self, context: FunctionConverter, view: ScanView) -> None:
+    def __init__(self, context: Conversion, view: ScanView) -> None:
         self._context = context
         self._view = view
         self._bound = context.index_of(view.steps)
@@ -86,7 +86,7 @@ class _Lowering:
         elif self._view.stop is None:
             results, taken = self._for(rows, initial), self._bound
         else:
-            results, taken = self._while(rows, initial)
+            results, taken = self._while(rows, initial, self._view.stop)
         self._polls.after()
         bounds.taken = taken
         for item in rows:
@@ -99,7 +99,7 @@ class _Lowering:
         kind: type[Rows] = ScalarRows if is_one_element(value) else BufferRows
         if have_no_elements(self._context, declaration):
             kind = EmptyRows
-        elif self._context.updated.state(self._view.op.results[0], name) is not None:
+        elif self._context.updated_state(self._view.op.results[0], name) is not None:
             kind = UpdatedRows
         return kind(self._context, self._view, name, declaration, bounds)
 
@@ -112,7 +112,7 @@ class _Lowering:
             build.create("scf.yield", [], values)
         return list(op.results)
 
-    def _while(self, rows: list[Rows], initial: list[ir.Value]) -> tuple[list[Any], Any]:
+    def _while(self, rows: list[Rows], initial: list[ir.Value], until: ir.Value) -> tuple[list[Any], Any]:
         """`scf.while` over (iterations run, whether to go on, what is carried)."""
         i1 = ir.IntegerType.get_signless(1)
         yes = build.create("arith.constant", [i1], [], value=ir.BoolAttr.get(True)).result
@@ -129,7 +129,7 @@ class _Lowering:
         with ir.InsertionPoint(body):
             step, _, *carried = body.arguments
             values = self._body(body, rows, step, list(carried))
-            stop = self._context.index_of(self._view.stop)
+            stop = self._context.index_of(until)
             go_on = build.create("arith.xori", [i1], [stop, _true(i1)]).result
             following = step + 1
             self._polls.in_iteration(step)

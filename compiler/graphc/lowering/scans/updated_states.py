@@ -19,7 +19,6 @@ the memory of the outer one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
 
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
@@ -30,6 +29,7 @@ from graphc.lowering.memory.chains import is_fill
 from graphc.lowering.memory.destination import Destination
 from graphc.lowering.memory.units import Unit, Units
 from graphc.lowering.memory.vanishing import may_vanish
+from graphc.lowering.rules import UpdatedState
 from graphc.lowering.scans.buffers import (
     Stack,
     copy,
@@ -45,30 +45,10 @@ from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_dialects.write import new_buffer, read_buffer, write_to
-from graphc_runtime.record import record
 
 Pair = tuple[ir.Operation, ir.Operation]
 Use = tuple[ir.Operation, int]
 _ALIASES = frozenset({*INLINED, *RENAMES, *TAKES_ROW})
-
-
-@record()
-class UpdatedState:
-    """A state that has one buffer for all iterations.
-
-    Attributes:
-        first: the value that the body reads: the version that an iteration begins with.
-        updates: the operations of the body that make the next version, in order: updates, and scans.
-        results: what each of them makes: a tensor of the type of the state's row.
-        around: the state of the loop around whose memory it has, or None.
-        memory: a memref with the version that has been reached, once the lowering has chosen it.
-    """
-
-    first: ir.Value
-    updates: list[ir.Operation] = field(default_factory=list)
-    results: list[ir.Value] = field(default_factory=list)
-    around: UpdatedState | None = None
-    memory: ir.Value | None = None
 
 
 class UpdatedStates:
@@ -328,7 +308,7 @@ class UpdatedRows(Rows):
         self.width = 0
         self._pointer = row_pointer_type(self.row_type)
         self._stack: Stack | None = None
-        state = self.context.updated.state(self.view.op.results[0], self.name)
+        state = self.context.updated_state(self.view.op.results[0], self.name)
         assert state is not None
         self._state, around = state, state.around
         row = self._choose() if around is None or around.memory is None else around.memory
