@@ -101,21 +101,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.checks import CHECKS, SizeChecks, size_of
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import (
-    BATCH,
-    CHECKS,
-    REFERENCE,
-    SIZES,
-    TOTAL,
-    Batch,
-    Batching,
-    CannotBatch,
-    Sizes,
-    sizes_of,
-)
+from graphc.ir.totality import TOTAL, Totality
+from graphc.ir.traits.interfaces import BATCH, REFERENCE, SIZES, Batch, Batching, CannotBatch, Sizes, sizes_of
 from graphc_dialects._mlir import ir
 
 OP = "graphc.{name}"
