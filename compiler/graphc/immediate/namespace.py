@@ -15,7 +15,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from graphc import _NAMES
 from graphc.immediate.aliasing import wrapper_of
 from graphc.immediate.arguments import STATIC, Split
 from graphc.immediate.operation import OpWrapper
@@ -109,10 +108,10 @@ _ALIASES = {"nnet": "nn"}
 # TensorFlow's names of reductions.
 _REDUCTIONS = {f"reduce_{name}": name for name in "sum prod mean max min all any var std logsumexp".split()}
 _CONSTRUCTORS = frozenset({"tensor", *CONSTRUCTORS})
-# Loops and choices, which live in graphc itself.
-_FROM_GRAPHC = {name: module for name, module in _NAMES.items() if module == "graphc.scan"} | {
-    "scan": "graphc.scan.frontend"
-}
+# Loops, which live in graphc itself.
+LOOPS = frozenset(
+    "associative_scan cumulative foldl foldr fori_loop loop map reduce scan until while_loop".split()
+)
 _AS_THEY_ARE = frozenset({"register_transfer", "transfer", "until", "is_weak_scalar"})
 _DERIVATIVES = frozenset(
     {"grad", "jacobian", "hessian", "pullback", "pushforward", "Lop", "Rop", "verify_grad"}
@@ -194,8 +193,8 @@ def _find(module: ModuleType, name: str) -> Any:
         value = None
     if value is not None or hasattr(module, name):
         return value
-    if name in _FROM_GRAPHC:
-        return getattr(importlib.import_module(_FROM_GRAPHC[name]), name)
+    if name in LOOPS:
+        return getattr(importlib.import_module("graphc.scan"), name)
     for submodule in (name, _ALIASES.get(name)):
         if submodule is not None:
             try:

@@ -13,6 +13,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.immediate import Environment, OpWrapper, Tensor, current
+from graphc.immediate.namespace import LOOPS
 
 
 def network(gt, x, w, b):
@@ -366,3 +367,8 @@ def test_what_is_no_option_cannot_be_set(name):
         with pytest.raises(ValueError, match=option if option != "mode" else "quick"):
             setattr(env, option, value)
             env.exp(env.ones(2))
+
+
+def test_loops_are_those_of_graphc():
+    assert {"scan", *(name for name, module in graphc._NAMES.items() if module == "graphc.scan")} == LOOPS
+    assert all(callable(getattr(Environment(), name)) for name in LOOPS)
