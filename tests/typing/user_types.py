@@ -24,6 +24,13 @@ assert_type(pt.scalars("u", "v"), list[TensorVariable])
 for value in (x + 1, 2 * x, -x, x**2, a @ x, x[0], x[1:], x > 0, x.sum(), x.T, x.reshape((-1, 1)), abs(x)):
     assert_type(value, TensorVariable)
 
+# Values.
+given = {x: np.ones(3)}
+assert_type(x.eval(given), np.ndarray)
+assert_type((x + pt.constant(1.0)).eval({x: [1.0, 2.0]}), np.ndarray)
+assert_type(x.sum().eval({"x": [1.0, 2.0]}, mode="fast_compile"), np.ndarray)
+assert_type(graphc.shared(np.zeros(3)).eval(), np.ndarray)
+
 # Functions: elementwise ones, which take operands by name, their other names, and those of shapes.
 assert_type(pt.exp(x), TensorVariable)
 assert_type(pt.clip(x, min=0, max=1), TensorVariable)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeAlias, TypeVar
 
@@ -14,7 +14,6 @@ from graphc.graph.location import SourceLocation, capture
 if TYPE_CHECKING:
     from types import EllipsisType
 
-    import numpy as np
     import numpy.typing as npt
 
     from graphc.graph.op import Op
@@ -27,6 +26,7 @@ IndexLike: TypeAlias = "TensorLike | slice | EllipsisType | tuple[IndexLike, ...
 
 _auto_names = itertools.count()
 AnyVariable = TypeVar("AnyVariable", bound="Variable")
+Key = TypeVar("Key", bound="Variable | str")
 
 
 class Variable:
@@ -142,9 +142,7 @@ class Variable:
         """Print the graph below this variable; arguments as in `graphc.dprint`."""
         return hooks.debugprint()(self, **kwargs)
 
-    def eval(
-        self, inputs_to_values: dict[Variable, float | np.ndarray] | None = None, **kwargs: object
-    ) -> Any:
+    def eval(self, inputs_to_values: Mapping[Key, object] | None = None, **kwargs: object) -> Any:
         """Compile and run the graph that computes this variable.
 
         Args:
@@ -152,7 +150,8 @@ class Variable:
             kwargs: further arguments of `graphc.function`.
 
         Returns:
-            The value. Compiled functions are kept, so a second call with the same inputs does not compile.
+            The value; of a tensor a NumPy array, or one of the device for which the function is compiled.
+            Compiled functions are kept, so a second call with the same inputs does not compile.
         """
         return hooks.evaluate()(self, inputs_to_values or {}, kwargs)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc import hooks
 from graphc.errors import ArgumentError, AsTensorError, did_you_mean
-from graphc.graph.basic import Constant, Variable
+from graphc.graph.basic import Constant, Key, Variable
 from graphc.graph.shared import SharedVariable
 from graphc.graph.type import transfer
 from graphc_runtime.marshal import is_on_device
@@ -466,7 +466,13 @@ class TensorVariable(TensorOperators, Variable):
             )
         return str(self)
 
-    if not TYPE_CHECKING:  # for whom only constants are integers, and who knows the attributes
+    if TYPE_CHECKING:
+
+        def eval(
+            self, inputs_to_values: Mapping[Key, object] | None = None, **kwargs: object
+        ) -> np.ndarray: ...
+
+    else:  # for a type checker only constants are integers, and it knows the attributes
 
         def __getattr__(self, name: str) -> NoReturn:
             raise _NoAttribute(self, name)
