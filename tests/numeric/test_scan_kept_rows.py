@@ -122,3 +122,48 @@ def test_starts_that_are_read_elsewhere(name: str, dtype: str, steps: int) -> No
             want = graphc.function([n, h0], outputs, mode="reference", on_unused_input="ignore")(steps, value)
             for a, b in zip(have, want, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-12 if dtype == "float64" else 1e-5)
+
+
+# What is read of the rows, after as many steps, for n steps and an input m; the rows that may be kept.
+ONE_ROW: dict[str, tuple[Callable[[Any, Any, Any], Any], Callable[[int, int], int], int]] = {
+    "h[n - 2]": (lambda h, n, m: h[n - 2], lambda n, m: n - 1, 4),
+    "h[n - 3]": (lambda h, n, m: h[n - 3], lambda n, m: n - 2, 2),
+    "h[n - 20]": (lambda h, n, m: h[n - 20], lambda n, m: n - 19, 4),
+    "h[len(h) - 3]": (lambda h, n, m: h[h.shape[0] - 3], lambda n, m: n - 2, 2),
+    "h[n - 3] + h[n - 4]": (lambda h, n, m: (h[n - 3] + h[n - 4]) - h[n - 4], lambda n, m: n - 2, 8),
+    "h[n - m]": (lambda h, n, m: h[n - m], lambda n, m: n - m + 1, 2),
+    "h[-m]": (lambda h, n, m: h[-m], lambda n, m: n - m + 1, 2),
+    "h[m]": (lambda h, n, m: h[m], lambda n, m: m + 1, 2),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ONE_ROW)
+def test_one_row_counted_from_either_end(name: str, dtype: str) -> None:
+    """One row is kept, however its position is written; values and gradients are those of a shorter loop."""
+    read, needed, rows = ONE_ROW[name]
+    n, m, h0 = pt.lscalar("n"), pt.lscalar("m"), pt.vector("h0", dtype=dtype)
+    inputs = [n, m, h0]
+
+    def compiled(outputs: Any, mode: str = "fast_run") -> Any:
+        return graphc.function(inputs, outputs, mode=mode, on_unused_input="ignore")
+
+    row, whole = read(_states(n, None, h0), n, m), _states(n, None, h0)[-1]
+    function, reference = compiled(row), compiled(row, "reference")
+    plan = function.memory_plan(500, 5, (1000,))
+    row_bytes = 1000 * np.dtype(dtype).itemsize
+    assert sum(buffer.bytes or 0 for buffer in plan.buffers) <= rows * row_bytes, plan
+    gradient, expected = compiled(pt.grad(row.sum(), h0)), compiled(pt.grad(whole.sum(), h0))
+    value = np.random.default_rng(0).normal(size=5).astype(dtype)
+    close = {"rtol": 1e-12 if dtype == "float64" else 1e-5}
+    for steps in (0, 1, 2, 3, 4, 25):
+        for back in (-1, 0, 1, 2, 30):
+            have, want = _outcome(function, (steps, back, value)), _outcome(reference, (steps, back, value))
+            if isinstance(want, type):
+                assert have is want is _outcome(gradient, (steps, back, value)), (steps, back)
+                continue
+            np.testing.assert_allclose(have, want, err_msg=f"{steps}, {back}", **close)
+            run = needed(steps, back)
+            if 1 <= run <= steps:
+                found = gradient(steps, back, value), expected(run, 0, value)
+                np.testing.assert_allclose(*found, err_msg=f"{steps}, {back}", **close)

@@ -67,7 +67,7 @@ def inputs_for(length: int, window: int, k: int = 2) -> list[Any]:
 
 def values_of_k(name: str) -> tuple[int, ...]:
     """The values of k that a case can tell apart."""
-    return (-3, 0, 2, 20) if name.endswith(" k") else (2,)
+    return (-3, 0, 2, 20) if " k" in name else (2,)
 
 
 def assert_saves(text: str, calls: Sequence[list[Any]], passes: Sequence[str] = (PASS,)) -> str:
@@ -157,7 +157,21 @@ CASES: dict[str, tuple[Take, Any, Any]] = {
         (last(1), last(1)),
     ),
     "rows by an array": (lambda h, y, k: [h[np.array([-1, 0])]], (ALL, NOTHING), (ALL, NOTHING)),
-    "row k": (lambda h, y, k: [h[k]], (ALL, NOTHING), (ALL, NOTHING)),
+    "row k": (lambda h, y, k: [h[k]], (last(1), NOTHING), (last(3), NOTHING)),
+    "row k of an output": (lambda h, y, k: [y[k]], (NOTHING, last(1)), (NOTHING, last(1))),
+    "row k from the end, by k": (lambda h, y, k: [h[-k]], (last(1), NOTHING), (last(3), NOTHING)),
+    "row n - k": (lambda h, y, k: [h[y.shape[0] - k]], (last(1), NOTHING), (last(3), NOTHING)),
+    "row n - 3": (lambda h, y, k: [h[y.shape[0] - 3]], (last(1), NOTHING), (last(3), NOTHING)),
+    "row n - 3 of an output": (lambda h, y, k: [y[y.shape[0] - 3]], (NOTHING, last(1)), (NOTHING, last(1))),
+    "rows n - 3 and n - 5": (
+        lambda h, y, k: [h[y.shape[0] - 3], h[y.shape[0] - 5]],
+        (last(4), NOTHING),
+        (last(6), NOTHING),
+    ),
+    "row k twice, by k": (lambda h, y, k: [h[k], h[k] + 1], (last(1), NOTHING), (last(3), NOTHING)),
+    "rows k and k + 1, by k": (lambda h, y, k: [h[k], h[k + 1]], (ALL, NOTHING), (ALL, NOTHING)),
+    "row k and all after it, by k": (lambda h, y, k: [h[k], h[k:]], (ALL, NOTHING), (ALL, NOTHING)),
+    "row k of both, by k": (lambda h, y, k: [h[k], y[k]], (ALL, STEPS), (ALL, STEPS)),
 }
 
 
@@ -200,6 +214,10 @@ def test_constant_lengths(name: str, steps: int, reverse: bool) -> None:
         ("row 3", False, 3),
         ("rows 5 to 7", False, 6),
         ("up to k", False, 2),
+        ("row n - 3", False, 10),
+        ("row n - k", False, 11),
+        ("row k from the end, by k", False, 12),
+        ("row k of an output", False, 3),
         ("the last but one", False, 12),
         ("all but the last", False, 12),
         ("last", False, 13),
@@ -215,8 +233,16 @@ def test_iterations(name: str, reverse: bool, wanted: int) -> None:
     assert iterations(after, inputs) == wanted
 
 
+# Indices that are known at run time, from the number of rows and k.
+SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
+    "k": lambda size, k: k,
+    "-k": lambda size, k: -k,
+    "n - k": lambda size, k: size - k,
+    "n - 3": lambda size, k: size - 3,
+}
 INDICES = st.one_of(
     st.integers(-5, 5),
+    st.sampled_from(sorted(SYMBOLIC)),
     st.builds(
         slice,
         st.none() | st.integers(-5, 5),
@@ -245,7 +271,7 @@ def test_random_indices(
             value = h if of_state else y
             for index in indices[: 3 if value.ndim else 0]:
                 if value.ndim:
-                    value = value[index]
+                    value = value[SYMBOLIC[index](value.shape[0], k) if isinstance(index, str) else index]
             found.append(value)
         return found
 
@@ -254,7 +280,7 @@ def test_random_indices(
         text = scan_module(take, taps=taps, reverse=reverse)
     except IndexError:
         return  # an index into a row of 2 is out of bounds
-    calls = [inputs_for(n, window) for n in LENGTHS]
+    calls = [inputs_for(n, window, k) for n, k in product(LENGTHS, (2, 5))]
     assert_saves(text, calls, [PASS, *TIDY, PASS] if again else [PASS])
 
 

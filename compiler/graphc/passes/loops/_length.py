@@ -3,19 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
-from graphc.ir.affine import Evaluator, Made, Range, Region, X, exactly, is_negative, key_of, over
+from graphc.ir.affine import UNKNOWN, Evaluator, Made, Range, Region, X, exactly, is_negative, key_of, over
 from graphc.ir.scan_view import ScanView, name_of, retention, window_of
 from graphc.ir.size import Size
 from graphc_dialects._mlir import ir
 
 Found = TypeVar("Found")
-_TRANSPARENT = frozenset(f"arith.{name}" for name in "addi subi muli minsi maxsi".split())
+_TRANSPARENT = frozenset(
+    f"arith.{name}" for name in "addi subi muli minsi maxsi select cmpi andi ori".split()
+)
 _MAX_LEAVES = 32
-# The key of the unknown (None if there is none), and the values that it can have; by the scan's operand.
-Unknown = tuple[ir.Value | tuple[ir.Value, int] | None, Region]
+Key = ir.Value | tuple[ir.Value, int]
+
+
+class Unknown(NamedTuple):
+    """What the number of iterations of a scan depends on.
+
+    Attributes:
+        base: the key of the one unknown, None if there is none.
+        domain: the values that it can have.
+        last: the key of the offset of the only row that is read, where as many iterations are run as compute
+            it, and by how much it is more than their number. Holds where that row exists, as `Consumer.seen`.
+    """
+
+    base: Key | None
+    domain: Region
+    last: Mapping[Key, int] = MappingProxyType({})
+
+
+# By the scan's operand.
 Unknowns = dict[ir.Value, Unknown]
 
 
@@ -42,17 +62,17 @@ class Length:
         unknowns = {} if unknowns is None else unknowns
         if self._steps not in unknowns:
             unknowns[self._steps] = self._unknown()
-        self._base, self.domain = unknowns[self._steps]
+        self._base, self.domain, self._last = unknowns[self._steps]
 
     def _unknown(self) -> Unknown:
         bound = key_of(self._steps)
         if self._is_while:
             if not isinstance(bound, int):
-                return None, Region(0)
-            return None, Region(min(1, max(bound, 0)), max(bound, 0))
+                return Unknown(None, Region(0))
+            return Unknown(None, Region(min(1, max(bound, 0)), max(bound, 0)))
         leaves = _leaves(self._steps)
         if not leaves:
-            return None, Region(0, 0)
+            return Unknown(None, Region(0, 0))
         if len(leaves) == 1:
             base = leaves.pop()
             found = over(
@@ -62,8 +82,8 @@ class Length:
                 ),
             )
             if found is not None and all(range_.exact is not None for _, range_ in found):
-                return base, Region(0) if isinstance(base, tuple) else Region()
-        return bound, Region(0)
+                return Unknown(base, Region(0) if isinstance(base, tuple) else Region())
+        return Unknown(bound, Region(0))
 
     def known(self, e: Evaluator, key: Any) -> Range | None:
         """Bounds of what the unknown determines, for `Evaluator`."""
@@ -73,7 +93,15 @@ class Length:
             declared = self._first.get(key[0]) if key[1] == 0 else None
             if declared is not None:
                 return self.rows(e, declared)
+        if key in self._last:
+            return self._last_read(e, self._last[key])
         return _x(e) if self._base is not None and key == self._base else None
+
+    def _last_read(self, e: Evaluator, more: int) -> Range:
+        """The offset of the only row that is read: of the last iteration, or among the initial rows."""
+        if is_negative(X - 1, e.region):
+            return Range(Size(0), Size(more)) if more >= 0 else UNKNOWN
+        return exactly(X + more)
 
     def steps(self, e: Evaluator) -> Range:
         """Iterations that are run."""

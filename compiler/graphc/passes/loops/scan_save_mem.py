@@ -44,7 +44,7 @@ from graphc.ir.views import (
     part_of,
 )
 from graphc.passes.loops._consumers import Bounds, Consumer, Seen, consumers, set_rows, takes_whole
-from graphc.passes.loops._length import Length, Unknowns, head_of
+from graphc.passes.loops._length import Key, Length, Unknown, Unknowns, head_of
 from graphc.passes.loops._move_up import move_up, operations_after
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -474,16 +474,22 @@ class _Needs:
     Attributes:
         count: a number.
         less: so many fewer than are run, None if nobody needs as many.
-        ends: offset and size of slices of rows; the iterations that compute them are needed.
+        ends: offset and size of slices of rows, and how many rows there are before the first iteration's; the
+            iterations that compute them are needed.
+        rewritten: True if an iteration writes rows of these again after others.
     """
 
     count: int = 0
     less: int | None = None
     ends: list[tuple[Any, Any, int]] = field(default_factory=list)
+    rewritten: bool = False
 
 
-def shorten(view: ScanView) -> bool:
+def shorten(view: ScanView, unknowns: Unknowns) -> bool:
     """Reduces the number of iterations to what consumers see; returns whether that makes a difference.
+
+    If they all read one row, that is the last one afterwards, whatever its offset is computed from:
+    `unknowns` then says so.
 
     All consumers must read what the first iterations compute. A scan with a condition is left alone: how
     often it runs is a result of its own. So is one with checks, which are made in every iteration.
@@ -508,6 +514,9 @@ def shorten(view: ScanView) -> bool:
             count.results[0].replace_all_uses_with(view.steps)
             count.erase()
         _set_steps(view, fewer, everybody)
+    last = _last_read(needs)
+    if last:
+        unknowns[view.steps] = Unknown(key_of(view.steps), Region(0), last)
     return True
 
 
@@ -536,6 +545,7 @@ def _add_need(needs: _Needs, consumer: Consumer, length: Length, declaration: ir
     if min(least) > 0:
         needs.less = min(least) if needs.less is None else min(needs.less, *least)
         return True
+    needs.rewritten |= extra > 0
     return _add_end(needs, consumer, length, head - extra)
 
 
@@ -555,6 +565,20 @@ def _add_end(needs: _Needs, consumer: Consumer, length: Length, head: int) -> bo
         return False
     needs.ends.append((*found, head))
     return True
+
+
+def _last_read(needs: _Needs) -> dict[Key, int]:
+    """Offset of the only row that is read, and how far it is ahead of the iterations that are run for it."""
+    if needs.count or needs.less is not None or needs.rewritten:
+        return {}
+    # The same row of several results is equal arithmetic, and not one value yet.
+    rows = {
+        (_structure(offset), size if isinstance(size, int) else key_of(size), head)
+        for offset, size, head in needs.ends
+    }
+    if len(rows) != 1 or next(iter(rows))[1] != 1:
+        return {}
+    return {key_of(offset): head - 1 for offset, _, head in needs.ends}
 
 
 def _values(*items: ir.Value | int) -> list[ir.Value]:
@@ -649,6 +673,7 @@ class ScanSaveMem(Pass):
     * A slice of initial rows alone is taken from the initial value.
     * Only rows of the first iterations are read (`h[:10]`, `h[3]`): the scan runs fewer iterations. Not
       with a stop condition, which decides that number itself, or checks, which every iteration makes.
+    * A single row is read, wherever it is (`h[n - 3]`, `h[-m]`): it is the last one that is computed.
 
     Where offsets depend on anything else, all rows are kept.
 
@@ -687,7 +712,7 @@ class ScanSaveMem(Pass):
         # Offsets are best understood as functions of the length they were written for: initial rows go before
         # the length changes, and what is left is looked at again.
         self._reduce(view, unknowns, initial_only=True)
-        self._add("scans shortened", int(shorten(view)))
+        self._add("scans shortened", int(shorten(view, unknowns)))
         self._reduce(view, unknowns)
         for trace in view.traces():
             if next(trace.results[0].uses, None) is None:

@@ -183,13 +183,15 @@ func.func @while(%n: index, %x: tensor<?xf64>, %h0: tensor<1xf64>) -> tensor<1xf
 
 // -----
 
-// The row at an unknown position may be any, but none of the steps after it is needed.
+// None of the steps after a row at an unknown position is needed, and then it is the last one.
 // CHECK-LABEL: @unknown
 // CHECK: %[[I:.*]] = arith.maxsi %arg3, %c0
 // CHECK: %[[N:.*]] = arith.minsi %arg0, %[[I]]
 // CHECK: "graphc.scan"(%[[N]])
 // CHECK: graphc.scan_carry
-// CHECK-SAME: keep = "all"
+// CHECK-SAME: keep = "last", rows = 1 : i64
+// CHECK: %[[H:.*]] = "graphc.scan_trace"
+// CHECK-NEXT: return %[[H]]
 func.func @unknown(%n: index, %x: tensor<?xf64>, %h0: tensor<1xf64>, %i: index) -> tensor<1xf64> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

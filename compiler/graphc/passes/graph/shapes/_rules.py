@@ -65,7 +65,7 @@ def _is_made_of_numbers(rw: Rewriter, tensor: ir.Value, depth: int = 16) -> bool
     if made.name in ("tensor.from_elements", "arith.constant"):
         return True
     operands = list(made.operands)
-    return made.name in _SCALAR_ARITHMETIC and all(
+    return (made.name == "graphc.neg" or made.name in _SCALAR_ARITHMETIC) and all(
         depth and _is_made_of_numbers(rw, x, depth - 1) for x in operands
     )
 
@@ -79,6 +79,9 @@ def _number(rw: Rewriter, tensor: ir.Value, i64: ir.Type) -> ir.Value:
     if made.name == "arith.constant":
         value = ir.IntegerAttr.get(i64, int(rw.constant(tensor)))
         return rw.create("arith.constant", [], i64, value=value)
+    if made.name == "graphc.neg":
+        zero = rw.create("arith.constant", [], i64, value=ir.IntegerAttr.get(i64, 0))
+        return rw.create("arith.subi", [zero, _number(rw, made.operands[0], i64)], i64)
     a, b = (_number(rw, x, i64) for x in made.operands)
     return rw.create(_SCALAR_ARITHMETIC[made.name], [a, b], i64)
 
