@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import platform
 from typing import Any
 
@@ -92,18 +93,27 @@ def test_casts_of_floats(dtype: str, mode: str) -> None:
         np.testing.assert_array_equal(got, expected, err_msg=target)
 
 
-@pytest.mark.parametrize("mode", ["reference", "fast_run"])
-def test_steps_of_arange_at_the_ends_of_their_dtype(mode):
-    a, b, step = pt.lscalars("a", "b", "step")
-    f = graphc.function([a, b, step], pt.arange(a, b, step), mode=mode)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("known", ["", "start", "start and step"])
+def test_steps_of_arange_at_the_ends_of_their_dtype(mode, known):
+    """Distances that are no int64, and a step without an absolute value: as Python counts."""
     low, high = -(2**63), 2**63 - 1
-    for limits in [
-        (0, 5, low),
-        (5, 0, low),
-        (3, 3, low),
-        (0, -5, low),
-        (high, 0, low),
-        (0, 5, high),
-        (5, 0, high),
-    ]:
-        np.testing.assert_array_equal(f(*limits), np.arange(*limits))
+    ends = [low, low + 1, -3, 0, 1, 5, high - 1, high]
+    a, b, s = pt.lscalars("a", "b", "step")
+    for step in [x for x in ends if x]:
+        if known == "start and step":
+            f = graphc.function([a, b], pt.arange(0, b, step), mode=mode, on_unused_input="ignore")
+        elif step == low:
+            start = 0 if known else a
+            g = graphc.function([a, b, s], pt.arange(start, b, s), mode=mode, on_unused_input="ignore")
+        for start, stop in itertools.product([0] if known else ends, ends):
+            limits = (start, stop) if known == "start and step" else (start, stop, step)
+            call = f if known == "start and step" else g
+            count = max(0, -((start - stop) // step))
+            if count < 10:
+                expected = [start + i * step for i in range(count)]
+                np.testing.assert_array_equal(call(*limits), expected, err_msg=str((start, stop, step)))
+                np.testing.assert_array_equal(pt.arange(start, stop, step).type.shape, count)
+            else:
+                with pytest.raises((ValueError, MemoryError)):
+                    call(*limits)

@@ -51,6 +51,9 @@ __all__ = [
     "zeros_like",
 ]
 
+# No memory holds more numbers.
+_MOST = 1 << 60
+
 
 class Iota(Op):
     """``start + step * i`` for i in range(length).
@@ -80,6 +83,8 @@ class Iota(Op):
         start, step, length = inputs
         if length < 0:
             raise ValueError(f"a length must be at least 0, got {length}{describe(node.location)}")
+        if length > _MOST:
+            raise ValueError(f"arange: {length} elements were asked for, memory holds at most {_MOST}")
         numbers = np.arange(int(length)).astype(self.dtype)
         with np.errstate(all="ignore"):
             output_storage[0][0] = np.asarray(start + step * numbers, dtype=self.dtype)
@@ -225,26 +230,35 @@ def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -
     # Not by its absolute value: that of the least integer is negative.
     message = "the step of arange must be finite and not 0"
     step = required(step, lambda v: ((v < 0) | (v > 0)) & np.isfinite(v), message)
+    whole = all(x.type.kind in "iu" for x in (start, stop, step))
     if all(value is not None for value in values):
-        return known_as(len(np.arange(*values)), start, stop, step)
+        # NumPy's count of integers wraps around; Python's does not.
+        count = -((int(values[0]) - int(values[1])) // int(values[2])) if whole else len(np.arange(*values))
+        if count > _MOST:
+            raise ValueError(f"arange: {count} elements were asked for, memory holds at most {_MOST}")
+        return known_as(max(count, 0), start, stop, step)
     if values[0] is not None and values[2] is not None and values[0] == 0 and values[2] == 1:
         count = stop
         if count.owner is not None and isinstance(count.owner.op, Shape_i):
             return count
+    elif whole:
+        count = _whole_steps(start, stop, step)
     else:
-        count = stop - start
-        exact = all(x.type.kind in "iu" for x in (start, stop, step))
-        # A distance that is no number of 64 bits: more elements than any memory holds, or none.
-        beyond = ne(lt(start, stop), gt(count, 0)) if exact and values[0] != 0 else None
-        if values[2] is None or values[2] != 1:
-            # The ceiling of count / step.
-            count = -((start - stop) // step) if exact else _steps(start, stop, step)
-        if beyond is not None:
-            count = switch(beyond, switch(eq(lt(start, stop), gt(step, 0)), 1 << 62, 0), count)
+        count = stop - start if values[2] == 1 else _steps(start, stop, step)
     if count.type.kind == "f":
         message = "the number of elements of arange must be finite, and below 2**62"
         count = ceil(required(count, lambda n: (n > -np.inf) & (n < 2.0**62), message))
     return as_size(maximum(cast_to(count, "int64"), 0), "arange")
+
+
+def _whole_steps(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
+    """Number of steps that fit between int64. Distances and steps are counted unsigned: any distance of two
+    int64 is an uint64, and the least integer has an absolute value.
+    """
+    up = gt(step, 0)
+    ahead, size = (cast_to(switch(up, x, -x), "uint64") for x in (stop - start, step))
+    steps = minimum((ahead - 1) // size, _MOST) + 1
+    return switch(switch(up, lt(start, stop), lt(stop, start)), cast_to(steps, "int64"), 0)
 
 
 def _steps(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
