@@ -403,7 +403,7 @@ NAMES = {
 ELSEWHERE = {
     "a formula of numbers, NaN where it has no value": (
         "bdtr: k n, bdtrc: k n, chi2sf: k, comb: N k, factorial: n, gammal: k, gammau: k, pdtr: k, pdtrc: k, "
-        "perm: N k, nbdtr: k n, nbdtrc: k n, polyint: k, solve_continuous_are: q, "
+        "perm: N k, nbdtr: k n, nbdtrc: k n, polyint: k, sph_harm: n, sph_harm_y: n, solve_continuous_are: q, "
         "linspace: stop, logspace: stop, unwrap: period"
     ),
     "known when the graph is built": (

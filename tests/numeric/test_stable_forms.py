@@ -9,7 +9,7 @@ gradient, in each mode, in loops, with static and unknown sizes, in both widths.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 import mpmath
@@ -480,27 +480,31 @@ DISTRIBUTIONS = {
     "sigmoid": (pt.sigmoid, lambda z: 1 / (1 + mpmath.exp(z))),
     "tanh": (pt.tanh, lambda z: 2 / (1 + mpmath.exp(2 * z))),
 }
+FROM_MINUS_ONE = frozenset(("twice erf", "tanh"))
 
 
 @pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_logarithms_of_differences_of_distribution_functions(dtype, mode):
-    """Ordered models: both functions are 0, or both are 1, far out; also parts of an array of them."""
+    """Ordered models: both functions are 0, or both are 1, far out; also parts of an array, with its ends."""
     x, points = (
         pt.vector("x", dtype=dtype),
         np.array([0.3, *(s * t for t in (1, 10, 100, 800) for s in (1, -1))]),
     )
     cuts, outputs = CUTS.astype(dtype), []
-    for function, _ in DISTRIBUTIONS.values():
+    for name, (function, _) in DISTRIBUTIONS.items():
         p = function(cuts - x[:, None])
+        low = -1 if name in FROM_MINUS_ONE else 0
+        ends = [pt.full_like(p[:, :1], low), p, pt.ones_like(p[:, :1])]
+        whole = pt.concatenate(ends, axis=1)
         apart = pt.log(function(cuts[1:] - x[:, None]) - function(cuts[:-1] - x[:, None]))
-        for value in (apart, pt.log(p[:, 1:] - p[:, :-1])):
+        for value in (apart, pt.log(p[:, 1:] - p[:, :-1]), pt.log(whole[:, 1:] - whole[:, :-1])):
             outputs += [value.sum(1), graphc.grad(value.sum(), x)]
     found = iter(graphc.function([x], outputs, mode=mode)(points.astype(dtype)))
     bound = {"float64": 1e-10, "float32": 2e-4}[dtype]
 
-    def exact(tail, x):
-        total = 0
+    def exact(tail, x, whole):
+        total = mpmath.log(tail(x - CUTS[0])) + mpmath.log(tail(CUTS[-1] - x)) if whole else 0
         for low, high in pairwise(CUTS):
             low, high = mpmath.mpf(low) - x, mpmath.mpf(high) - x
             # Of the smaller tails.
@@ -510,8 +514,9 @@ def test_logarithms_of_differences_of_distribution_functions(dtype, mode):
     with mpmath.workdps(60):
         for name, (_, tail) in DISTRIBUTIONS.items():
             places = [mpmath.mpf(float(t)) for t in points.astype(dtype)]
-            values = np.array([float(exact(tail, t)) for t in places])
-            slopes = np.array([float(mpmath.diff(lambda t, tail=tail: exact(tail, t), t)) for t in places])
-            for _ in range(2):
+            for whole in (False, False, True):
+                density = partial(exact, tail, whole=whole)
+                values = np.array([float(density(t)) for t in places])
+                slopes = np.array([float(mpmath.diff(density, t)) for t in places])
                 np.testing.assert_allclose(next(found), values, rtol=bound, err_msg=name)
                 np.testing.assert_allclose(next(found), slopes, rtol=10 * bound, atol=bound, err_msg=name)

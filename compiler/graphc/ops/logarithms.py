@@ -308,9 +308,17 @@ class Logarithms(Generic[V]):
         return found if len(found) == 2 else []
 
     def _complement(self, v: V) -> Form[V] | None:
+        array = self.algebra.array(v)
+        if array is not None:
+            return self._one_plus_numbers(v, -array)
         name, operands = self.algebra.made_by(v)
         if name == "select":
             return self._moved(v, operands, -1)
+        if name == "second":
+            found = self._complement(operands[1])
+            return found and found._replace(
+                log=self._made("second", operands[0], found.log), between=(*found.between, v)
+            )
         half = self._half(v)
         if half is not None:
             return half
@@ -326,6 +334,13 @@ class Logarithms(Generic[V]):
         if form is None or not form.sure or not form.gained:
             return None
         return form._replace(log=self._made("log1mexp", form.log), sure=False)
+
+    def _one_plus_numbers(self, v: V, array: np.ndarray) -> Form[V] | None:
+        """Of 1 plus constants; the numbers that are joined to a distribution function are its ends."""
+        if array.size == 0 or not np.all((array >= -1) & (array < np.inf)):
+            return None
+        with np.errstate(divide="ignore"):
+            return Form(self.algebra.literal(np.log1p(array), v), gained=False)
 
     def _half(self, v: V) -> Form[V] | None:
         """Of 1 - erfc(x) / 2 and 1 - (1 + erf(x)) / 2, the other tail."""
@@ -349,6 +364,9 @@ class Logarithms(Generic[V]):
         return found._replace(log=log, between=(*found.between, *between, others[0], v))
 
     def _one_plus(self, v: V) -> Form[V] | None:
+        array = self.algebra.array(v)
+        if array is not None:
+            return self._one_plus_numbers(v, array)
         name, operands = self.algebra.made_by(v)
         if name == "select":
             return self._moved(v, operands, 1)
