@@ -403,8 +403,8 @@ NAMES = {
 ELSEWHERE = {
     "a formula of numbers, NaN where it has no value": (
         "bdtr: k n, bdtrc: k n, chi2sf: k, comb: N k, factorial: n, gammal: k, gammau: k, pdtr: k, pdtrc: k, "
-        "perm: N k, nbdtr: k n, nbdtrc: k n, polyint: k, sph_harm: n, sph_harm_y: n, solve_continuous_are: q, "
-        "linspace: stop, logspace: stop, unwrap: period"
+        "perm: N k, nbdtr: k n, nbdtrc: k n, polyint: k, solve_continuous_are: q, sph_harm: n, "
+        "sph_harm_y: n, linspace: stop, logspace: stop, unwrap: period"
     ),
     "known when the graph is built": (
         "diag: k, diagflat: k, diagonal: offset, trace: offset, alloc_diag: offset, rot90: k, atleast_Nd: n, "
