@@ -233,10 +233,10 @@ def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -
     whole = all(x.type.kind in "iu" for x in (start, stop, step))
     if all(value is not None for value in values):
         # NumPy's count of integers wraps around; Python's does not.
-        count = -((int(values[0]) - int(values[1])) // int(values[2])) if whole else len(np.arange(*values))
-        if count > _MOST:
-            raise ValueError(f"arange: {count} elements were asked for, memory holds at most {_MOST}")
-        return known_as(max(count, 0), start, stop, step)
+        known = -((int(values[0]) - int(values[1])) // int(values[2])) if whole else len(np.arange(*values))
+        if known > _MOST:
+            raise ValueError(f"arange: {known} elements were asked for, memory holds at most {_MOST}")
+        return known_as(max(known, 0), start, stop, step)
     if values[0] is not None and values[2] is not None and values[0] == 0 and values[2] == 1:
         count = stop
         if count.owner is not None and isinstance(count.owner.op, Shape_i):
