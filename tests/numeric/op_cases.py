@@ -44,6 +44,9 @@ DOMAINS = {
     **dict.fromkeys(("betainc", "betaincc", "betaincinv", "betainc_da", "betainc_db"), (0.1, 0.9)),
     **dict.fromkeys(("hyp2f1", "hyp2f1_da", "hyp2f1_dc", "erfcinv"), (0.1, 0.9)),
     "ndtri_exp": (-3.0, -0.1),
+    **dict.fromkeys(
+        ("airye_ai", "airye_aip", "ellipj_sn", "ellipj_cn", "ellipj_dn", "ellipj_ph"), (0.1, 0.9)
+    ),
     "lambertw0": (-0.3, 3.0),
     "lambertw1": (-0.35, -0.05),
     "stdtrit": (0.1, 0.9),
@@ -83,6 +86,8 @@ def operands(
     values = [sample(dtype, shape, rng, DOMAINS.get(name, (-2.0, 2.0))) for _ in range(arity)]
     if name == "polygamma" and np.dtype(dtype).kind == "f":
         values[0] = np.rint(values[0])
+    if name == "sph_legendre" and arity == 3 and np.dtype(dtype).kind == "f":
+        values[:2] = np.full_like(values[0], 3), np.rint(values[1])
     return values
 
 

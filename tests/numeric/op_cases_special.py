@@ -33,7 +33,7 @@ case(
 case = Family("special of several results", "special", tolerance=100, jax=False, sizes=(5, 1, 0))
 WIDE, UNIT = arg("n", "n+1", make=between(-6, 6)), arg("n", "n+1", make=between(0.05, 0.95))
 for name in ("airy", "fresnel", "shichi", "sici"):
-    case(name, [WIDE], reference=lambda x, name=name: _single(getattr(sp, name), x), dtypes=COMPLEX)
+    case(name, [WIDE], reference=lambda x, name=name: _single(getattr(sp, name), x))
     case(f"{name}:of integers", [arg("n", dtype="int64")], gradient=False, dtypes=("float64",))
 case("airye", [arg("n", "n+1", make=between(0.1, 9))], reference=lambda x: _single(sp.airye, x))
 case("ellipj", [WIDE, UNIT], reference=lambda u, m: _single(sp.ellipj, u, m))
@@ -46,6 +46,24 @@ for name in ("sph_harm", "sph_harm_y"):
         lambda a, b: np.asarray(
             sp.sph_harm_y(4, 3, a.astype(float), b.astype(float)), np.result_type(a, "complex64")
         ),
+    )
+
+case = Family(
+    "complex special",
+    "special",
+    tolerance=100,
+    jax=False,
+    sizes=(5, 1, 0),
+    python="SciPy computes functions of complex numbers in Python",
+)
+PAIR = ("complex64", "complex128")
+for name in ("airy", "fresnel", "shichi", "sici"):
+    case(
+        f"{name}:complex",
+        [WIDE],
+        lambda m, x, name=name: getattr(m, name)(x),
+        lambda x, name=name: _single(getattr(sp, name), x),
+        dtypes=PAIR,
     )
 case("wofz", [X], reference=lambda x: np.asarray(sp.wofz(x), np.result_type(x, "complex64")), dtypes=COMPLEX)
 

@@ -14,6 +14,7 @@ from op_cases import DTYPES, TOLERANCE, operands, perform
 import graphc
 import graphc.tensor as pt
 from graphc.gradient.transposed import call_pushforward
+from graphc.graph.undefined import NullType
 from graphc.ops.elementwise import OPS, ROWS, Undefined
 
 BINARY_UFUNCS = [name for name, row in ROWS.items() if row.dtypes is None and row.arity == 2]
@@ -137,6 +138,9 @@ def test_pushforward_agrees_with_pullback(name: str) -> None:
         node = out.owner
         (forward,) = call_pushforward(node, tangents)
         backward = node.op.pullback(node.inputs, node.outputs, [cotangent])
+        if isinstance(getattr(forward, "type", None), NullType):
+            assert all(isinstance(b.type, NullType) for b in backward if b is not None)
+            continue
         left = pt.real(pt.sum(cotangent * forward)) if forward is not None else pt.constant(0.0)
         right = sum(
             pt.real(pt.sum(b * t))
