@@ -18,7 +18,8 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-import graphc.interop.pytensor  # noqa: F401
+import graphc
+from graphc.interop.pytensor import from_pytensor
 
 rng = np.random.default_rng(0)
 NEAR_ZERO = rng.normal(0, 1e-3, 160)
@@ -159,3 +160,35 @@ def test_density_and_gradient(density):
             # What is added to log densities is rounded as they are.
             spread = scale * (1e-9 + abs(value) * np.finfo(float).eps)
             np.testing.assert_allclose(slopes, gradient, rtol=1e-9, atol=spread, err_msg=f"{mode} {point}")
+
+
+@pytest.mark.parametrize("link", ["OrderedLogistic", "OrderedProbit"])
+def test_ordered_categories(link):
+    """Log probabilities of all categories; of the logistic link their slopes, too, as graphc takes them."""
+    eta, cuts, kinds = pt.dscalar("eta"), np.array([-1.0, 0.2, 1.5]), np.arange(4)
+    tail = {
+        "OrderedLogistic": lambda z: 1 / (1 + mpmath.exp(z)),
+        "OrderedProbit": lambda z: mpmath.erfc(z / mpmath.sqrt(2)) / 2,
+    }[link]
+    value = pm.logp(getattr(pm, link).dist(eta=eta, cutpoints=cuts), kinds)
+    (made,), result = from_pytensor([eta], value)
+    functions = [pytensor.function([eta], value, mode=mode) for mode in ("GRAPHC", "GRAPHC_REWRITTEN")]
+    functions.append(graphc.function([made], result))
+    slopes = graphc.function([made], graphc.gradient.jacobian(result, made))
+
+    def exact(kind, x):
+        low, high = ([-mpmath.inf, *cuts, mpmath.inf][i] - x for i in (kind, kind + 1))
+        return mpmath.log(tail(low) - tail(high) if low + high > 0 else tail(-high) - tail(-low))
+
+    # In PyMC's probit link the square root of 2 is a float32.
+    bound = {"rtol": 1e-11, "atol": 1e-300} if link == "OrderedLogistic" else {"rtol": 1e-7, "atol": 1e-12}
+    with mpmath.workdps(60):
+        for x in [0.3, *(sign * scale for scale in (1, 10, 100, 800) for sign in (1, -1))]:
+            wanted = [float(exact(kind, mpmath.mpf(x))) for kind in kinds]
+            for f in functions:
+                np.testing.assert_allclose(f(x), wanted, **bound, err_msg=f"{link} {x}")
+            if link == "OrderedLogistic":
+                wanted = [
+                    float(mpmath.diff(lambda t, k=k: exact(k, t), x, h=mpmath.mpf(10) ** -20)) for k in kinds
+                ]
+                np.testing.assert_allclose(slopes(x), wanted, rtol=1e-9, atol=1e-15, err_msg=f"{link} {x}")
