@@ -61,7 +61,7 @@ class _Part:
 
 
 class Excess(NamedTuple):
-    """What is wrong with a text, with the line and the column from 1."""
+    """An error in a text, with the line and the column from 1."""
 
     message: str
     line: int

@@ -164,7 +164,7 @@ def _page(namespace: str, title: str, names: list[PublicName]) -> str:
 
 
 def _anchor(name: PublicName) -> str:
-    """What links by the public name lead to; the generator's own anchors have the name of the file."""
+    """The target of links by the public name; the generator's own anchors have the name of the file."""
     return f'<span id="{name.shown}"></span>'
 
 

@@ -125,7 +125,7 @@ class FlatCall(NativeCallable):
 
 @enable
 class BaseFunction(NativeCallable):
-    """What calls of a `Function` need, which says what they are.
+    """Base of `Function`: all that its calls need.
 
     Args:
         signature: how calls look.

@@ -146,7 +146,7 @@ def locate(outputs: Sequence[Variable], inputs: Sequence[Variable], location: So
 
 
 def _is_rounded(types: Sequence[TensorType | None]) -> bool:
-    """Whether what is computed of numbers and arrays of these types is rounded to bfloat16."""
+    """True if results of numbers and arrays of these types are rounded to bfloat16."""
     dtypes = {t.dtype for t in types if t is not None}
     return "bfloat16" in dtypes and not dtypes & {"float16", "float32"}
 

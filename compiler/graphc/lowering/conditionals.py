@@ -160,7 +160,7 @@ def _defined_in(value: ir.Value, block: ir.Block) -> bool:
 
 
 def _unread(value: ir.Value) -> ir.Value:
-    """What a region yields for a value of the other one."""
+    """Stand-in that a region yields for a value of the other one."""
     if not isinstance(value.type, ir.RankedTensorType):
         return build.const_index(0)
     return build.empty(value.type, [build.const_index(0) for _ in value.type.shape])

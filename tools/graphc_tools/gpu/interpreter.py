@@ -87,7 +87,7 @@ class Frame:
         return value
 
     def access(self, where: str, lanes: np.ndarray) -> Access:
-        """Who these threads are."""
+        """Identity of these threads."""
         return Access(where, self.block, self.launch.interval, lanes)
 
     def next_interval(self) -> None:

@@ -41,7 +41,7 @@ class LaunchError(KernelError):
 
 @dataclass(frozen=True)
 class Access:
-    """Who accesses memory.
+    """Threads that access memory.
 
     Attributes:
         where: the operation, for messages.

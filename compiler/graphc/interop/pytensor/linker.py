@@ -288,7 +288,7 @@ class CachingMaker(FunctionMaker):
 
 
 def checks_of(mode: Mode) -> Checks:
-    """What PyMC asked a mode to do with checks of parameters, by the names of its own rewrites.
+    """Treatment of checks of parameters that PyMC asked a mode for, by the names of its own rewrites.
 
     They stand among PyTensor's canonical forms, which ``"GRAPHC"`` does not apply: the conversion does what
     they do.

@@ -21,7 +21,7 @@ Key = ir.Value | tuple[ir.Value, int]
 
 
 class Unknown(NamedTuple):
-    """What the number of iterations of a scan depends on.
+    """Values that the number of iterations of a scan depends on.
 
     Attributes:
         base: the key of the one unknown, None if there is none.
