@@ -520,3 +520,22 @@ def test_logarithms_of_differences_of_distribution_functions(dtype, mode):
                 slopes = np.array([float(mpmath.diff(density, t)) for t in places])
                 np.testing.assert_allclose(next(found), values, rtol=bound, err_msg=name)
                 np.testing.assert_allclose(next(found), slopes, rtol=10 * bound, atol=bound, err_msg=name)
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "interpret"])
+def test_equal_factors_are_as_many_as_they_are(mode):
+    """Distribution functions, shares and halves in products that have each of them several times."""
+    x = pt.dvector("x")
+    normal, logistic, half = 1 + pt.erf(x), 1 + pt.tanh(x), 0.5 * pt.erfc(x)
+    parts = [normal, logistic, half, pt.sigmoid(x), pt.exp(x), pt.erfc(-x)]
+    logs = [
+        (pt.log(pt.as_tensor(a) * ((a * a / b) / b) * (a / c)), pt.log(a) * 4 - pt.log(b) * 2 - pt.log(c))
+        for a in parts
+        for b in parts
+        for c in parts[:3]
+    ]
+    f = graphc.function([x], [a for a, _ in logs], mode=mode)
+    g = graphc.function([x], [b for _, b in logs], mode="reference")
+    at = np.array([-1.5, -0.2, 0.3, 1.0])
+    for found, want in zip(f(at), g(at), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9)

@@ -566,14 +566,18 @@ class Logarithms(Generic[V]):
         self, factors: list[tuple[V, int]]
     ) -> tuple[list[tuple[V, int]], list[tuple[Form[V], int]]]:
         """The factors without 0.5 * erfc(x), which is near 1 where the logarithms of both are not near 0."""
-        half = [part for part in factors if self.is_number(part[0], 0.5 if part[1] > 0 else 2)]
-        found = [part for part in factors if self.algebra.made_by(part[0])[0] == "erfc" and part[1] > 0]
+        # By position: equal factors are as many as they are.
+        half = [i for i, (v, power) in enumerate(factors) if self.is_number(v, 0.5 if power > 0 else 2)]
+        found = [
+            i for i, (v, power) in enumerate(factors) if self.algebra.made_by(v)[0] == "erfc" and power > 0
+        ]
         if not half or not found:
             return factors, []
-        v, _ = found[0]
+        v, _ = factors[found[0]]
         x = self.algebra.made_by(v)[1][0]
         form = Form(self._made("log_ndtr", self.times(x, -math.sqrt(2))), roots=(x,), between=(v,))
-        return [part for part in factors if part not in (half[0], found[0])], [(form, 1)]
+        taken = (half[0], found[0])
+        return [part for i, part in enumerate(factors) if i not in taken], [(form, 1)]
 
     def _share(self, v: V, whole: V) -> Form[V] | None:
         """Of exp(x) / (exp(x) + y) the logarithm of y / exp(x): what its sigmoid is the complement of."""
