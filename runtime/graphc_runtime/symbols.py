@@ -37,7 +37,9 @@ DTYPES = (
 
 def kind_letter(dtype: np.dtype) -> str:
     """NumPy's letter of a dtype's kind; ``f`` for bfloat16, too, which NumPy counts among structures."""
-    return "f" if dtype.name == "bfloat16" else dtype.kind
+    kind = dtype.kind
+    # Names of dtypes are put together each time that they are asked for.
+    return "f" if kind == "V" and dtype.name == "bfloat16" else kind
 
 
 # The singletons that arrays made by NumPy share; keeping them here keeps their addresses valid.

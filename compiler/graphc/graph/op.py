@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from graphc_runtime.thunk import Flag, Register, Thunk
 
 
+def in_float32(operands: Sequence[Any]) -> list[Any]:
+    """Operands, those of bfloat16 in float32, which has all their values."""
+    return [x.astype("float32") if getattr(x, "dtype", None) == "bfloat16" else x for x in operands]
+
+
+def is_rounded(operands: Sequence[Any]) -> bool:
+    """True if what is computed in float32 of these operands is rounded to bfloat16: none has more digits."""
+    dtypes = {str(getattr(x, "dtype", None)) for x in operands}
+    return "bfloat16" in dtypes and not dtypes & {"float16", "float32"}
+
+
 class Op:
     """Base of all operations.
 
@@ -118,14 +129,8 @@ class Op:
         """The op of operands of which some are bfloat16: computed in float32, and rounded unless another
         operand has more digits.
         """
-        dtypes = [getattr(x, "dtype", None) for x in inputs]
-        decisive = dtypes[:1] if self.is_update else dtypes
-        wider = any(dtype is not None and str(dtype) in ("float16", "float32") for dtype in decisive)
-        wide = [
-            x.astype("float32") if dtype == "bfloat16" else x for x, dtype in zip(inputs, dtypes, strict=True)
-        ]
-        found = self(*wide, **kwargs)
-        if wider:
+        found = self(*in_float32(inputs), **kwargs)
+        if not is_rounded(inputs[:1] if self.is_update else inputs):
             return found
 
         def rounded(y: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from graphc.function.io import OutputForm
 from graphc.graph.basic import Variable
 from graphc.graph.location import SourceLocation
+from graphc.graph.op import in_float32, is_rounded
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import toposort
@@ -115,15 +116,14 @@ def trace_call(
     weaks: list[np.dtype | None] = [None] * len(symbols)
     with Trace(env) as trace:
         if None in types and isinstance(function, Elementwise):
-            wide = [x.astype("float32") if getattr(x, "dtype", None) == "bfloat16" else x for x in symbols]
-            probe = function.make_node(*wide)
+            probe = function.make_node(*in_float32(symbols))
             for i, x in enumerate(split.inputs):
                 if isinstance(x, Weak):
                     dtype = probe.inputs[i].type.numpy_dtype
                     weaks[i], symbols[i] = dtype, TensorType(dtype, ()).make_variable()
         args, kwargs = refill(split.fill(symbols))
         result = function(*args, **kwargs)
-        if None in types and _is_rounded(types) and getattr(result, "dtype", None) == "float32":
+        if None in types and is_rounded(types) and getattr(result, "dtype", None) == "float32":
             result = result.astype("bfloat16")
         if not _has_variables(result):
             raise NoVariables(result)
@@ -143,12 +143,6 @@ def locate(outputs: Sequence[Variable], inputs: Sequence[Variable], location: So
     """Say where the nodes between two sets of variables were made."""
     for node in toposort(outputs, blockers=set(inputs)):
         node.location = location
-
-
-def _is_rounded(types: Sequence[TensorType | None]) -> bool:
-    """True if results of numbers and arrays of these types are rounded to bfloat16."""
-    dtypes = {t.dtype for t in types if t is not None}
-    return "bfloat16" in dtypes and not dtypes & {"float16", "float32"}
 
 
 def _has_variables(x: object) -> bool:
