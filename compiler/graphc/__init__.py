@@ -72,12 +72,12 @@ if TYPE_CHECKING:
     from graphc.graph.replace import clone_replace as clone_replace
     from graphc.graph.replace import graph_replace as graph_replace
     from graphc.graph.shared import SharedVariable as SharedVariable
-    from graphc.graph.svg import to_svg as to_svg
     from graphc.graph.tensor.convert import as_tensor_variable as as_symbolic  # noqa: F401
     from graphc.graph.traversal import ancestors as ancestors
     from graphc.graph.traversal import explicit_graph_inputs as explicit_graph_inputs
     from graphc.graph.type import Type as Type
     from graphc.immediate.jit import jit as jit
+    from graphc.inspect.svg import to_svg as to_svg
     from graphc.ops.ifelse import ifelse as ifelse
     from graphc.scan.associative import associative_scan as associative_scan
     from graphc.scan.associative import fori_loop as fori_loop
@@ -115,7 +115,7 @@ _NAMES = {
     "explicit_graph_inputs": "graphc.graph.traversal",
     "dprint": "graphc.graph.printing",
     "debugprint": "graphc.graph.printing",
-    "to_svg": "graphc.graph.svg",
+    "to_svg": "graphc.inspect.svg",
     "located": "graphc.graph.location",
     "In": "graphc.function.io",
     "Out": "graphc.function.io",
@@ -238,7 +238,8 @@ hooks.evaluate.load = lambda: __getattr__("function").evaluate_variable
 hooks.scan.load = lambda: __getattr__("scan")
 hooks.loop_over_batch.load = lambda: importlib.import_module("graphc.scan.batch_loop").loop_over_batch
 hooks.debugprint.load = lambda: __getattr__("debugprint")
-hooks.picture.load = lambda: importlib.import_module("graphc.graph.svg").notebook_picture
+hooks.picture.load = lambda: importlib.import_module("graphc.inspect.svg").notebook_picture
+hooks.inspection.load = lambda: importlib.import_module("graphc.inspect")
 hooks.namespace.load = lambda: __getattr__("array_api").namespace
 
 

@@ -58,8 +58,9 @@ evaluate: Hook[Callable[..., Any]] = Hook()
 # `graphc.scan`, and the loop over a batch that an op without a rule for batches becomes.
 scan: Hook[Callable[..., Any]] = Hook()
 loop_over_batch: Hook[Callable[..., Any]] = Hook()
-# Text and pictures of graphs.
+# Text and pictures of graphs, and what is shown of compiled functions: the package `graphc.inspect`.
 debugprint: Hook[Callable[..., str]] = Hook()
 picture: Hook[Callable[[Any], str | None]] = Hook()
+inspection: Hook[ModuleType] = Hook()
 # The namespace of the array API standard, of a version.
 namespace: Hook[Callable[[str | None], ModuleType]] = Hook()

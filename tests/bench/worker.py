@@ -69,7 +69,7 @@ class Worker:
         if report is None:
             return {}
         if not self.knows_limits:
-            from graphc.function.machine_limits import machine_limits
+            from graphc.inspect.roofline import machine_limits
 
             # What was measured before may have been so while other programs ran.
             machine_limits(renew=True)

@@ -19,8 +19,8 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc import scan
-from graphc.function.looking import roofline
 from graphc.ifelse import ifelse
+from graphc.inspect import roofline_of
 
 SIZES = (64, 128, 256)
 Made = tuple[list[Any], Any, Any]  # inputs, an output, what derivatives are by
@@ -404,7 +404,7 @@ def _derivative(order: int, make: Callable[[], Made]) -> tuple[list[Any], Any]:
 
 def work(f: Any, inputs: list[Any], size: int) -> int:
     """Operations, functions and bytes of a call."""
-    rows = roofline(f, values_of(inputs, size), seconds=1.0).rows
+    rows = roofline_of(f, values_of(inputs, size), seconds=1.0).rows
     total = 0
     for row in rows:
         assert row.moved is not None, f"nobody knows how often {row.what} of {row.name} runs"

@@ -35,7 +35,7 @@ TOPICS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             "Variables, ops and graphs",
             (
                 *("graph.basic", "graph.function_graph", "graph.op", "graph.printing", "graph.replace"),
-                *("graph.shared", "graph.svg", "graph.traversal", "graph.type", "transforms.op_from_graph"),
+                *("graph.shared", "graph.traversal", "graph.type", "transforms.op_from_graph"),
                 "transforms.vectorize",
             ),
         ),

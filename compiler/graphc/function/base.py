@@ -96,7 +96,7 @@ class Pending:
 
 
 class Tracer(ABC):
-    """Records what calls of functions do, while it is open: see `graphc.function.trace`."""
+    """Records what calls of functions do, while it is open: see `graphc.inspect.trace`."""
 
     @abstractmethod
     def attach(self, f: BaseFunction) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from graphc import emit
+from graphc import emit, hooks
 from graphc.config import MODES, config
 from graphc.emit.emitter import why_not_native
 from graphc.function.call_form import KernelForm, Signature, kernel_form, plain_form
@@ -71,17 +71,12 @@ def stored_program(fgraph: FunctionGraph, signature: Signature, report: CompileR
 
 
 def _executor(fgraph: FunctionGraph, signature: Signature, report: CompileReport, isolated: bool) -> Executor:
-    if report.nan_guard != "off":
-        from graphc.function.nan_guard import GuardedExecutor
-
-        return GuardedExecutor(fgraph, report.nan_guard, report)
+    compiler = _Compiler(report, isolated=isolated)
+    if report.nan_guard != "off" or report.mode == "debug":
+        checking: Executor = hooks.inspection().checking(fgraph, report, compiler)
+        return checking
     if report.mode == "reference":
         return ReferenceExecutor(fgraph)
-    compiler = _Compiler(report, isolated=isolated)
-    if report.mode == "debug":
-        from graphc.function.debug import DebugExecutor
-
-        return DebugExecutor(fgraph, compiler)
     return compiler(fgraph, kernel_form(signature, fgraph, report.name))
 
 

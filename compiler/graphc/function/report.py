@@ -8,13 +8,14 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 from weakref import WeakMethod
 
+from graphc import hooks
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.function.roofline import Roofline
+    from graphc.inspect.roofline import Roofline
 
 
 @record(frozen=True)
@@ -142,9 +143,8 @@ class CompileReport(CompileLog):
 
     def _repr_html_(self) -> str:
         """HTML for notebooks."""
-        from graphc.function.notebook import report_html
-
-        return report_html(self)
+        page: str = hooks.inspection().report_html(self)
+        return page
 
     def __repr__(self) -> str:
         native = f"{self.native_nodes} of {self.nodes} nodes native"

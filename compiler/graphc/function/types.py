@@ -18,12 +18,12 @@ from graphc.graph.shared import SharedVariable
 from graphc_runtime.callable_type import enable
 
 if TYPE_CHECKING:
-    from graphc.function.explorer.page import Page
-    from graphc.function.memory_plan import MemoryPlan
-    from graphc.function.profile import Profile
-    from graphc.function.roofline import Roofline
     from graphc.function.schedule import Schedule
-    from graphc.function.trace import Trace
+    from graphc.inspect.explorer import Page
+    from graphc.inspect.memory import MemoryPlan
+    from graphc.inspect.profile import Profile
+    from graphc.inspect.roofline import Roofline
+    from graphc.inspect.trace import Trace
 
 
 @enable
@@ -92,12 +92,12 @@ class Function(BaseFunction):
         Raises:
             TypeError: an example has another number of dimensions than its input.
         """
-        plan: MemoryPlan = _looking().memory_plan(self, args)
+        plan: MemoryPlan = _inspection().memory_plan(self, args)
         return plan
 
     def roofline(self, *args: object, seconds: float | None = None) -> Roofline:
         """As `CompileReport.roofline`."""
-        found: Roofline = _looking().roofline(self, args, seconds)
+        found: Roofline = _inspection().roofline_of(self, args, seconds)
         return found
 
     def explore(self, *args: object) -> Page:
@@ -116,7 +116,7 @@ class Function(BaseFunction):
         Raises:
             TypeError: an example has another number of dimensions than its input.
         """
-        page: Page = _looking().explore(self, args)
+        page: Page = _inspection().explore(self, args)
         return page
 
     @cached_property
@@ -126,7 +126,7 @@ class Function(BaseFunction):
             return None
         whole = self.executor.whole
         segments = list(self.executor.segments()) if whole is None else [whole]
-        found: Profile = _looking().Profile(self.report.name, segments)
+        found: Profile = _inspection().Profile(self.report.name, segments)
         return found
 
     def trace(self, *, per_op: bool = False) -> Trace:
@@ -140,7 +140,7 @@ class Function(BaseFunction):
             per_op: run each op for itself, compiled where it can be, to see where time goes. Ops are not
                 fused then, so that the sum is more than what a call takes otherwise.
         """
-        trace: Trace = _looking().Trace(self, per_op=per_op)
+        trace: Trace = _inspection().Trace(self, per_op=per_op)
         return trace
 
     @cached_property
@@ -154,7 +154,7 @@ class Function(BaseFunction):
 
     def _repr_html_(self) -> str:
         """HTML for notebooks."""
-        page: str = _looking().function_html(self)
+        page: str = _inspection().function_html(self)
         return page
 
     def __repr__(self) -> str:
@@ -197,11 +197,9 @@ class Function(BaseFunction):
         return Function, (signature, self.program)
 
 
-def _looking() -> ModuleType:
-    """The module that shows functions and their calls: few processes need it."""
-    from graphc.function import looking
-
-    return looking
+def _inspection() -> ModuleType:
+    """The package that shows functions and their calls: few processes need it."""
+    return hooks.inspection()
 
 
 __all__ = ["Function", "Signature"]

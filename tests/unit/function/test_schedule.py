@@ -8,11 +8,11 @@ import graphc
 import graphc.tensor as pt
 from graphc.backends.target import CompileOptions
 from graphc.errors import DebugModeError
-from graphc.function.debug import DebugExecutor
 from graphc.function.report import CompileReport
 from graphc.function.schedule import Schedule, partition
 from graphc.graph import Apply, FunctionGraph, Op
 from graphc.graph.reference import ReferenceExecutor
+from graphc.inspect.debug import DebugExecutor
 
 A = np.array([1.0, 2.0])
 

@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.svg_layout import Box, Picture, layout
-from graphc.graph.svg_sources import picture_of_graph, picture_of_module
 from graphc.graph.traversal import toposort
+from graphc.inspect.svg_layout import Box, Picture, layout
+from graphc.inspect.svg_sources import picture_of_graph, picture_of_module
+from graphc.inspect.writers import group, label, rectangle, saved, svg
 
 _MARGIN = 14.0
 _STYLE = """
-text { font: 11px ui-monospace, Menlo, Consolas, monospace; text-anchor: middle; fill: #1f2328 }
+text { text-anchor: middle }
 .box { stroke: #57606a; stroke-width: 1 }
 .op { fill: #ddf4ff } .input { fill: #dafbe1 } .constant { fill: #f6f8fa; stroke-dasharray: 3 2 }
 .shared { fill: #fff8c5 } .output { fill: #ffebe9 }
@@ -66,10 +65,7 @@ def to_svg(
         )
     else:
         picture = picture_of_graph(graph, print_type)
-    text = draw(picture)
-    if file is not None:
-        Path(file).write_text(text, encoding="utf-8")
-    return text
+    return saved(draw(picture), file)
 
 
 # Graphs of more nodes are text in notebooks.
@@ -85,7 +81,7 @@ def notebook_picture(graph: Variable | FunctionGraph) -> str | None:
 def draw(picture: Picture) -> str:
     """The text of a picture whose boxes have no places yet."""
     layout(picture)
-    return "\n".join(_draw(picture))
+    return svg((picture.width, picture.height), _MARGIN, _STYLE, _draw(picture))
 
 
 def _stage_of(function: Any, stage: str) -> str:
@@ -99,33 +95,19 @@ def _stage_of(function: Any, stage: str) -> str:
 
 
 def _draw(picture: Picture) -> Iterator[str]:
-    width, height = picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN
-    yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.1f} {height:.1f}">'
-    )
-    yield f"<style>{_STYLE}</style>"
-    # On dark pages, too.
-    yield f'<rect class="page" width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>'
     yield (
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z" fill="#57606a"/></marker></defs>'
     )
-    yield f'<g transform="translate({_MARGIN:g} {_MARGIN:g})">'
-    for group in picture.groups.values():
-        if group.width:
-            yield (
-                f'<rect class="group" x="{group.x:.1f}" y="{group.y:.1f}" width="{group.width:.1f}" '
-                f'height="{group.height:.1f}" rx="8"/>'
-            )
-            place = f'x="{group.x + 10:.1f}" y="{group.y + 16:.1f}"'
-            yield f'<text class="label" {place}>{escape(group.label)}</text>'
+    for each in picture.groups.values():
+        if each.width:
+            yield rectangle("group", (each.x, each.y, each.width, each.height), ' rx="8"')
+            yield label("label", each.x + 10, each.y + 16, each.label)
     for a, b in picture.edges:
         yield _edge(picture.boxes[a], picture.boxes[b])
     for box in picture.boxes.values():
-        yield from _box(box)
-    yield "</g></svg>"
+        yield from group(box.title, box.nodes, _box(box))
 
 
 def _edge(a: Box, b: Box) -> str:
@@ -139,13 +121,7 @@ def _edge(a: Box, b: Box) -> str:
 
 
 def _box(box: Box) -> Iterator[str]:
-    nodes = f' data-n="{" ".join(map(str, box.nodes))}"' if box.nodes else ""
-    yield f"<g{nodes}><title>{escape(box.title)}</title>" if box.title else f"<g{nodes}>"
     radius = 10 if box.kind != "op" else 3
-    yield (
-        f'<rect class="box {box.kind}" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
-        f'height="{box.height:.1f}" rx="{radius}"/>'
-    )
+    yield rectangle(f"box {box.kind}", (box.x, box.y, box.width, box.height), f' rx="{radius}"')
     for i, line in enumerate(box.lines):
-        yield f'<text x="{box.x + box.width / 2:.1f}" y="{box.y + 16 + 14 * i:.1f}">{escape(line)}</text>'
-    yield "</g>"
+        yield label("line", box.x + box.width / 2, box.y + 16 + 14 * i, line)

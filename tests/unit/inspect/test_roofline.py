@@ -12,8 +12,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.function import looking, machine_limits
-from graphc.function.machine_limits import MachineLimits
+from graphc.inspect import roofline
+from graphc.inspect.roofline import MachineLimits, machine_limits
 from graphc.scan import until
 
 LIMITS = MachineLimits(float64=4e9, float32=8e9, bandwidth=1e9, cores=2)
@@ -22,7 +22,7 @@ x, y, m, w = pt.vector("x"), pt.vector("y"), pt.matrix("m"), pt.matrix("w")
 
 @pytest.fixture(autouse=True)
 def known_machine(monkeypatch):
-    monkeypatch.setattr(looking, "machine_limits", lambda: LIMITS)
+    monkeypatch.setattr(roofline, "machine_limits", lambda: LIMITS)
 
 
 def test_a_product_has_two_operations_for_each_multiplication():
@@ -189,20 +189,20 @@ def test_limits_are_measured_once(monkeypatch, tmp_path):
         measured.append(1)
         return MachineLimits(float(len(measured)), 2.0, 3.0, 4)
 
-    monkeypatch.setattr(machine_limits, "measure", measure)
+    monkeypatch.setattr(roofline, "measure", measure)
     with graphc.config.change_flags(cache_dir=str(tmp_path)):
-        machine_limits._limits.cache_clear()
-        first = machine_limits.machine_limits()
-        machine_limits._limits.cache_clear()
-        assert machine_limits.machine_limits() == first and len(measured) == 1
-        assert machine_limits.machine_limits(renew=True) == MachineLimits(2.0, 2.0, 3.0, 4)
-    machine_limits._limits.cache_clear()
+        roofline._limits.cache_clear()
+        first = machine_limits()
+        roofline._limits.cache_clear()
+        assert machine_limits() == first and len(measured) == 1
+        assert machine_limits(renew=True) == MachineLimits(2.0, 2.0, 3.0, 4)
+    roofline._limits.cache_clear()
 
 
 def test_limits_are_numbers(monkeypatch):
-    monkeypatch.setattr(machine_limits, "_SECONDS", 0.0)
-    monkeypatch.setattr(machine_limits, "_ROWS", 32)
-    monkeypatch.setattr(machine_limits, "_ELEMENTS", 1000)
-    found = machine_limits.measure()
+    monkeypatch.setattr(roofline, "_LEAST", 0.0)
+    monkeypatch.setattr(roofline, "_ROWS", 32)
+    monkeypatch.setattr(roofline, "_ELEMENTS", 1000)
+    found = roofline.measure()
     assert found.cores >= 1 and "GFLOP/s" in str(found)
     assert all(0 < value < 1e18 for value in (found.float64, found.float32, found.bandwidth))

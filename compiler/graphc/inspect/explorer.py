@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The explorer's page: one HTML file with everything in it, which no browser needs a network for.
 
-What a page of the explorer shows: views of a function, whose lines and boxes name nodes by number.
-
-Printed IR whose lines know the nodes they come from.
-
-The text is what printers of MLIR and LLVM wrote of modules whose locations are numbers of nodes
-(`graphc.emit.emitter.node_line`); the locations leave it.
+It shows views of a function, whose lines and boxes name nodes by number. The text of IR is what printers of
+MLIR and LLVM wrote of modules whose locations are numbers of nodes (`graphc.emit.emitter.node_line`); the
+locations leave it.
 """
 
 from __future__ import annotations
@@ -27,8 +24,9 @@ from graphc.backends.target import CompileLog, PassView
 from graphc.emit import NODES_FILE, all_nodes
 from graphc.function.compiled import Compiled
 from graphc.graph.basic import Apply
-from graphc.graph.svg import draw
-from graphc.graph.svg_sources import picture_of_graph, picture_of_module
+from graphc.inspect.svg import draw
+from graphc.inspect.svg_sources import picture_of_graph, picture_of_module
+from graphc.inspect.writers import saved
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -404,9 +402,8 @@ class Page:
 
     def save(self, file: str | PathLike[str]) -> Path:
         """Writes the page; returns where."""
-        path = Path(file)
-        path.write_text(self.html, encoding="utf-8")
-        return path
+        saved(self.html, file)
+        return Path(file)
 
     def _repr_html_(self) -> str:
         return (

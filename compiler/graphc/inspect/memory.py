@@ -2,26 +2,24 @@
 """``Function.memory_plan``: where a compiled function keeps its intermediate values, and for how long.
 
 The plan is part of the manifest of the compiled code (`graphc.passes.buffer.memory._record` writes it), so
-functions that come from the cache or from a pickle have it too.
-
-A memory plan as a picture: time runs to the right, memory upwards.
+functions that come from the cache or from a pickle have it too. In its picture time runs to the right, memory
+upwards.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from html import escape
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
 from graphc.emit import all_nodes
-from graphc.function.budget import human
+from graphc.function.budget import human, more
 from graphc.function.compiled import Compiled
-from graphc.function.memory_text import budget, kind, short, text
+from graphc.inspect.writers import LETTER, group, label, rectangle, saved, svg, text_table
 from graphc.ir.size import Argument, Number, Recorded
 from graphc.library.memory.places import Interval, aligned, live_bytes, pack
 from graphc_runtime.record import record
@@ -32,25 +30,16 @@ if TYPE_CHECKING:
 
 
 _MARGIN, _LEFT, _HEAD, _GAP = 14.0, 74.0, 36.0, 22.0
-_HEIGHT, _LANE, _LETTER = 260.0, 22.0, 6.7
+_HEIGHT, _LANE = 260.0, 22.0
 _FOOT = 92.0
 _COLOURS = ("#ddf4ff", "#dafbe1", "#fff8c5", "#ffebe9", "#fbefff", "#ffe2cc", "#d1f0ec", "#e6e7ff")
 _STYLE = """
-text { font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328 }
 .title { font-weight: bold } .axis { fill: #57606a }
 .right { text-anchor: end } .middle { text-anchor: middle }
 .buffer { stroke: #57606a; stroke-width: 1 }
 .memory { fill: #f6f8fa; stroke: #d0d7de; stroke-width: 1 } .grid { stroke: #d0d7de; stroke-width: 1 }
 .alive { stroke: #8250df; stroke-width: 1.4; stroke-dasharray: 4 3 } .alive-text { fill: #8250df }
 """
-
-
-def draw(plan: MemoryPlan, file: str | PathLike[str] | None) -> str:
-    """See `MemoryPlan.to_svg`."""
-    text = "\n".join(_Drawing(plan).lines())
-    if file is not None:
-        Path(file).write_text(text, encoding="utf-8")
-    return text
 
 
 class _Drawing:
@@ -61,30 +50,22 @@ class _Drawing:
         self._width = self._step * count
         self._y = _HEAD
 
-    def lines(self) -> Iterator[str]:
+    def text(self) -> str:
+        """The picture."""
         body = [line for workspace in self._plan.workspaces for line in self._workspace(workspace)]
         others = [buffer for buffer in self._plan.buffers if buffer.place != "workspace"]
         if others:
             lent = any(buffer.place.startswith("result") for buffer in others)
             body += self._lanes(others, "stack, arena, results" if lent else "stack and arena")
         body += self._steps()
-        width, height = _LEFT + self._width + 2 * _MARGIN, self._y + _FOOT + 2 * _MARGIN
-        yield (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-            f'viewBox="0 0 {width:.1f} {height:.1f}">'
-        )
-        yield f"<style>{_STYLE}</style>"
-        yield f'<rect width="{width:.1f}" height="{height:.1f}" fill="#ffffff"/>'
-        yield f'<g transform="translate({_MARGIN:g} {_MARGIN:g})">'
-        yield f'<text class="title" x="0" y="10">{escape(self._title())}</text>'
-        yield from body
-        yield "</g></svg>"
+        title = label("title", 0, 10, self._title())
+        return svg((_LEFT + self._width, self._y + _FOOT), _MARGIN, _STYLE, [title, *body])
 
     def _title(self) -> str:
         plan = self._plan
         if not plan.workspaces:
             return f"memory plan of {plan.name}: no workspace"
-        limit = "" if plan.budget is None else f"; {budget(plan)}"
+        limit = "" if plan.budget is None else f"; {_budget(plan)}"
         if plan.peak is None:
             return f"memory plan of {plan.name}{limit}"
         return (
@@ -97,9 +78,9 @@ class _Drawing:
             yield from self._lanes(buffers, f"workspace {workspace.number}")
             return
         top, scale = self._y, _HEIGHT / workspace.peak
-        yield _rectangle("memory", (_LEFT, top, self._width, _HEIGHT))
-        yield _label("axis right", _LEFT - 6, top + 10, human(workspace.peak))
-        yield _label("axis right", _LEFT - 6, top + _HEIGHT, "0")
+        yield rectangle("memory", (_LEFT, top, self._width, _HEIGHT))
+        yield label("axis right", _LEFT - 6, top + 10, human(workspace.peak))
+        yield label("axis right", _LEFT - 6, top + _HEIGHT, "0")
         for buffer in buffers:
             height = (buffer.bytes or 0) * scale
             y = top + _HEIGHT - (buffer.offset or 0) * scale - height
@@ -109,14 +90,14 @@ class _Drawing:
             end = _LEFT + self._width
             yield f'<line class="alive" x1="{_LEFT}" y1="{y:.1f}" x2="{end:.1f}" y2="{y:.1f}"/>'
             if y > top + 14:
-                yield _label("alive-text right", _LEFT - 6, y + 4, human(workspace.alive))
+                yield label("alive-text right", _LEFT - 6, y + 4, human(workspace.alive))
         self._y += _HEIGHT + _GAP
 
     def _lanes(self, buffers: list[PlannedBuffer], title: str) -> Iterator[str]:
         """One line for each buffer, where sizes are not known or places do not matter."""
-        yield _label("axis", _LEFT, self._y - 6, title)
+        yield label("axis", _LEFT, self._y - 6, title)
         height = _LANE * len(buffers)
-        yield _rectangle("memory", (_LEFT, self._y, self._width, height))
+        yield rectangle("memory", (_LEFT, self._y, self._width, height))
         for i, buffer in enumerate(buffers):
             yield from self._buffer(buffer, self._y + i * _LANE + 2, _LANE - 4)
         self._y += height + _GAP
@@ -125,19 +106,18 @@ class _Drawing:
         number = self._plan.buffers.index(buffer)
         x = _LEFT + buffer.first * self._step
         width = (buffer.last - buffer.first + 1) * self._step
-        place = f"{number}: {kind(buffer)}, {human(buffer.bytes)}, steps {buffer.first} to {buffer.last}"
-        origin = f"{buffer.op} at {short(buffer.location)}" if buffer.location else buffer.op
-        yield f"<g{_node(buffer.node)}><title>{escape(place)}\n{escape(origin)}</title>"
+        place = f"{number}: {_kind(buffer)}, {human(buffer.bytes)}, steps {buffer.first} to {buffer.last}"
+        origin = f"{buffer.op} at {_short(buffer.location)}" if buffer.location else buffer.op
         colour = _COLOURS[number % len(_COLOURS)]
         box = (x + 1, y, max(width - 2, 2), max(height, 1))
-        yield _rectangle("buffer", box, f' rx="2" style="fill:{colour}"')
+        elements = [rectangle("buffer", box, f' rx="2" style="fill:{colour}"')]
         if height >= 12:
             name = f"{number} {_op(buffer.op)}"
             size = "" if buffer.bytes is None else f" {human(buffer.bytes)}"
             texts = (name + size, name, str(number))
-            fitting = next((text for text in texts if len(text) * _LETTER <= width - 6), "")
-            yield _label("middle", x + width / 2, y + height / 2 + 4, fitting)
-        yield "</g>"
+            fitting = next((text for text in texts if len(text) * LETTER <= width - 6), "")
+            elements.append(label("middle", x + width / 2, y + height / 2 + 4, fitting))
+        yield from group(f"{place}\n{origin}", _nodes(buffer.node), elements)
 
     def _steps(self) -> Iterator[str]:
         """The names of the steps below the picture."""
@@ -146,28 +126,18 @@ class _Drawing:
             x = _LEFT + (i + 0.5) * self._step
             name = _op(step.op) or step.what
             text = name if len(name) <= 12 else name[:11] + "…"
-            title = f"step {i}: {step.what}, {step.op} {short(step.location)}"
-            place = f'x="{x:.1f}" y="{y:.1f}" transform="rotate(-55 {x:.1f} {y:.1f})"'
-            yield f"<g{_node(step.node)}><title>{escape(title)}</title>"
-            yield f'<text class="axis right" {place}>{escape(f"{i} {text}")}</text></g>'
+            title = f"step {i}: {step.what}, {step.op} {_short(step.location)}"
+            turned = f' transform="rotate(-55 {x:.1f} {y:.1f})"'
+            yield from group(title, _nodes(step.node), [label("axis right", x, y, f"{i} {text}", turned)])
 
 
-def _node(number: int | None) -> str:
-    return "" if number is None else f' data-n="{number}"'
+def _nodes(number: int | None) -> tuple[int, ...]:
+    return () if number is None else (number,)
 
 
 def _op(text: str) -> str:
     """The name of an op without its parameters."""
     return text.partition("{")[0]
-
-
-def _rectangle(style: str, box: tuple[float, float, float, float], more: str = "") -> str:
-    x, y, width, height = box
-    return f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"{more}/>'
-
-
-def _label(style: str, x: float, y: float, text: str) -> str:
-    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
 
 
 # What is known of an argument: its value, its shape, or nothing.
@@ -319,12 +289,93 @@ class MemoryPlan:
         Returns:
             The text of a self-contained SVG picture. Without sizes, each buffer has a line of its own.
         """
-        return draw(self, file)
+        return saved(_Drawing(self).text(), file)
 
     _repr_svg_ = to_svg
 
     def __str__(self) -> str:
-        return text(self)
+        return _text(self)
+
+
+def _text(plan: MemoryPlan) -> str:
+    """See `MemoryPlan`."""
+    rows = [_row(i, buffer) for i, buffer in enumerate(plan.buffers)]
+    lines = [_summary(plan)]
+    if rows:
+        rows.insert(0, ("", "place", "type", "bytes", "offset", "steps", "from"))
+        lines += ["  " + line for line in text_table(rows, range(7))]
+    lines += _again(plan)
+    for copy in plan.copies:
+        size = "" if copy.bytes is None else f" of {human(copy.bytes)}"
+        lines.append(
+            f"  copy{size} at step {copy.step}, {copy.source} to {copy.target}: {copy.why}"
+            f"{_origin(copy.op, copy.location)}"
+        )
+    return "\n".join(lines)
+
+
+def _again(plan: MemoryPlan) -> list[str]:
+    """Lines about what is computed again to keep to the budget."""
+    if plan.budget is None:
+        return []
+    lines = [f"  {_budget(plan)}"]
+    for value in plan.recomputed:
+        times = "" if value.times == 1 else f" {value.times} times"
+        lines.append(
+            f"  computed again{times}: {human(value.bytes)}, {value.flops:,} operations"
+            f"{_origin(value.op, value.location)}"
+        )
+    return lines
+
+
+def _budget(plan: MemoryPlan) -> str:
+    """One line about the budget of a plan."""
+    count = len(plan.recomputed)
+    if not count:
+        return f"budget {human(plan.budget)}: nothing is computed again"
+    values = "1 value is" if count == 1 else f"{count} values are"
+    return f"budget {human(plan.budget)}: {values} computed again, with {more(plan.extra_flops)}"
+
+
+def _short(location: str) -> str:
+    """A location with the file's path as short as it can be."""
+    file, colon, rest = location.partition(":")
+    relative = os.path.relpath(file) if os.path.isabs(file) else file
+    return (file if relative.startswith("..") else relative) + colon + rest
+
+
+def _kind(buffer: PlannedBuffer) -> str:
+    """dtype and shape."""
+    return f"{buffer.dtype} ({', '.join(map(str, buffer.shape))})"
+
+
+def _summary(plan: MemoryPlan) -> str:
+    count = sum(buffer.place == "workspace" for buffer in plan.buffers)
+    if not plan.buffers:
+        return f"memory plan of {plan.name}: no intermediate buffers"
+    if not count:
+        return f"memory plan of {plan.name}: no workspace"
+    blocks = "one workspace" if len(plan.workspaces) == 1 else f"{len(plan.workspaces)} workspaces"
+    head = f"memory plan of {plan.name}: {count} buffers in {blocks}"
+    if plan.peak is None:
+        return f"{head}; give shapes to see bytes: f.memory_plan(x, ...) or f.memory_plan((3, 4), ...)"
+    used, total = human(plan.alive), human(plan.total)
+    return f"{head}, peak {human(plan.peak)}, at most {used} in use, {total} without reuse"
+
+
+def _row(number: int, buffer: PlannedBuffer) -> tuple[str, ...]:
+    place = buffer.place if not buffer.workspace else f"{buffer.place} {buffer.workspace}"
+    offset = "" if buffer.place != "workspace" else "?" if buffer.offset is None else str(buffer.offset)
+    steps = f"{buffer.first}-{buffer.last}" if buffer.last > buffer.first else str(buffer.first)
+    size = "?" if buffer.bytes is None else str(buffer.bytes)
+    origin = _origin(buffer.op, buffer.location).removeprefix(", from ")
+    return (f"{number}", place, _kind(buffer), size, offset, steps, origin)
+
+
+def _origin(op: str, location: str) -> str:
+    if not op:
+        return ""
+    return f", from {op}" + (f" at {_short(location)}" if location else "")
 
 
 def _sum(values: Iterator[Number]) -> Number:

@@ -1,26 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``f.report.roofline``: what each kernel computes and moves, against what this machine can do.
 
-Counts of `graphc.ir.work` for given sizes.
+Counts of `graphc.ir.work` for given sizes, and rates that are measured once and kept in the cache folder.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import platform
+import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import field
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, field
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from graphc.function.machine_limits import MachineLimits
+import numpy as np
+
+from graphc.backends.target import CompileLog
+from graphc.config import config
+from graphc.emit import all_nodes
+from graphc.function.compiled import Compiled
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
+from graphc.inspect.memory import Given, arguments_of, given_values
+from graphc.inspect.writers import html_table, text_table
 from graphc.ir.size import Argument, Number, Recorded
 from graphc.ir.work import Block, Kernel, Place, Work
+from graphc_runtime.cache import disk_cache
 from graphc_runtime.record import record
+from graphc_runtime.threads import usable_cores
 
 if TYPE_CHECKING:
-    pass
+    from graphc.function.base import BaseFunction
+    from graphc.function.types import Function
 
 
 Key = Literal["flops", "functions", "moved"]
@@ -28,6 +45,110 @@ _ARITHMETIC: tuple[Key, ...] = ("flops", "functions")
 _MOVES: tuple[Key, ...] = ("moved",)
 # Iterations that are gone through one by one, of a loop in which counts change from one to the next.
 _MOST = 1_000_000
+
+
+# Rows of the matrices whose product is timed, elements that each thread copies, and seconds for each figure.
+_ROWS, _ELEMENTS, _LEAST = 768, 4_000_000, 0.25
+
+
+@record(frozen=True)
+class MachineLimits:
+    """Rates that nothing on this machine exceeds for long.
+
+    Attributes:
+        float64, float32: floating-point operations a second of a matrix product by NumPy's BLAS.
+        bandwidth: bytes read and written a second by a copy of arrays larger than the caches, on all cores.
+        cores: that this process may use.
+    """
+
+    float64: float
+    float32: float
+    bandwidth: float
+    cores: int
+
+    def rate(self, element: str) -> float:
+        """The rate of arithmetic on `f64` or `f32`."""
+        return self.float32 if element == "f32" else self.float64
+
+    def largest(self, other: MachineLimits) -> MachineLimits:
+        """Of each figure the larger one."""
+        return MachineLimits(
+            max(self.float64, other.float64),
+            max(self.float32, other.float32),
+            max(self.bandwidth, other.bandwidth),
+            self.cores,
+        )
+
+    def __str__(self) -> str:
+        rates = f"{self.float64 / 1e9:.1f} GFLOP/s in float64, {self.float32 / 1e9:.1f} in float32"
+        return f"{rates}, copies {self.bandwidth / 1e9:.1f} GB/s, {self.cores} cores"
+
+
+def machine_limits(*, renew: bool = False) -> MachineLimits:
+    """The limits of this machine, out of the cache folder if they are there; measuring takes a second.
+
+    Args:
+        renew: measure again, and keep the larger figures: what was measured while other programs ran is low.
+    """
+    if renew:
+        _limits.cache_clear()
+    return _limits(config.cache_dir, renew)
+
+
+@cache
+def _limits(folder: str, renew: bool = False) -> MachineLimits:
+    key = hashlib.sha256(f"machine limits 1;{_processor()};{usable_cores()}".encode()).hexdigest()
+    disk = disk_cache(folder, config.cache_size_mb) if folder else None
+    stored = None if disk is None else disk.get(key)
+    before = None if stored is None else MachineLimits(**json.loads(stored))
+    if before is not None and not renew:
+        return before
+    found = measure() if before is None else measure().largest(before)
+    if disk is not None:
+        disk.put(key, json.dumps(asdict(found)).encode())
+    return found
+
+
+def measure() -> MachineLimits:
+    """Measures now; the best of many repetitions, since other programs run, too."""
+    cores = usable_cores()
+    rates = [2 * _ROWS**3 / _shortest(_product(dtype)) for dtype in (np.float64, np.float32)]
+    with ThreadPoolExecutor(cores) as pool:
+        pairs = [(np.ones(_ELEMENTS), np.ones(_ELEMENTS)) for _ in range(cores)]
+
+        def copy() -> None:
+            list(pool.map(lambda pair: np.copyto(*pair), pairs))
+
+        moved = 16 * _ELEMENTS * cores
+        return MachineLimits(rates[0], rates[1], moved / _shortest(copy), cores)
+
+
+def _product(dtype: type[np.floating]) -> Callable[[], object]:
+    a = np.full((_ROWS, _ROWS), 0.5, dtype)
+    out = np.empty_like(a)
+    return lambda: np.matmul(a, a, out=out)
+
+
+def _shortest(call: Callable[[], object]) -> float:
+    call()
+    best, end = float("inf"), time.perf_counter() + _LEAST
+    while True:
+        start = time.perf_counter()
+        call()
+        now = time.perf_counter()
+        best = min(best, now - start)
+        if now > end:
+            return best
+
+
+def _processor() -> str:
+    """The name of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return f"{platform.machine()} {next(named, platform.processor())}"
 
 
 class Unknown(Exception):
@@ -391,11 +512,8 @@ class Roofline:
     def _repr_html_(self) -> str:
         """HTML for notebooks."""
         head, limits, *_ = str(self).splitlines()
-        titles = "".join(f"<th>{escape(title)}</th>" for title in (*_HEAD, "operation"))
         rows = ((*_cells(row), _origin(row)) for row in self.rows)
-        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in cells) for cells in rows)
-        table = f"<table><tr>{titles}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
-        return f"<p>{escape(head)}<br>{escape(limits)}</p>{table}"
+        return f"<p>{escape(head)}<br>{escape(limits)}</p>{html_table((*_HEAD, 'operation'), rows)}"
 
     def __str__(self) -> str:
         least = f"at least {_time(self.least_seconds)}"
@@ -405,12 +523,8 @@ class Roofline:
             f"roofline of {self.name}: {_count(self.flops)} flops, {_count(self.bytes)} bytes, {least}",
             f"machine: {self.limits}",
         ]
-        cells = [_HEAD, *map(_cells, self.rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        places = ["operation", *map(_origin, self.rows)]
-        for row, place in zip(cells, places, strict=True):
-            texts = (f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-            lines.append(f"{'  '.join(texts)}  {place}")
+        rows = [(*_HEAD, "operation"), *((*_cells(row), _origin(row)) for row in self.rows)]
+        lines += text_table(rows, left={len(_HEAD)})
         if self.unknown:
             lines.append(f"not counted: the operations of {', '.join(self.unknown)}")
         return "\n".join(lines)
@@ -474,3 +588,67 @@ def row_of(kernel: Kernel, counts: Counts, nodes: Sequence[Apply], limits: Machi
         nodes=frozenset(numbers),
         moved=counts.moved(kernel),
     )
+
+
+# Seconds that calls are timed for.
+_SECONDS = 0.2
+
+
+def roofline_of(function: Function, args: Sequence[object], seconds: float | None = None) -> Roofline:
+    """See `CompileReport.roofline`."""
+    found = Roofline(function.report.name, machine_limits(), seconds=seconds)
+    whole = function.executor.whole
+    given = given_values(function, args) if whole is not None else []
+    segments = [whole] if whole is not None else list(function.executor.segments())
+    for segment in segments:
+        _add(found, segment, given)
+    if seconds is None and whole is not None and _may_run(function, args):
+        _measure(found, function, whole, args)
+    return found
+
+
+def _add(found: Roofline, segment: Compiled, given: list[Given]) -> None:
+    """Adds the kernels of an executable."""
+    log = segment.views(CompileLog(work=[]))
+    nodes = all_nodes(segment.fgraph)
+    for work in log.work or ():
+        counts = Counts(work, arguments_of(segment, given))
+        for kernel in work["kernels"]:
+            found.rows.append(row_of(kernel, counts, nodes, found.limits))
+            found.unknown += [name for name in counts.unknown(kernel) if name not in found.unknown]
+
+
+def _may_run(function: BaseFunction, args: Sequence[object]) -> bool:
+    """True if calls with these arguments can be timed: all are values, and nothing is changed by a call."""
+    if len(args) < len(function.inputs) or any(isinstance(value, tuple) for value in args):
+        return False
+    return not function.updates and not function.signature.donated
+
+
+def _measure(found: Roofline, function: Function, whole: Compiled, args: Sequence[object]) -> None:
+    """Times calls, and kernels where the function has counters for them."""
+    before = _totals(function)
+    calls, end = 0, time.perf_counter() + _SECONDS
+    best = float("inf")
+    while not calls or time.perf_counter() < end:
+        start = time.perf_counter()
+        function(*args)
+        best, calls = min(best, time.perf_counter() - start), calls + 1
+    found.seconds = best
+    spent = [after - start for after, start in zip(_totals(function), before, strict=True)]
+    slots = whole.executable.manifest.extra.get("profile", [])
+    free = {
+        i: {int(node[1:]) for node in slot["nodes"]}
+        for i, slot in enumerate(slots)
+        if i and not slot["parent"]
+    }
+    for row in found.rows:
+        match = next((i for i, nodes in free.items() if nodes & row.nodes), None)
+        if match is not None and row.is_measured:
+            del free[match]
+            row.seconds = spent[match] / calls
+
+
+def _totals(function: Function) -> list[float]:
+    """Seconds that each counter of a function has added up, with what is in it; none without counters."""
+    return [] if function.profile is None else [row.total for row in function.profile.rows()]

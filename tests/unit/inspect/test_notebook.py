@@ -10,7 +10,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.graph.svg import MOST_NODES
+from graphc.inspect.svg import MOST_NODES
 
 
 class Tags(HTMLParser):

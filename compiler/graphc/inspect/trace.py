@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``Trace``: what calls of a function did, thunk by thunk.
-
-Tracing a function that is one native executable.
-
-Traces as text, and in Chrome's format.
-"""
+"""``Trace``: what calls of a function did, thunk by thunk, as text or in Chrome's format."""
 
 from __future__ import annotations
 
@@ -22,18 +17,19 @@ from graphc.function.base import BaseFunction, Tracer
 from graphc.function.compiled import Compiled
 from graphc.function.iterations import Iteration
 from graphc.function.modes import build_op_schedule
-from graphc.function.nan_guard import GuardedExecutor
 from graphc.function.schedule import Schedule
 from graphc.function.steps import Cells, NodeStep, Segment
 from graphc.graph.basic import Apply
 from graphc.graph.executor import Executor
 from graphc.graph.location import SourceLocation
+from graphc.inspect.nan_guard import GuardedExecutor
+from graphc.inspect.writers import text_table
 from graphc_runtime.callable_type import resume, suspend
 from graphc_runtime.record import record
 from graphc_runtime.thunk import Register, Thunk
 
 _HEADER = ("thunk", "runs", "total us", "mean us", "bytes", "kind", "op", "line")
-_LEFT = ("kind", "op", "line")
+_LEFT = range(5, 8)
 # Longer lists of ops are cut.
 _WIDTH = 60
 
@@ -53,15 +49,7 @@ def table(trace: Trace) -> str:
         runs.setdefault(event.thunk, []).append(event)
     first = {number: min(event.start for event in events) for number, events in runs.items()}
     rows = [_row(number, runs[number]) for number in sorted(runs, key=first.__getitem__)]
-    widths = [max(map(len, column)) for column in zip(_HEADER, *rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if title in _LEFT else cell.rjust(width)
-            for cell, width, title in zip(row, widths, _HEADER, strict=True)
-        ).rstrip()
-        for row in (_HEADER, *rows)
-    ]
-    return "\n".join([head, *(lines if rows else [])])
+    return "\n".join([head, *(text_table([_HEADER, *rows], left=_LEFT) if rows else ())])
 
 
 def _row(number: int, events: list[TraceEvent]) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``f.profile``: where the time of compiled calls goes, by counters in generated code.
-
-Profiles as flame graphs.
+"""``f.profile``: where the time of compiled calls goes, by counters in generated code; also as a flame graph.
 
 Source: B. Gregg, "The flame graph", Communications of the ACM 59 (6), 2016.
 """
@@ -12,20 +10,19 @@ import ctypes
 import json
 import time
 from collections.abc import Iterator, Sequence
-from html import escape
 from os import PathLike
 from pathlib import Path
 
 from graphc.emit import all_nodes
 from graphc.function.compiled import Compiled
 from graphc.graph.location import SourceLocation
+from graphc.inspect.writers import LETTER, group, label, rectangle, saved, svg, text_table
 from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.record import record
 
-_WIDTH, _ROW, _MARGIN, _LETTER = 960.0, 22.0, 12.0, 6.7
+_WIDTH, _ROW, _MARGIN = 960.0, 22.0, 12.0
 _COLOURS = ("#ffe2cc", "#fff8c5", "#ffebe9", "#ffd8a8", "#fbefff")
 _STYLE = """
-text { font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328 }
 .title { font-weight: bold } .box { stroke: #57606a; stroke-width: 0.5 }
 """
 
@@ -34,16 +31,9 @@ def flame_graph(name: str, rows: Sequence[ProfileRow]) -> str:
     """The text of a picture."""
     whole = sum(row.seconds for row in rows)
     depth = max((len(row.path) for row in rows), default=0) + 1
-    width, height = _WIDTH + 2 * _MARGIN, depth * _ROW + 2 * _MARGIN + 20
-    lines = [
-        '<svg xmlns="http://www.w3.org/2000/svg"',
-        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
-        f'<style>{_STYLE}</style><rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
-        f'<text class="title" x="{_MARGIN}" y="16">{escape(name)}: {whole * 1e3:.3f} ms</text>',
-        *(_boxes(rows, whole, height - _MARGIN) if whole else ()),
-        "</svg>",
-    ]
-    return "\n".join(lines)
+    height = depth * _ROW + 20
+    title = label("title", 0, 4, f"{name}: {whole * 1e3:.3f} ms")
+    return svg((_WIDTH, height), _MARGIN, _STYLE, [title, *(_boxes(rows, whole, height) if whole else ())])
 
 
 def _boxes(rows: Sequence[ProfileRow], whole: float, bottom: float) -> Iterator[str]:
@@ -53,18 +43,14 @@ def _boxes(rows: Sequence[ProfileRow], whole: float, bottom: float) -> Iterator[
         start = ends.get(row.path, 0.0)
         ends[row.path] = start + row.total
         ends[(*row.path, row.name)] = start
-        x, width = _MARGIN + start / whole * _WIDTH, row.total / whole * _WIDTH
+        x, width = start / whole * _WIDTH, row.total / whole * _WIDTH
         y = bottom - (len(row.path) + 1) * _ROW
         where = "".join(f"\n{line}" for line in row.lines)
         title = f"{', '.join(row.ops) or row.what}: {row.total * 1e3:.3f} ms, {row.total / whole:.1%}{where}"
         colour = _COLOURS[i % len(_COLOURS)]
-        yield f"<g><title>{escape(title)}</title>"
-        yield (
-            f'<rect class="box" x="{x:.2f}" y="{y:.1f}" width="{max(width, 0.3):.2f}" '
-            f'height="{_ROW - 1:.1f}" fill="{colour}"/>'
-        )
-        fitting = row.name[: int((width - 6) / _LETTER)] if width > 20 else ""
-        yield f'<text x="{x + 3:.2f}" y="{y + 15:.1f}">{escape(fitting)}</text></g>'
+        box = rectangle("box", (x, y, max(width, 0.3), _ROW - 1), f' fill="{colour}"')
+        fitting = row.name[: int((width - 6) / LETTER)] if width > 20 else ""
+        yield from group(title, (), (box, label("name", x + 3, y + 15, fitting)))
 
 
 # Seconds that the counter's rate is measured over, at least.
@@ -147,10 +133,7 @@ class Profile:
         Args:
             file: also write the picture to this path.
         """
-        text = flame_graph(self.name, self.rows())
-        if file is not None:
-            Path(file).write_text(text, encoding="utf-8")
-        return text
+        return saved(flame_graph(self.name, self.rows()), file)
 
     _repr_svg_ = to_svg
 
@@ -179,15 +162,15 @@ class Profile:
         whole = sum(row.seconds for row in rows)
         calls = rows[0].runs if rows else 0
         head = f"profile of {self.name}: {calls} calls, {whole * 1e3:.3f} ms in compiled code"
-        lines = [f"{'share':>6} {'own ms':>10} {'runs':>9} {'us a run':>10}  operation"]
+        cells = [("share", "own ms", "runs", "us a run", "operation")]
         for row in sorted(rows, key=lambda row: -row.seconds):
             share = row.seconds / whole if whole else 0.0
             mean = row.seconds / row.runs * 1e6 if row.runs else 0.0
             where = "".join(f" in {loop}" for loop in reversed(row.path[1:]))
             place = f"  {row.lines[0].short}" if row.lines else ""
-            what = f"{row.name}{where}{place}"
-            lines.append(f"{share:6.1%} {row.seconds * 1e3:10.3f} {row.runs:9} {mean:10.3f}  {what}")
-        return "\n".join([head, *lines])
+            numbers = f"{share:.1%}", f"{row.seconds * 1e3:.3f}", f"{row.runs}", f"{mean:.3f}"
+            cells.append((*numbers, f"{row.name}{where}{place}"))
+        return "\n".join([head, *text_table(cells, left={4})])
 
 
 class _Counters:

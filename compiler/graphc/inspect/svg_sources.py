@@ -9,8 +9,8 @@ from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.shared import SharedVariable
-from graphc.graph.svg_layout import Box, Group, Picture
 from graphc.graph.traversal import io_toposort
+from graphc.inspect.svg_layout import Box, Group, Picture
 
 _LONGEST = 38
 
