@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import perform_node
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.ifelse import IfElse
@@ -242,12 +243,33 @@ def _told(given: Mapping[Variable, Any], exact: Sequence[Exact], noise: Noise | 
 
 
 def _leaves_range(v: Variable, known: Mapping[Variable, Any]) -> bool:
-    """Whether an exponential of a number is no number, or 0: stabilised forms know better than the graph."""
+    """Whether an exponential of a number is no number, or 0: stabilised forms know better than the graph.
+
+    Values within a loop are not known here: one with an exponential in its body counts when its rows are no
+    numbers.
+    """
     node = v.owner
-    if node is None or not isinstance(node.op, Elementwise) or node.op.row.name not in EXPONENTIALS:
+    if node is None:
+        return False
+    if (inner := getattr(node.op, "fgraph", None)) is not None:
+        y = np.asarray(known[v])
+        return _has_exponential(inner) and y.dtype.kind in "fc" and not np.isfinite(y).all()
+    if not _is_exponential(node):
         return False
     x, y = _value(node.inputs[0], known), known[v]
     return bool(x is not None and np.any(np.isfinite(x) & (~np.isfinite(y) | (y == 0))))
+
+
+def _is_exponential(node: Apply) -> bool:
+    return isinstance(node.op, Elementwise) and node.op.row.name in EXPONENTIALS
+
+
+def _has_exponential(graph: FunctionGraph) -> bool:
+    """Whether a graph has one, in loops within it too."""
+    return any(
+        _is_exponential(node) or (hasattr(node.op, "fgraph") and _has_exponential(node.op.fgraph))
+        for node in graph.nodes
+    )
 
 
 def _or_nothing(

@@ -74,6 +74,19 @@ def test_what_noise_flips_is_no_evidence():
     assert expectation.difference(np.array([0, 2]))
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_what_a_stable_form_knows_better_is_no_evidence_in_loops_either(depth):
+    """A logarithm that is infinite as written, since an exponential within is 0."""
+    loop = "graphc.scan(lambda r: {}, sequences=[{}], return_updates=False)"
+    for body, evident in (("pt.log(pt.exp({}))", False), ("pt.log({} * 0)", True)):
+        text = body
+        for _ in range(depth):
+            text = loop.format(text.format("r"), "{}")
+        checked = Checked(program(text.format("x0"), values=np.full((2, 2), -1000.0)))
+        assert not np.isfinite(checked.expected[0].value).any()
+        assert checked.expected[0].evidence == evident
+
+
 # Failures -----------------------------------------------------------------------------------------
 
 
