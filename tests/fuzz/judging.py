@@ -148,6 +148,9 @@ def _noisy(node: Apply, values: list[Any], noise: Noise) -> list[Any]:
         if row in ("mul", "true_div", "sqr", "reciprocal") or exact:
             return [noise.relative(y, is_rounded(y)) if y.dtype.kind in "fc" else y for y in results]
         return [noise.relative(y, True, scale) if y.dtype.kind in "fc" else y for y in results]
+    if row and len(values) == 1 and values[0].dtype.kind in "iu" and node.outputs[0].type.dtype in DYADIC:
+        # Algorithms differ for whole numbers, too: a sine of a multiple of pi is 0, or nearly that.
+        values = [values[0].astype(node.outputs[0].type.dtype)]
     moved = [noise.relative(np.asarray(v)) if isinstance(v, np.ndarray) else v for v in values]
     scale = 0.0 if row else 1.0
     results = perform_node(node, moved)

@@ -68,6 +68,13 @@ def test_rounding_is_no_error_and_everything_else_is():
     assert expectation.difference(x.astype("float32")) and expectation.difference(x[:3])
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
+def test_a_root_at_a_whole_number_is_as_uncertain_as_its_operand(dtype):
+    (expectation,) = Checked(program("pt.sinc(x0)", values=np.array([2, 3, 0], dtype))).expected
+    assert not expectation.difference(np.array([0, 0, 1], expectation.value.dtype))
+    assert expectation.difference(expectation.value + 0.001)
+
+
 def test_what_noise_flips_is_no_evidence():
     expectation = Expectation(np.array([1, 2]), [np.array([1, 3])])
     assert not expectation.difference(np.array([1, 5]))

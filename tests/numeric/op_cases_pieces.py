@@ -259,4 +259,5 @@ def _interpolated(x: np.ndarray, y: np.ndarray, at: np.ndarray, method: str) -> 
         "last": right,
         "mean": (left + right) / 2,
     }[method]
-    return np.where(at < x[0], y[0], np.where(at > x[-1], y[-1], inside)).astype(y.dtype)
+    # The first point itself belongs to what is before it, as in PyTensor.
+    return np.where(at <= x[0], y[0], np.where(at > x[-1], y[-1], inside)).astype(y.dtype)

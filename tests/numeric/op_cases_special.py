@@ -153,7 +153,7 @@ for mode in ("full", "valid", "same"):
         f"convolve1d:{mode}",
         [arg("n"), arg(3)],
         lambda m, x, y, mode=mode: m.convolve1d(x, y, mode=mode),
-        lambda x, y, mode=mode: np.convolve(x, y, mode),
+        lambda x, y, mode=mode: scipy.signal.convolve(x, y, mode, method="direct"),
     )
 
     def _plane(x: Any, y: Any, mode: str = mode) -> Any:
