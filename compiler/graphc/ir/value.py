@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators of MLIR's values: `start + 2 * length` makes operations of `arith` at the insertion point.
+"""Operators of MLIR's values: `start + 2 * length` makes operations of `arith` at the insertion point, and
+`memory[i, j]` a load.
 
 The bindings' class of values has no operators; it gets those of `graphc.native.value.Val` when this module is
 imported. (Upstream would have one register a class for each type, which costs a call of Python whenever an
@@ -9,22 +10,24 @@ the operations would have given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from operator import mul
+from operator import and_, mul
 from typing import cast, overload
 
 from graphc.ir.size import Size
 from graphc.native.value import OPERATORS
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
-from graphc_runtime.index_arithmetic import addi, muli, subi
+from graphc_runtime.index_arithmetic import BINARY, addi, muli, subi
 
 # By the names of `Val`: the operation on integers, and on floating-point numbers.
 OPERATIONS = {
     "add": ("arith.addi", "arith.addf"),
     "sub": ("arith.subi", "arith.subf"),
     "mul": ("arith.muli", "arith.mulf"),
+    "floordiv": ("arith.divui", ""),
+    "mod": ("arith.remui", ""),
     "truediv": ("", "arith.divf"),
     "neg": ("", "arith.negf"),
     "abs": ("math.absi", "math.absf"),
@@ -32,21 +35,25 @@ OPERATIONS = {
     "shr": ("arith.shrui", ""),
     "and_": ("arith.andi", ""),
     "or_": ("arith.ori", ""),
+    "xor": ("arith.xori", ""),
     "minimum": ("arith.minsi", "arith.minimumf"),
     "maximum": ("arith.maxsi", "arith.maximumf"),
 }
-# Predicates of `arith.cmpi` (signed) and `arith.cmpf` (ordered).
-_PREDICATES = {"eq": (0, 1), "lt": (2, 4), "le": (3, 5), "gt": (4, 2), "ge": (5, 3)}
+# Predicates of `arith.cmpi` (signed, but for two) and `arith.cmpf` (ordered, but for "ne").
+_PREDICATES = {"eq": (0, 1), "ne": (1, 13), "lt": (2, 4), "le": (3, 5), "gt": (4, 2), "ge": (5, 3)}
+_UNSIGNED = {"ult": 6, "ugt": 8}
 _FOLDED: dict[str, Callable[[int, int], int]] = {
     "add": addi,
     "sub": subi,
     "mul": muli,
+    "floordiv": BINARY["divui"],
+    "mod": BINARY["remui"],
     "minimum": min,
     "maximum": max,
 }
 # The operand on either side that changes nothing.
 _NEUTRAL_LEFT = {"add": 0, "mul": 1}
-_NEUTRAL_RIGHT = {"add": 0, "sub": 0, "mul": 1}
+_NEUTRAL_RIGHT = {"add": 0, "sub": 0, "mul": 1, "floordiv": 1}
 
 
 def literal(value: float, kind: ir.Type) -> ir.Value:
@@ -62,8 +69,8 @@ def literal(value: float, kind: ir.Type) -> ir.Value:
 
 
 def as_index(value: ir.Value | int) -> ir.Value:
-    """An index value; a Python number becomes a constant."""
-    return const_index(value) if isinstance(value, int) else value
+    """An index value; a Python number becomes a constant, and an integer is cast."""
+    return const_index(value) if isinstance(value, int) else converted(value, ir.IndexType.get())
 
 
 def number(value: ir.Value | float) -> int | None:
@@ -89,9 +96,26 @@ def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
     return max(a, b) if isinstance(a, int) and isinstance(b, int) else _on_sizes("maximum", a, b)
 
 
-def quotient(a: ir.Value, b: ir.Value | int) -> ir.Value:
-    """`a // b` of sizes, which are not negative."""
-    return _made("arith.divui", ir.IndexType.get(), a, b)
+def parts_of(count: ir.Value, each: ir.Value | int) -> ir.Value:
+    """Number of parts of `each` that hold a count: the quotient of sizes, rounded up."""
+    return _made("arith.ceildivsi", ir.IndexType.get(), count, each)
+
+
+def all_of(conditions: Sequence[ir.Value]) -> ir.Value:
+    """True if every one of some conditions holds."""
+    return reduce(and_, conditions)
+
+
+def converted(value: ir.Value, kind: ir.Type) -> ir.Value:
+    """An index as an integer, or the reverse; integers of other widths get zeros, or are cut off."""
+    if value.type == kind:
+        return value
+    if ir.IndexType.get() in (value.type, kind):
+        name = "arith.index_cast"
+    else:
+        wider = ir.IntegerType(kind).width > ir.IntegerType(value.type).width
+        name = "arith.extui" if wider else "arith.trunci"
+    return ir.Operation.create(name, [kind], [value]).result
 
 
 def built(size: Size) -> ir.Value:
@@ -104,14 +128,14 @@ def built(size: Size) -> ir.Value:
 
 def _apply(self: ir.Value, name: str, *operands: ir.Value | float) -> ir.Value:
     kind = self.type
-    if name in _PREDICATES:
+    if name in _PREDICATES or name in _UNSIGNED:
         return _compared(kind, name, *operands)
     if isinstance(kind, ir.IndexType) and name in _FOLDED:
         return _on_sizes(name, *operands)
     is_integer = isinstance(kind, (ir.IndexType, ir.IntegerType))
     if is_integer and name in ("neg", "invert"):
         return 0 - self if name == "neg" else _made("arith.xori", kind, self, -1)
-    made = OPERATIONS[name][not is_integer]
+    made = OPERATIONS.get(name, ("", ""))[not is_integer]
     if not made:
         raise TypeError(f"there is no {name} of values of type {kind}")
     return _made(made, kind, *operands)
@@ -119,7 +143,7 @@ def _apply(self: ir.Value, name: str, *operands: ir.Value | float) -> ir.Value:
 
 def _on_sizes(name: str, a: ir.Value | float, b: ir.Value | float) -> ir.Value:
     x, y = number(a), number(b)
-    if x is not None and y is not None:
+    if x is not None and y is not None and (y or name not in ("floordiv", "mod")):
         return const_index(_FOLDED[name](x, y))
     if y is not None and y == _NEUTRAL_RIGHT.get(name):
         assert isinstance(a, ir.Value), "two numbers are a number"
@@ -140,12 +164,34 @@ def _made(name: str, kind: ir.Type, *operands: ir.Value | float) -> ir.Value:
 def _compared(kind: ir.Type, name: str, a: ir.Value | float, b: ir.Value | float) -> ir.Value:
     is_integer = isinstance(kind, (ir.IndexType, ir.IntegerType))
     a, b = (x if isinstance(x, ir.Value) else literal(x, kind) for x in (a, b))
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _PREDICATES[name][not is_integer])
+    which = _UNSIGNED[name] if name in _UNSIGNED else _PREDICATES[name][not is_integer]
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), which)
     made = "arith.cmpi" if is_integer else "arith.cmpf"
     return ir.Operation.create(
         made, [ir.IntegerType.get_signless(1)], [a, b], {"predicate": predicate}
     ).result
 
 
-for _name, _operator in {**OPERATORS, "_apply": _apply}.items():
+Place = ir.Value | int | Sequence[ir.Value | int]
+
+
+def _where(memory: ir.Value, place: Place) -> list[ir.Value]:
+    indices = [place] if isinstance(place, (int, ir.Value)) else place
+    return [memory, *map(as_index, indices)]
+
+
+def _read(memory: ir.Value, place: Place) -> ir.Value:
+    """`memory[i, j]`, of a buffer or a tensor."""
+    name = "tensor.extract" if isinstance(memory.type, ir.RankedTensorType) else "memref.load"
+    return ir.Operation.create(name, [memory.type.element_type], _where(memory, place)).result
+
+
+def _write(memory: ir.Value, place: Place, value: ir.Value) -> None:
+    """`memory[i, j] = value`, of a buffer."""
+    ir.Operation.create("memref.store", [], [value, *_where(memory, place)])
+
+
+# Without `__iter__` Python would take what has elements by number for a sequence, one without end.
+_ELEMENTS = {"__getitem__": _read, "__setitem__": _write, "__iter__": None}
+for _name, _operator in {**OPERATORS, "_apply": _apply, **_ELEMENTS}.items():
     setattr(ir.Value, _name, _operator)

@@ -5,10 +5,12 @@ bits: LLVM would not vectorise them otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.value import as_index
 from graphc_dialects._mlir import ir
 
 # LLVM's vectoriser takes loops of fewer iterations with masks or not at all; it has four lanes at least.
@@ -18,12 +20,12 @@ Body = Callable[[Any, list[Any]], list[Any]]
 
 
 def carry(
-    stop: ir.Value,
+    stop: ir.Value | int,
     values: Sequence[ir.Value],
     body: Body,
     *,
-    start: ir.Value | None = None,
-    step: ir.Value | None = None,
+    start: ir.Value | int | None = None,
+    step: ir.Value | int | None = None,
 ) -> list[ir.Value]:
     """An `scf.for` around a body; returns the values after it."""
     kinds = [value.type for value in values]
@@ -108,14 +110,35 @@ def _together(parts: list[ir.Value], kinds: list[ir.Type]) -> list[ir.Value]:
 
 
 def loop(
-    stop: ir.Value, values: list[ir.Value], *, start: ir.Value | None = None, step: ir.Value | None = None
+    stop: ir.Value | int,
+    values: list[ir.Value],
+    *,
+    start: ir.Value | int | None = None,
+    step: ir.Value | int | None = None,
 ) -> tuple[Any, Any]:
     """An empty `scf.for` with iter_args; returns the operation and its block."""
-    start = build.const_index(0) if start is None else start
-    step = build.const_index(1) if step is None else step
+    bounds = [as_index(0 if start is None else start), as_index(stop), as_index(1 if step is None else step)]
     types = [value.type for value in values]
-    loop = ir.Operation.create("scf.for", results=types, operands=[start, stop, step, *values], regions=1)
+    loop = ir.Operation.create("scf.for", results=types, operands=[*bounds, *values], regions=1)
     return loop, ir.Block.create_at_start(loop.regions[0], [build.index_type(), *types])
+
+
+@contextmanager
+def span(stop: ir.Value | int, start: ir.Value | int = 0, step: ir.Value | int = 1) -> Iterator[ir.Value]:
+    """An `scf.for` that carries nothing, around what is made inside; gives the number at hand."""
+    _, block = loop(stop, [], start=start, step=step)
+    with ir.InsertionPoint(block):
+        yield block.arguments[0]
+        build.create("scf.yield", [], [])
+
+
+@contextmanager
+def when(condition: ir.Value) -> Iterator[None]:
+    """An `scf.if` without results around what is made inside."""
+    made = ir.Operation.create("scf.if", operands=[condition], regions=2)
+    with ir.InsertionPoint(ir.Block.create_at_start(made.regions[0], [])):
+        yield
+        build.create("scf.yield", [], [])
 
 
 def stay_scalar(made: ir.Operation, count: int | None) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from graphc.ir import build
-from graphc.ir.value import larger, quotient, smaller
+from graphc.ir.value import larger, smaller
 from graphc_dialects._mlir import ir
 
 PARTS = 64
@@ -101,7 +101,7 @@ def part_length(extent: ir.Value, block: int) -> ir.Value:
 
 def part_count(extent: ir.Value, length: ir.Value) -> ir.Value:
     past = extent + (length - 1)
-    return quotient(past, length)
+    return past // length
 
 
 def part_buffer(value_type: ir.Type, inside: ir.Operation) -> ir.Value:

@@ -57,6 +57,14 @@ class Val:
     def __rtruediv__(self, other: float) -> Self:
         return self._apply("truediv", other, self)
 
+    def __floordiv__(self, other: Self | int) -> Self:
+        """Of sizes, which are not negative."""
+        return self._apply("floordiv", self, other)
+
+    def __mod__(self, other: Self | int) -> Self:
+        """Of sizes, which are not negative."""
+        return self._apply("mod", self, other)
+
     def __neg__(self) -> Self:
         return self._apply("neg", self)
 
@@ -76,6 +84,9 @@ class Val:
     def __or__(self, other: Self | int) -> Self:
         return self._apply("or_", self, other)
 
+    def __xor__(self, other: Self | int) -> Self:
+        return self._apply("xor", self, other)
+
     def __invert__(self) -> Self:
         return self._apply("invert", self)
 
@@ -94,6 +105,18 @@ class Val:
     def equals(self, other: Self | float) -> Self:
         """A flag: both are the same number."""
         return self._apply("eq", self, other)
+
+    def differs(self, other: Self | float) -> Self:
+        """A flag: they are not the same number."""
+        return self._apply("ne", self, other)
+
+    def below(self, other: Self | int) -> Self:
+        """A flag: less, of integers without a sign."""
+        return self._apply("ult", self, other)
+
+    def above(self, other: Self | int) -> Self:
+        """A flag: more, of integers without a sign."""
+        return self._apply("ugt", self, other)
 
 
 # What a class that cannot be derived from `Val` is given of it.

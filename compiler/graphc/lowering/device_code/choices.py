@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from graphc.ir import build
+from graphc.ir.value import converted
 from graphc.lowering import calls
 from graphc.lowering.carried import carry, carry_while
-from graphc.lowering.device_code.philox import LESS_SIGNED, word_type
+from graphc.lowering.device_code.philox import word_type
 from graphc_dialects._mlir import ir
 
 # A probability, by its position.
@@ -35,14 +36,14 @@ def choice(u: ir.Value, row: Row, count: ir.Value) -> ir.Value:
 
 def _first(row: Row, count: ir.Value, goes_on: Callable[[ir.Value], ir.Value]) -> ir.Value:
     """The first position at which a running sum is as it should be; the last one if none is."""
-    last = build.index_op("subi", count, build.const_index(1))
+    last = count - 1
 
     def condition(values: list[ir.Value]) -> ir.Value:
-        more = build.compare_index(LESS_SIGNED, values[0], last)
-        return build.create("arith.andi", [more.type], [more, goes_on(values[1])]).result
+        more = values[0] < last
+        return more & goes_on(values[1])
 
     def step(values: list[ir.Value]) -> list[ir.Value]:
-        position = build.index_op("addi", values[0], build.const_index(1))
+        position = values[0] + 1
         return [position, values[1] + row(position)]
 
     none = build.const_index(0)
@@ -56,8 +57,8 @@ def bernoulli(u: ir.Value, p: ir.Value) -> ir.Value:
     turned = p > 0.5
     rare = build.select(turned, one - p, p)
     often = build.math("exp", build.math("log", one - rare))
-    found = build.create("arith.extui", [bits], [often < u]).result
-    other = build.create("arith.subi", [bits], [build.const_i64(1), found]).result
+    found = converted(often < u, bits)
+    other = 1 - found
     return build.select(turned, other, found)
 
 
@@ -78,7 +79,7 @@ def binomial(u: ir.Value, trials: ir.Value, p: ir.Value) -> ir.Value:
     def goes_on(values: list[ir.Value]) -> ir.Value:
         count, rest, share = values
         more, fine = share < rest, count < bound
-        return build.create("arith.andi", [more.type], [more, fine]).result
+        return more & fine
 
     def step(values: list[ir.Value]) -> list[ir.Value]:
         count, rest, share = values
@@ -89,5 +90,5 @@ def binomial(u: ir.Value, trials: ir.Value, p: ir.Value) -> ir.Value:
     none = build.math("exp", n * build.math("log1p", -rare))
     found = carry_while([build.const_f64(0.0), u, none], goes_on, step)[0]
     count = build.create("arith.fptosi", [word_type()], [found]).result
-    other = build.create("arith.subi", [word_type()], [trials, count]).result
+    other = trials - count
     return build.select(turned, other, count)

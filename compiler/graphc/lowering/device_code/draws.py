@@ -36,6 +36,7 @@ from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.known_rows import known_splat
 from graphc.ir.traits.interfaces import RANDOM
+from graphc.ir.value import converted, larger
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
 from graphc.lowering.device_code.choices import MOST_TRIALS, Row, categorical, choice
@@ -43,7 +44,7 @@ from graphc.lowering.device_code.formulas import OF_EXPONENTIAL, OF_NORMAL, OF_P
 from graphc.lowering.device_code.gammas import GAMMAS, both, choose, gamma, opposite
 from graphc.lowering.device_code.gammas import WORDS as GAMMA_WORDS
 from graphc.lowering.device_code.halves import Halves
-from graphc.lowering.device_code.philox import EQUAL, LESS, State, compare, of, state_after, word, word_type
+from graphc.lowering.device_code.philox import State, state_after, word, word_type
 from graphc.lowering.device_code.ranks import Ranks
 from graphc.lowering.device_code.streams import Drawn, DrawsOfSeveral, Several, Stream
 from graphc.lowering.device_code.uniforms import FLOAT, Positive, Possible, PossibleAlike, Source, Uniforms
@@ -90,12 +91,12 @@ def whole(x: ir.Value, *_: ir.Value) -> ir.Value:
 
 def _saturated(x: ir.Value, *_: ir.Value) -> ir.Value:
     """The same; the largest one for numbers that are too large."""
-    return build.select(x < _BEYOND, whole(x), build.const_i64(_MOST))
+    return build.select(x < _BEYOND, whole(x), _MOST)
 
 
 def _steps(start: ir.Value, after: ir.Value) -> ir.Value:
     """Number of words between two places."""
-    count = calls.number(build.index_op("subi", after, start))
+    count = calls.number(after - start)
     return build.as_f64(count)
 
 
@@ -267,30 +268,28 @@ class Integers:
         # Bits of an attempt that takes no whole word, and how many such have 32.
         self._part = min(ir.IntegerType(self._type).width, _HALF_BITS)
         self._parts = _HALF_BITS // self._part
-        quarters = build.index_op("muli", count, build.const_index(_QUARTERS))
-        size = build.index_op("divui", quarters, build.const_index(4))
-        size = build.index_op("addi", size, build.const_index(_MORE))
+        quarters = count * _QUARTERS
+        size = quarters // 4
+        size = size + _MORE
         self._ranks = Ranks(op, size, lambda: self._attempt(position(0))[0])
 
     def number(self, draw: ir.Value, low: ir.Value) -> ir.Value:
         """A draw, in the body of a nest."""
         found = self._attempt(self._ranks.place(draw))[1]
         if found.type != low.type:
-            found = build.create("arith.trunci", [low.type], [found]).result
-        return build.create("arith.addi", [low.type], [found, low]).result
+            found = converted(found, low.type)
+        return found + low
 
     def after(self, place: ir.Value, count: ir.Value) -> ir.Value:
         """A word of the state after the draws, in the body of a nest."""
         extent, wide = self._bounds()
-        last = build.index_op(
-            "subi", build.index_op("maxsi", count, build.const_index(1)), build.const_index(1)
-        )
-        attempts = of("addi", calls.number(self._ranks.place(last)), 1)
-        none = _or(compare(EQUAL, calls.number(count), 0), compare(EQUAL, extent, 0))
-        attempts = build.select(none, build.const_i64(0), attempts)
+        last = larger(count, 1) - 1
+        attempts = calls.number(self._ranks.place(last)) + 1
+        none = _or(calls.number(count).equals(0), extent.equals(0))
+        attempts = build.select(none, 0, attempts)
 
         def of_halves() -> ir.Value:
-            halves = of("divui", of("addi", attempts, self._parts - 1), self._parts)
+            halves = (attempts + (self._parts - 1)) // self._parts
             return Halves(self._state).after(place, halves)
 
         return self._by_width(wide, lambda: state_after(State(self._state), place, attempts), of_halves)
@@ -307,42 +306,42 @@ class Integers:
         """The extent, and whether an attempt takes a whole word."""
         zero = build.const_index(0)
         rank = ir.RankedTensorType(self._extent.type).rank
-        extent = build.create("tensor.extract", [self._type], [self._extent, *[zero] * rank]).result
+        extent = self._extent[[zero] * rank]
         if self._type != word_type():
-            extent = build.create("arith.extui", [word_type()], [extent]).result
-        return extent, compare(LESS, build.const_i64(_HALF_MASK), extent)
+            extent = converted(extent, word_type())
+        return extent, build.const_i64(_HALF_MASK).below(extent)
 
     def _attempt(self, place: ir.Value) -> tuple[ir.Value, ir.Value]:
         """1 if an attempt gives a number, else 0; and how far that is from the lowest one."""
         extent, wide = self._bounds()
         bits = self._bits(calls.number(place), wide)
-        span = of("addi", extent, 1)
+        span = extent + 1
         low, high = build.create("arith.mului_extended", [word_type()] * 2, [bits, span]).results
         mask = (1 << self._part) - 1
-        most = build.select(wide, build.const_i64(-1), build.const_i64(mask))
-        rest = build.select(wide, low, of("andi", low, mask))
-        all_words = compare(EQUAL, span, 0)
-        safe = build.select(all_words, build.const_i64(1), span)
-        least = of("remui", of("subi", most, extent), safe)
-        fails = build.create("arith.extui", [word_type()], [compare(LESS, rest, least)]).result
-        value = build.select(wide, high, of("shrui", low, self._part))
-        return of("xori", fails, 1), build.select(all_words, bits, value)
+        most = build.select(wide, build.const_i64(-1), mask)
+        rest = build.select(wide, low, low & mask)
+        all_words = span.equals(0)
+        safe = build.select(all_words, 1, span)
+        least = (most - extent) % safe
+        fails = converted(rest.below(least), word_type())
+        value = build.select(wide, high, low >> self._part)
+        return fails ^ 1, build.select(all_words, bits, value)
 
     def _bits(self, number: ir.Value, wide: ir.Value) -> ir.Value:
         """Bits of an attempt: a word, the next half of one, or a part of a half."""
 
         def part() -> ir.Value:
-            half = Halves(self._state).bits(of("divui", number, self._parts))
+            half = Halves(self._state).bits(number // self._parts)
             if self._parts == 1:
                 return half
-            shift = of("muli", of("remui", number, self._parts), self._part)
-            return of("andi", of("shrui", half, shift), (1 << self._part) - 1)
+            shift = number % self._parts * self._part
+            return (half >> shift) & ((1 << self._part) - 1)
 
         return self._by_width(wide, lambda: word(State(self._state), number), part)
 
 
 def _or(a: ir.Value, b: ir.Value) -> ir.Value:
-    return build.create("arith.ori", [a.type], [a, b]).result
+    return a | b
 
 
 # Parameters of which each draw takes an element, a draw by its number and these elements, and a word of the
@@ -423,7 +422,7 @@ def random(context: Conversion, op: ir.Operation) -> None:
     def draw(given: Sequence[ir.Value]) -> ir.Value:
         place = build.const_index(0)
         for axis, size in enumerate(sizes):
-            place = build.index_op("addi", build.index_op("muli", place, size), position(axis))
+            place = place * size + position(axis)
         return number(place, given)
 
     for result, shape, operands, body in (
@@ -505,6 +504,4 @@ def _row(tensor: ir.Value, rank: int = 1) -> Row:
     kind = ir.RankedTensorType(tensor.type)
     lead = list(kind.shape)[: kind.rank - rank]
     indices = [build.const_index(0) if size == 1 else position(axis) for axis, size in enumerate(lead)]
-    return lambda *place: (
-        build.create("tensor.extract", [kind.element_type], [tensor, *indices, *place]).result
-    )
+    return lambda *place: tensor[*indices, *place]

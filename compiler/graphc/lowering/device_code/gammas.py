@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from graphc.ir import build
+from graphc.ir.value import literal
 from graphc.lowering.carried import carry, either
 from graphc.lowering.device_code.formulas import Formula, affine, half, inverse, scaled
-from graphc.lowering.device_code.philox import EQUAL
 from graphc.lowering.device_code.streams import Drawn, Several, Stream
 from graphc_dialects._mlir import ir
 
@@ -44,13 +44,13 @@ def choose(condition: ir.Value, then: DrawnLater, otherwise: DrawnLater) -> Draw
 
 def both(a: ir.Value, b: ir.Value) -> ir.Value:
     """True if two conditions hold."""
-    return build.create("arith.andi", [a.type], [a, b]).result
+    return a & b
 
 
 def opposite(a: ir.Value) -> ir.Value:
     """True if a condition does not hold."""
-    true = build.create("arith.constant", [a.type], [], value=ir.IntegerAttr.get(a.type, 1)).result
-    return build.create("arith.xori", [a.type], [a, true]).result
+    true = literal(1, a.type)
+    return a ^ true
 
 
 # Of the words that a gamma number takes on average, the most: near a shape of 0.5.
@@ -114,12 +114,12 @@ def _two(
     """Two gamma numbers, of which the code is there once."""
 
     def body(number: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
-        is_first = build.compare_index(EQUAL, number, build.const_index(0))
+        is_first = number.equals(0)
         x, after = gamma(stream, values[0], build.select(is_first, first, second))
         return [after, values[2], x]
 
     zero = build.const_f64(0.0)
-    after, x, y = carry(build.const_index(2), [place, zero, zero], body)
+    after, x, y = carry(2, [place, zero, zero], body)
     return x, y, after
 
 
@@ -198,7 +198,7 @@ def _cauchy(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
         return [after, values[2], x]
 
     zero = build.const_f64(0.0)
-    after, x, y = carry(build.const_index(2), [place, zero, zero], body)
+    after, x, y = carry(2, [place, zero, zero], body)
     return x / y, after
 
 

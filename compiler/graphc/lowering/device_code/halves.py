@@ -7,7 +7,8 @@ Of a word the lower half comes first. The other one is kept in the state, and is
 from __future__ import annotations
 
 from graphc.ir import build
-from graphc.lowering.device_code.philox import EQUAL, LESS, State, compare, of, state_after, word, word_type
+from graphc.ir.value import converted, literal
+from graphc.lowering.device_code.philox import State, state_after, word, word_type
 from graphc_dialects._mlir import ir
 
 # In the state: whether half a word is left, and the half.
@@ -25,38 +26,38 @@ class Halves:
 
     def __init__(self, state: ir.Value) -> None:
         self._state = State(state)
-        self._has = self._state.read(build.const_i64(_HAS))
+        self._has = self._state.read(_HAS)
 
     def bits(self, place: ir.Value) -> ir.Value:
         """The half at a place, an i64; as one too."""
         zero = build.const_i64(0)
-        is_left = compare(LESS, place, self._has)
-        further = build.select(is_left, zero, of("subi", place, self._has))
-        bits = word(self._state, of("shrui", further, 1))
-        is_upper = compare(EQUAL, of("andi", further, 1), 1)
-        half = build.select(is_upper, of("shrui", bits, _BITS), of("andi", bits, _MASK))
-        return build.select(is_left, self._state.read(build.const_i64(_HALF)), half)
+        is_left = place.below(self._has)
+        further = build.select(is_left, zero, place - self._has)
+        bits = word(self._state, further >> 1)
+        is_upper = (further & 1).equals(1)
+        half = build.select(is_upper, bits >> _BITS, bits & _MASK)
+        return build.select(is_left, self._state.read(_HALF), half)
 
     def after(self, place: ir.Value, count: ir.Value) -> ir.Value:
         """A word of the state after so many halves, an i64."""
         zero, one = build.const_i64(0), build.const_i64(1)
-        none = compare(EQUAL, count, 0)
-        some = build.create("arith.extui", [word_type()], [compare(LESS, zero, count)]).result
-        taken = of("subi", count, of("andi", self._has, some))
-        words = of("shrui", of("addi", taken, one), 1)
+        none = count.equals(0)
+        some = converted(zero.below(count), word_type())
+        taken = count - (self._has & some)
+        words = (taken + one) >> 1
         # NumPy keeps the half of the last word that it has taken apart, used up or not.
-        is_whole = compare(EQUAL, words, 0)
-        last = word(self._state, build.select(is_whole, zero, of("subi", words, one)))
-        kept = build.select(is_whole, self._state.read(build.const_i64(_HALF)), of("shrui", last, _BITS))
-        left = build.select(none, self._has, of("andi", taken, one))
+        is_whole = words.equals(0)
+        last = word(self._state, build.select(is_whole, zero, words - one))
+        kept = build.select(is_whole, self._state.read(_HALF), last >> _BITS)
+        left = build.select(none, self._has, taken & one)
         found = state_after(self._state, place, words)
-        found = build.select(compare(EQUAL, place, _HAS), left, found)
-        return build.select(compare(EQUAL, place, _HALF), kept, found)
+        found = build.select(place.equals(_HAS), left, found)
+        return build.select(place.equals(_HALF), kept, found)
 
 
 def uniform(bits: ir.Value) -> ir.Value:
     """A number of float32 in [0, 1) of the upper 24 of 32 bits."""
     kind = ir.F32Type.get()
-    number = build.create("arith.sitofp", [kind], [of("shrui", bits, 8)]).result
-    unit = build.create("arith.constant", [kind], [], value=ir.FloatAttr.get(kind, _UNIT)).result
+    number = build.create("arith.sitofp", [kind], [bits >> 8]).result
+    unit = literal(_UNIT, kind)
     return build.create("arith.mulf", [kind], [number, unit]).result

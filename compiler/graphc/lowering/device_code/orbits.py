@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphc.ir import build
+from graphc.ir.value import converted
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
-from graphc.lowering.device_code.philox import EQUAL, LESS, compare, of, word_type
+from graphc.lowering.device_code.philox import word_type
 from graphc.lowering.device_code.ranks import element, words_of
 from graphc.lowering.nests import position
 from graphc_dialects._mlir import ir
@@ -37,7 +38,7 @@ class Orbit:
         self._mask, self._block, self._large = (1 << SHIFT) - 1, SHIFT, 2 * SHIFT
         self._leaves = words_of(size, lambda: self._walk(self._here(), self._end(self._here()), self._next))
         count = self._parts(self._large)
-        firsts = build.index_op("shli", count, build.const_index(SHIFT))
+        firsts = count << SHIFT
         self._leaves_large = words_of(firsts, self._leave_large)
         self._large_entries = words_of(count, self._large_entry)
         self._entries = words_of(self._parts(self._block), self._entry)
@@ -45,66 +46,60 @@ class Orbit:
     def begins(self) -> ir.Value:
         """1 for the word at hand if a draw begins there, else 0; in the body of a nest."""
         here = self._here()
-        start = element(self._entries, _index(of("shrui", here, self._block)))
-        found = compare(EQUAL, self._walk(start, here, self._next), here)
-        return build.create("arith.extui", [word_type()], [found]).result
+        start = element(self._entries, here >> self._block)
+        found = self._walk(start, here, self._next).equals(here)
+        return converted(found, word_type())
 
     def _parts(self, shift: int) -> ir.Value:
         """Number of blocks."""
-        rounded = build.index_op("addi", self._size, build.const_index((1 << shift) - 1))
-        return build.index_op("shrui", rounded, build.const_index(shift))
+        rounded = self._size + ((1 << shift) - 1)
+        return rounded >> shift
 
     def _here(self) -> ir.Value:
         return calls.number(position(0))
 
     def _end(self, place: ir.Value) -> ir.Value:
         """The word after the block of a word."""
-        return of("addi", of("ori", place, self._mask), 1)
+        return (place | self._mask) + 1
 
     def _walk(self, start: ir.Value, stop: ir.Value, step: Callable[[ir.Value], ir.Value]) -> ir.Value:
         """The first word that is not before one, or is beyond all."""
         size = calls.number(self._size)
-        stop = build.select(compare(LESS, stop, size), stop, size)
-        return carry_while(
-            [start], lambda values: compare(LESS, values[0], stop), lambda values: [step(values[0])]
-        )[0]
+        stop = build.select(stop.below(size), stop, size)
+        return carry_while([start], lambda values: values[0].below(stop), lambda values: [step(values[0])])[0]
 
     def _next(self, place: ir.Value) -> ir.Value:
-        width = element(self._widths, _index(place))
+        width = element(self._widths, place)
         one = build.const_i64(1)
-        return of("addi", place, build.select(compare(LESS, width, one), one, width))
+        return place + build.select(width.below(one), one, width)
 
     def _leave(self, place: ir.Value) -> ir.Value:
-        return element(self._leaves, _index(place))
+        return element(self._leaves, place)
 
     def _leave_large(self) -> ir.Value:
         """Exits from a large block for those who enter it at one of its first words."""
         here = self._here()
-        begin = of("shli", of("shrui", here, SHIFT), self._large)
-        start = of("addi", begin, of("andi", here, self._mask))
-        return self._walk(start, of("addi", begin, 1 << self._large), self._leave)
+        begin = (here >> SHIFT) << self._large
+        start = begin + (here & self._mask)
+        return self._walk(start, begin + (1 << self._large), self._leave)
 
     def _far(self, place: ir.Value) -> ir.Value:
         """Exit from the large block, if the word is one of its first, else from the block."""
-        inside = of("andi", place, (1 << self._large) - 1)
-        row = of("shli", of("shrui", place, self._large), SHIFT)
+        inside = place & ((1 << self._large) - 1)
+        row = (place >> self._large) << SHIFT
 
         def large() -> list[ir.Value]:
-            return [element(self._leaves_large, _index(of("addi", row, inside)))]
+            return [element(self._leaves_large, row + inside)]
 
-        is_first = compare(LESS, inside, 1 << SHIFT)
+        is_first = inside.below(1 << SHIFT)
         return either(is_first, [word_type()], large, lambda: [self._leave(place)])[0]
 
     def _large_entry(self) -> ir.Value:
         """The first word of a large block that is reached."""
-        return self._walk(build.const_i64(0), of("shli", self._here(), self._large), self._far)
+        return self._walk(build.const_i64(0), self._here() << self._large, self._far)
 
     def _entry(self) -> ir.Value:
         """The first word of a block that is reached."""
         here = self._here()
-        start = element(self._large_entries, _index(of("shrui", here, SHIFT)))
-        return self._walk(start, of("shli", here, self._block), self._leave)
-
-
-def _index(number: ir.Value) -> ir.Value:
-    return build.create("arith.index_cast", [build.index_type()], [number]).result
+        start = element(self._large_entries, here >> SHIFT)
+        return self._walk(start, here << self._block, self._leave)

@@ -14,7 +14,7 @@ from graphc.library.arrays.running import KINDS
 from graphc.library.define import kernel_call
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while
-from graphc.lowering.device_code.philox import LESS_SIGNED, NOT_MORE, compare, word_type
+from graphc.lowering.device_code.philox import word_type
 from graphc.lowering.nests import elementwise
 from graphc.lowering.scans.buffers import allocate, read
 from graphc.native.types import type_of_dtype
@@ -39,14 +39,12 @@ def running(op: ir.Operation, kind: str, values: ir.Value, size: ir.Value) -> ir
     word = type_of_dtype(np.dtype("int64"))
     callee = kernel_call("running", [word] * 2, {"kind": KINDS.index(kind), "reverse": 0})
     calls.call(op, callee, [calls.read_from(values), calls.write_to(memory)])
-    found: ir.Value = read(memory, values.type)
-    return found
+    return read(memory, values.type)
 
 
 def element(tensor: ir.Value, place: ir.Value) -> ir.Value:
     """An element of a vector, in the body of a nest."""
-    kind = ir.RankedTensorType(tensor.type).element_type
-    return build.create("tensor.extract", [kind], [tensor, place]).result
+    return tensor[place]
 
 
 class Ranks:
@@ -68,14 +66,13 @@ class Ranks:
 
         def halve(bounds: list[ir.Value]) -> list[ir.Value]:
             low, high = bounds
-            middle = build.index_op("divui", build.index_op("addi", low, high), build.const_index(2))
-            few = compare(NOT_MORE, element(self._ranks, middle), number)
-            above = build.index_op("addi", middle, build.const_index(1))
+            middle = (low + high) // 2
+            few = ~element(self._ranks, middle).above(number)
+            above = middle + 1
             return [build.select(few, above, low), build.select(few, high, middle)]
 
         # Where no attempt before has failed, there is nothing to look up.
-        last = build.index_op("subi", self._size, build.const_index(1))
-        first = compare(LESS_SIGNED, number, element(self._ranks, draw))
+        last = self._size - 1
+        first = number < element(self._ranks, draw)
         last = build.select(first, draw, last)
-        found: ir.Value = carry_while([draw, last], lambda x: build.compare_index(LESS_SIGNED, *x), halve)[0]
-        return found
+        return carry_while([draw, last], lambda x: x[0] < x[1], halve)[0]

@@ -27,7 +27,7 @@ def recurrence(context: Conversion, op: ir.Operation) -> None:
     reverse, keep = (ir.BoolAttr(op.attributes[name]).value for name in ("reverse", "keep_initial"))
     kind = KINDS.index(ir.StringAttr(op.attributes["kind"]).value) if "kind" in op.attributes else LINEAR
     count = context.index_of(steps)
-    rows = build.index_op("addi", count, build.const_index(1)) if keep else count
+    rows = count + 1 if keep else count
     sizes = [rows, *context.sizes_of(initial)[1:]]
     context.define_sizes(op.results[0], sizes)
     operands = [context.tensor_of(x) for x in stacks]

@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from graphc.ir import build
+from graphc.ir.value import as_index, literal, smaller
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while
 from graphc.lowering.device_code.orbits import Orbit
-from graphc.lowering.device_code.philox import EQUAL, LESS_SIGNED, State, compare, of, uniform, word
+from graphc.lowering.device_code.philox import State, uniform, word
 from graphc.lowering.device_code.ranks import Ranks, element, words_of
 from graphc.lowering.device_code.ziggurats import EXPONENTIAL, NORMAL, Ziggurat
 from graphc.lowering.nests import position
@@ -46,12 +47,12 @@ class Stream:
         self._tables = {each.letter: each.tables() for each in (NORMAL, EXPONENTIAL)}
 
     def _word(self, place: ir.Value) -> ir.Value:
-        last = build.index_op("subi", self._length, build.const_index(1))
-        return element(self._words, build.index_op("minsi", place, last))
+        last = self._length - 1
+        return element(self._words, smaller(place, last))
 
     def uniform(self, place: ir.Value) -> Drawn:
         """A number in [0, 1)."""
-        return uniform(self._word(place)), build.index_op("addi", place, build.const_index(1))
+        return uniform(self._word(place)), place + 1
 
     def normal(self, place: ir.Value) -> Drawn:
         """A standard normal number."""
@@ -64,14 +65,14 @@ class Stream:
     def _number(self, ziggurat: Ziggurat, place: ir.Value) -> Drawn:
         def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
             taken, gives, x = ziggurat.attempt_at(self._word, at, self._tables[ziggurat.letter])
-            step = build.create("arith.index_cast", [build.index_type()], [taken]).result
-            return gives, (x, build.index_op("addi", at, step))
+            step = as_index(taken)
+            return gives, (x, at + step)
 
         return self.until(place, attempt)
 
     def is_inside(self, place: ir.Value) -> ir.Value:
         """True if a place is one of a word."""
-        return build.compare_index(LESS_SIGNED, place, self._length)
+        return place < self._length
 
     def until(self, place: ir.Value, attempt: Callable[[ir.Value], tuple[ir.Value, Drawn]]) -> Drawn:
         """The number of the first of some attempts, one after the other, that says that it gives one.
@@ -79,15 +80,15 @@ class Stream:
         There are none beyond the end of the words, where no draw begins.
         """
         bit = ir.IntegerType.get_signless(1)
-        fails = build.create("arith.constant", [bit], [], value=ir.IntegerAttr.get(bit, 1)).result
+        fails = literal(1, bit)
 
         def goes_on(values: list[ir.Value]) -> ir.Value:
-            return build.create("arith.andi", [bit], [self.is_inside(values[0]), values[1]]).result
+            return self.is_inside(values[0]) & values[1]
 
         def step(values: list[ir.Value]) -> list[ir.Value]:
             gives, (x, after) = attempt(values[0])
-            one = build.create("arith.constant", [bit], [], value=ir.IntegerAttr.get(bit, 1)).result
-            return [after, build.create("arith.xori", [bit], [gives, one]).result, x]
+            one = literal(1, bit)
+            return [after, gives ^ one, x]
 
         after, _, x = carry_while([place, fails, build.const_f64(0.0)], goes_on, step)
         return x, after
@@ -135,10 +136,10 @@ class DrawsOfSeveral:
     ) -> None:
         self._kind, self._given = kind, given
         sixteenths = math.ceil(words * (_SHARE + 1))
-        size = build.index_op("muli", count, build.const_index(sixteenths))
-        size = build.index_op("divui", size, build.const_index(_SHARE))
-        size = build.index_op("addi", size, build.const_index(_MORE))
-        length = build.index_op("addi", size, build.const_index(_LAST))
+        size = count * sixteenths
+        size = size // _SHARE
+        size = size + _MORE
+        length = size + _LAST
         self._stream = Stream(words_of(length, lambda: word(State(state), calls.number(position(0)))), length)
         self._widths = words_of(size, self._width)
         self._ranks = Ranks(op, size, Orbit(self._widths, size).begins)
@@ -149,16 +150,16 @@ class DrawsOfSeveral:
 
     def taken(self, count: ir.Value) -> ir.Value:
         """Number of words that so many draws take, in the body of a nest; an i64."""
-        none, zero = compare(EQUAL, calls.number(count), 0), build.const_i64(0)
-        last = build.index_op("subi", count, build.const_index(1))
-        place = self._ranks.place(build.select(none, build.const_index(0), last))
+        none, zero = calls.number(count).equals(0), build.const_i64(0)
+        last = count - 1
+        place = self._ranks.place(build.select(none, 0, last))
         width = element(self._widths, place)
-        none = build.create("arith.ori", [none.type], [none, compare(EQUAL, width, 0)]).result
-        return build.select(none, zero, of("addi", calls.number(place), width))
+        none = none | width.equals(0)
+        return build.select(none, zero, calls.number(place) + width)
 
     def _draw(self, place: ir.Value) -> Drawn:
         return self._kind.draw(self._stream, place, self._given())
 
     def _width(self) -> ir.Value:
         here = position(0)
-        return calls.number(build.index_op("subi", self._draw(here)[1], here))
+        return calls.number(self._draw(here)[1] - here)

@@ -13,10 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.value import converted
 from graphc.lowering import calls
 from graphc.lowering.carried import either
 from graphc.lowering.device_code import halves, philox
-from graphc.lowering.device_code.philox import EQUAL, LESS, State, compare, of, uniform, word, word_type
+from graphc.lowering.device_code.philox import State, uniform, word, word_type
 from graphc.lowering.device_code.ranks import Ranks, element, running
 from graphc.lowering.nests import elementwise, position
 from graphc.lowering.structural import reshape
@@ -141,21 +142,21 @@ class Positive:
 
     def __init__(self, op: ir.Operation, state: ir.Value, count: ir.Value) -> None:
         self._state = state
-        size = build.index_op("addi", count, build.const_index(_MORE))
+        size = count + _MORE
         self._ranks = Ranks(op, size, self._gives)
 
     def _gives(self) -> ir.Value:
-        bits = of("shrui", word(State(self._state), calls.number(position(0))), 11)
-        return build.create("arith.extui", [word_type()], [compare(LESS, build.const_i64(0), bits)]).result
+        bits = word(State(self._state), calls.number(position(0))) >> 11
+        return converted(build.const_i64(0).below(bits), word_type())
 
     def number(self, draw: ir.Value) -> ir.Value:
         return uniform(word(State(self._state), calls.number(self._ranks.place(draw))))
 
     def taken(self, count: ir.Value) -> ir.Value:
-        none = build.compare_index(EQUAL, count, build.const_index(0))
-        last = build.index_op("subi", count, build.const_index(1))
-        place = self._ranks.place(build.select(none, build.const_index(0), last))
-        return build.select(none, build.const_i64(0), of("addi", calls.number(place), 1))
+        none = count.equals(0)
+        last = count - 1
+        place = self._ranks.place(build.select(none, 0, last))
+        return build.select(none, 0, calls.number(place) + 1)
 
 
 class PossibleAlike(Uniforms):
@@ -172,7 +173,7 @@ class PossibleAlike(Uniforms):
 
     def taken(self, count: ir.Value) -> ir.Value:
         some = self._share() > 0.0
-        return build.select(some, calls.number(count), build.const_i64(0))
+        return build.select(some, calls.number(count), 0)
 
 
 class Possible:
@@ -195,16 +196,16 @@ class Possible:
 
     def number(self, draw: ir.Value) -> ir.Value:
         # A draw that takes no word may look at any.
-        place = of("subi", element(self._until, draw), 1)
-        none = compare(LESS, calls.number(draw), place)
-        return uniform(word(State(self._state), build.select(none, build.const_i64(0), place)))
+        place = element(self._until, draw) - 1
+        none = calls.number(draw).below(place)
+        return uniform(word(State(self._state), build.select(none, 0, place)))
 
     def taken(self, count: ir.Value) -> ir.Value:
-        none = build.compare_index(EQUAL, count, build.const_index(0))
-        last = build.index_op("subi", count, build.const_index(1))
+        none = count.equals(0)
+        last = count - 1
         zero = build.const_i64(0)
         return either(none, [word_type()], lambda: [zero], lambda: [element(self._until, last)])[0]
 
 
 def _is_positive(share: ir.Value) -> ir.Value:
-    return build.create("arith.extui", [word_type()], [share > 0.0]).result
+    return converted(share > 0.0, word_type())

@@ -20,9 +20,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from graphc.ir import build
+from graphc.ir.value import as_index, converted, literal, smaller
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
-from graphc.lowering.device_code.philox import EQUAL, LESS, compare, of, word_type
+from graphc.lowering.device_code.philox import word_type
 from graphc.lowering.device_code.ranks import Ranks, element, running, words_of
 from graphc.lowering.device_code.uniforms import DOUBLE, FLOAT, LEVELS, Format, wide
 from graphc.lowering.nests import position
@@ -83,9 +84,9 @@ class Draws:
     ) -> None:
         self._of = ziggurat
         self._tables = ziggurat.tables()
-        share = build.index_op("shrui", count, build.const_index(_SHARE))
-        self._size = build.index_op("addi", build.index_op("addi", count, share), build.const_index(_MORE))
-        self._length = build.index_op("addi", self._size, build.const_index(_LAST))
+        share = count >> _SHARE
+        self._size = count + share + _MORE
+        self._length = self._size + _LAST
         self._bits = words_of(self._length, lambda: ziggurat.format.bits(state, calls.number(position(0))))
         self._codes = words_of(self._size, self._code)
         self._reach = running(op, "max", words_of(self._size, self._end), self._size)
@@ -97,30 +98,28 @@ class Draws:
 
     def taken(self, count: ir.Value) -> ir.Value:
         """Number of words that so many draws take, in the body of a nest; an i64."""
-        none = compare(EQUAL, calls.number(count), 0)
-        last = build.index_op("subi", count, build.const_index(1))
-        place = self._ranks.place(build.select(none, build.const_index(0), last))
-        end = of("addi", calls.number(place), self._width(element(self._codes, place)))
-        return build.select(none, build.const_i64(0), end)
+        none = calls.number(count).equals(0)
+        last = count - 1
+        place = self._ranks.place(build.select(none, 0, last))
+        end = calls.number(place) + self._width(element(self._codes, place))
+        return build.select(none, 0, end)
 
     def _attempt(self, place: ir.Value) -> Attempt:
-        last = build.index_op("subi", self._length, build.const_index(1))
-        return self._of.attempt_at(
-            lambda at: element(self._bits, build.index_op("minsi", at, last)), place, self._tables
-        )
+        last = self._length - 1
+        return self._of.attempt_at(lambda at: element(self._bits, smaller(at, last)), place, self._tables)
 
     def _code(self) -> ir.Value:
         """Code of an attempt: twice the words that it takes, plus one if it gives a number."""
         taken, gives, _ = self._attempt(position(0))
-        return of("addi", of("shli", taken, 1), build.create("arith.extui", [word_type()], [gives]).result)
+        return (taken << 1) + converted(gives, word_type())
 
     def _width(self, code: ir.Value) -> ir.Value:
-        return of("shrui", code, 1)
+        return code >> 1
 
     def _end(self) -> ir.Value:
         """The word after those of an attempt."""
         place = position(0)
-        return of("addi", calls.number(place), self._width(element(self._codes, place)))
+        return calls.number(place) + self._width(element(self._codes, place))
 
     def _gives(self) -> ir.Value:
         """1 for words at which attempts that give numbers begin."""
@@ -128,27 +127,23 @@ class Draws:
 
         def is_reached(values: list[ir.Value]) -> ir.Value:
             """True if an attempt from an earlier word goes beyond this one."""
-            before = of("subi", values[0], one)
-            safe = _index(build.select(compare(EQUAL, values[0], 0), values[0], before))
-            reached = compare(LESS, values[0], element(self._reach, safe))
-            return _and(reached, compare(LESS, build.const_i64(0), values[0]))
+            before = values[0] - one
+            safe = as_index(build.select(values[0].equals(0), values[0], before))
+            reached = values[0].below(element(self._reach, safe))
+            return _and(reached, build.const_i64(0).below(values[0]))
 
-        start = carry_while([here], is_reached, lambda values: [of("subi", values[0], one)])
+        start = carry_while([here], is_reached, lambda values: [values[0] - one])
 
         def after(values: list[ir.Value]) -> list[ir.Value]:
-            return [of("addi", values[0], self._width(element(self._codes, _index(values[0]))))]
+            return [values[0] + self._width(element(self._codes, values[0]))]
 
-        found = carry_while(start, lambda values: compare(LESS, values[0], here), after)[0]
-        begins = build.create("arith.extui", [word_type()], [compare(EQUAL, found, here)]).result
-        return of("andi", begins, element(self._codes, position(0)))
-
-
-def _index(number: ir.Value) -> ir.Value:
-    return build.create("arith.index_cast", [build.index_type()], [number]).result
+        found = carry_while(start, lambda values: values[0].below(here), after)[0]
+        begins = converted(found.equals(here), word_type())
+        return begins & element(self._codes, position(0))
 
 
 def _and(a: ir.Value, b: ir.Value) -> ir.Value:
-    return build.create("arith.andi", [a.type], [a, b]).result
+    return a & b
 
 
 # -- attempts -----------------------------------------------------------------------------------------------
@@ -156,11 +151,11 @@ def _and(a: ir.Value, b: ir.Value) -> ir.Value:
 
 def _true(value: bool = True) -> ir.Value:
     kind = ir.IntegerType.get_signless(1)
-    return build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, int(value))).result
+    return literal(int(value), kind)
 
 
 def _later(place: ir.Value, words: int) -> ir.Value:
-    return build.index_op("addi", place, build.const_index(words))
+    return place + words
 
 
 def _inside_level(
@@ -173,7 +168,7 @@ def _inside_level(
     density: ir.Value,
 ) -> Attempt:
     """Between the level and the curve: a second word decides."""
-    below = build.index_op("subi", level, build.const_index(1))
+    below = level - 1
     step = element(heights, below) - element(heights, level)
     height = step * fmt.uniform(words(_later(place, 1)))
     height = height + element(heights, level)
@@ -184,11 +179,11 @@ def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) 
     """NumPy's `random_standard_normal`, one round of its loop."""
     limits, widths, heights = tables
     bits = words(place)
-    level = _index(of("andi", bits, LEVELS - 1))
-    rest = of("shrui", bits, 8)
-    size = of("andi", of("shrui", rest, 1), fmt.mantissa)
+    level = as_index(bits & (LEVELS - 1))
+    rest = bits >> 8
+    size = (rest >> 1) & fmt.mantissa
     x = fmt.convert(size) * element(widths, level)
-    negative = compare(EQUAL, of("andi", rest, 1), 1)
+    negative = (rest & 1).equals(1)
     x = build.select(negative, -x, x)
 
     def tail() -> Attempt:
@@ -199,13 +194,13 @@ def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) 
         def fails(values: list[ir.Value]) -> ir.Value:
             xx, yy = pair(values[0])
             fine = xx * xx < yy + yy
-            return build.create("arith.xori", [fine.type], [fine, _true()]).result
+            return fine ^ _true()
 
         (found,) = carry_while([_later(place, 1)], fails, lambda values: [_later(values[0], 2)])
         xx, _ = pair(found)
         far = fmt.constant(_NORMAL_TAIL) + xx
-        low = compare(EQUAL, of("andi", of("shrui", size, 8), 1), 1)
-        taken = build.index_op("subi", _later(found, 2), place)
+        low = ((size >> 8) & 1).equals(1)
+        taken = _later(found, 2) - place
         return calls.number(taken), _true(), build.select(low, -far, far)
 
     def edge() -> Attempt:
@@ -214,15 +209,15 @@ def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) 
         half = -0.5 * exact * exact
         return _inside_level(fmt, words, place, x, level, heights, build.math("exp", half))
 
-    return _by_level(level, compare(LESS, size, element(limits, level)), x, tail, edge)
+    return _by_level(level, size.below(element(limits, level)), x, tail, edge)
 
 
 def _exponential(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
     """NumPy's `random_standard_exponential`, one round of its recursion."""
     limits, widths, heights = tables
-    bits = of("shrui", words(place), fmt.shift)
-    level = _index(of("andi", bits, LEVELS - 1))
-    size = of("shrui", bits, 8)
+    bits = words(place) >> fmt.shift
+    level = as_index(bits & (LEVELS - 1))
+    size = bits >> 8
     x = fmt.convert(size) * element(widths, level)
 
     def tail() -> Attempt:
@@ -233,7 +228,7 @@ def _exponential(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Val
         density = fmt.rounded("exp", -x)
         return _inside_level(fmt, words, place, x, level, heights, density)
 
-    return _by_level(level, compare(LESS, size, element(limits, level)), x, tail, edge)
+    return _by_level(level, size.below(element(limits, level)), x, tail, edge)
 
 
 def _log_of_rest(fmt: Format, bits: ir.Value) -> ir.Value:
@@ -251,7 +246,7 @@ def _by_level(
     """A number inside its level is taken; else one of the tail is drawn, or the edge of the level decides."""
 
     def rare() -> Sequence[ir.Value]:
-        first = build.compare_index(EQUAL, level, build.const_index(0))
+        first = level.equals(0)
         return either(first, kinds, tail, edge)
 
     kinds = [word_type(), ir.IntegerType.get_signless(1), x.type]

@@ -32,7 +32,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.kinds import CHEAP, is_elementwise, static_shape
 from graphc.ir.types import dtype_of
-from graphc.ir.value import quotient, smaller
+from graphc.ir.value import smaller
 from graphc.ir.views import INLINED
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import loop
@@ -194,7 +194,7 @@ class _Recurrence:
         start = self._zero
         if block > 1:
             width = build.const_index(block)
-            start = quotient(self.steps, width) * width
+            start = self.steps // width * width
             tensor, rows = self._loop(tensor, rows, (self._zero, start, width), blocked)
         tensor, _ = self._loop(tensor, rows, (start, self.steps, self._one), self._one_step(cells))
         return tensor

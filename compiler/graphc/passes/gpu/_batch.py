@@ -273,8 +273,7 @@ def _size(loop: BatchLoop, buffer: ir.Value, axis: int) -> int | ir.Value | tupl
         return _size(loop, owner.operands[0], axis)
     if owner.name == "memref.alloc":
         shape = list(ir.MemRefType(buffer.type).shape)
-        found: ir.Value = owner.operands[sum(size < 0 for size in shape[:axis])]
-        return found
+        return owner.operands[sum(size < 0 for size in shape[:axis])]
     return _size_of_view(owner, axis) if owner.name == "memref.subview" else None
 
 
@@ -302,8 +301,7 @@ def moved(loop: BatchLoop, value: ir.Value) -> ir.Value:
     copy = value.owner.clone()
     for place, operand in enumerate(operands):
         copy.operands[place] = moved(loop, operand)
-    found: ir.Value = copy.results[0]
-    return found
+    return copy.results[0]
 
 
 def is_outside(loop: BatchLoop, buffer: ir.Value) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of, declared
+from graphc.ir.value import as_index
 from graphc.ir.walk import functions, walk
 from graphc.library.helpers import KernelCall
 from graphc_dialects._mlir import ir
@@ -105,4 +106,4 @@ def _index(number: ir.Value) -> ir.Value:
             return owner.operands[0]
         if owner.name == "arith.constant":
             return build.const_index(ir.IntegerAttr(owner.attributes["value"]).value)
-    return build.create("arith.index_cast", [build.index_type()], [number]).result
+    return as_index(number)

@@ -7,9 +7,8 @@ from graphc.ir import build
 from graphc.library.linalg.solve import GENERAL
 from graphc.lowering.carried import carry
 from graphc.passes.gpu._calls import LibraryCall
-from graphc.passes.gpu._kernel import barrier
 from graphc.passes.gpu._matrices import Block, Matrix, in_triangle, is_not_zero, true
-from graphc.passes.gpu._reduce import on_first_thread
+from graphc.passes.gpu._notation import barrier, on_first_thread
 from graphc_dialects._mlir import ir
 
 CALLS = ("solve", "inv", "det", "slogdet")
@@ -38,12 +37,12 @@ class Elimination:
         if not self._is_system:
             return n, n
         right = n if self._name == "inv" else build.dims(self._buffers[1])[-1]
-        return n, build.index_op("addi", n, right)
+        return n, n + right
 
     def __call__(self, block: Block, indices: list[ir.Value], work: Matrix) -> ir.Value:
         self._block, self._work = block, work
         self._n, self._width = self.sides
-        self._k = build.index_op("subi", self._width, self._n)
+        self._k = self._width - self._n
         source = Matrix(self._buffers[0], indices)
 
         block.cells(self._n, self._n, lambda i, j: work.store(source.load(*self._place(i, j)), i, j))
@@ -67,8 +66,7 @@ class Elimination:
             result.store(build.select(fine, found, block.constant(_NAN)), i, c)
 
         block.cells(self._n, self._k, write)
-        found: ir.Value = fine
-        return found
+        return fine
 
     def _place(self, i: ir.Value, j: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Position of an element: of a symmetric matrix in the triangle that is said."""
@@ -86,20 +84,19 @@ class Elimination:
 
     def _after(self, column: ir.Value) -> ir.Value:
         """A column of the right sides."""
-        found: ir.Value = build.index_op("addi", self._n, column)
-        return found
+        return self._n + column
 
     def _right(self, indices: list[ir.Value], i: ir.Value, c: ir.Value) -> ir.Value:
         if self._name == "inv":
             block = self._block
-            return build.select(build.compare_index(0, i, c), block.constant(1.0), block.constant(0.0))
+            return build.select(i.equals(c), block.constant(1.0), block.constant(0.0))
         return Matrix(self._buffers[1], indices).load(i, c)
 
     def _write_number(self, indices: list[ir.Value], sign: ir.Value, value: ir.Value) -> None:
         values = [sign, value] if self._is_log else [value]
         with on_first_thread():
             for number, buffer in zip(values, self._buffers[1:], strict=True):
-                build.create("memref.store", [], [number, buffer, *indices])
+                buffer[indices] = number
 
     def _column(self, j: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
         """Brings the largest element of a column into its row, and takes that off the rows below."""
@@ -116,7 +113,7 @@ class Elimination:
         # Where the row is its own, a thread writes what it has read.
         block.each(build.const_index(0), self._width, swap)
         barrier()
-        pivot, below = work.load(j, j), build.index_op("addi", j, build.const_index(1))
+        pivot, below = work.load(j, j), j + 1
         regular, nothing = is_not_zero(pivot), block.constant(0.0)
 
         def factor(i: ir.Value) -> None:
@@ -127,15 +124,15 @@ class Elimination:
         barrier()
 
         def change(i: ir.Value, c: ir.Value) -> None:
-            i, c = build.index_op("addi", below, i), build.index_op("addi", below, c)
+            i, c = below + i, below + c
             product = block.op("mul", work.load(i, j), work.load(j, c))
             work.store(block.op("sub", work.load(i, c), product), i, c)
 
-        rows, columns = (build.index_op("subi", size, below) for size in (n, self._width))
+        rows, columns = (size - below for size in (n, self._width))
         block.cells(rows, columns, change)
         barrier()
-        both = build.create("arith.andi", [fine.type], [fine, regular]).result
-        moved = build.compare_index(1, row, j)
+        both = fine & regular
+        moved = row.differs(j)
         return [both, *self._number(sign, value, pivot, moved)]
 
     def _largest(self, j: ir.Value) -> ir.Value:
@@ -147,9 +144,8 @@ class Elimination:
             larger = block.op("gt", size, carried[0])
             return [build.select(larger, x, y) for x, y in zip((size, i), carried, strict=True)]
 
-        start = build.index_op("addi", j, build.const_index(1))
-        found: ir.Value = carry(self._n, [block.op("abs", work.load(j, j)), j], body, start=start)[1]
-        return found
+        start = j + 1
+        return carry(self._n, [block.op("abs", work.load(j, j)), j], body, start=start)[1]
 
     def _number(
         self, sign: ir.Value, value: ir.Value, pivot: ir.Value, moved: ir.Value
@@ -166,8 +162,8 @@ class Elimination:
     def _substitute(self, step: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
         """A row of the solution, from the last one on."""
         block, work = self._block, self._work
-        last = build.index_op("subi", self._n, build.const_index(1))
-        i = build.index_op("subi", last, step)
+        last = self._n - 1
+        i = last - step
         block.divide_row(work, i, self._n, self._k)
 
         def change(row: ir.Value, c: ir.Value) -> None:

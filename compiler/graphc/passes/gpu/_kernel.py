@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from graphc.ir import build
+from graphc.ir.value import as_index, number, parts_of, smaller
 from graphc.ir.walk import walk
 from graphc.passes.gpu.gpu_functions import declare_callees
 from graphc_dialects._mlir import ir
@@ -14,8 +15,6 @@ from graphc_dialects._mlir import ir
 MODULE = "kernels"
 _SHARED = "builtin.unrealized_conversion_cast"
 _LOADED = ("gpu", "vector", "nvgpu", "nvvm")
-# Indices of x, y and z in attributes of the gpu dialect.
-_AXES = ("x", "y", "z")
 
 
 class Kernel:
@@ -74,7 +73,7 @@ class Kernel:
         self._limits["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads, 1, 1])
         self._limits["nvvm.minctasm"] = ir.IntegerAttr.get(word, blocks)
 
-    def launch(self, grid: Sequence[ir.Value], threads: Sequence[ir.Value]) -> ir.Operation:
+    def launch(self, grid: Sequence[ir.Value | int], threads: Sequence[ir.Value | int]) -> ir.Operation:
         """Ends the kernel; gives its launch.
 
         Args:
@@ -182,10 +181,12 @@ def _kernels(module: ir.Operation) -> ir.Block:
 
 
 def _launch(
-    name: str, grid: Sequence[ir.Value], threads: Sequence[ir.Value], arguments: Sequence[ir.Value]
+    name: str,
+    grid: Sequence[ir.Value | int],
+    threads: Sequence[ir.Value | int],
+    arguments: Sequence[ir.Value],
 ) -> ir.Operation:
-    one = build.const_index(1)
-    sizes = [*grid, *[one] * (3 - len(grid)), *threads, *[one] * (3 - len(threads))]
+    sizes = [as_index(x) for side in (grid, threads) for x in [*side, 1, 1, 1][:3]]
     attributes = {
         "kernel": ir.Attribute.parse(f"@{MODULE}::@{name}"),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, len(arguments), 0]),
@@ -194,54 +195,25 @@ def _launch(
     return ir.Operation.create("gpu.launch_func", operands=operands, attributes=attributes)
 
 
-# -- what kernels are written with -------------------------------------------------------------------------
-
-
-def position(kind: str, axis: int = 0) -> ir.Value:
-    """`gpu.thread_id`, `block_id`, `block_dim` or `grid_dim` along an axis."""
-    dimension = ir.Attribute.parse(f"#gpu<dim {_AXES[axis]}>")
-    return build.create(f"gpu.{kind}", [build.index_type()], [], dimension=dimension).result
-
-
-def global_position(axis: int = 0) -> tuple[ir.Value, ir.Value]:
-    """Number of a thread in the grid along an axis, and how many there are."""
-    width = position("block_dim", axis)
-    first = build.index_op("muli", position("block_id", axis), width)
-    return (
-        build.index_op("addi", first, position("thread_id", axis)),
-        build.index_op("muli", position("grid_dim", axis), width),
-    )
-
-
-def barrier() -> None:
-    """All threads of the block arrive, and see what the others have written."""
-    build.create("gpu.barrier", [], [])
-
-
-def at_most(value: ir.Value, limit: int) -> ir.Value:
-    """The smaller one of an index and a number."""
-    return build.index_op("minsi", value, build.const_index(limit))
-
-
-def blocks_for(count: ir.Value, each: ir.Value, limit: int) -> ir.Value:
+def blocks_for(count: ir.Value, each: ir.Value | int, limit: int) -> ir.Value:
     """Number of blocks of `each` that make `count`, at most `limit`."""
-    return at_most(build.index_op("ceildivsi", count, each), limit)
+    return smaller(parts_of(count, each), limit)
 
 
 def block_shape(columns: ir.Value, threads: int) -> tuple[ir.Value, ir.Value]:
     """Threads of a block along the columns and along the rows: few of them idle where rows are short."""
     width = build.const_index(4)
     for least, wide in ((16, 32), (128, threads)):
-        longer = build.compare_index(4, columns, build.const_index(least))
-        width = build.select(longer, build.const_index(wide), width)
-    return width, build.index_op("floordivsi", build.const_index(threads), width)
+        longer = columns > least
+        width = build.select(longer, wide, width)
+    return width, build.const_index(threads) // width
 
 
-def allocate(sizes: Sequence[ir.Value], element: ir.Type) -> ir.Value:
+def allocate(sizes: Sequence[ir.Value | int], element: ir.Type) -> ir.Value:
     """A new array of the device."""
-    known = [build.constant_value(size) for size in sizes]
+    known = [number(size) for size in sizes]
     shape = [build.DYNAMIC if size is None else size for size in known]
-    dynamic = [size for size, number in zip(sizes, known, strict=True) if number is None]
+    dynamic = [size for size, found in zip(sizes, known, strict=True) if found is None]
     segments = ir.DenseI32ArrayAttr.get([len(dynamic), 0])
     memref = ir.MemRefType.get(shape, element)
     return build.create("memref.alloc", [memref], dynamic, operandSegmentSizes=segments).result

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.types import dtype_of
-from graphc.lowering.carried import carry
-from graphc.passes.gpu._kernel import Kernel, barrier, position
+from graphc.ir.value import all_of, smaller
+from graphc.lowering.carried import carry, when
+from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Operand, load
+from graphc.passes.gpu._notation import barrier, thread_id
 from graphc.passes.gpu._product import Product, add_to_result, each_part, zero
-from graphc.passes.gpu._reduce import on_condition
 from graphc_dialects._mlir import ir
 
 # Rows and columns of a block; neighbouring ones of a thread, which are one load of 16 bytes.
@@ -51,7 +52,7 @@ class LargeProduct:
     def write(self) -> None:
         """The body."""
         with self._kernel.body():
-            self._tx, self._ty = position("thread_id", 0), position("thread_id", 1)
+            self._tx, self._ty = thread_id(), thread_id(1)
             each_part(self._product, self._sizes, TILES, self._square)
 
     def _square(self, place: list[ir.Value], row: ir.Value, column: ir.Value) -> None:
@@ -61,16 +62,16 @@ class LargeProduct:
         self._first = {product.row: row, product.column: column}
         depth, one, unrolled = (build.const_index(number) for number in (_DEPTH, 1, _UNROLLED))
         inner = self._sizes[product.inner]
-        with on_condition(build.compare_index(4, inner, build.const_index(0))):
+        with when(inner > 0):
             first = build.const_index(0)
             self._put(self._fetch(first), first)
         barrier()
 
         def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            half = build.index_op("andi", build.index_op("divui", start, depth), one)
-            fetched = self._fetch(build.index_op("addi", start, depth))
+            half = (start // depth) & one
+            fetched = self._fetch(start + depth)
             sums = carry(depth, sums, lambda deep, sums: self._steps(half, deep, sums), step=unrolled)
-            self._put(fetched, build.index_op("subi", one, half))
+            self._put(fetched, one - half)
             barrier()
             return sums
 
@@ -79,15 +80,15 @@ class LargeProduct:
         for number, total in enumerate(sums):
             i, j = divmod(number, _EACH[1])
             place = list(self._place)
-            place[product.row] = build.index_op("addi", row, self._own(self._ty, i))
-            place[product.column] = build.index_op("addi", column, self._own(self._tx, j))
+            place[product.row] = row + self._own(self._ty, i)
+            place[product.column] = column + self._own(self._tx, j)
             add_to_result(product, self._sizes, place, total)
 
     def _own(self, thread: ir.Value, number: int) -> ir.Value:
         """A row or column of the square that a thread has: neighbours, and others half a square away."""
         group, lane = divmod(number, _VECTOR)
-        first = build.index_op("muli", thread, build.const_index(_VECTOR))
-        return build.index_op("addi", first, build.const_index(group * _SIDE * _VECTOR + lane))
+        first = thread * _VECTOR
+        return first + (group * _SIDE * _VECTOR + lane)
 
     def _fetch(self, start: ir.Value) -> list[list[ir.Value]]:
         """The thread's elements of the parts of both sides from a depth on, with zeros past the edges."""
@@ -105,10 +106,10 @@ class LargeProduct:
         """Depth and width of an element; neighbouring threads read along the operand's last dimension."""
         along_inner = operand.axes[-1] == self._product.inner
         width = build.const_index(_DEPTH if along_inner else tile)
-        thread = build.index_op("muli", self._ty, build.const_index(_SIDE))
-        thread = build.index_op("addi", thread, self._tx)
-        element = build.index_op("addi", thread, build.const_index(number * _THREADS))
-        fast, slow = build.index_op("remui", element, width), build.index_op("divui", element, width)
+        thread = self._ty * _SIDE
+        thread = thread + self._tx
+        element = thread + number * _THREADS
+        fast, slow = element % width, element // width
         return (fast, slow) if along_inner else (slow, fast)
 
     def _read(self, operand: Operand, axis: int, deep: ir.Value, wide: ir.Value, start: ir.Value) -> ir.Value:
@@ -117,11 +118,11 @@ class LargeProduct:
             (self._product.inner, start, deep),
             (axis, self._first[axis], wide),
         ):
-            at = build.index_op("addi", origin, offset)
-            last = build.index_op("subi", self._sizes[dimension], build.const_index(1))
-            inside.append(build.compare_index(3, at, last))
-            place[dimension] = build.index_op("minsi", at, last)
-        both = build.create("arith.andi", [inside[0].type], inside).result
+            at = origin + offset
+            last = self._sizes[dimension] - 1
+            inside.append(at <= last)
+            place[dimension] = smaller(at, last)
+        both = all_of(inside)
         return build.select(both, load(operand, place), zero(operand.argument.type))
 
     def _put(self, fetched: list[list[ir.Value]], half: ir.Value) -> None:
@@ -130,12 +131,12 @@ class LargeProduct:
         for operand, tile, buffer, values in sides:
             for number, value in enumerate(values):
                 place = [half, *self._element(operand, tile, number)]
-                build.create("memref.store", [], [value, buffer, *place])
+                buffer[place] = value
 
     def _steps(self, half: ir.Value, first: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
         """Adds the products of a few rows of both parts."""
         for number in range(_UNROLLED):
-            sums = self._step(half, build.index_op("addi", first, build.const_index(number)), sums)
+            sums = self._step(half, first + number, sums)
         return sums
 
     def _step(self, half: ir.Value, deep: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:

@@ -74,7 +74,7 @@ class Lines:
         """Writes what a step has made."""
         row = self._row(number)
         if self._keeps and not self._reverse:
-            row = build.index_op("addi", row, build.const_index(1))
+            row = row + 1
         self._store(value, row, line)
 
     def store_first(self, line: Sequence[ir.Value]) -> None:
@@ -90,8 +90,8 @@ class Lines:
     def _row(self, number: ir.Value) -> ir.Value:
         if not self._reverse:
             return number
-        last = build.index_op("subi", self.steps, build.const_index(1))
-        return build.index_op("subi", last, number)
+        last = self.steps - 1
+        return last - number
 
     def _place(self, buffer: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> list[ir.Value]:
         """Indices in a buffer; sizes of 1 serve all."""
@@ -100,12 +100,11 @@ class Lines:
         return [build.const_index(0) if size == 1 else x for size, x in zip(shape, indices, strict=True)]
 
     def _load(self, buffer: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> ir.Value:
-        element = ir.MemRefType(buffer.type).element_type
-        return build.create("memref.load", [element], [buffer, *self._place(buffer, row, line)]).result
+        return buffer[self._place(buffer, row, line)]
 
     def _store(self, value: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> None:
         place = self._place(self._result, row, line)
-        build.create("memref.store", [], [value, self._result, *place])
+        self._result[place] = value
 
 
 def lies_along_rows(call: LibraryCall) -> bool:

@@ -7,11 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from graphc.ir import build
-from graphc.lowering.carried import loop
+from graphc.ir.value import all_of, larger, literal, smaller
+from graphc.lowering.carried import span
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc.passes.gpu._calls import LibraryCall
-from graphc.passes.gpu._kernel import Kernel, allocate, at_most, barrier, blocks_for, position
-from graphc.passes.gpu._reduce import WARP, on_first_thread
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._notation import (
+    WARP,
+    barrier,
+    block_dim,
+    block_id,
+    grid_dim,
+    on_first_thread,
+    thread_id,
+)
 from graphc.passes.gpu._rows import product, split
 from graphc_dialects._mlir import ir
 
@@ -34,12 +43,11 @@ class Matrix:
 
     def load(self, i: ir.Value, j: ir.Value) -> ir.Value:
         """An element."""
-        found: ir.Value = build.create("memref.load", [self.type], [self._buffer, *self._before, i, j]).result
-        return found
+        return self._buffer[*self._before, i, j]
 
     def store(self, value: ir.Value, i: ir.Value, j: ir.Value) -> None:
         """Writes an element."""
-        build.create("memref.store", [], [value, self._buffer, *self._before, i, j])
+        self._buffer[*self._before, i, j] = value
 
 
 class Block:
@@ -51,36 +59,31 @@ class Block:
 
     def __init__(self, call: LibraryCall) -> None:
         self._b, self._dtype = ScalarBuilder(ir), call.dtypes[0]
-        self.thread, self.threads = position("thread_id"), position("block_dim")
+        self.thread, self.threads = thread_id(), block_dim()
 
     def op(self, name: str, *values: ir.Value) -> ir.Value:
         """A method of `ScalarBuilder`."""
-        found: ir.Value = getattr(self._b, name)(*(Scalar(x, self._dtype) for x in values)).value
-        return found
+        return getattr(self._b, name)(*(Scalar(x, self._dtype) for x in values)).value
 
     def function(self, name: str, value: ir.Value) -> ir.Value:
         """An elementary function."""
-        found: ir.Value = self._b.math(name, Scalar(value, self._dtype)).value
-        return found
+        return self._b.math(name, Scalar(value, self._dtype)).value
 
     def constant(self, number: float) -> ir.Value:
         """A number."""
-        found: ir.Value = self._b.const(number, self._dtype).value
-        return found
+        return self._b.const(number, self._dtype).value
 
     def each(self, start: ir.Value, stop: ir.Value, work: Callable[[ir.Value], None]) -> None:
         """Numbers of a range, shared by the threads."""
-        _, block = loop(stop, [], start=build.index_op("addi", start, self.thread), step=self.threads)
-        with ir.InsertionPoint(block):
-            work(block.arguments[0])
-            build.create("scf.yield", [], [])
+        with span(stop, start=start + self.thread, step=self.threads) as number:
+            work(number)
 
     def cells(self, rows: ir.Value, columns: ir.Value, work: Callable[[ir.Value, ir.Value], None]) -> None:
         """Elements of a matrix, shared by the threads."""
-        count = build.index_op("muli", rows, columns)
+        count = rows * columns
 
         def cell(number: ir.Value) -> None:
-            work(build.index_op("divui", number, columns), build.index_op("remui", number, columns))
+            work(number // columns, number % columns)
 
         self.each(build.const_index(0), count, cell)
 
@@ -96,7 +99,7 @@ class Block:
         pivot = work.load(i, i)
 
         def divide(number: ir.Value) -> None:
-            column = build.index_op("addi", first, number)
+            column = first + number
             work.store(self.op("truediv", work.load(i, column), pivot), i, column)
 
         self.each(build.const_index(0), count, divide)
@@ -144,17 +147,14 @@ class MatrixKernels:
             *self._sizes, _, _ = build.dims(call.buffers[0])
             self._count = product(self._sizes)
             rows, wide = work.sides
-            limits = [
-                build.compare_index(3, size, build.const_index(limit))
-                for size, limit in ((rows, SMALL), (wide, columns))
-            ]
-            self._is_small = build.create("arith.andi", [limits[0].type], limits).result
-            many = build.select(self._is_small, build.const_index(0), self._count)
+            limits = [size <= limit for size, limit in ((rows, SMALL), (wide, columns))]
+            self._is_small = all_of(limits)
+            many = build.select(self._is_small, 0, self._count)
             self._memory = allocate([many, rows, wide], ir.MemRefType(call.buffers[0].type).element_type)
             self._status = allocate([self._count], ir.IntegerType.get_signless(64)) if checked else None
-            warps = blocks_for(rows, build.const_index(WARP), _THREADS // WARP)
-            warps = build.index_op("maxsi", warps, build.const_index(1))
-            self._threads = build.index_op("muli", warps, build.const_index(WARP))
+            warps = blocks_for(rows, WARP, _THREADS // WARP)
+            warps = larger(warps, 1)
+            self._threads = warps * WARP
 
     def lower(self) -> None:
         """The kernels and their launches; what used the call's status reads that of all matrices."""
@@ -165,7 +165,7 @@ class MatrixKernels:
         self._write(self._small, lambda number: Matrix(shared))
         self._write(large, lambda number: Matrix(self._memory, [number]))
         with self._small.host():
-            grid, none = at_most(self._count, _BLOCKS), build.const_index(0)
+            grid, none = smaller(self._count, _BLOCKS), build.const_index(0)
             grids = build.select(self._is_small, grid, none), build.select(self._is_small, none, grid)
             warp = build.const_index(WARP)
         self._small.launch([grids[0]], [warp])
@@ -178,17 +178,14 @@ class MatrixKernels:
     def _write(self, kernel: Kernel, memory: Callable[[ir.Value], Matrix]) -> None:
         with kernel.body():
             block = Block(self._call)
-            start, stride = position("block_id"), position("grid_dim")
-            _, matrices = loop(self._count, [], start=start, step=stride)
-            with ir.InsertionPoint(matrices):
-                number = matrices.arguments[0]
+            start, stride = block_id(), grid_dim()
+            with span(self._count, start=start, step=stride) as number:
                 fine = self._work(block, split(number, self._sizes), memory(number))
                 if self._status is not None:
-                    status = build.select(fine, build.const_i64(0), build.const_i64(self._error))
+                    status = build.select(fine, build.const_i64(0), self._error)
                     with on_first_thread():
-                        build.create("memref.store", [], [status, self._status, number])
+                        self._status[number] = status
                 barrier()
-                build.create("scf.yield", [], [])
 
 
 def _largest(numbers: ir.Value) -> ir.Value:
@@ -207,43 +204,39 @@ def _largest(numbers: ir.Value) -> ir.Value:
     with ir.InsertionPoint(block):
         larger = build.create("arith.maxsi", [kind], list(block.arguments)).result
         build.create("linalg.yield", [], [larger])
-    loaded: ir.Value = build.create("memref.load", [kind], [found]).result
-    return loaded
+    return found[()]
 
 
 def _zero() -> ir.Value:
     kind = ir.IntegerType.get_signless(64)
-    found: ir.Value = build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, 0)).result
-    return found
+    return literal(0, kind)
 
 
 def in_triangle(i: ir.Value, j: ir.Value, lower: bool) -> tuple[ir.Value, ir.Value]:
     """Flags of the elements of one triangle of a symmetric matrix."""
-    large, small = build.index_op("maxsi", i, j), build.index_op("minsi", i, j)
+    large, small = larger(i, j), smaller(i, j)
     return (large, small) if lower else (small, large)
 
 
 def true() -> ir.Value:
     """A condition that holds."""
     kind = ir.IntegerType.get_signless(1)
-    found: ir.Value = build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, 1)).result
-    return found
+    return literal(1, kind)
 
 
 def above_zero(value: ir.Value) -> ir.Value:
     """True if a number is above 0, and not NaN."""
-    zero = build.create("arith.constant", [value.type], [], value=ir.FloatAttr.get(value.type, 0.0)).result
+    zero = literal(0.0, value.type)
     return _compare(2, value, zero)
 
 
 def is_not_zero(value: ir.Value) -> ir.Value:
     """True if a number is not 0; NaN is not."""
-    zero = build.create("arith.constant", [value.type], [], value=ir.FloatAttr.get(value.type, 0.0)).result
+    zero = literal(0.0, value.type)
     return _compare(13, value, zero)
 
 
 def _compare(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
     bit = ir.IntegerType.get_signless(1)
-    found: ir.Value = build.create("arith.cmpf", [bit], [a, b], predicate=attribute).result
-    return found
+    return build.create("arith.cmpf", [bit], [a, b], predicate=attribute).result

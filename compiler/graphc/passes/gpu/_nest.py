@@ -8,10 +8,16 @@ from collections.abc import Mapping, Sequence
 from graphc.errors import CompileError
 from graphc.ir import build
 from graphc.ir.copies import copy_with, slice_of
+from graphc.ir.types import dtype_of
 from graphc.ir.walk import inputs_of, walk
-from graphc.lowering.memory.layouts import collapse, is_row_major
+from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
+from graphc.lowering.pointers import address
+from graphc.passes.gpu._notation import read_vector, write_vector
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+# The widest access of a thread, in bytes.
+WIDTH = 16
 
 
 @record()
@@ -181,13 +187,49 @@ def where(operand: Operand, indices: Sequence[ir.Value]) -> list[ir.Value]:
 
 def load(operand: Operand, indices: Sequence[ir.Value]) -> ir.Value:
     """The element of an operand at indices of the nest."""
-    element = ir.MemRefType(operand.buffer.type).element_type
-    return build.create("memref.load", [element], [operand.buffer, *where(operand, indices)]).result
+    return operand.buffer[where(operand, indices)]
 
 
 def store(value: ir.Value, operand: Operand, indices: Sequence[ir.Value]) -> None:
     """Writes the element of an operand at indices of the nest."""
-    build.create("memref.store", [], [value, operand.buffer, *where(operand, indices)])
+    operand.buffer[where(operand, indices)] = value
+
+
+def is_whole(operand: Operand) -> bool:
+    """True if an operand is contiguous along the one dimension."""
+    return operand.axes == [0] and is_contiguous(operand.buffer)
+
+
+def _itemsize(operand: Operand) -> int:
+    return int(dtype_of(ir.MemRefType(operand.buffer.type).element_type).itemsize)
+
+
+def lanes_of(operands: Sequence[Operand]) -> int:
+    """Elements of a thread at a time: 16 bytes of the widest operand; 1 for types without vectors."""
+    if any(isinstance(ir.MemRefType(o.buffer.type).element_type, ir.ComplexType) for o in operands):
+        return 1
+    return WIDTH // max(map(_itemsize, operands)) if operands else 1
+
+
+def are_aligned(operands: Sequence[Operand], lanes: int) -> ir.Value:
+    """True if the memory of all operands begins at a multiple of a vector."""
+    bits, seen = build.const_index(0), set()
+    for operand in operands:
+        if operand.buffer not in seen:
+            seen.add(operand.buffer)
+            mask = build.const_index(lanes * _itemsize(operand) - 1)
+            bits = bits | (address(operand.buffer) & mask)
+    return bits.equals(0)
+
+
+def load_vector(operand: Operand, indices: Sequence[ir.Value], lanes: int) -> ir.Value:
+    """Neighbouring elements of an operand, from indices of the nest on."""
+    return read_vector(operand.buffer, where(operand, indices), lanes, lanes * _itemsize(operand))
+
+
+def store_vector(values: Sequence[ir.Value], operand: Operand, indices: Sequence[ir.Value]) -> None:
+    """Writes neighbouring elements of an operand, from indices of the nest on."""
+    write_vector(values, operand.buffer, where(operand, indices), len(values) * _itemsize(operand))
 
 
 def _axis(expression: ir.AffineExpr) -> int | None:

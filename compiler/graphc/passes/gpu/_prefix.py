@@ -13,9 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.value import converted, larger
+from graphc.lowering.carried import when
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
-from graphc.passes.gpu._kernel import Kernel, barrier, position
-from graphc.passes.gpu._reduce import WARP, on_condition, shuffled
+from graphc.passes.gpu._kernel import Kernel
+from graphc.passes.gpu._notation import WARP, barrier, block_dim, shuffled, thread_id
 from graphc_dialects._mlir import ir
 
 # The most threads of a block.
@@ -68,8 +70,7 @@ class Running:
     @property
     def type(self) -> ir.Type:
         """Of the numbers."""
-        found: ir.Type = self._b.type(self._dtype)
-        return found
+        return self._b.type(self._dtype)
 
     def neutral(self) -> list[ir.Value]:
         """The tuple that changes nothing; a sum begins with -0.0, to which 0.0 and -0.0 can be added."""
@@ -91,15 +92,13 @@ class Running:
             made = b.add(b.mul(self._scalar(step[0]), x), self._scalar(step[1]))
         else:
             made = getattr(b, _METHODS[self._kind])(x, self._scalar(step[0]))
-        found: ir.Value = made.value
-        return found
+        return made.value
 
     def _scalar(self, value: ir.Value) -> Scalar:
         return Scalar(value, self._dtype)
 
     def _constant(self, number: complex) -> ir.Value:
-        found: ir.Value = self._b.const(number, self._dtype).value
-        return found
+        return self._b.const(number, self._dtype).value
 
     def _nothing(self) -> complex:
         return -0.0 if self._dtype.kind == "f" else complex(-0.0, -0.0) if self._dtype.kind == "c" else 0
@@ -134,27 +133,25 @@ class BlockPrefix:
         to get here.
         """
         running, width = self._running, build.const_index(WARP)
-        thread = position("thread_id")
-        lane, warp = build.index_op("remui", thread, width), build.index_op("divui", thread, width)
+        thread = thread_id()
+        lane, warp = thread % width, thread // width
         own = self._warp(values, lane, WARP)
         last = build.const_index(WARP - 1)
-        with on_condition(build.compare_index(0, lane, last)):
+        with when(lane.equals(last)):
             for value, buffer in zip(own, self._buffers, strict=True):
-                build.create("memref.store", [], [value, buffer, warp])
+                buffer[warp] = value
         barrier()
-        count = build.index_op("divui", position("block_dim"), width)
-        within = build.compare_index(6, lane, count)
-        place = build.select(within, lane, build.const_index(0))
-        found = [build.create("memref.load", [running.type], [b, place]).result for b in self._buffers]
+        count = block_dim() // width
+        within = lane.below(count)
+        place = build.select(within, lane, 0)
+        found = [b[place] for b in self._buffers]
         found = [build.select(within, x, y) for x, y in zip(found, running.neutral(), strict=True)]
         warps = self._warp(found, lane, THREADS // WARP)
         barrier()
         one = build.const_index(1)
-        total = _all(warps, build.index_op("subi", count, one))
-        previous = _all(
-            warps, build.index_op("maxsi", build.index_op("subi", warp, one), build.const_index(0))
-        )
-        first_lane, first_warp = (build.compare_index(0, x, build.const_index(0)) for x in (lane, warp))
+        total = _all(warps, count - one)
+        previous = _all(warps, larger(warp - one, 0))
+        first_lane, first_warp = (x.equals(0) for x in (lane, warp))
         inside = self._or_neutral(first_lane, [shuffled(value, 1, "up") for value in own])
         return running.combine(self._or_neutral(first_warp, previous), inside), total
 
@@ -167,7 +164,7 @@ class BlockPrefix:
         offset = 1
         while offset < width:
             others = [shuffled(value, offset, "up") for value in values]
-            exists = build.compare_index(5, lane, build.const_index(offset))
+            exists = lane >= offset
             both = self._running.combine(others, values)
             values = [build.select(exists, x, y) for x, y in zip(both, values, strict=True)]
             offset *= 2
@@ -176,5 +173,5 @@ class BlockPrefix:
 
 def _all(values: list[ir.Value], lane: ir.Value) -> list[ir.Value]:
     """The values of one lane, for all lanes of the warp."""
-    number = build.create("arith.index_cast", [ir.IntegerType.get_signless(32)], [lane]).result
+    number = converted(lane, ir.IntegerType.get_signless(32))
     return [shuffled(value, number, "idx") for value in values]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.lowering.carried import loop
+from graphc.ir.value import all_of
+from graphc.lowering.carried import span, when
 from graphc.lowering.partial_reductions import constant
-from graphc.passes.gpu._kernel import position
 from graphc.passes.gpu._nest import Nest, load, store
-from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._notation import block_id, grid_dim
 from graphc.passes.gpu._rows import product as number_of
 from graphc.passes.gpu._rows import split
 from graphc_dialects._mlir import ir
@@ -59,8 +59,8 @@ def as_product(nest: Nest) -> Product | None:
     left, right = (set(operand.axes) for operand in nest.inputs)
     result = set(nest.outputs[0].axes)
     axes = range(nest.rank)
-    rows = [axis for axis in axes if axis in left & result - right]
-    columns = [axis for axis in axes if axis in right & result - left]
+    rows = [axis for axis in axes if axis in left & (result - right)]
+    columns = [axis for axis in axes if axis in right & (result - left)]
     batch = [axis for axis in axes if axis in left & right & result]
     inner = nest.reduction.index(True)
     if len(rows) != 1 or len(columns) != 1 or inner not in left & right:
@@ -75,40 +75,35 @@ def each_part(product: Product, sizes: list[ir.Value], tiles: tuple[int, int], w
         _each_row(product, sizes, tiles, place, write)
         return
     batch = [sizes[axis] for axis in product.batch]
-    _, block = loop(number_of(batch), [], start=position("block_id", 2), step=position("grid_dim", 2))
-    with ir.InsertionPoint(block):
-        for axis, index in zip(product.batch, split(block.arguments[0], batch), strict=True):
+    with span(number_of(batch), start=block_id(2), step=grid_dim(2)) as number:
+        for axis, index in zip(product.batch, split(number, batch), strict=True):
             place[axis] = index
         _each_row(product, sizes, tiles, place, write)
-        build.create("scf.yield", [], [])
 
 
 def _each_row(
     product: Product, sizes: list[ir.Value], tiles: tuple[int, int], place: list[ir.Value], write: Part
 ) -> None:
     rows, columns = (build.const_index(tile) for tile in tiles)
-    column = build.index_op("muli", position("block_id", 0), columns)
-    start = build.index_op("muli", position("block_id", 1), rows)
-    step = build.index_op("muli", position("grid_dim", 1), rows)
-    _, block = loop(sizes[product.row], [], start=start, step=step)
-    with ir.InsertionPoint(block):
-        write(place, block.arguments[0], column)
-        build.create("scf.yield", [], [])
+    column = block_id() * columns
+    start = block_id(1) * rows
+    step = grid_dim(1) * rows
+    with span(sizes[product.row], start=start, step=step) as number:
+        write(place, number, column)
 
 
 def zero(kind: ir.Type) -> ir.Value:
     """The number 0."""
-    found: ir.Value = constant(kind, 0 if isinstance(kind, ir.IntegerType) else 0.0)
-    return found
+    return constant(kind, 0 if isinstance(kind, ir.IntegerType) else 0.0)
 
 
 def add_to_result(product: Product, sizes: list[ir.Value], place: list[ir.Value], total: ir.Value) -> None:
     """Adds a sum to an element of the result, or stores it there, if that is within the edges."""
-    inside = [build.compare_index(2, place[axis], sizes[axis]) for axis in (product.row, product.column)]
+    inside = [place[axis] < sizes[axis] for axis in (product.row, product.column)]
     operand = product.nest.outputs[0]
     names = {ir.IntegerType: "arith.addi", ir.ComplexType: "complex.add"}
     name = names.get(type(total.type), "arith.addf")
-    with on_condition(build.create("arith.andi", [inside[0].type], inside).result):
+    with when(all_of(inside)):
         if product.adds:
             before = load(operand, place)
             total = build.create(name, [total.type], [before, total]).result

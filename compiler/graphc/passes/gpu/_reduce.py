@@ -3,8 +3,6 @@
 
 The order of all additions is fixed by the number of threads, so that equal calls give equal bits. A butterfly
 of shuffles leaves the result in all threads, in the same order for each: a + b is b + a.
-
-Values of other threads of a warp, of any element type.
 """
 
 from __future__ import annotations
@@ -13,68 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.lowering.carried import either
+from graphc.lowering.carried import either, when
 from graphc.lowering.partial_reductions import Combiner
-from graphc.passes.gpu._kernel import Kernel, barrier, position
+from graphc.passes.gpu._kernel import Kernel
+from graphc.passes.gpu._notation import WARP, barrier, block_dim, shuffled, thread_id
 from graphc_dialects._mlir import ir
-
-WARP = 32
-
-
-def shuffled(value: ir.Value, lane: int | ir.Value, mode: str = "xor") -> ir.Value:
-    """The value of another lane; whole warps have to get here.
-
-    Args:
-        value: of any element type.
-        lane: what `mode` takes, a number or an i32.
-        mode: "xor", "up", "down" or "idx". Lanes that do not exist give the thread's own value.
-    """
-    kind = value.type
-    if isinstance(lane, int):
-        lane = word(lane)
-    if isinstance(kind, ir.ComplexType):
-        parts = [
-            shuffled(build.create(f"complex.{part}", [kind.element_type], [value]).result, lane, mode)
-            for part in ("re", "im")
-        ]
-        return build.create("complex.create", [kind], parts).result
-    if not isinstance(kind, ir.IntegerType):
-        bits = _integer(int(kind.width))
-        moved = shuffled(build.create("arith.bitcast", [bits], [value]).result, lane, mode)
-        return build.create("arith.bitcast", [kind], [moved]).result
-    if kind.width < WARP:
-        moved = shuffled(build.create("arith.extui", [_integer(32)], [value]).result, lane, mode)
-        return build.create("arith.trunci", [kind], [moved]).result
-    return _word(value, lane, mode) if kind.width == 32 else _words(value, lane, mode)
-
-
-def word(number: int) -> ir.Value:
-    """A constant of 32 bits."""
-    kind = _integer(32)
-    return build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, number)).result
-
-
-def _words(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:
-    """64 bits as two halves."""
-    kind, half_kind = value.type, _integer(32)
-    half = build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, 32)).result
-    low = build.create("arith.trunci", [half_kind], [value]).result
-    high = build.create("arith.shrui", [kind], [value, half]).result
-    high = build.create("arith.trunci", [half_kind], [high]).result
-    wide = [build.create("arith.extui", [kind], [_word(part, lane, mode)]).result for part in (low, high)]
-    top = build.create("arith.shli", [kind], [wide[1], half]).result
-    return build.create("arith.ori", [kind], [wide[0], top]).result
-
-
-def _word(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:
-    attribute = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
-    results = [_integer(32), _integer(1)]
-    return build.create("gpu.shuffle", results, [value, lane, word(WARP)], mode=attribute).results[0]
-
-
-def _integer(width: int) -> ir.Type:
-    return ir.IntegerType.get_signless(width)
-
 
 Values: TypeAlias = Sequence[ir.Value]
 Combine: TypeAlias = Callable[[Values, Values], list[ir.Value]]
@@ -113,35 +54,35 @@ class BlockReduction:
         else:
             values = _warp(values, combine, WARP if known is None else min(known, WARP))
         if self._width is None:
-            return self._across(values, combine, neutral, position("block_dim"))
+            return self._across(values, combine, neutral, block_dim())
         width, own = self._width, values
         if known is not None:
             return self._across(values, combine, neutral, width) if known > WARP else values
-        several = build.compare_index(4, width, build.const_index(WARP))
+        several = width > WARP
         kinds = [value.type for value in values]
         return either(several, kinds, lambda: self._across(own, combine, neutral, width), lambda: own)
 
     def _across(self, values: Values, combine: Combine, neutral: Values, width: ir.Value) -> list[ir.Value]:
         """Combination over the warps of a y."""
         buffers = self._shared([value.type for value in values])
-        thread, zero = position("thread_id"), build.const_index(0)
+        thread, zero = thread_id(), build.const_index(0)
         full = build.const_index(WARP)
-        lane, warp = build.index_op("remui", thread, full), build.index_op("divui", thread, full)
-        count = build.index_op("divui", width, full)
+        lane, warp = thread % full, thread // full
+        count = width // full
         first = zero
         if self._width is not None:
-            first = build.index_op("muli", position("thread_id", 1), count)
-        with on_condition(build.compare_index(0, lane, zero)):
-            place = build.index_op("addi", first, warp)
+            first = thread_id(1) * count
+        with when(lane.equals(zero)):
+            place = first + warp
             for value, buffer in zip(values, buffers, strict=True):
-                build.create("memref.store", [], [value, buffer, place])
+                buffer[place] = value
         barrier()
-        within = build.compare_index(6, lane, count)
+        within = lane.below(count)
         # Lanes without a warp read the first one's value instead of nothing.
-        place = build.index_op("addi", first, build.select(within, lane, zero))
+        place = first + build.select(within, lane, zero)
         found = []
         for buffer, nothing in zip(buffers, neutral, strict=True):
-            value = build.create("memref.load", [nothing.type], [buffer, place]).result
+            value = buffer[place]
             found.append(build.select(within, value, nothing))
         total = _warp(found, combine)
         barrier()
@@ -157,7 +98,7 @@ class BlockReduction:
 
     def _lanes(self, values: Values, combine: Combine, width: ir.Value) -> list[ir.Value]:
         """Combination over the lanes of a warp that belong to a y; a single one has it already."""
-        several = build.compare_index(4, width, build.const_index(1))
+        several = width > 1
         kinds = [value.type for value in values]
         return either(several, kinds, lambda: self._shuffled(values, combine, width), lambda: values)
 
@@ -165,31 +106,10 @@ class BlockReduction:
         offset = WARP // 2
         while offset:
             both = combine(values, [shuffled(value, offset) for value in values])
-            within = build.compare_index(2, build.const_index(offset), width)
+            within = offset < width
             values = [build.select(within, new, old) for new, old in zip(both, values, strict=True)]
             offset //= 2
         return list(values)
-
-
-class on_condition:
-    """An `scf.if` without results around what is made inside."""
-
-    def __init__(self, condition: ir.Value) -> None:
-        made = ir.Operation.create("scf.if", operands=[condition], regions=2)
-        self._block = ir.Block.create_at_start(made.regions[0], [])
-
-    def __enter__(self) -> None:
-        self._point = ir.InsertionPoint(self._block)
-        self._point.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        build.create("scf.yield", [], [])
-        self._point.__exit__(None, None, None)
-
-
-def on_first_thread() -> on_condition:
-    """Runs the code that is made inside on thread 0 of the block alone."""
-    return on_condition(build.compare_index(0, position("thread_id"), build.const_index(0)))
 
 
 def _warp(values: Values, combine: Combine, width: int = WARP) -> list[ir.Value]:

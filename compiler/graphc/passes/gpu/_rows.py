@@ -13,13 +13,23 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.lowering.carried import carry, loop
+from graphc.ir.value import larger, parts_of, smaller
+from graphc.lowering.carried import carry, span, when
 from graphc.lowering.memory.layouts import is_contiguous
 from graphc.lowering.partial_reductions import Combiner, combiner
-from graphc.passes.gpu import _flat
-from graphc.passes.gpu._kernel import Kernel, at_most, barrier, position
-from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._reduce import WARP, BlockReduction, Combine, on_condition
+from graphc.passes.gpu._kernel import Kernel
+from graphc.passes.gpu._nest import (
+    Nest,
+    Operand,
+    are_aligned,
+    lanes_of,
+    load,
+    load_vector,
+    store,
+    store_vector,
+)
+from graphc.passes.gpu._notation import WARP, barrier, block_id, extract, grid_dim, thread_id
+from graphc.passes.gpu._reduce import BlockReduction, Combine
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -111,7 +121,7 @@ class Group:
         self, outer: Sequence[ir.Value], sizes: Sequence[ir.Value], number: ir.Value, lanes: int = 1
     ) -> None:
         if lanes > 1:
-            number = build.index_op("muli", number, build.const_index(lanes))
+            number = number * lanes
         self.lanes = lanes
         self._first = [*outer, *split(number, sizes)]
         self._loaded: dict[tuple[ir.Value, tuple[int | None, ...]], ir.Value] = {}
@@ -121,7 +131,7 @@ class Group:
         if not lane:
             return self._first
         *others, last = self._first
-        return [*others, build.index_op("addi", last, build.const_index(lane))]
+        return [*others, last + lane]
 
     def load(self, operand: Operand, lane: int) -> ir.Value:
         """Elements of an operand; neighbours are loaded together, once."""
@@ -132,9 +142,9 @@ class Group:
         wide = last in operand.axes
         if key not in self._loaded:
             self._loaded[key] = (
-                _flat.load_vector(operand, self._first, self.lanes) if wide else load(operand, self._first)
+                load_vector(operand, self._first, self.lanes) if wide else load(operand, self._first)
             )
-        return _flat.extract(self._loaded[key], lane) if wide else self._loaded[key]
+        return extract(self._loaded[key], lane) if wide else self._loaded[key]
 
     def fold(self, body: Fold, carried: Sequence[ir.Value]) -> list[ir.Value]:
         """The accumulators after all elements, of which each has its own, one after the other."""
@@ -146,7 +156,7 @@ class Group:
     def store(self, values: Sequence[ir.Value], operand: Operand) -> None:
         """Writes what an operand gets for the elements."""
         if self.lanes > 1 and is_wide(operand, len(self._first) - 1):
-            _flat.store_vector(values, operand, self._first)
+            store_vector(values, operand, self._first)
             return
         for lane, value in enumerate(values):
             store(value, operand, self.indices(lane))
@@ -192,12 +202,12 @@ class Columns:
         if self._lanes > 1:
             assert aligned is not None
             each = build.const_index(self._lanes)
-            whole = build.compare_index(0, build.index_op("remui", sizes[-1], each), zero)
+            whole = (sizes[-1] % each).equals(zero)
             if len(sizes) == 1 and not outer:
                 # One row may have some elements more.
                 whole = aligned
-            both = build.create("arith.andi", [whole.type], [whole, aligned]).result
-            count = build.index_op("divui", self._total, each)
+            both = whole & aligned
+            count = self._total // each
             self._count = build.select(both, count, zero)
 
     def fold(
@@ -234,22 +244,18 @@ class Columns:
 
     def _rest(self) -> ir.Value:
         """The first element of the thread after all groups."""
-        done = build.index_op("muli", self._count, build.const_index(self._lanes))
-        return build.index_op("addi", done, self._first)
+        done = self._count * self._lanes
+        return done + self._first
 
     def each(self, body: Callable[[Group], None]) -> None:
         """Does something to each group, and then to each element that is left."""
         start = self._first
         if self._lanes > 1:
-            _, block = loop(self._count, [], start=start, step=self._stride)
-            with ir.InsertionPoint(block):
-                body(Group(self._outer, self._sizes, block.arguments[0], self._lanes))
-                build.create("scf.yield", [], [])
+            with span(self._count, start=start, step=self._stride) as place:
+                body(Group(self._outer, self._sizes, place, self._lanes))
             start = self._rest()
-        _, block = loop(self._total, [], start=start, step=self._stride)
-        with ir.InsertionPoint(block):
-            body(Group(self._outer, self._sizes, block.arguments[0]))
-            build.create("scf.yield", [], [])
+        with span(self._total, start=start, step=self._stride) as number:
+            body(Group(self._outer, self._sizes, number))
 
 
 def strided(
@@ -263,19 +269,19 @@ def strided(
     """Carries values through numbers below `stop`, several in a step while there are as many."""
     values = list(values)
     while at_once > 1:
-        ahead = build.index_op("muli", stride, build.const_index(at_once - 1))
-        step = build.index_op("addi", stride, ahead)
+        ahead = stride * (at_once - 1)
+        step = stride + ahead
 
         def several(
             number: ir.Value, carried: list[ir.Value], count: int = at_once, step: ir.Value = step
         ) -> list[ir.Value]:
-            after, found = build.index_op("addi", number, step), carried[1:]
+            after, found = number + step, carried[1:]
             for _ in range(count):
                 found = body(number, found)
-                number = build.index_op("addi", number, stride)
+                number = number + stride
             return [after, *found]
 
-        last = build.index_op("subi", stop, ahead)
+        last = stop - ahead
         start, *values = carry(last, [start, *values], several, start=start, step=step)
         at_once //= 2
     return carry(stop, values, body, start=start, step=stride)
@@ -303,7 +309,7 @@ def at_once(operations: int, lanes: int) -> int:
     Groups of two have elements of 64 bits, which take twice the registers.
     """
     most = 2 if lanes == 2 else _MOST_AT_ONCE
-    return 1 << min(max(_STEP // max(operations * lanes, 1), 1), most).bit_length() - 1
+    return 1 << (min(max(_STEP // max(operations * lanes, 1), 1), most).bit_length() - 1)
 
 
 class RowKernel:
@@ -328,7 +334,7 @@ class RowKernel:
         read = _read_in_memory(nests)
         used = read | set(self._kept)
         wide = [o for o in wide_operands([row.nest for row in nests]) if o.buffer in used]
-        self._lanes = _flat.lanes_of(wide)
+        self._lanes = lanes_of(wide)
         # What is written where it was read: all threads of the row read it before.
         self._in_place = bool(read & set(self._kept))
         with self._kernel.host():
@@ -336,26 +342,24 @@ class RowKernel:
             rows = product(extents[0][: self._rows])
             single = self._in_place or not self._rows
             width, height = shape_of_blocks(longest_of(nests, extents), single=single)
-            grid = at_most(build.index_op("ceildivsi", rows, height), _BLOCKS)
+            grid = smaller(parts_of(rows, height), _BLOCKS)
         with self._kernel.body():
             self._reduction = BlockReduction(self._kernel, width)
-            self._aligned = _flat.are_aligned(wide, self._lanes) if self._lanes > 1 else None
-            self._thread, self._width = position("thread_id"), width
-            start = build.index_op("muli", position("block_id"), height)
-            step = build.index_op("muli", position("grid_dim"), height)
-            _, block = loop(rows, [], start=start, step=step)
-            with ir.InsertionPoint(block):
-                row, self._active = block.arguments[0], None
+            self._aligned = are_aligned(wide, self._lanes) if self._lanes > 1 else None
+            self._thread, self._width = thread_id(), width
+            start = block_id() * height
+            step = grid_dim() * height
+            with span(rows, start=start, step=step) as number:
+                row, self._active = number, None
                 if not single:
-                    row = build.index_op("addi", row, position("thread_id", 1))
-                    self._active = build.compare_index(2, row, rows)
+                    row = row + thread_id(1)
+                    self._active = row < rows
                     # Threads without a row see the last one, of which they have no elements.
-                    row = build.index_op("minsi", row, build.index_op("subi", rows, build.const_index(1)))
+                    row = smaller(row, rows - 1)
                 self._indices = split(row, extents[0][: self._rows])
                 for nest, sizes in zip(nests, extents, strict=True):
                     self._nest(nest, sizes)
                 self._store()
-                build.create("scf.yield", [], [])
         return self._kernel.launch([grid], [width, height])
 
     def _columns(self, sizes: Sequence[ir.Value]) -> Columns:
@@ -447,12 +451,12 @@ class RowKernel:
         """Writes what is read elsewhere."""
         if self._in_place:
             barrier()
-        first = build.compare_index(0, self._thread, build.const_index(0))
+        first = self._thread.equals(0)
         if self._active is not None:
-            first = build.create("arith.andi", [first.type], [first, self._active]).result
+            first = first & self._active
         for buffer, value in self._values.items():
             if buffer in self._kept:
-                with on_condition(first):
+                with when(first):
                     operand = self._places[buffer]
                     zeros = [build.const_index(0)] * (len(operand.axes) - self._rows)
                     whole = Operand(buffer, list(range(len(operand.axes))), operand.argument)
@@ -478,7 +482,7 @@ def longest_of(nests: Sequence[RowNest], extents: Sequence[Sequence[ir.Value]]) 
     longest = build.const_index(1)
     for row, sizes in zip(nests, extents, strict=True):
         columns = product([sizes[axis] for axis in row.columns])
-        longest = build.index_op("maxsi", longest, columns)
+        longest = larger(longest, columns)
     return longest
 
 
@@ -492,7 +496,7 @@ def shape_of_blocks(longest: ir.Value, *, single: bool) -> tuple[ir.Value, ir.Va
         rows = 1 if single else max(_BLOCK // threads, 1)
         new = build.const_index(threads), build.const_index(rows)
         if known is None:
-            longer = build.compare_index(4, longest, build.const_index(least))
+            longer = longest > least
             new = build.select(longer, new[0], width), build.select(longer, new[1], height)
         elif known <= least:
             break
@@ -518,7 +522,7 @@ def product(sizes: Sequence[ir.Value]) -> ir.Value:
         return build.const_index(1)
     total = sizes[0]
     for size in sizes[1:]:
-        total = build.index_op("muli", total, size)
+        total = total * size
     return total
 
 
@@ -526,6 +530,6 @@ def split(number: ir.Value, sizes: Sequence[ir.Value]) -> list[ir.Value]:
     """The indices that a number of an element in row-major order stands for."""
     indices: list[ir.Value] = []
     for size in reversed(sizes[1:]):
-        indices.insert(0, build.index_op("remui", number, size))
-        number = build.index_op("divui", number, size)
+        indices.insert(0, number % size)
+        number = number // size
     return [number, *indices] if sizes else []

@@ -6,12 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphc.ir import build
-from graphc.lowering.carried import carry, loop
+from graphc.ir.value import all_of, larger, parts_of, smaller
+from graphc.lowering.carried import carry, span, when
 from graphc.passes.gpu._calls import LibraryCall
-from graphc.passes.gpu._kernel import Kernel, allocate, at_most, barrier, blocks_for, position
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._lines import Lines
+from graphc.passes.gpu._notation import (
+    WARP,
+    barrier,
+    block_dim,
+    block_id,
+    grid_dim,
+    on_first_thread,
+    thread_id,
+)
 from graphc.passes.gpu._prefix import THREADS, BlockPrefix
-from graphc.passes.gpu._reduce import WARP, on_condition, on_first_thread
 from graphc_dialects._mlir import ir
 
 # Lines that occupy a device without parts; the most parts of a line.
@@ -38,17 +47,17 @@ class RowKernels:
     def _plan(self, each: int) -> None:
         """Sizes of blocks and parts."""
         lines, one, warp = self._lines, build.const_index(1), build.const_index(WARP)
-        warps = blocks_for(lines.steps, build.const_index(WARP * self._own), THREADS // WARP)
-        self._threads = build.index_op("muli", build.index_op("maxsi", warps, one), warp)
-        self._tile = build.index_op("muli", self._threads, build.const_index(self._own))
-        parts = build.index_op("maxsi", blocks_for(lines.steps, build.const_index(each), _PARTS), one)
-        enough = build.compare_index(5, lines.count, build.const_index(_ENOUGH))
+        warps = blocks_for(lines.steps, WARP * self._own, THREADS // WARP)
+        self._threads = larger(warps, one) * warp
+        self._tile = self._threads * self._own
+        parts = larger(blocks_for(lines.steps, each, _PARTS), one)
+        enough = lines.count >= _ENOUGH
         self._parts = build.select(enough, one, parts)
-        chunk = build.index_op("ceildivsi", lines.steps, self._parts)
-        self._chunk = build.index_op("muli", build.index_op("ceildivsi", chunk, self._tile), self._tile)
-        self._grid = at_most(lines.count, _BLOCKS)
-        self._several = build.compare_index(4, self._parts, one)
-        kept = build.select(self._several, self._parts, build.const_index(0))
+        chunk = parts_of(lines.steps, self._parts)
+        self._chunk = parts_of(chunk, self._tile) * self._tile
+        self._grid = smaller(lines.count, _BLOCKS)
+        self._several = self._parts > one
+        kept = build.select(self._several, self._parts, 0)
         self._sums = [allocate([lines.count, kept], lines.running.type) for _ in range(lines.running.parts)]
 
     def lower(self) -> None:
@@ -56,7 +65,7 @@ class RowKernels:
         self._write(self._totals, self._total)
         self._write(self._kernel, self._numbers)
         with self._totals.host():
-            grid = build.select(self._several, self._grid, build.const_index(0))
+            grid = build.select(self._several, self._grid, 0)
         self._totals.launch([grid, self._parts], [self._threads])
         self._kernel.launch([self._grid, self._parts], [self._threads])
 
@@ -68,16 +77,14 @@ class RowKernels:
             size = THREADS * self._own
             size += size // WARP
             self._shared = [kernel.shared([size], lines.running.type) for _ in range(lines.running.parts)]
-            self._thread, self._part = position("thread_id"), position("block_id", 1)
-            first = build.index_op("muli", self._part, self._chunk)
-            self._stop = build.index_op("minsi", build.index_op("addi", first, self._chunk), lines.steps)
+            self._thread, self._part = thread_id(), block_id(1)
+            first = self._part * self._chunk
+            self._stop = smaller(first + self._chunk, lines.steps)
             self._first = first
-            start, stride = position("block_id"), position("grid_dim")
-            _, block = loop(lines.count, [], start=start, step=stride)
-            with ir.InsertionPoint(block):
-                self._line = lines.split(block.arguments[0])
-                work(block.arguments[0])
-                build.create("scf.yield", [], [])
+            start, stride = block_id(), grid_dim()
+            with span(lines.count, start=start, step=stride) as number:
+                self._line = lines.split(number)
+                work(number)
 
     def _total(self, line: ir.Value) -> None:
         """Writes what the part comes to."""
@@ -90,14 +97,14 @@ class RowKernels:
         values = carry(self._stop, running.neutral(), tile, start=self._first, step=self._tile)
         with on_first_thread():
             for value, buffer in zip(values, self._sums, strict=True):
-                build.create("memref.store", [], [value, buffer, line, self._part])
+                buffer[line, self._part] = value
 
     def _numbers(self, line: ir.Value) -> None:
         """Writes the numbers of the part."""
         lines, running = self._lines, self._lines.running
         if lines.keeps_first:
-            both = [build.compare_index(0, x, build.const_index(0)) for x in (self._thread, self._part)]
-            with on_condition(build.create("arith.andi", [both[0].type], both).result):
+            both = [x.equals(0) for x in (self._thread, self._part)]
+            with when(all_of(both)):
                 lines.store_first(self._line)
         before = running.apply(lines.first(self._line), self._parts_before(line))
 
@@ -117,14 +124,14 @@ class RowKernels:
     def _parts_before(self, line: ir.Value) -> Values:
         """Combination of the parts before this one."""
         running = self._lines.running
-        each = build.index_op("ceildivsi", self._part, position("block_dim"))
-        first = build.index_op("muli", self._thread, each)
+        each = parts_of(self._part, block_dim())
+        first = self._thread * each
 
         def fold(number: ir.Value, values: Values) -> Values:
-            at = build.index_op("addi", first, number)
-            inside = build.compare_index(2, at, self._part)
-            place = [line, build.select(inside, at, build.const_index(0))]
-            found = [build.create("memref.load", [running.type], [b, *place]).result for b in self._sums]
+            at = first + number
+            inside = at < self._part
+            place = [line, build.select(inside, at, 0)]
+            found = [b[place] for b in self._sums]
             pairs = zip(found, running.neutral(), strict=True)
             return running.combine(values, [build.select(inside, x, y) for x, y in pairs])
 
@@ -145,31 +152,31 @@ class RowKernels:
     def _each_element(self, start: ir.Value, work: Callable[[ir.Value, ir.Value], None]) -> None:
         """Does something with elements of a tile, neighbouring threads with neighbours."""
         for number in range(self._own):
-            width = build.index_op("muli", position("block_dim"), build.const_index(number))
-            at = build.index_op("addi", width, self._thread)
-            work(build.index_op("addi", start, at), _apart(at))
+            width = block_dim() * number
+            at = width + self._thread
+            work(start + at, _apart(at))
 
     def _load(self, number: ir.Value, place: ir.Value) -> None:
         lines = self._lines
-        inside = build.compare_index(2, number, self._stop)
-        last = build.index_op("subi", self._stop, build.const_index(1))
-        found = lines.step(build.index_op("minsi", number, last), self._line)
+        inside = number < self._stop
+        last = self._stop - 1
+        found = lines.step(smaller(number, last), self._line)
         for value, other, buffer in zip(found, lines.running.neutral(), self._shared, strict=True):
-            build.create("memref.store", [], [build.select(inside, value, other), buffer, place])
+            buffer[place] = build.select(inside, value, other)
 
     def _store(self, number: ir.Value, place: ir.Value) -> None:
-        with on_condition(build.compare_index(2, number, self._stop)):
-            kind, buffer = self._lines.running.type, self._shared[0]
-            value = build.create("memref.load", [kind], [buffer, place]).result
+        with when(number < self._stop):
+            buffer = self._shared[0]
+            value = buffer[place]
             self._lines.store(value, number, self._line)
 
     def _own_place(self, number: int, buffer: ir.Value | None = None) -> Sequence[ir.Value]:
         """Position of one of the thread's own steps in shared memory."""
-        first = build.index_op("muli", self._thread, build.const_index(self._own))
-        place = build.index_op("addi", first, build.const_index(number))
+        first = self._thread * self._own
+        place = first + number
         return [self._shared[0] if buffer is None else buffer, _apart(place)]
 
 
 def _apart(place: ir.Value) -> ir.Value:
     """Places of which neighbouring threads' do not meet in one bank."""
-    return build.index_op("addi", place, build.index_op("divui", place, build.const_index(WARP)))
+    return place + place // WARP

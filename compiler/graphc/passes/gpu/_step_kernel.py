@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphc.ir import build
+from graphc.ir.value import as_index
 from graphc.ir.walk import symbol_of, walk
 from graphc.passes.gpu._kernel import MODULE, Kernel, allocate
 from graphc.passes.gpu._library import unmark
@@ -48,14 +49,13 @@ def numbers(before: ir.Operation, values: Sequence[int]) -> list[ir.Value]:
 def increase(array: ir.Value) -> None:
     """Adds 1 to a number, in a kernel."""
     number = number_in(array)
-    more = build.create("arith.addi", [number.type], [number, build.const_i64(1)]).result
+    more = number + 1
     build.create("memref.store", [], [more, array])
 
 
 def number_in(array: ir.Value) -> ir.Value:
     """The number, with 64 bits."""
-    found: ir.Value = build.create("memref.load", [ir.IntegerType.get_signless(64)], [array]).result
-    return found
+    return array[()]
 
 
 def rewrite(
@@ -93,9 +93,7 @@ def rewrite(
         attribution.replace_all_uses_with(argument)
     with ir.InsertionPoint(new), launch.location:
         given_for = _known(dict(zip(added, arguments[len(kept) :], strict=False)))
-        number: ir.Value = build.create(
-            "arith.index_cast", [build.index_type()], [number_in(given_for(array))]
-        ).result
+        number: ir.Value = as_index(number_in(given_for(array)))
         copies: dict[ir.Value, ir.Value] = {}
         rest = iter(arguments)
         for value, before in zip(old, list(block.arguments), strict=False):
@@ -120,7 +118,7 @@ def rewrite(
 
 def where(array: ir.Value) -> ir.Block:
     """Runs the code inside where a number is not 0, the same for all threads."""
-    holds = build.compare_index(1, number_in(array), build.const_i64(0))
+    holds = number_in(array).differs(build.const_i64(0))
     branch = ir.Operation.create("scf.if", operands=[holds], regions=2)
     return ir.Block.create_at_start(branch.regions[0], [])
 
@@ -130,8 +128,7 @@ def _known(arguments: dict[ir.Value, ir.Value]) -> Callable[[ir.Value], ir.Value
         if value in arguments:
             return arguments[value]
         # Constants are made again.
-        found: ir.Value = value.owner.clone().results[0]
-        return found
+        return value.owner.clone().results[0]
 
     return known
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from graphc.ir import build
 from graphc.ir.copies import copy_with
 from graphc.ir.lifetimes import VIEWS
+from graphc.ir.value import larger, parts_of
 from graphc.ir.walk import walk
 from graphc.passes.gpu._loops import is_poll
 from graphc_dialects._mlir import ir
@@ -50,9 +51,9 @@ class StepValues:
 
     def count(self) -> ir.Value:
         """Number of steps, at the insertion point."""
-        span = build.index_op("subi", self.upper, self.lower)
-        count = build.index_op("ceildivsi", span, self.step)
-        return build.index_op("maxsi", count, build.const_index(0))
+        span = self.upper - self.lower
+        count = parts_of(span, self.step)
+        return larger(count, 0)
 
     def are_computable(self) -> bool:
         """True if launches are all that happens in a step, and what varies are arguments of launches alone,
@@ -116,8 +117,7 @@ class StepValues:
                 return build.const_index(sizes[axis])
         offsets = list(ir.DenseI64ArrayAttr(owner.attributes["static_offsets"]))
         place = offsets.count(build.DYNAMIC) + sizes[:axis].count(build.DYNAMIC)
-        found: ir.Value = owner.operands[1 + place]
-        return found
+        return owner.operands[1 + place]
 
     def copy(
         self, value: ir.Value, number: ir.Value, known: Known, copies: dict[ir.Value, ir.Value]
@@ -135,8 +135,8 @@ class StepValues:
         if not self.varies(value):
             found = known(value)
         elif value == self.index:
-            product = build.index_op("muli", number, known(self.step))
-            found = build.index_op("addi", known(self.lower), product)
+            product = number * known(self.step)
+            found = known(self.lower) + product
         elif value in self.carried:
             found = self.carried_at(self.carried.index(value), number, known)
         else:
@@ -162,10 +162,10 @@ class StepValues:
             found = known(self.initial[way.pop()])
         else:
             # Before there was such a step, its number is of no account.
-            before = build.index_op("maxsi", build.index_op("subi", number, count), build.const_index(0))
+            before = larger(number - count, 0)
             at, found = number, self.copy(after, before, known, {})
         for place in reversed(range(len(way))):
-            here = build.compare_index(0, at, build.const_index(place))
+            here = at.equals(place)
             found = build.select(here, known(self.initial[way[place]]), found)
         return found
 
@@ -176,8 +176,8 @@ class StepValues:
         turn = build.index_op("remsi", number - start, period)
         if not first:
             return turn
-        is_before = build.compare_index(2, number, start)
-        return build.select(is_before, number, build.index_op("addi", turn, start))
+        is_before = number < start
+        return build.select(is_before, number, turn + start)
 
 
 def leaves(values: StepValues, arguments: Sequence[ir.Value]) -> Mapping[ir.Value, None]:

@@ -15,12 +15,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from graphc.ir import build
-from graphc.lowering.carried import carry, loop
+from graphc.ir.value import larger, smaller
+from graphc.lowering.carried import carry, loop, when
 from graphc.lowering.pointers import address
-from graphc.passes.gpu._kernel import Kernel, barrier, position
+from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Operand
+from graphc.passes.gpu._notation import BYTES, LEAST, WARP, arrived, barrier, copy, itemsize, thread_id
 from graphc.passes.gpu._product import Product, add_to_result, each_part, zero
-from graphc.passes.gpu._reduce import WARP, on_condition
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -80,11 +81,11 @@ class Fragments:
 
     def __init__(self, instruction: Instruction) -> None:
         self._of = instruction
-        thread, width = position("thread_id"), build.const_index(WARP)
-        self.warp = build.index_op("divui", thread, width)
-        self._lane = build.index_op("remui", thread, width)
-        self._g = build.index_op("divui", self._lane, build.const_index(4))
-        self._t = build.index_op("remui", self._lane, build.const_index(4))
+        thread, width = thread_id(), build.const_index(WARP)
+        self.warp = thread // width
+        self._lane = thread % width
+        self._g = self._lane // 4
+        self._t = self._lane % 4
         self._total = ir.Type.parse(instruction.total)
 
     def nothing(self) -> ir.Value:
@@ -129,13 +130,11 @@ class Fragments:
         self, side: Side, half: ir.Value, wide: ir.Value, deep: ir.Value, groups: int, *, rows_first: bool
     ) -> ir.Value:
         """Matrices of 8 by 8 halves at once; each lane has the address of a row of one of them."""
-        row = build.index_op("remui", self._lane, build.const_index(_GROUP))
-        number = build.index_op("divui", self._lane, build.const_index(_GROUP))
+        row = self._lane % _GROUP
+        number = self._lane // _GROUP
         two, width = build.const_index(2), build.const_index(_GROUP)
-        first, second = build.index_op("remui", number, two), build.index_op("divui", number, two)
-        across, along = (
-            build.index_op("muli", x, width) for x in ((first, second) if rows_first else (second, first))
-        )
+        first, second = number % two, number // two
+        across, along = (x * width for x in ((first, second) if rows_first else (second, first)))
         if groups == 1:
             # Addresses of the second half of the warp are not looked at, but have to be some.
             across = build.const_index(0)
@@ -164,7 +163,7 @@ class Fragments:
 
     def places(self, row: ir.Value, column: ir.Value) -> Sequence[tuple[ir.Value, ir.Value, tuple[int, int]]]:
         """Row and column of each of the lane's sums of a matrix, and where it is in the vector."""
-        twice = build.index_op("muli", self._t, build.const_index(2))
+        twice = self._t * 2
         return [
             (_sum(row, self._g, group * _GROUP), _sum(column, twice, lane), (group, lane))
             for group in range(self._of.rows // _GROUP)
@@ -178,50 +177,8 @@ class Fragments:
 
 
 def _sum(first: ir.Value, second: ir.Value, number: int = 0) -> ir.Value:
-    total = build.index_op("addi", first, second)
-    return build.index_op("addi", total, build.const_index(number)) if number else total
-
-
-# Bytes of a copy, at most and at least.
-BYTES, LEAST = 16, 4
-
-
-def copy(
-    source: ir.Value,
-    place: Sequence[ir.Value],
-    target: ir.Value,
-    to: Sequence[ir.Value],
-    elements: int,
-    wanted: ir.Value,
-) -> None:
-    """Starts a copy of the thread's; `arrived` waits for it.
-
-    Args:
-        source, place: the array, and the indices of the first element; they have to be some of its own even
-            if nothing is wanted.
-        target, to: in shared memory.
-        elements: how many are written in a row: 4, 8 or 16 bytes, at addresses that are multiples of that.
-        wanted: how many are read; the others are 0.
-    """
-    width = _itemsize(source) * elements
-    segments = [1, len(to), 1, len(place), 1]
-    attributes = {
-        "dstElements": ir.IntegerAttr.get(build.index_type(), elements),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
-    }
-    if width == BYTES:
-        # What a block reads once needs no place in the first-level cache.
-        attributes["bypassL1"] = ir.UnitAttr.get()
-    token = ir.Type.parse("!nvgpu.device.async.token")
-    build.create("nvgpu.device_async_copy", [token], [target, *to, source, *place, wanted], **attributes)
-
-
-def arrived() -> None:
-    """The thread waits for all copies that it has started; other threads see them after a barrier."""
-    token = ir.Type.parse("!nvgpu.device.async.token")
-    group = build.create("nvgpu.device_async_create_group", [token], []).result
-    none = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
-    build.create("nvgpu.device_async_wait", [], [group], numGroups=none)
+    total = first + second
+    return total + number if number else total
 
 
 def is_aligned(buffer: ir.Value) -> ir.Value | None:
@@ -235,16 +192,10 @@ def is_aligned(buffer: ir.Value) -> ir.Value | None:
     _, offset, *rest = build.create("memref.extract_strided_metadata", kinds, [buffer]).results
     bits = offset
     for stride in rest[memref.rank : -1]:
-        bits = build.index_op("ori", bits, stride)
-    bits = build.index_op(
-        "ori", build.index_op("muli", bits, build.const_index(_itemsize(buffer))), address(buffer)
-    )
-    rest_of = build.index_op("andi", bits, build.const_index(BYTES - 1))
-    return build.compare_index(0, rest_of, build.const_index(0))
-
-
-def _itemsize(buffer: ir.Value) -> int:
-    return int(ir.MemRefType(buffer.type).element_type.width) // 8
+        bits = bits | stride
+    bits = (bits * itemsize(buffer)) | address(buffer)
+    rest_of = bits & (BYTES - 1)
+    return rest_of.equals(0)
 
 
 @record(frozen=True)
@@ -349,16 +300,16 @@ class TensorProduct:
         none = build.const_index(0)
         # Of the part before, all have read what is in shared memory.
         barrier()
-        with on_condition(build.compare_index(4, inner, none)):
+        with when(inner > none):
             self._fetch(none, none)
 
         def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            half = build.index_op("andi", build.index_op("divui", start, depth), one)
+            half = (start // depth) & one
             arrived()
             barrier()
-            following = build.index_op("addi", start, depth)
-            with on_condition(build.compare_index(2, following, inner)):
-                self._fetch(following, build.index_op("subi", one, half))
+            following = start + depth
+            with when(following < inner):
+                self._fetch(following, one - half)
             return self._multiply(half, sums)
 
         rows, columns = self._counts()
@@ -381,14 +332,7 @@ class TensorProduct:
         numbers = (build.index_op(name, self._fragments.warp, across) for name in ("divui", "remui"))
         sizes = (shape.instruction.rows, shape.instruction.columns)
         rows, columns = (
-            [
-                build.index_op(
-                    "addi",
-                    build.index_op("muli", number, build.const_index(size * count)),
-                    build.const_index(size * step),
-                )
-                for step in range(count)
-            ]
+            [number * (size * count) + size * step for step in range(count)]
             for number, size, count in zip(numbers, sizes, self._counts(), strict=True)
         )
         return rows, columns
@@ -413,8 +357,8 @@ class TensorProduct:
         for (row, column), total in zip(starts, sums, strict=True):
             for i, j, where in fragments.places(row, column):
                 place = list(self._place)
-                place[product.row] = build.index_op("addi", self._first[0], i)
-                place[product.column] = build.index_op("addi", self._first[1], j)
+                place[product.row] = self._first[0] + i
+                place[product.column] = self._first[1] + j
                 add_to_result(product, self._sizes, place, fragments.extract(total, where))
 
     # -- from global to shared memory ----------------------------------------------------------------------
@@ -437,7 +381,7 @@ class TensorProduct:
         long = BYTES // self._itemsize(operand)
         with self._each(number, long) as chunk:
             place, to, left = self._where(number, operand, start, half, (chunk, long))
-            wanted = build.index_op("minsi", left, build.const_index(long))
+            wanted = smaller(left, long)
             copy(operand.buffer, place, self._sides[number].buffer, to, long, wanted)
 
     def _elements(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
@@ -450,14 +394,14 @@ class TensorProduct:
         with self._each(number, 1) as chunk:
             place, to, left = self._where(number, operand, start, half, (chunk, 1))
             if is_word:
-                wanted = build.index_op("minsi", left, one)
+                wanted = smaller(left, one)
                 copy(operand.buffer, place, buffer, to, 1, wanted)
                 return
-            inside = build.compare_index(4, left, build.const_index(0))
+            inside = left > 0
             kind = operand.argument.type
-            element = build.create("memref.load", [kind], [operand.buffer, *place]).result
+            element = operand.buffer[place]
             value = build.select(inside, element, zero(kind))
-            build.create("memref.store", [], [value, buffer, *to])
+            buffer[to] = value
 
     @contextmanager
     def _each(self, number: int, long: int) -> Iterator[ir.Value]:
@@ -487,20 +431,20 @@ class TensorProduct:
         chunk, long = which
         row = self._shape.depth if side.deep_last else self._shape.tiles[number]
         width = build.const_index(row // long)
-        chunk = build.index_op("muli", chunk, build.const_index(self._shape.threads))
-        chunk = build.index_op("addi", chunk, position("thread_id"))
-        slow = build.index_op("divui", chunk, width)
-        fast = build.index_op("muli", build.index_op("remui", chunk, width), build.const_index(long))
+        chunk = chunk * self._shape.threads
+        chunk = chunk + thread_id()
+        slow = chunk // width
+        fast = chunk % width * long
         inner, axis = self._product.inner, self._axes[number]
         origins = {inner: start, axis: self._first[number]}
         along, across = (inner, axis) if side.deep_last else (axis, inner)
-        at = {along: build.index_op("addi", origins[along], fast)}
-        at[across] = build.index_op("addi", origins[across], slow)
-        left = build.index_op("subi", self._sizes[along], at[along])
-        left = build.index_op("maxsi", left, none)
-        inside = build.compare_index(2, at[across], self._sizes[across])
+        at = {along: origins[along] + fast}
+        at[across] = origins[across] + slow
+        left = self._sizes[along] - at[along]
+        left = larger(left, none)
+        inside = at[across] < self._sizes[across]
         left = build.select(inside, left, none)
-        some = build.compare_index(4, left, none)
+        some = left > none
         place = list(self._place)
         for dimension in (along, across):
             place[dimension] = build.select(some, at[dimension], none)

@@ -6,9 +6,8 @@ from __future__ import annotations
 from graphc.ir import build
 from graphc.lowering.carried import carry
 from graphc.passes.gpu._calls import LibraryCall
-from graphc.passes.gpu._kernel import barrier
 from graphc.passes.gpu._matrices import Block, Matrix, above_zero, is_not_zero, true
-from graphc.passes.gpu._reduce import on_first_thread
+from graphc.passes.gpu._notation import barrier, on_first_thread
 from graphc_dialects._mlir import ir
 
 _NAN = float("nan")
@@ -38,7 +37,7 @@ class Cholesky:
         fine = factor(block, work, n)
 
         def write(i: ir.Value, j: ir.Value) -> None:
-            inside = build.compare_index(*((3, j, i) if self._lower else (3, i, j)))
+            inside = j <= i if self._lower else i <= j
             value = build.select(inside, work.load(*self._turned(i, j)), block.constant(0.0))
             result.store(build.select(fine, value, block.constant(_NAN)), i, j)
 
@@ -63,8 +62,8 @@ def factor(block: Block, work: Matrix, n: ir.Value) -> ir.Value:
     """
 
     def column(j: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-        pivot, after = work.load(j, j), build.index_op("addi", j, build.const_index(1))
-        fine = build.create("arith.andi", [carried[0].type], [carried[0], above_zero(pivot)]).result
+        pivot, after = work.load(j, j), j + 1
+        fine = carried[0] & above_zero(pivot)
         root = block.function("sqrt", pivot)
         barrier()
         with on_first_thread():
@@ -80,14 +79,13 @@ def factor(block: Block, work: Matrix, n: ir.Value) -> ir.Value:
                 work.store(block.op("sub", work.load(i, k), change), i, k)
                 return []
 
-            carry(build.index_op("addi", i, build.const_index(1)), [], element, start=after)
+            carry(i + 1, [], element, start=after)
 
         block.each(after, n, row)
         barrier()
         return [fine]
 
-    found: ir.Value = carry(n, [true()], column)[0]
-    return found
+    return carry(n, [true()], column)[0]
 
 
 class Triangular:
@@ -123,11 +121,11 @@ class Triangular:
 
     def _regular(self, i: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
         condition = is_not_zero(self._a.load(i, i))
-        return [build.create("arith.andi", [condition.type], [carried[0], condition]).result]
+        return [carried[0] & condition]
 
     def _row(self, step: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
         block, work, one = self._block, self._work, build.const_index(1)
-        last = build.index_op("subi", build.index_op("subi", self._n, one), step)
+        last = self._n - one - step
         i = step if self._forward else last
         if not self._unit:
             pivot = self._a.load(i, i)
@@ -137,10 +135,10 @@ class Triangular:
 
             block.each(build.const_index(0), self._k, divide)
             barrier()
-        first = build.index_op("addi", i, one) if self._forward else build.const_index(0)
+        first = i + one if self._forward else build.const_index(0)
 
         def element(number: ir.Value, c: ir.Value) -> None:
-            row = build.index_op("addi", first, number)
+            row = first + number
             factor = self._a.load(*((i, row) if self._transposed else (row, i)))
             change = block.op("mul", factor, work.load(i, c))
             work.store(block.op("sub", work.load(row, c), change), row, c)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.copies import copy_with
+from graphc.ir.value import as_index, converted, larger, literal, smaller
 from graphc.passes.gpu import _step_kernel as kernels
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._loops import is_poll
@@ -269,7 +270,7 @@ def _lower(module: ir.Module, until: _Until, values: StepValues, new: dict[ir.Va
         inside = kernels.where(active)
         with ir.InsertionPoint(inside):
             kernels.increase(count)
-            wide = build.create("arith.extui", [_wide()], [_again(until, new)]).result
+            wide = converted(_again(until, new), _wide())
             build.create("memref.store", [], [wide, active])
             build.create("scf.yield", [], [])
     following.launch([], [])
@@ -278,7 +279,7 @@ def _lower(module: ir.Module, until: _Until, values: StepValues, new: dict[ir.Va
     with ir.InsertionPoint(op), op.location:
         total = values.count()
         _write_loop(values, total, active)
-        done = build.create("arith.index_cast", [build.index_type()], [kernels.number_in(count)]).result
+        done = as_index(kernels.number_in(count))
         places = {k: place for place, k in enumerate(until.states)}
         for k, result in enumerate(op.results):
             if k == until.index:
@@ -304,22 +305,22 @@ def _write_loop(values: StepValues, total: ir.Value, active: ir.Value) -> None:
     """The loop of the host, at the insertion point: more and more steps, then the question."""
     loop, flag = values.op, ir.IntegerType.get_signless(1)
     zero, one = build.const_index(0), build.const_index(1)
-    yes = build.create("arith.constant", [flag], [], value=ir.IntegerAttr.get(flag, 1)).result
+    yes = literal(1, flag)
     made = ir.Operation.create("scf.while", operands=[zero, yes], results=[build.index_type()], regions=2)
     before = ir.Block.create_at_start(made.regions[0], [build.index_type(), flag])
     after = ir.Block.create_at_start(made.regions[1], [build.index_type()])
     with ir.InsertionPoint(before):
         at, goes_on = before.arguments
-        below = build.compare_index(2, at, total)
-        both = build.create("arith.andi", [flag], [below, goes_on]).result
+        below = at < total
+        both = below & goes_on
         build.create("scf.condition", [], [both, at])
     with ir.InsertionPoint(after):
         done = after.arguments[0]
-        steps = build.index_op("maxsi", done, build.const_index(_FIRST))
-        steps = build.index_op("minsi", steps, build.const_index(_MOST))
-        steps = build.index_op("minsi", steps, build.index_op("subi", total, done))
+        steps = larger(done, _FIRST)
+        steps = smaller(steps, _MOST)
+        steps = smaller(steps, total - done)
         for place, bound in enumerate((zero, steps, one)):
             loop.operands[place] = bound
         without_states(values)
-        is_next = build.compare_index(1, kernels.number_in(active), build.const_i64(0))
-        build.create("scf.yield", [], [build.index_op("addi", done, steps), is_next])
+        is_next = kernels.number_in(active).differs(build.const_i64(0))
+        build.create("scf.yield", [], [done + steps, is_next])

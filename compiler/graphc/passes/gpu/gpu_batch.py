@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 from graphc.ir import build
 from graphc.ir.types import dtype_of
+from graphc.ir.value import all_of, larger, smaller
 from graphc.ir.walk import functions, walk
-from graphc.lowering.carried import carry, loop
+from graphc.lowering.carried import carry, span, when
 from graphc.lowering.partial_reductions import constant
 from graphc.passes.gpu._batch import (
     BatchLoop,
@@ -24,10 +25,10 @@ from graphc.passes.gpu._batch import (
     moved,
     size_before,
 )
-from graphc.passes.gpu._kernel import Kernel, allocate, barrier, blocks_for, position
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._reduce import WARP, on_condition
+from graphc.passes.gpu._notation import WARP, barrier, block_dim, block_id, thread_id
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc.passes.manager.base import Pass
@@ -104,38 +105,32 @@ class _Writer:
         self._kind = nest.outputs[0].argument.type
         self._lanes = max(_WIDTH // int(dtype_of(self._kind).itemsize), 1)
         self._sizes = [nest.extent(axis) for axis in range(3)]
-        self._tx, self._ty = position("thread_id", 0), position("thread_id", 1)
-        self._width = position("block_dim", 0)
+        self._tx, self._ty = thread_id(), thread_id(1)
+        self._width = block_dim()
 
     def write(self, finish: Finish) -> None:
         """The product, in blocks of columns."""
-        _, block = loop(self._sizes[1], [], step=self._width)
-        with ir.InsertionPoint(block):
-            column = build.index_op("addi", block.arguments[0], self._tx)
-            last = build.index_op("subi", self._sizes[1], build.const_index(1))
-            self._column = build.index_op("minsi", column, last)
+        with span(self._sizes[1], step=self._width) as first:
+            column = first + self._tx
+            last = self._sizes[1] - 1
+            self._column = smaller(column, last)
             zeros = [self._zero()] * self._rows
-            sums = carry(self._sizes[2], zeros, self._chunk, step=build.const_index(_DEPTH))
-            for row, value in enumerate(sums):
-                place = [self._ty, build.const_index(row), self._tx]
-                build.create("memref.store", [], [value, self._parts, *place])
+            sums = carry(self._sizes[2], zeros, self._chunk, step=_DEPTH)
+            for number, value in enumerate(sums):
+                self._parts[self._ty, number, self._tx] = value
             barrier()
-            row = build.index_op("addi", self._first, self._ty)
-            inside = [
-                build.compare_index(2, row, self._sizes[0]),
-                build.compare_index(2, column, self._sizes[1]),
-            ]
-            with on_condition(build.create("arith.andi", [inside[0].type], inside).result):
+            row = self._first + self._ty
+            inside = [row < self._sizes[0], column < self._sizes[1]]
+            with when(all_of(inside)):
                 finish(row, column, self._total())
             barrier()
-            build.create("scf.yield", [], [])
 
     def _total(self) -> ir.Value:
         """The sum of the groups' parts."""
         total: ir.Value | None = None
         for group in range(self._rows):
             place = [build.const_index(group), self._ty, self._tx]
-            part = build.create("memref.load", [self._kind], [self._parts, *place]).result
+            part = self._parts[place]
             total = part if total is None else self._sum(total, part)
         assert total is not None
         return total
@@ -145,23 +140,23 @@ class _Writer:
         self._stage(start)
         barrier()
         share = build.const_index(_DEPTH // self._rows)
-        own = build.index_op("muli", self._ty, share)
-        begin = build.index_op("addi", start, own)
-        left = build.index_op("subi", self._sizes[2], begin)
-        count = build.index_op("minsi", build.index_op("maxsi", left, build.const_index(0)), share)
+        own = self._ty * share
+        begin = start + own
+        left = self._sizes[2] - begin
+        count = smaller(larger(left, 0), share)
         ahead = build.const_index(_AHEAD)
-        whole = build.index_op("muli", build.index_op("divui", count, ahead), ahead)
+        whole = count // ahead * ahead
 
         def several(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            deep = [build.index_op("addi", at, build.const_index(i)) for i in range(_AHEAD)]
-            matrix = [self._matrix(build.index_op("addi", begin, i)) for i in deep]
-            lefts = [self._row_part(row, build.index_op("addi", own, at)) for row in range(self._rows)]
+            deep = [at + i for i in range(_AHEAD)]
+            matrix = [self._matrix(begin + i) for i in deep]
+            lefts = [self._row_part(row, own + at) for row in range(self._rows)]
             for i, right in enumerate(matrix):
                 sums = [self._add(part[i], right, total) for part, total in zip(lefts, sums, strict=True)]
             return sums
 
         def one(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            right, place = self._matrix(build.index_op("addi", begin, at)), build.index_op("addi", own, at)
+            right, place = self._matrix(begin + at), own + at
             lefts = [self._staged_at(row, place) for row in range(self._rows)]
             return [self._add(left, right, total) for left, total in zip(lefts, sums, strict=True)]
 
@@ -173,29 +168,22 @@ class _Writer:
     def _stage(self, start: ir.Value) -> None:
         """Copies a part of the rows to shared memory, with zeros where there are none."""
         depth = build.const_index(_DEPTH)
-        thread = build.index_op("addi", build.index_op("muli", self._ty, self._width), self._tx)
-        threads = build.index_op("muli", self._width, build.const_index(self._rows))
-        _, block = loop(build.const_index(self._rows * _DEPTH), [], start=thread, step=threads)
-        with ir.InsertionPoint(block):
-            element = block.arguments[0]
-            r, k = build.index_op("divui", element, depth), build.index_op("remui", element, depth)
-            row, deep = build.index_op("addi", self._first, r), build.index_op("addi", start, k)
-            inside = [
-                build.compare_index(2, row, self._sizes[0]),
-                build.compare_index(2, deep, self._sizes[2]),
-            ]
-            both = build.create("arith.andi", [inside[0].type], inside).result
-            build.create("memref.store", [], [self._zero(), self._staged, r, k])
-            with on_condition(both):
+        thread = self._ty * self._width + self._tx
+        threads = self._width * self._rows
+        with span(self._rows * _DEPTH, start=thread, step=threads) as element:
+            r, k = element // depth, element % depth
+            row, deep = self._first + r, start + k
+            inside = [row < self._sizes[0], deep < self._sizes[2]]
+            both = all_of(inside)
+            self._staged[r, k] = self._zero()
+            with when(both):
                 value = load(self._left, [row, row, deep])
-                build.create("memref.store", [], [value, self._staged, r, k])
-            build.create("scf.yield", [], [])
+                self._staged[r, k] = value
 
     def _inside(self, *places: tuple[ir.Value, ir.Value]) -> ir.Value:
         """True if two indices are below their limits."""
-        conditions = [build.compare_index(2, index, limit) for index, limit in places]
-        found: ir.Value = build.create("arith.andi", [conditions[0].type], conditions).result
-        return found
+        conditions = [index < limit for index, limit in places]
+        return all_of(conditions)
 
     def _matrix(self, deep: ir.Value) -> ir.Value:
         return load(self._right, [self._column, self._column, deep])
@@ -206,7 +194,7 @@ class _Writer:
         alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _WIDTH)
         found: list[ir.Value] = []
         for start in range(0, _AHEAD, self._lanes):
-            place = build.index_op("addi", at, build.const_index(start))
+            place = at + start
             operands = [self._staged, build.const_index(row), place]
             vector = build.create("vector.load", [kind], operands, alignment=alignment).result
             for lane in range(min(self._lanes, _AHEAD)):
@@ -217,7 +205,7 @@ class _Writer:
         return found[:_AHEAD]
 
     def _staged_at(self, row: int, at: ir.Value) -> ir.Value:
-        return build.create("memref.load", [self._kind], [self._staged, build.const_index(row), at]).result
+        return self._staged[row, at]
 
     def _add(self, left: ir.Value, right: ir.Value, total: ir.Value) -> ir.Value:
         nest = self._nest
@@ -226,12 +214,10 @@ class _Writer:
 
     def _sum(self, a: ir.Value, b: ir.Value) -> ir.Value:
         name = "arith.addi" if isinstance(self._kind, ir.IntegerType) else "arith.addf"
-        found: ir.Value = build.create(name, [a.type], [a, b]).result
-        return found
+        return build.create(name, [a.type], [a, b]).result
 
     def _zero(self) -> ir.Value:
-        found: ir.Value = constant(self._kind, 0 if isinstance(self._kind, ir.IntegerType) else 0.0)
-        return found
+        return constant(self._kind, 0 if isinstance(self._kind, ir.IntegerType) else 0.0)
 
 
 # Rows of a block, which is also how many groups of threads share the additions of a product.
@@ -260,7 +246,7 @@ class BatchKernel:
         results = self._results()
         products = BlockProduct(self._kernel, ROWS, COLUMNS)
         with self._kernel.body():
-            self._row = build.index_op("muli", position("block_id"), build.const_index(ROWS))
+            self._row = block_id() * ROWS
             self._kernel.take(op)
             for result, array in results:
                 self._copy(result, array)
@@ -287,15 +273,13 @@ class BatchKernel:
         work = self._work
         rows, columns = build.const_index(0), build.const_index(1)
         for buffer in {n.outputs[0].buffer: n for s in work.segments for n in s.nests}:
-            rows = build.index_op("maxsi", rows, size_before(work, buffer, 0))
+            rows = larger(rows, size_before(work, buffer, 0))
             axes = range(1, ir.MemRefType(buffer.type).rank)
             if all(knows_size(work, buffer, axis) for axis in axes):
-                columns = build.index_op(
-                    "maxsi", columns, product([size_before(work, buffer, axis) for axis in axes])
-                )
-        warps = blocks_for(columns, build.const_index(WARP), COLUMNS // WARP)
+                columns = larger(columns, product([size_before(work, buffer, axis) for axis in axes]))
+        warps = blocks_for(columns, WARP, COLUMNS // WARP)
         each = build.const_index(ROWS)
-        return blocks_for(rows, each, _BLOCKS), [build.index_op("muli", warps, build.const_index(WARP)), each]
+        return blocks_for(rows, each, _BLOCKS), [warps * WARP, each]
 
     def _turned(self, nest: Nest) -> Operand:
         """The matrix of a product, as a copy where neighbouring threads would not read neighbours."""
@@ -362,18 +346,15 @@ class BatchKernel:
     def _each(self, sizes: list[ir.Value], work: Callable[[list[ir.Value]], None]) -> None:
         """Does something with each element of the block's rows of an array of some sizes."""
         columns = product(sizes[1:])
-        width = position("block_dim", 0)
-        thread = build.index_op("muli", position("thread_id", 1), width)
-        thread = build.index_op("addi", thread, position("thread_id", 0))
-        threads = build.index_op("muli", width, build.const_index(ROWS))
-        count = build.index_op("muli", columns, build.const_index(ROWS))
-        _, block = loop(count, [], start=thread, step=threads)
-        with ir.InsertionPoint(block):
-            element = block.arguments[0]
-            row = build.index_op("addi", self._row, build.index_op("divui", element, columns))
-            with on_condition(build.compare_index(2, row, sizes[0])):
-                work([row, *split(build.index_op("remui", element, columns), sizes[1:])])
-            build.create("scf.yield", [], [])
+        width = block_dim()
+        thread = thread_id(1) * width
+        thread = thread + thread_id()
+        threads = width * ROWS
+        count = columns * ROWS
+        with span(count, start=thread, step=threads) as element:
+            row = self._row + element // columns
+            with when(row < sizes[0]):
+                work([row, *split(element % columns, sizes[1:])])
 
     def _product(self, segment: Segment, products: BlockProduct, matrix: Operand) -> None:
         """A product, and what is done with its elements."""

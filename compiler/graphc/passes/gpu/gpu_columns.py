@@ -7,13 +7,13 @@ import itertools
 from functools import reduce
 
 from graphc.ir import build
+from graphc.ir.value import larger, parts_of, smaller
 from graphc.ir.walk import functions, walk
-from graphc.lowering.carried import carry, either, loop
+from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import is_in_loop
-from graphc.passes.gpu import _flat
-from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
-from graphc.passes.gpu._nest import Nest
-from graphc.passes.gpu._reduce import WARP, on_condition
+from graphc.passes.gpu._kernel import Kernel, blocks_for
+from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of
+from graphc.passes.gpu._notation import WARP, barrier, block_id, grid_dim, thread_id
 from graphc.passes.gpu._rows import Group, at_once, cost, strided, wide_operands
 from graphc.passes.gpu.gpu_whole import Parts, elements, in_parts
 from graphc.passes.manager.base import Pass
@@ -60,7 +60,7 @@ class _Kernel:
         self._parts, self._nest, self._threads = parts, parts.nest, threads
         self._kernel = Kernel(parts.nest.op, "columns")
         self._wide = [o for o in wide_operands([parts.nest]) if o in parts.nest.inputs]
-        self._lanes = min(_flat.lanes_of(self._wide), _MOST_LANES)
+        self._lanes = min(lanes_of(self._wide), _MOST_LANES)
         self._at_once = at_once(cost(parts.nest), self._lanes)
 
     def lower(self) -> None:
@@ -69,17 +69,15 @@ class _Kernel:
         *batch, rows, columns = range(nest.rank)
         with kernel.host():
             self._sizes = sizes = [nest.extent(axis) for axis in range(nest.rank)]
-            groups = build.index_op("ceildivsi", sizes[columns], build.const_index(self._lanes))
+            groups = parts_of(sizes[columns], self._lanes)
             width, height = self._shape(groups, nest.static_extent(columns))
             across = blocks_for(groups, width, _COLUMNS)
-            images = [at_most(sizes[axis], _BATCH) for axis in batch]
+            images = [smaller(sizes[axis], _BATCH) for axis in batch]
             # Blocks beside this column's.
-            others = reduce(lambda a, b: build.index_op("muli", a, b), images, across)
-            share = build.index_op("ceildivsi", build.const_index(_BUSY), _at_least_one(others))
-            wanted = build.index_op(
-                "ceildivsi", sizes[rows], build.index_op("muli", height, build.const_index(_EACH))
-            )
-            count = _at_least_one(build.index_op("minsi", wanted, share))
+            others = reduce(lambda a, b: a * b, images, across)
+            share = parts_of(build.const_index(_BUSY), _at_least_one(others))
+            wanted = parts_of(sizes[rows], height * _EACH)
+            count = _at_least_one(smaller(wanted, share))
             grid, threads = [across, count, *images], [width, height]
             self._width, self._height = width, height
         self._buffers = parts.buffers(kernel, [*(sizes[axis] for axis in batch), sizes[columns], count])
@@ -89,17 +87,15 @@ class _Kernel:
             self._aligned = None
             if self._lanes > 1:
                 lanes = build.const_index(self._lanes)
-                rest = build.index_op("remui", sizes[columns], lanes)
-                whole = build.compare_index(0, rest, build.const_index(0))
-                aligned = _flat.are_aligned(self._wide, self._lanes)
-                self._aligned = build.create("arith.andi", [whole.type], [whole, aligned]).result
-            start = position("block_id", 2) if batch else build.const_index(0)
+                rest = sizes[columns] % lanes
+                whole = rest.equals(0)
+                aligned = are_aligned(self._wide, self._lanes)
+                self._aligned = whole & aligned
+            start = block_id(2) if batch else build.const_index(0)
             stop = sizes[batch[0]] if batch else build.const_index(1)
-            step = position("grid_dim", 2) if batch else build.const_index(1)
-            _, block = loop(stop, [], start=start, step=step)
-            with ir.InsertionPoint(block):
-                self._image([block.arguments[0]][: len(batch)])
-                build.create("scf.yield", [], [])
+            step = grid_dim(2) if batch else build.const_index(1)
+            with span(stop, start=start, step=step) as number:
+                self._image([number][: len(batch)])
         kernel.launch(grid, threads)
         parts.combine(nest.op, self._buffers)
         nest.op.erase()
@@ -107,33 +103,31 @@ class _Kernel:
     def _image(self, batch: list[ir.Value]) -> None:
         """The columns of one matrix of the batch; all threads make equally many rounds."""
         parts, lanes = self._parts, self._lanes
-        tx, ty = position("thread_id", 0), position("thread_id", 1)
-        groups = build.index_op("ceildivsi", self._sizes[-1], build.const_index(lanes))
+        tx, ty = thread_id(), thread_id(1)
+        groups = parts_of(self._sizes[-1], lanes)
         width, height = self._width, self._height
-        start = build.index_op("muli", position("block_id", 0), width)
-        step = build.index_op("muli", position("grid_dim", 0), width)
-        _, block = loop(groups, [], start=start, step=step)
-        with ir.InsertionPoint(block):
-            group = build.index_op("addi", block.arguments[0], tx)
-            first = build.index_op("muli", group, build.const_index(lanes))
-            columns = [build.index_op("addi", first, build.const_index(lane)) for lane in range(lanes)]
-            part = position("block_id", 1)
-            row = build.index_op("addi", build.index_op("muli", part, height), ty)
-            stride = build.index_op("muli", position("grid_dim", 1), height)
+        start = block_id() * width
+        step = grid_dim() * width
+        with span(groups, start=start, step=step) as number:
+            group = number + tx
+            first = group * lanes
+            columns = [first + lane for lane in range(lanes)]
+            part = block_id(1)
+            row = part * height + ty
+            stride = grid_dim(1) * height
             values = self._stripe(batch, group, groups, columns, row, stride)
             count = len(parts.accumulators)
-            thread = build.index_op("addi", build.index_op("muli", ty, width), tx)
+            thread = ty * width + tx
             for lane in range(lanes):
                 place = self._place(thread, lane)
                 for value, buffer in zip(values[lane * count :], self._shared, strict=False):
-                    build.create("memref.store", [], [value, buffer, place])
+                    buffer[place] = value
             barrier()
-            with on_condition(build.compare_index(0, ty, build.const_index(0))):
+            with when(ty.equals(0)):
                 for lane, column in enumerate(columns):
-                    with on_condition(build.compare_index(2, column, self._sizes[-1])):
+                    with when(column < self._sizes[-1]):
                         self._combine(tx, lane, [*batch, column, part])
             barrier()
-            build.create("scf.yield", [], [])
 
     def _stripe(
         self,
@@ -151,7 +145,7 @@ class _Kernel:
 
         # Threads without columns read the last ones.
         def last(size: ir.Value, number: ir.Value) -> ir.Value:
-            return build.index_op("minsi", number, build.index_op("subi", size, one))
+            return smaller(number, size - one)
 
         inside = [last(sizes[-1], column) for column in columns]
 
@@ -185,14 +179,14 @@ class _Kernel:
             return build.const_index(width), build.const_index(self._threads // width)
         found = build.const_index(widths[0])
         for least, width in itertools.pairwise(widths):
-            more = build.compare_index(4, groups, build.const_index(least))
-            found = build.select(more, build.const_index(width), found)
-        return found, build.index_op("divui", build.const_index(self._threads), found)
+            more = groups > least
+            found = build.select(more, width, found)
+        return found, build.const_index(self._threads) // found
 
     def _place(self, thread: ir.Value, lane: int) -> ir.Value:
         """Position of the stripe of a thread's column."""
-        first = build.index_op("muli", thread, build.const_index(self._lanes))
-        return build.index_op("addi", first, build.const_index(lane))
+        first = thread * self._lanes
+        return first + lane
 
     def _combine(self, tx: ir.Value, lane: int, target: list[ir.Value]) -> None:
         """Combines the stripes of a column, in order, and writes its part."""
@@ -200,21 +194,18 @@ class _Kernel:
         kinds = [ir.MemRefType(buffer.type).element_type for buffer in self._buffers]
 
         def body(row: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            thread = build.index_op("addi", build.index_op("muli", row, self._width), tx)
+            thread = row * self._width + tx
             place = self._place(thread, lane)
-            stripes = [
-                build.create("memref.load", [kind], [stripes, place]).result
-                for kind, stripes in zip(kinds, self._shared, strict=True)
-            ]
+            stripes = [stripes[place] for kind, stripes in zip(kinds, self._shared, strict=True)]
             return [how.combine(*pair) for how, *pair in zip(combiners, carried, stripes, strict=True)]
 
         totals = carry(self._height, self._parts.neutral(), body)
         for total, buffer in zip(totals, self._buffers, strict=True):
-            build.create("memref.store", [], [total, buffer, *target])
+            buffer[target] = total
 
 
 def _at_least_one(value: ir.Value) -> ir.Value:
-    return build.index_op("maxsi", value, build.const_index(1))
+    return larger(value, 1)
 
 
 def _is_columns(nest: Nest) -> bool:

@@ -57,7 +57,7 @@ class GpuConstants(Pass):
         with kernel.body():
             for place in np.ndindex(*kind.shape):
                 value = _number(kind.element_type, elements.item(place))
-                build.create("memref.store", [], [value, array, *map(build.const_index, place)])
+                array[place] = value
         kernel.launch([], [])
         op.results[0].replace_all_uses_with(array)
         op.erase()

@@ -8,10 +8,20 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
-from graphc.lowering.carried import carry, loop
-from graphc.passes.gpu import _flat
-from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for, global_position
-from graphc.passes.gpu._nest import Nest, Operand, load, store
+from graphc.lowering.carried import carry, span
+from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for
+from graphc.passes.gpu._nest import (
+    Nest,
+    Operand,
+    are_aligned,
+    is_whole,
+    lanes_of,
+    load,
+    load_vector,
+    store,
+    store_vector,
+)
+from graphc.passes.gpu._notation import extract, global_position
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -57,6 +67,8 @@ def _replace(
 
 
 _ROWS, _COLUMNS = 65535, 1 << 20
+# More blocks than any device runs at a time; threads stride over what is left.
+_FLAT_BLOCKS = 1 << 16
 
 
 @record()
@@ -89,13 +101,69 @@ class GpuElementwise(Pass):
         with kernel.host():
             nest = Nest(generic)
             nest.collapse()
-        if _flat.is_flat(nest):
-            _flat.lower(nest, kernel, self.threads)
+        if _is_flat(nest):
+            _lower_flat(nest, kernel, self.threads)
             self.count("flat kernels")
         else:
             _Threads(nest, kernel).lower(self.threads)
             self.count("kernels")
         generic.erase()
+
+
+def _is_flat(nest: Nest) -> bool:
+    """True if all operands are contiguous along the one dimension, or single elements; results are whole."""
+    if nest.rank != 1 or nest.reduction[0] or nest.indexed:
+        return False
+    if not all(operand.axes == [0] for operand in nest.outputs):
+        return False
+    return all(is_whole(operand) or 0 not in operand.axes for operand in nest.operands)
+
+
+def _lower_flat(nest: Nest, kernel: Kernel, threads: int) -> None:
+    """Writes the kernel and its launch."""
+    vectors = [operand for operand in nest.operands if operand.axes == [0]]
+    lanes = lanes_of(vectors)
+    with kernel.host():
+        extent = nest.extent(0)
+        each = build.const_index(threads * lanes)
+        grid = blocks_for(extent, each, _FLAT_BLOCKS)
+        width = build.const_index(threads)
+    with kernel.body():
+        first, stride = global_position()
+        tail = first
+        if lanes > 1:
+            whole = extent // lanes
+            count = build.select(are_aligned(vectors, lanes), whole, 0)
+            with span(count, start=first, step=stride) as number:
+                _vector(nest, number, lanes)
+            done = count * lanes
+            tail = done + first
+        with span(extent, start=tail, step=stride) as position:
+            for operand, value in zip(nest.outputs, _values(nest, position, {}), strict=True):
+                store(value, operand, [position])
+    kernel.launch([grid], [width])
+
+
+def _values(nest: Nest, position: ir.Value, given: dict[ir.Value, ir.Value]) -> list[ir.Value]:
+    """Values of the results at a position."""
+    values = dict(given)
+    for operand in nest.needed(nest.yields):
+        if operand.argument not in values:
+            values[operand.argument] = load(operand, [position])
+    return nest.compute(nest.yields, values, [position])
+
+
+def _vector(nest: Nest, number: ir.Value, lanes: int) -> None:
+    """One vector of each operand."""
+    start = number * lanes
+    loaded = {o.argument: load_vector(o, [start], lanes) for o in nest.needed(nest.yields) if o.axes == [0]}
+    found: list[list[ir.Value]] = [[] for _ in nest.outputs]
+    for lane in range(lanes):
+        given = {argument: extract(vector, lane) for argument, vector in loaded.items()}
+        for values, value in zip(found, _values(nest, start, given), strict=True):
+            values.append(value)
+    for operand, values in zip(nest.outputs, found, strict=True):
+        store_vector(values, operand, [start])
 
 
 class _Threads:
@@ -115,29 +183,25 @@ class _Threads:
             columns = build.const_index(1) if inner is None else extents[inner]
             rows = build.const_index(1)
             for axis in outer:
-                rows = build.index_op("muli", rows, extents[axis])
+                rows = rows * extents[axis]
             width, height = block_shape(columns, threads)
             grid = [blocks_for(columns, width, _COLUMNS), blocks_for(rows, height, _ROWS)]
         with self._kernel.body():
             (column, columns_stride), (row, rows_stride) = global_position(0), global_position(1)
-            _, block = loop(rows, [], start=row, step=rows_stride)
-            with ir.InsertionPoint(block):
-                indices = self._split(block.arguments[0], outer, extents)
-                _, line = loop(columns, [], start=column, step=columns_stride)
-                with ir.InsertionPoint(line):
+            with span(rows, start=row, step=rows_stride) as number:
+                indices = self._split(number, outer, extents)
+                with span(columns, start=column, step=columns_stride) as line:
                     if inner is not None:
-                        indices[inner] = line.arguments[0]
+                        indices[inner] = line
                     self._element(indices, extents)
-                    build.create("scf.yield", [], [])
-                build.create("scf.yield", [], [])
         self._kernel.launch(grid, [width, height])
 
     def _split(self, row: ir.Value, axes: list[int], extents: dict[int, ir.Value]) -> dict[int, ir.Value]:
         """The indices of the outer dimensions, from the number of the row."""
         indices = {axis: build.const_index(0) for axis in self._units}
         for axis in reversed(axes[1:]):
-            indices[axis] = build.index_op("remui", row, extents[axis])
-            row = build.index_op("divui", row, extents[axis])
+            indices[axis] = row % extents[axis]
+            row = row // extents[axis]
         if axes:
             indices[axes[0]] = row
         return indices

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphc.ir import build
-from graphc.lowering.carried import carry, either, loop
-from graphc.passes.gpu import _flat
+from graphc.ir.value import all_of, converted, larger, literal, parts_of, smaller
+from graphc.lowering.carried import carry, either, span, when
 from graphc.passes.gpu._calls import LibraryCall, calls_of
-from graphc.passes.gpu._kernel import Kernel, allocate, at_most, blocks_for, position
-from graphc.passes.gpu._keys import ABOVE, EQUAL, Keys
-from graphc.passes.gpu._nest import Operand
-from graphc.passes.gpu._reduce import WARP, BlockReduction, on_condition, on_first_thread
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._keys import Keys
+from graphc.passes.gpu._nest import Operand, are_aligned, lanes_of
+from graphc.passes.gpu._notation import WARP, block_id, grid_dim, on_first_thread, thread_id
+from graphc.passes.gpu._reduce import BlockReduction
 from graphc.passes.gpu._rows import Columns, Group, at_once, is_wide, product, shape_of_blocks, split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -67,10 +68,10 @@ class _Kernels:
             one = build.const_index(1)
             *self._sizes, self._n = build.dims(self._source)
             self._rows = product(self._sizes)
-            parts = build.index_op("maxsi", blocks_for(self._n, build.const_index(each), _PARTS), one)
-            many = build.compare_index(5, self._rows, build.const_index(_MANY))
+            parts = larger(blocks_for(self._n, each, _PARTS), one)
+            many = self._rows >= _MANY
             self._parts = build.select(many, one, parts)
-            self._one = build.compare_index(0, self._parts, one)
+            self._one = self._parts.equals(one)
             self._found = [allocate([self._rows, self._parts], kind) for kind in self._kinds]
 
     @property
@@ -83,30 +84,30 @@ class _Kernels:
         self._write_parts()
         self._write_rows()
         with ir.InsertionPoint(self._op), self._op.location:
-            empty = build.compare_index(0, self._n, build.const_index(0))
-            status = build.create("arith.extui", [_word()], [empty]).result
+            empty = self._n.equals(0)
+            status = converted(empty, _word())
         self._op.results[0].replace_all_uses_with(status)
 
     def _write_parts(self) -> None:
         """The kernel that finds the extreme of parts of rows; if there is one part, that is all."""
         kernel, wide = self._first, [o for o in (self._operand,) if is_wide(o, len(self._sizes))]
-        lanes = _flat.lanes_of(wide)
+        lanes = lanes_of(wide)
         with kernel.host():
             width, height = shape_of_blocks(self._n, single=False)
-            grid = at_most(build.index_op("ceildivsi", self._rows, height), _BLOCKS)
+            grid = smaller(parts_of(self._rows, height), _BLOCKS)
         with kernel.body():
-            aligned = _flat.are_aligned(wide, lanes) if lanes > 1 else None
-            part = position("block_id", 1)
-            first = build.index_op("addi", build.index_op("muli", part, width), position("thread_id"))
-            stride = build.index_op("muli", position("grid_dim", 1), width)
+            aligned = are_aligned(wide, lanes) if lanes > 1 else None
+            part = block_id(1)
+            first = part * width + thread_id()
+            stride = grid_dim(1) * width
 
             def line(row: ir.Value, active: ir.Value, reduction: BlockReduction) -> None:
                 indices = split(row, self._sizes)
                 share = Columns(indices, [self._n], lanes, aligned, first, stride, active)
                 found = share.fold(self._neutral(), self._take, self._later, at_once(_COST, lanes))
                 found = reduction.together(found, self._later, self._neutral())
-                thread = build.compare_index(0, position("thread_id"), build.const_index(0))
-                with on_condition(build.create("arith.andi", [thread.type], [thread, active]).result):
+                thread = thread_id().equals(0)
+                with when(thread & active):
                     either(
                         self._one,
                         [],
@@ -122,19 +123,16 @@ class _Kernels:
         kernel, one = self._second, build.const_index
         with kernel.host():
             # Where a row has one part, there is nothing left to do.
-            rows = build.select(self._one, one(0), at_most(self._rows, _BLOCKS))
+            rows = build.select(self._one, one(0), smaller(self._rows, _BLOCKS))
             width, height = one(WARP), one(1)
         with kernel.body():
 
             def line(row: ir.Value, active: ir.Value, reduction: BlockReduction) -> None:
                 def take(part: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-                    pair = [
-                        build.create("memref.load", [kind], [buffer, row, part]).result
-                        for kind, buffer in zip(self._kinds, self._found, strict=True)
-                    ]
+                    pair = [buffer[row, part] for kind, buffer in zip(self._kinds, self._found, strict=True)]
                     return self._later(carried, pair)
 
-                own = carry(self._parts, self._neutral(), take, start=position("thread_id"), step=width)
+                own = carry(self._parts, self._neutral(), take, start=thread_id(), step=width)
                 found = reduction.together(own, self._later, self._neutral())
                 with on_first_thread():
                     self._store(found[1], split(row, self._sizes))
@@ -151,50 +149,44 @@ class _Kernels:
     ) -> None:
         """The rows of a block, `height` at a time; threads without one see the last."""
         reduction = BlockReduction(kernel, width)
-        start = build.index_op("muli", position("block_id"), height)
-        step = build.index_op("muli", position("grid_dim"), height)
-        _, block = loop(self._rows, [], start=start, step=step)
-        with ir.InsertionPoint(block):
-            row = build.index_op("addi", block.arguments[0], position("thread_id", 1))
-            active = build.compare_index(2, row, self._rows)
-            last = build.index_op("subi", self._rows, build.const_index(1))
-            line(build.index_op("minsi", row, last), active, reduction)
-            build.create("scf.yield", [], [])
+        start = block_id() * height
+        step = grid_dim() * height
+        with span(self._rows, start=start, step=step) as number:
+            row = number + thread_id(1)
+            active = row < self._rows
+            last = self._rows - 1
+            line(smaller(row, last), active, reduction)
 
     def _neutral(self) -> list[ir.Value]:
         """Initial key, which any element beats but those with the first key: where nothing has won,
         these are all.
         """
-        return [self._keys.constant(0), _constant(_LATEST)]
+        return [literal(0, self._keys.type), _constant(_LATEST)]
 
     def _take(self, group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
         """The extreme after an element; positions grow, so that the first of equal ones stays."""
         key, place = self._key(group.load(self._operand, lane)), _number(group.indices(lane)[-1])
-        wins = build.compare_index(ABOVE, key, carried[0])
+        wins = key.above(carried[0])
         return [build.select(wins, new, old) for new, old in zip((key, place), carried, strict=True)]
 
     def _later(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> list[ir.Value]:
         """Of two extremes the one with the larger key; of equal ones the first."""
-        bit = ir.IntegerType.get_signless(1)
-        first = [
-            build.compare_index(EQUAL, left[0], right[0]),
-            build.compare_index(_BELOW, right[1], left[1]),
-        ]
-        both = build.create("arith.andi", [bit], first).result
-        wins = build.create("arith.ori", [bit], [build.compare_index(ABOVE, right[0], left[0]), both]).result
+        first = [left[0].equals(right[0]), right[1].below(left[1])]
+        both = all_of(first)
+        wins = right[0].above(left[0]) | both
         return [build.select(wins, x, y) for x, y in zip(right, left, strict=True)]
 
     def _store(self, place: ir.Value, indices: Sequence[ir.Value]) -> list[ir.Value]:
         """Writes the position of a row's extreme."""
-        nothing = build.compare_index(EQUAL, place, _constant(_LATEST))
-        found = build.select(nothing, _constant(0), place)
-        build.create("memref.store", [], [found, self._result, *indices])
+        nothing = place.equals(_LATEST)
+        found = build.select(nothing, 0, place)
+        self._result[indices] = found
         return []
 
     def _store_part(self, found: Sequence[ir.Value], row: ir.Value, part: ir.Value) -> list[ir.Value]:
         """Writes the extreme of a part of a row."""
         for value, buffer in zip(found, self._found, strict=True):
-            build.create("memref.store", [], [value, buffer, row, part])
+            buffer[row, part] = value
         return []
 
     def _key(self, value: ir.Value) -> ir.Value:
@@ -202,8 +194,8 @@ class _Kernels:
         key, last = self._keys.of(value), self._keys.last()
         if not self._smallest:
             return key
-        turned = build.create("arith.xori", [self._keys.type], [key, last]).result
-        return build.select(build.compare_index(EQUAL, key, last), key, turned) if self._is_float else turned
+        turned = key ^ last
+        return build.select(key.equals(last), key, turned) if self._is_float else turned
 
 
 def _without_casts(buffer: ir.Value) -> ir.Value:
@@ -219,12 +211,8 @@ def _word() -> ir.Type:
 
 def _constant(number: int) -> ir.Value:
     kind = ir.IntegerType.get_signless(64)
-    found: ir.Value = build.create(
-        "arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, number)
-    ).result
-    return found
+    return literal(number, kind)
 
 
 def _number(place: ir.Value) -> ir.Value:
-    found: ir.Value = build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [place]).result
-    return found
+    return converted(place, ir.IntegerType.get_signless(64))

@@ -13,8 +13,8 @@ from graphc.library.linalg.solve import POSITIVE
 from graphc.lowering.carried import carry
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._elimination import CALLS, Elimination
-from graphc.passes.gpu._kernel import barrier
 from graphc.passes.gpu._matrices import SMALL, Block, Matrix, MatrixKernels, Work, in_triangle
+from graphc.passes.gpu._notation import barrier
 from graphc.passes.gpu._triangular import Cholesky, Triangular, factor
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -37,7 +37,7 @@ class Positive:
     def sides(self) -> tuple[ir.Value, ir.Value]:
         """Rows and columns of the memory to work in, at the insertion point."""
         *_, n, k = build.dims(self._call.buffers[1])
-        return n, build.index_op("addi", n, k)
+        return n, n + k
 
     def __call__(self, block: Block, indices: list[ir.Value], work: Matrix) -> ir.Value:
         a, b, result = (Matrix(buffer, indices) for buffer in self._call.buffers[:3])
@@ -59,26 +59,25 @@ class Positive:
 
     def _after(self, column: ir.Value) -> ir.Value:
         """A column of the right sides."""
-        found: ir.Value = build.index_op("addi", self._n, column)
-        return found
+        return self._n + column
 
     def _forward(self, i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
         """A row of the solution for the factor, from the first one on: it is taken off those below."""
         self._block.divide_row(self._work, i, self._n, self._k)
-        below = build.index_op("addi", i, build.const_index(1))
+        below = i + 1
 
         def change(number: ir.Value, c: ir.Value) -> None:
-            row = build.index_op("addi", below, number)
+            row = below + number
             self._take_off(row, i, self._work.load(row, i), c)
 
-        self._block.cells(build.index_op("subi", self._n, below), self._k, change)
+        self._block.cells(self._n - below, self._k, change)
         barrier()
         return []
 
     def _backward(self, step: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
         """A row of the solution for its transpose, from the last one on: it is taken off those above."""
-        last = build.index_op("subi", self._n, build.const_index(1))
-        i = build.index_op("subi", last, step)
+        last = self._n - 1
+        i = last - step
         self._block.divide_row(self._work, i, self._n, self._k)
         self._block.cells(i, self._k, lambda row, c: self._take_off(row, i, self._work.load(i, row), c))
         barrier()

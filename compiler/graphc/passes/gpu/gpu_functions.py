@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
+from graphc.ir.value import literal
 from graphc.ir.walk import walk
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -115,7 +116,7 @@ class GpuFunctions(Pass):
 
 
 def _one(kind: ir.Type) -> ir.Value:
-    return build.create("arith.constant", [kind], [], value=ir.FloatAttr.get(kind, 1.0)).result
+    return literal(1.0, kind)
 
 
 def _called(name: str, operands: Sequence[ir.Value], kernels: ir.Block) -> ir.Value:

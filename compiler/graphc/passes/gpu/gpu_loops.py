@@ -6,12 +6,14 @@ from __future__ import annotations
 from graphc.ir import build
 from graphc.ir.helpers import declared
 from graphc.ir.lifetimes import VIEWS
+from graphc.ir.value import larger, parts_of
 from graphc.ir.walk import walk
 from graphc.library.helpers import Helper
 from graphc.passes.buffer.parallel._independence import is_independent
 from graphc.passes.gpu._host_arithmetic import is_arithmetic, is_of_host
-from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
+from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
+from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu.gpu_numbers import place_for, read, write
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -61,17 +63,17 @@ class GpuLoops(Pass):
             grid, width = one, one
             if parallel:
                 lower, upper, step = list(op.operands)[:3]
-                span = build.index_op("subi", upper, lower)
-                count = build.index_op("ceildivsi", span, step)
-                count = build.index_op("maxsi", count, build.const_index(0))
+                span = upper - lower
+                count = parts_of(span, step)
+                count = larger(count, 0)
                 width = build.const_index(self.threads)
                 grid = blocks_for(count, width, _BLOCKS)
         arrays = _read_back(op, kernel)
         with kernel.body():
             if parallel:
                 first, stride = global_position()
-                own = build.index_op("addi", lower, build.index_op("muli", first, step))
-                op.operands[0], op.operands[2] = own, build.index_op("muli", stride, step)
+                own = lower + first * step
+                op.operands[0], op.operands[2] = own, stride * step
             kernel.take(op)
             for result, array in arrays:
                 write(result, array)

@@ -6,13 +6,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from graphc.ir import build
+from graphc.ir.value import all_of, parts_of, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry
 from graphc.lowering.matmul import with_fills
-from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
+from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._large_product import TILES, LargeProduct, is_large
 from graphc.passes.gpu._library import form_of, mark
 from graphc.passes.gpu._nest import Nest, Operand, load
+from graphc.passes.gpu._notation import barrier, thread_id
 from graphc.passes.gpu._product import Product, add_to_result, as_product, each_part, zero
 from graphc.passes.gpu._rows import product as number_of
 from graphc.passes.gpu._tensor_product import Shape, TensorProduct, shapes_of
@@ -100,7 +102,7 @@ class GpuMatmul(Pass):
             writer.write()
             with large.host():
                 grid, threads = _grid(product, sizes, TILES), writer.threads()
-                grid[0] = build.select(enough, grid[0], build.const_index(0))
+                grid[0] = build.select(enough, grid[0], 0)
             launches.append(large.launch(grid, threads))
         return [_Writer(product, kernel, sizes, self.tile, self.depth).lower(enough), *launches]
 
@@ -137,11 +139,11 @@ class GpuMatmul(Pass):
         for axis, tile in sides:
             # Narrow matrices would leave most of a part empty.
             halves = build.index_op("floordivsi", sizes[axis], build.const_index(tile // 2))
-            parts = build.index_op("ceildivsi", halves, build.const_index(2))
-            count = build.index_op("muli", count, parts)
+            parts = parts_of(halves, 2)
+            count = count * parts
         for axis in product.batch:
-            count = build.index_op("muli", count, sizes[axis])
-        return build.compare_index(5, count, build.const_index(self.parts))
+            count = count * sizes[axis]
+        return count >= self.parts
 
 
 def _grid(product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> list[ir.Value]:
@@ -150,7 +152,7 @@ def _grid(product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> li
     return [
         blocks_for(sizes[product.column], columns, 1 << 30),
         blocks_for(sizes[product.row], rows, _BLOCKS),
-        at_most(number_of([sizes[axis] for axis in product.batch]), _BLOCKS),
+        smaller(number_of([sizes[axis] for axis in product.batch]), _BLOCKS),
     ]
 
 
@@ -170,14 +172,14 @@ class _Writer:
             side = build.const_index(self._side)
             grid = _grid(self._product, self._sizes, (self._tile, self._tile))
             if otherwise is not None:
-                grid[0] = build.select(otherwise, build.const_index(0), grid[0])
+                grid[0] = build.select(otherwise, 0, grid[0])
         # One element more in a row: threads that write a column do not meet in one bank.
         self._shared = [
             self._kernel.shared([self._depth, self._tile + 1], operand.argument.type)
             for operand in nest.inputs
         ]
         with self._kernel.body():
-            self._threads = position("thread_id", 0), position("thread_id", 1)
+            self._threads = (thread_id(), thread_id(1))
             each_part(self._product, self._sizes, (self._tile, self._tile), self._square)
         return self._kernel.launch(grid, [side, side])
 
@@ -194,7 +196,7 @@ class _Writer:
             ):
                 self._copy(operand, buffer, axis, first, start)
             barrier()
-            sums = carry(build.const_index(self._depth), sums, self._step)
+            sums = carry(self._depth, sums, self._step)
             barrier()
             return sums
 
@@ -211,22 +213,22 @@ class _Writer:
         inner = self._product.inner
         along_inner = operand.axes[-1] == inner
         width = build.const_index(self._depth if along_inner else self._tile)
-        thread = build.index_op("addi", build.index_op("muli", ty, build.const_index(self._side)), tx)
+        thread = ty * self._side + tx
         for number in range(self._depth * self._tile // self._side**2):
-            element = build.index_op("addi", thread, build.const_index(number * self._side**2))
-            fast = build.index_op("remui", element, width)
-            slow = build.index_op("divui", element, width)
+            element = thread + number * self._side**2
+            fast = element % width
+            slow = element // width
             deep, wide = (fast, slow) if along_inner else (slow, fast)
             place = list(self._place)
             inside = []
             for dimension, origin, offset in ((inner, start, deep), (axis, first, wide)):
-                at = build.index_op("addi", origin, offset)
-                last = build.index_op("subi", self._sizes[dimension], build.const_index(1))
-                inside.append(build.compare_index(3, at, last))
-                place[dimension] = build.index_op("minsi", at, last)
-            both = build.create("arith.andi", [inside[0].type], inside).result
+                at = origin + offset
+                last = self._sizes[dimension] - 1
+                inside.append(at <= last)
+                place[dimension] = smaller(at, last)
+            both = all_of(inside)
             value = build.select(both, load(operand, place), zero(operand.argument.type))
-            build.create("memref.store", [], [value, buffer, deep, wide])
+            buffer[deep, wide] = value
 
     def _step(self, deep: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
         """Adds the products of one row of the left part and one of the right part."""
@@ -244,12 +246,11 @@ class _Writer:
         return found
 
     def _read(self, buffer: ir.Value, deep: ir.Value, wide: ir.Value) -> ir.Value:
-        element = ir.MemRefType(buffer.type).element_type
-        return build.create("memref.load", [element], [buffer, deep, wide]).result
+        return buffer[deep, wide]
 
     def _own(self, thread: ir.Value, number: int) -> ir.Value:
         """A row or column of the square that a thread has."""
-        return build.index_op("addi", thread, build.const_index(number * self._side))
+        return thread + number * self._side
 
     def _store(self, row: ir.Value, column: ir.Value, sums: list[ir.Value]) -> None:
         """Adds the sums to the result, within its edges."""
@@ -258,6 +259,6 @@ class _Writer:
         for number, total in enumerate(sums):
             i, j = divmod(number, _EACH)
             place = list(self._place)
-            place[product.row] = build.index_op("addi", row, self._own(ty, i))
-            place[product.column] = build.index_op("addi", column, self._own(tx, j))
+            place[product.row] = row + self._own(ty, i)
+            place[product.column] = column + self._own(tx, j)
             add_to_result(product, self._sizes, place, total)

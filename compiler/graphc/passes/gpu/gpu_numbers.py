@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.copies import copy_with
+from graphc.ir.value import converted, literal
 from graphc.ir.walk import functions, walk
 from graphc.passes.gpu._host_arithmetic import PREDICATES, is_arithmetic, is_of_host
 from graphc.passes.gpu._kernel import Kernel, allocate
@@ -38,12 +39,12 @@ def write(value: ir.Value, array: ir.Value) -> None:
 def read(array: ir.Value, kind: ir.Type) -> ir.Value:
     """The number, on the host."""
     element = ir.MemRefType(array.type).element_type
-    found = build.create("memref.load", [element], [array]).result
+    found = array[()]
     if element == kind:
         return found
     if not _is_bool(kind):
-        return build.create("arith.index_cast", [kind], [found]).result
-    zero = build.create("arith.constant", [element], [], value=ir.IntegerAttr.get(element, 0)).result
+        return converted(found, kind)
+    zero = literal(0, element)
     unequal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES.index("ne"))
     return build.create("arith.cmpi", [kind], [found, zero], predicate=unequal).result
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
+from graphc.ir.value import all_of, literal
 from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._memory import SizeKey, size_key
@@ -249,17 +250,12 @@ class _Run:
             return None
         with ir.InsertionPoint(anchor), anchor.location:
             if few and long:
-                return build.create(
-                    "arith.constant", [_bit()], [], value=ir.IntegerAttr.get(_bit(), 1)
-                ).result
+                return literal(1, _bit())
             extents = [[row.nest.extent(axis) for axis in range(row.nest.rank)] for row in self.nests]
             longest = longest_of(self.nests, extents)
             number = product(extents[0][: self.rows])
-            both = [
-                build.compare_index(2, number, build.const_index(options.rows)),
-                build.compare_index(5, longest, build.const_index(options.elements)),
-            ]
-            return build.create("arith.andi", [_bit()], both).result
+            both = [number < options.rows, longest >= options.elements]
+            return all_of(both)
 
     def _spread(self, end: ir.Operation, kept: list[ir.Value], options: GpuRows) -> None:
         """Writes the nests before an operation, each for itself, with reductions in parts.

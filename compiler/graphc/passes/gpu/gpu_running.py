@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphc.ir import build
-from graphc.lowering.carried import carry, loop
+from graphc.ir.value import larger, parts_of, smaller
+from graphc.lowering.carried import carry, span, when
 from graphc.passes.gpu._calls import LibraryCall, calls_of
-from graphc.passes.gpu._kernel import Kernel, allocate, block_shape, blocks_for, global_position
+from graphc.passes.gpu._kernel import Kernel, allocate, block_shape, blocks_for
 from graphc.passes.gpu._lines import CALLS, Lines, lies_along_rows
-from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu._running_rows import RowKernels
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -41,12 +42,12 @@ class ColumnKernels:
             self._lines = lines = Lines(call)
             zero, one = build.const_index(0), build.const_index(1)
             self._block = block_shape(lines.count, _THREADS)
-            others = build.index_op("maxsi", lines.count, one)
-            parts = build.index_op("ceildivsi", build.const_index(_ENOUGH), others)
-            steps = blocks_for(lines.steps, build.const_index(_STEPS), _PARTS)
-            self._parts = build.index_op("maxsi", build.index_op("minsi", parts, steps), one)
-            self._chunk = build.index_op("ceildivsi", lines.steps, self._parts)
-            self._several = build.compare_index(4, self._parts, one)
+            others = larger(lines.count, one)
+            parts = parts_of(build.const_index(_ENOUGH), others)
+            steps = blocks_for(lines.steps, _STEPS, _PARTS)
+            self._parts = larger(smaller(parts, steps), one)
+            self._chunk = parts_of(lines.steps, self._parts)
+            self._several = self._parts > one
             kept = build.select(self._several, self._parts, zero)
             self._sums = [
                 allocate([kept, lines.count], lines.running.type) for _ in range(lines.running.parts)
@@ -58,8 +59,8 @@ class ColumnKernels:
         self._write(self._kernel, self._numbers)
         with self._totals.host():
             columns = blocks_for(self._lines.count, self._block[0], _BLOCKS)
-            rows = build.index_op("ceildivsi", self._parts, self._block[1])
-            none = build.select(self._several, columns, build.const_index(0))
+            rows = parts_of(self._parts, self._block[1])
+            none = build.select(self._several, columns, 0)
         self._totals.launch([none, rows], self._block)
         self._kernel.launch([columns, rows], self._block)
 
@@ -68,37 +69,33 @@ class ColumnKernels:
         lines = self._lines
         with kernel.body():
             (line, stride), (part, parts) = global_position(0), global_position(1)
-            _, outer = loop(self._parts, [], start=part, step=parts)
-            with ir.InsertionPoint(outer):
-                self._part = outer.arguments[0]
-                first = build.index_op("muli", self._part, self._chunk)
-                self._first = build.index_op("minsi", first, lines.steps)
-                stop = build.index_op("addi", self._first, self._chunk)
-                self._stop = build.index_op("minsi", stop, lines.steps)
-                _, block = loop(lines.count, [], start=line, step=stride)
-                with ir.InsertionPoint(block):
-                    self._line = lines.split(block.arguments[0])
-                    work(block.arguments[0])
-                    build.create("scf.yield", [], [])
-                build.create("scf.yield", [], [])
+            with span(self._parts, start=part, step=parts) as outer:
+                self._part = outer
+                first = self._part * self._chunk
+                self._first = smaller(first, lines.steps)
+                stop = self._first + self._chunk
+                self._stop = smaller(stop, lines.steps)
+                with span(lines.count, start=line, step=stride) as number:
+                    self._line = lines.split(number)
+                    work(number)
 
     def _total(self, line: ir.Value) -> None:
         """Writes what the part comes to."""
         running = self._lines.running
         values = self._steps(running.neutral(), lambda _, step, values: running.combine(values, step))
         for value, buffer in zip(values, self._sums, strict=True):
-            build.create("memref.store", [], [value, buffer, self._part, line])
+            buffer[self._part, line] = value
 
     def _numbers(self, line: ir.Value) -> None:
         """Writes the numbers of the part."""
         lines, running = self._lines, self._lines.running
         if lines.keeps_first:
-            with on_condition(build.compare_index(0, self._part, build.const_index(0))):
+            with when(self._part.equals(0)):
                 lines.store_first(self._line)
 
         def before(part: ir.Value, values: Values) -> Values:
             place = [part, line]
-            step = [build.create("memref.load", [running.type], [b, *place]).result for b in self._sums]
+            step = [b[place] for b in self._sums]
             return [running.apply(values[0], step)]
 
         def number(at: ir.Value, step: Values, values: Values) -> Values:
@@ -111,12 +108,12 @@ class ColumnKernels:
     def _steps(self, values: Values, step: Callable[[ir.Value, Values, Values], Values]) -> Values:
         """All steps of the part, in order; operands are read for several of them at a time."""
         ahead = build.const_index(_AHEAD)
-        count = build.index_op("subi", self._stop, self._first)
-        whole = build.index_op("muli", build.index_op("divui", count, ahead), ahead)
-        rest = build.index_op("addi", self._first, whole)
+        count = self._stop - self._first
+        whole = count // ahead * ahead
+        rest = self._first + whole
 
         def several(start: ir.Value, values: Values) -> Values:
-            places = [build.index_op("addi", start, build.const_index(i)) for i in range(_AHEAD)]
+            places = [start + i for i in range(_AHEAD)]
             read = [self._lines.step(place, self._line) for place in places]
             for place, operands in zip(places, read, strict=True):
                 values = step(place, operands, values)

@@ -19,10 +19,11 @@ from graphc.ir import build
 from graphc.ir.copies import copy_with
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import functions, is_inside, walk
-from graphc.lowering.carried import loop
-from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
+from graphc.lowering.carried import loop, span
+from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._nest import Nest, Operand, load, store
+from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu._product import zero
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
@@ -136,7 +137,7 @@ class Reads:
         moving = [(read, step) for read in self._moving for step in range(self._ahead)]
         names = [read.names[0] for read in self._fixed] + [read.names[0] for read, _ in moving]
         kinds = [name.type for name in names]
-        some = build.compare_index(2, self._lower, self._upper)
+        some = self._lower < self._upper
         made = ir.Operation.create("scf.if", results=kinds, operands=[some], regions=2)
         with ir.InsertionPoint(ir.Block.create_at_start(made.regions[0], [])):
             values = [self._load(read, self._lower, element) for read in self._fixed]
@@ -166,9 +167,9 @@ class Reads:
         """The index of a later iteration; the same one if there is none."""
         if not steps:
             return index
-        further = build.index_op("muli", self._step, build.const_index(steps))
-        at = build.index_op("addi", index, further)
-        return build.select(build.compare_index(2, at, self._upper), at, index)
+        further = self._step * steps
+        at = index + further
+        return build.select(at < self._upper, at, index)
 
     def _load(self, read: Read, index: ir.Value, element: Sequence[ir.Value]) -> ir.Value:
         new: Elements = {self._index: index}
@@ -180,8 +181,7 @@ class Reads:
         if isinstance(read.source, Operand):
             buffer = new.get(read.source.buffer, read.source.buffer)
             return load(Operand(buffer, read.source.axes, read.source.argument), element)
-        found: ir.Value = copy_with(read.source, new).results[0]
-        return found
+        return copy_with(read.source, new).results[0]
 
 
 _BLOCKS = 1 << 16
@@ -329,16 +329,14 @@ class ScanKernel:
         with self._kernel.host():
             sizes = build.dims(scan.shape)
             count = product(sizes)
-            grid = blocks_for(count, build.const_index(self._threads), _BLOCKS)
+            grid = blocks_for(count, self._threads, _BLOCKS)
             results: dict[ir.Value, ir.Value] = {result: _array_like(result, sizes) for result in used}
             width = build.const_index(self._threads)
         with self._kernel.body():
             first, stride = global_position()
-            _, block = loop(count, [], start=first, step=stride)
-            with ir.InsertionPoint(block):
-                self._element = split(block.arguments[0], sizes)
+            with span(count, start=first, step=stride) as number:
+                self._element = split(number, sizes)
                 self._loop(results)
-                build.create("scf.yield", [], [])
         self._kernel.launch([grid], [width])
         with ir.InsertionPoint(op), op.location:
             for result, array in results.items():

@@ -13,11 +13,12 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.copies import copy_with, slice_of
 from graphc.ir.lifetimes import VIEWS, root_of
+from graphc.ir.value import as_index, converted, larger, smaller
 from graphc.ir.walk import is_inside
-from graphc.lowering.carried import carry, carry_while, loop
-from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for, global_position
+from graphc.lowering.carried import carry, carry_while, span, when
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
-from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.gpu.gpu_sort import SortKernels
 from graphc.passes.manager.base import Pass
@@ -27,7 +28,6 @@ from graphc_runtime.record import record
 _ACCESSES = VIEWS | {"memref.load", "memref.store", "memref.dim"}
 _COMPUTES = ("arith.", "math.", "complex.")
 _BLOCKS = 1 << 20
-_NOT_EQUAL, _LESS, _EQUAL = 1, 2, 0
 
 
 @record(frozen=True)
@@ -140,7 +140,7 @@ class ScatterKernels:
         kernel = Kernel(scatter.op, "scatter")
         with kernel.host():
             self._width = product([size for _, size in scatter.own])
-            work = build.index_op("muli", self._count, self._width)
+            work = self._count * self._width
         self._each(kernel, work, self._write)
 
     def _each(self, kernel: Kernel, count: ir.Value, work: Callable[[ir.Value], None]) -> None:
@@ -150,10 +150,8 @@ class ScatterKernels:
             grid = blocks_for(count, threads, _BLOCKS)
         with kernel.body():
             first, stride = global_position()
-            _, block = loop(count, [], start=first, step=stride)
-            with ir.InsertionPoint(block):
-                work(block.arguments[0])
-                build.create("scf.yield", [], [])
+            with span(count, start=first, step=stride) as number:
+                work(number)
         kernel.launch([grid], [threads])
 
     def _at(self, number: ir.Value) -> dict[ir.Value, ir.Value]:
@@ -164,23 +162,23 @@ class ScatterKernels:
     def _place(self, number: ir.Value) -> None:
         """Notes an index."""
         row = self._scatter.copy(self._scatter.row, self._at(number))
-        value = build.create("arith.index_cast", [self._long], [row]).result
-        build.create("memref.store", [], [value, self._places, number])
+        value = converted(row, self._long)
+        self._places[number] = value
 
     def _write(self, number: ir.Value) -> None:
         """Applies all writes to a row at the first of them; or, where the last one wins, that one."""
         scatter, one = self._scatter, build.const_index(1)
         at, column = (build.index_op(name, number, self._width) for name in ("divui", "remui"))
         row = self._row(at)
-        last = build.index_op("subi", self._count, one)
+        last = self._count - one
         if scatter.old is None:
-            beside = build.index_op("minsi", build.index_op("addi", at, one), last)
-            end = build.compare_index(_EQUAL, at, last)
+            beside = smaller(at + one, last)
+            end = at.equals(last)
         else:
-            beside = build.index_op("maxsi", build.index_op("subi", at, one), build.const_index(0))
-            end = build.compare_index(_EQUAL, at, build.const_index(0))
-        other = build.compare_index(_NOT_EQUAL, self._row(beside), row)
-        with on_condition(build.create("arith.ori", [end.type], [end, other]).result):
+            beside = larger(at - one, 0)
+            end = at.equals(0)
+        other = self._row(beside).differs(row)
+        with when(end | other):
             self._write_row(at, row, column)
 
     def _write_row(self, at: ir.Value, row: ir.Value, column: ir.Value) -> None:
@@ -198,37 +196,34 @@ class ScatterKernels:
             found = value(at, {})
         else:
             old = scatter.old.results[0]
-            start = build.create("memref.load", [old.type], [memory, *place]).result
+            start = memory[place]
             (found,) = carry(
                 self._end(at, row), [start], lambda at, total: [value(at, {old: total[0]})], start=at
             )
-        build.create("memref.store", [], [found, memory, *place])
+        memory[place] = found
 
     def _end(self, at: ir.Value, row: ir.Value) -> ir.Value:
         """First write to the next row, by bisection."""
 
         def halve(bounds: list[ir.Value]) -> list[ir.Value]:
             low, high = bounds
-            middle = build.index_op("divui", build.index_op("addi", low, high), build.const_index(2))
-            same = build.compare_index(_EQUAL, self._row(middle), row)
-            above = build.index_op("addi", middle, build.const_index(1))
+            middle = (low + high) // 2
+            same = self._row(middle).equals(row)
+            above = middle + 1
             return [build.select(same, above, low), build.select(same, high, middle)]
 
-        start = build.index_op("addi", at, build.const_index(1))
-        found: ir.Value = carry_while(
-            [start, self._count], lambda bounds: build.compare_index(_LESS, *bounds), halve
-        )[0]
-        return found
+        start = at + 1
+        return carry_while([start, self._count], lambda ends: ends[0] < ends[1], halve)[0]
 
     def _number(self, at: ir.Value) -> ir.Value:
         """The write at a place of the order."""
-        number = build.create("memref.load", [self._long], [self._order, at]).result
-        return build.create("arith.index_cast", [build.index_type()], [number]).result
+        number = self._order[at]
+        return as_index(number)
 
     def _row(self, at: ir.Value) -> ir.Value:
         """Target row of that write."""
-        row = build.create("memref.load", [self._long], [self._places, self._number(at)]).result
-        return build.create("arith.index_cast", [build.index_type()], [row]).result
+        row = self._places[self._number(at)]
+        return as_index(row)
 
 
 @record()

@@ -11,19 +11,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from graphc.ir import build
-from graphc.lowering.carried import carry_while, loop
+from graphc.ir.value import all_of, as_index, converted, larger, literal, smaller
+from graphc.lowering.carried import carry_while, span
 from graphc.passes.gpu._calls import calls_of
-from graphc.passes.gpu._kernel import (
-    Kernel,
-    allocate,
-    at_most,
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._keys import Keys
+from graphc.passes.gpu._notation import (
+    WARP,
     barrier,
-    blocks_for,
+    block_dim,
+    block_id,
     global_position,
-    position,
+    grid_dim,
+    thread_id,
 )
-from graphc.passes.gpu._keys import ABOVE, EQUAL, Keys
-from graphc.passes.gpu._reduce import WARP
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -70,10 +71,10 @@ class SortKernels:
             *self._sizes, self._n = build.dims(self._source)
             self._rows = product(self._sizes)
             tile_size, zero = build.const_index(self._tile), build.const_index(0)
-            self._fits = build.compare_index(3, self._n, tile_size)
-            width = blocks_for(self._n, build.const_index(2 * WARP), _THREADS // WARP)
-            width = build.index_op("maxsi", width, build.const_index(1))
-            self._threads = build.index_op("muli", width, build.const_index(WARP))
+            self._fits = self._n <= tile_size
+            width = blocks_for(self._n, 2 * WARP, _THREADS // WARP)
+            width = larger(width, 1)
+            self._threads = width * WARP
             self._long_rows = build.select(self._fits, zero, self._rows)
             sizes = [build.const_index(2), self._long_rows, self._n]
             self._memory = [allocate(sizes, kind) for kind in self._types]
@@ -81,9 +82,9 @@ class SortKernels:
     def lower(self) -> None:
         """The kernels and their launches."""
         with self._direct.host():
-            short = build.select(self._fits, self._rows, build.const_index(0))
-            short, one = at_most(short, _BLOCKS), build.const_index(1)
-            long, tiles = at_most(self._long_rows, _BLOCKS), blocks_for(self._n, self._size(), _ROWS)
+            short = build.select(self._fits, self._rows, 0)
+            short, one = smaller(short, _BLOCKS), build.const_index(1)
+            long, tiles = smaller(self._long_rows, _BLOCKS), blocks_for(self._n, self._size(), _ROWS)
         self._sort(self._direct, self._finish)
         self._direct.launch([short, one], [self._threads])
         kernel = Kernel(self._op, "tiles")
@@ -93,7 +94,7 @@ class SortKernels:
         kernel = Kernel(self._op, "sorted")
         with kernel.host():
             threads = build.const_index(_MERGE_THREADS)
-            grid = [blocks_for(self._n, threads, _BLOCKS), at_most(self._long_rows, _ROWS)]
+            grid = [blocks_for(self._n, threads, _BLOCKS), smaller(self._long_rows, _ROWS)]
         with kernel.body():
             self._each(lambda row, place: self._finish(row, place, self._kept(source, row, place)))
         kernel.launch(grid, [threads])
@@ -107,76 +108,61 @@ class SortKernels:
         """A kernel whose blocks sort tiles, and write them somewhere."""
         shared = [kernel.shared([self._tile], kind) for kind in self._types]
         with kernel.body():
-            self._thread, self._width = position("thread_id"), position("block_dim")
-            _, rows = loop(self._rows, [], start=position("block_id"), step=position("grid_dim"))
-            with ir.InsertionPoint(rows):
-                first = build.index_op("muli", position("block_id", 1), self._size())
-                stride = build.index_op("muli", position("grid_dim", 1), self._size())
-                _, tiles = loop(self._n, [], start=first, step=stride)
-                with ir.InsertionPoint(tiles):
-                    self._one_tile(shared, rows.arguments[0], tiles.arguments[0], write)
-                    build.create("scf.yield", [], [])
-                build.create("scf.yield", [], [])
+            self._thread, self._width = thread_id(), block_dim()
+            with span(self._rows, start=block_id(), step=grid_dim()) as rows:
+                first = block_id(1) * self._size()
+                stride = grid_dim(1) * self._size()
+                with span(self._n, start=first, step=stride) as tiles:
+                    self._one_tile(shared, rows, tiles, write)
 
     def _one_tile(self, shared: list[ir.Value], row: ir.Value, start: ir.Value, write: Write) -> None:
-        levels = _levels(build.index_op("minsi", self._n, self._size()))
-        size = build.index_op("shli", build.const_index(1), levels)
+        levels = _levels(smaller(self._n, self._size()))
+        size = build.const_index(1) << levels
         indices = split(row, self._sizes)
 
         def fill(place: ir.Value) -> None:
-            _store(self._item(indices, build.index_op("addi", start, place)), shared, place)
+            _store(self._item(indices, start + place), shared, place)
 
         self._stripes(size, fill)
         barrier()
-        _, block = loop(levels, [])
-        with ir.InsertionPoint(block):
-            level = block.arguments[0]
-            _, inner = loop(build.index_op("addi", level, build.const_index(1)), [])
-            with ir.InsertionPoint(inner):
-                distance = build.index_op("subi", level, inner.arguments[0])
-                half = build.index_op("shrui", size, build.const_index(1))
-                self._stripes(half, lambda pair: self._exchange(shared, pair, level, distance))
-                barrier()
-                build.create("scf.yield", [], [])
-            build.create("scf.yield", [], [])
-        count = build.index_op("minsi", build.index_op("subi", self._n, start), self._size())
-        self._stripes(
-            count, lambda place: write(row, build.index_op("addi", start, place), _load(shared, place))
-        )
+        with span(levels) as level, span(level + 1) as inner:
+            distance = level - inner
+            half = size >> 1
+            self._stripes(half, lambda pair: self._exchange(shared, pair, level, distance))
+            barrier()
+        count = smaller(self._n - start, self._size())
+        self._stripes(count, lambda place: write(row, start + place, _load(shared, place)))
         barrier()
 
     def _stripes(self, count: ir.Value, work: Callable[[ir.Value], None]) -> None:
         """Does something for each number up to a count, a block's threads side by side."""
-        _, block = loop(count, [], start=self._thread, step=self._width)
-        with ir.InsertionPoint(block):
-            work(block.arguments[0])
-            build.create("scf.yield", [], [])
+        with span(count, start=self._thread, step=self._width) as number:
+            work(number)
 
     def _item(self, indices: Sequence[ir.Value], place: ir.Value) -> Item:
         """An element of a row; past its end what comes after all others."""
-        inside = build.compare_index(2, place, self._n)
-        last = build.index_op("subi", self._n, build.const_index(1))
-        at = build.index_op("minsi", place, last)
-        element = ir.MemRefType(self._source.type).element_type
-        value = build.create("memref.load", [element], [self._source, *indices, at]).result
+        inside = place < self._n
+        last = self._n - 1
+        at = smaller(place, last)
+        value = self._source[*indices, at]
         item = [build.select(inside, self._keys.of(value), self._keys.last())]
         if self._positions:
             kind = self._types[1]
-            number = build.create("arith.index_cast", [kind], [place]).result
-            none = build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, _NONE)).result
+            number = converted(place, kind)
+            none = literal(_NONE, kind)
             item.append(build.select(inside, number, none))
         return item
 
     def _exchange(self, shared: list[ir.Value], pair: ir.Value, level: ir.Value, distance: ir.Value) -> None:
         """Puts two elements of a tile in order: upwards or downwards, in turns of twice the level's size."""
         one = build.const_index(1)
-        step = build.index_op("shli", one, distance)
-        low = build.index_op("andi", pair, build.index_op("subi", step, one))
-        high = build.index_op("shli", build.index_op("subi", pair, low), one)
-        first = build.index_op("addi", high, low)
-        second = build.index_op("addi", first, step)
-        turn = build.index_op("shrui", first, build.index_op("addi", level, one))
-        upwards = build.compare_index(0, build.index_op("andi", turn, one), build.const_index(0))
+        step = one << distance
+        low = pair & (step - one)
+        high = (pair - low) << one
+        first = high + low
+        second = first + step
+        turn = first >> (level + one)
+        upwards = (turn & one).equals(0)
         a, b = _load(shared, first), _load(shared, second)
         wrong = build.select(upwards, _after(a, b), _after(b, a))
         _store([build.select(wrong, y, x) for x, y in zip(a, b, strict=True)], shared, first)
@@ -186,88 +172,74 @@ class SortKernels:
 
     def _merges(self) -> ir.Value:
         """Merges runs of twice the length each time; returns in which half of the memory they end."""
-        index, bit = build.index_type(), ir.IntegerType.get_signless(1)
+        index = build.index_type()
         with ir.InsertionPoint(self._op), self._op.location:
             initial = [self._size(), build.const_index(0)]
             made = ir.Operation.create("scf.while", results=[index] * 2, operands=initial, regions=2)
             before, after = (ir.Block.create_at_start(region, [index] * 2) for region in made.regions)
             with ir.InsertionPoint(before):
-                some = build.compare_index(2, before.arguments[0], self._n)
-                rows = build.compare_index(4, self._long_rows, build.const_index(0))
-                both = build.create("arith.andi", [bit], [some, rows]).result
+                some = before.arguments[0] < self._n
+                rows = self._long_rows > 0
+                both = some & rows
                 build.create("scf.condition", [], [both, *before.arguments])
             with ir.InsertionPoint(after):
                 width, source = after.arguments
                 one = build.const_index(1)
-                nexts = [
-                    build.index_op("muli", width, build.const_index(2)),
-                    build.index_op("subi", one, source),
-                ]
+                nexts = [width * 2, one - source]
                 end = build.create("scf.yield", [], nexts)
         kernel = Kernel(end, "merge")
         with kernel.host():
             threads = build.const_index(_MERGE_THREADS)
-            grid = [blocks_for(self._n, threads, _BLOCKS), at_most(self._long_rows, _ROWS)]
+            grid = [blocks_for(self._n, threads, _BLOCKS), smaller(self._long_rows, _ROWS)]
         with kernel.body():
             self._each(lambda row, place: self._merge(row, place, width, source))
         kernel.launch(grid, [threads])
-        found: ir.Value = made.results[1]
-        return found
+        return made.results[1]
 
     def _each(self, work: Callable[[ir.Value, ir.Value], None]) -> None:
         """Does something for each element of each row, in a kernel with threads along x and rows along y."""
         (place, stride), (row, rows) = global_position(0), global_position(1)
-        _, outer = loop(self._rows, [], start=row, step=rows)
-        with ir.InsertionPoint(outer):
-            _, inner = loop(self._n, [], start=place, step=stride)
-            with ir.InsertionPoint(inner):
-                work(outer.arguments[0], inner.arguments[0])
-                build.create("scf.yield", [], [])
-            build.create("scf.yield", [], [])
+        with span(self._rows, start=row, step=rows) as each, span(self._n, start=place, step=stride) as at:
+            work(each, at)
 
     def _merge(self, row: ir.Value, place: ir.Value, width: ir.Value, source: ir.Value) -> None:
         """Puts an element where it belongs: after those of its run and of the other one that come before."""
-        run = build.index_op("divui", place, width)
-        start = build.index_op("muli", run, width)
-        odd = build.compare_index(1, build.index_op("andi", run, build.const_index(1)), build.const_index(0))
-        pair = build.select(odd, build.index_op("subi", start, width), start)
-        other = build.select(odd, pair, build.index_op("addi", start, width))
-        other = build.index_op("minsi", other, self._n)
-        end = build.index_op("minsi", build.index_op("addi", other, width), self._n)
+        run = place // width
+        start = run * width
+        odd = (run & 1).differs(0)
+        pair = build.select(odd, start - width, start)
+        other = build.select(odd, pair, start + width)
+        other = smaller(other, self._n)
+        end = smaller(other + width, self._n)
         mine = self._kept(source, row, place)
 
         def search(values: list[ir.Value]) -> list[ir.Value]:
             low, high = values
-            middle = build.index_op("divui", build.index_op("addi", low, high), build.const_index(2))
+            middle = (low + high) // 2
             found = self._kept(source, row, middle)
             earlier = _after(mine, found)
             if not self._positions:
                 # Of equal keys those of the run before come first.
-                bit = ir.IntegerType.get_signless(1)
-                same = build.create(
-                    "arith.andi", [bit], [odd, build.compare_index(EQUAL, mine[0], found[0])]
-                ).result
-                earlier = build.create("arith.ori", [bit], [earlier, same]).result
-            above = build.index_op("addi", middle, build.const_index(1))
+                same = odd & mine[0].equals(found[0])
+                earlier = earlier | same
+            above = middle + 1
             return [build.select(earlier, above, low), build.select(earlier, high, middle)]
 
-        low, _ = carry_while([other, end], lambda values: build.compare_index(2, *values), search)
-        rank = build.index_op("subi", low, other)
-        inside = build.index_op("subi", place, start)
-        target = build.index_op("addi", build.index_op("addi", pair, inside), rank)
-        half = build.index_op("subi", build.const_index(1), source)
+        low, _ = carry_while([other, end], lambda ends: ends[0] < ends[1], search)
+        rank = low - other
+        inside = place - start
+        target = pair + inside + rank
+        half = 1 - source
         for value, memory in zip(mine, self._memory, strict=True):
-            build.create("memref.store", [], [value, memory, half, row, target])
+            memory[half, row, target] = value
 
     def _keep(self, row: ir.Value, place: ir.Value, item: Item) -> None:
         for value, memory in zip(item, self._memory, strict=True):
-            build.create("memref.store", [], [value, memory, build.const_index(0), row, place])
+            memory[0, row, place] = value
 
     def _kept(self, half: ir.Value, row: ir.Value, place: ir.Value) -> Item:
         pairs = zip(self._types, self._memory, strict=True)
-        return [
-            build.create("memref.load", [kind], [memory, half, row, place]).result for kind, memory in pairs
-        ]
+        return [memory[half, row, place] for kind, memory in pairs]
 
     def _finish(self, row: ir.Value, place: ir.Value, item: Item) -> None:
         """Writes an element of the result."""
@@ -276,17 +248,16 @@ class SortKernels:
             value = build.create("arith.extsi", [element], [item[1]]).result
         else:
             value = self._keys.number(item[0], element)
-        build.create("memref.store", [], [value, self._result, *split(row, self._sizes), place])
+        self._result[*split(row, self._sizes), place] = value
 
 
 def _after(a: Item, b: Item) -> ir.Value:
     """True if `a` comes after `b`: by keys, then by positions."""
-    found = build.compare_index(ABOVE, a[0], b[0])
+    found = a[0].above(b[0])
     if len(a) > 1:
-        bit = ir.IntegerType.get_signless(1)
-        later = [build.compare_index(EQUAL, a[0], b[0]), build.compare_index(ABOVE, a[1], b[1])]
-        both = build.create("arith.andi", [bit], later).result
-        found = build.create("arith.ori", [bit], [found, both]).result
+        later = [a[0].equals(b[0]), a[1].above(b[1])]
+        both = all_of(later)
+        found = found | both
     return found
 
 
@@ -294,23 +265,20 @@ def _levels(count: ir.Value) -> ir.Value:
     """Number of doublings of 1 that reach a count."""
     kind = ir.IntegerType.get_signless(64)
     one = build.const_index(1)
-    rest = build.index_op("subi", build.index_op("maxsi", count, one), one)
-    number = build.create("arith.index_cast", [kind], [rest]).result
+    rest = larger(count, one) - one
+    number = converted(rest, kind)
     zeros = build.create("math.ctlz", [kind], [number]).result
-    index = build.create("arith.index_cast", [build.index_type()], [zeros]).result
-    found: ir.Value = build.index_op("subi", build.const_index(64), index)
-    return found
+    index = as_index(zeros)
+    return 64 - index
 
 
 def _load(arrays: Sequence[ir.Value], place: ir.Value) -> Item:
-    return [
-        build.create("memref.load", [ir.MemRefType(x.type).element_type], [x, place]).result for x in arrays
-    ]
+    return [x[place] for x in arrays]
 
 
 def _store(item: Item, arrays: Sequence[ir.Value], place: ir.Value) -> None:
     for value, array in zip(item, arrays, strict=True):
-        build.create("memref.store", [], [value, array, place])
+        array[place] = value
 
 
 @record()

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
+from graphc.ir.value import all_of, smaller
 from graphc.ir.walk import functions, walk
-from graphc.lowering.carried import loop
-from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
+from graphc.lowering.carried import span, when
+from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._notation import barrier, block_id, grid_dim, thread_id
 from graphc.passes.gpu._rows import product, split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -93,52 +94,41 @@ class _Writer:
             grid = [
                 blocks_for(self._sizes[self._last], tile, 1 << 30),
                 blocks_for(self._sizes[self._other], tile, _BLOCKS),
-                at_most(images, _BLOCKS),
+                smaller(images, _BLOCKS),
             ]
             threads = [tile, build.const_index(_ROWS)]
         # One element more in a row: threads that read a column do not meet in one bank.
         shared = [self._kernel.shared([_TILE, _TILE + 1], o.argument.type) for o in self._inputs]
-        with self._kernel.body():
-            _, image = loop(images, [], start=position("block_id", 2), step=position("grid_dim", 2))
-            with ir.InsertionPoint(image):
-                rest = split(image.arguments[0], [self._sizes[axis] for axis in self._rest])
-                place = dict(zip(self._rest, rest, strict=True))
-                start = build.index_op("muli", position("block_id", 1), build.const_index(_TILE))
-                step = build.index_op("muli", position("grid_dim", 1), build.const_index(_TILE))
-                _, block = loop(self._sizes[self._other], [], start=start, step=step)
-                with ir.InsertionPoint(block):
-                    self._square(place, block.arguments[0], shared)
-                    build.create("scf.yield", [], [])
-                build.create("scf.yield", [], [])
+        with self._kernel.body(), span(images, start=block_id(2), step=grid_dim(2)) as image:
+            rest = split(image, [self._sizes[axis] for axis in self._rest])
+            place = dict(zip(self._rest, rest, strict=True))
+            start = block_id(1) * _TILE
+            step = grid_dim(1) * _TILE
+            with span(self._sizes[self._other], start=start, step=step) as number:
+                self._square(place, number, shared)
         self._kernel.launch(grid, threads)
 
     def _square(self, place: dict[int, ir.Value], other: ir.Value, shared: list[ir.Value]) -> None:
         """A square of the result."""
-        tx, ty = position("thread_id", 0), position("thread_id", 1)
-        last = build.index_op("muli", position("block_id", 0), build.const_index(_TILE))
-        lines = [build.index_op("addi", ty, build.const_index(row)) for row in range(0, _TILE, _ROWS)]
+        tx, ty = thread_id(), thread_id(1)
+        last = block_id() * _TILE
+        lines = [ty + row for row in range(0, _TILE, _ROWS)]
         for operand, buffer in zip(self._inputs, shared, strict=True):
             for line in lines:
                 across, along = self._clamped(self._other, other, tx), self._clamped(self._last, last, line)
                 where = self._indices(place, across, along)
-                build.create("memref.store", [], [load(operand, where), buffer, line, tx])
+                buffer[line, tx] = load(operand, where)
         barrier()
         for line in lines:
-            row, column = build.index_op("addi", other, line), build.index_op("addi", last, tx)
-            inside = [
-                build.compare_index(2, row, self._sizes[self._other]),
-                build.compare_index(2, column, self._sizes[self._last]),
-            ]
-            with on_condition(build.create("arith.andi", [inside[0].type], inside).result):
+            row, column = other + line, last + tx
+            inside = [row < self._sizes[self._other], column < self._sizes[self._last]]
+            with when(all_of(inside)):
                 self._element(self._indices(place, row, column), shared, tx, line)
         barrier()
 
     def _element(self, indices: list[ir.Value], shared: list[ir.Value], tx: ir.Value, line: ir.Value) -> None:
         nest = self._nest
-        values = {
-            o.argument: build.create("memref.load", [o.argument.type], [buffer, tx, line]).result
-            for o, buffer in zip(self._inputs, shared, strict=True)
-        }
+        values = {o.argument: buffer[tx, line] for o, buffer in zip(self._inputs, shared, strict=True)}
         for operand in nest.needed(nest.yields):
             if operand.argument not in values:
                 values[operand.argument] = load(operand, indices)
@@ -148,8 +138,8 @@ class _Writer:
 
     def _clamped(self, axis: int, first: ir.Value, offset: ir.Value) -> ir.Value:
         """An index that is at most the last one."""
-        last = build.index_op("subi", self._sizes[axis], build.const_index(1))
-        return build.index_op("minsi", build.index_op("addi", first, offset), last)
+        last = self._sizes[axis] - 1
+        return smaller(first + offset, last)
 
     def _indices(self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value) -> list[ir.Value]:
         found = {**place, self._other: other, self._last: last}

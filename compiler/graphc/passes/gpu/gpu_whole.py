@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
+from graphc.ir.value import larger, smaller
 from graphc.ir.walk import functions, walk
-from graphc.lowering.carried import loop
+from graphc.lowering.carried import span
 from graphc.lowering.partial_reductions import Combiner, combiner
-from graphc.passes.gpu import _flat
-from graphc.passes.gpu._kernel import Kernel, allocate, at_most, blocks_for, global_position, position
-from graphc.passes.gpu._nest import Nest, Operand
-from graphc.passes.gpu._reduce import BlockReduction, on_first_thread
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of
+from graphc.passes.gpu._notation import block_id, global_position, grid_dim, on_first_thread
+from graphc.passes.gpu._reduce import BlockReduction
 from graphc.passes.gpu._rows import (
     Columns,
     Fold,
@@ -132,15 +133,15 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
         sizes = [nest.extent(axis) for axis in range(nest.rank)]
         outer, columns = sizes[:rows], sizes[rows:]
         wide = wide_operands([nest])
-        lanes = _flat.lanes_of(wide)
+        lanes = lanes_of(wide)
         each = build.const_index(threads * lanes * _EACH)
         # One block for nothing: its part is what nothing comes to.
-        count = build.index_op("maxsi", blocks_for(product(columns), each, blocks), build.const_index(1))
-        grid = [count, at_most(product(outer), _ROWS)] if rows else [count]
+        count = larger(blocks_for(product(columns), each, blocks), 1)
+        grid = [count, smaller(product(outer), _ROWS)] if rows else [count]
         width = build.const_index(threads)
     buffers = parts.buffers(kernel, [*outer, count])
     with kernel.body():
-        aligned = _flat.are_aligned(wide, lanes) if lanes > 1 else None
+        aligned = are_aligned(wide, lanes) if lanes > 1 else None
         reduction = BlockReduction(kernel)
         first, stride = global_position()
 
@@ -156,14 +157,12 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
             totals = [reduction.all(value, how) for value, how in pairs]
             with on_first_thread():
                 for total, buffer in zip(totals, buffers, strict=True):
-                    build.create("memref.store", [], [total, buffer, *indices, position("block_id")])
+                    buffer[*indices, block_id()] = total
 
         if rows:
-            start, step = position("block_id", 1), position("grid_dim", 1)
-            _, block = loop(product(outer), [], start=start, step=step)
-            with ir.InsertionPoint(block):
-                line(split(block.arguments[0], outer))
-                build.create("scf.yield", [], [])
+            start, step = block_id(1), grid_dim(1)
+            with span(product(outer), start=start, step=step) as number:
+                line(split(number, outer))
         else:
             line([])
     kernel.launch(grid, [width])

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
 from graphc.ir.size import Size
-from graphc.ir.value import as_index, built, quotient
+from graphc.ir.value import as_index, built
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc_dialects._mlir import ir
 
@@ -88,7 +88,7 @@ class _Estimate:
         cost = Size(-(-total.constant // step))
         for product, count in total.terms.items():
             part = cost_value(Size(0, {product: count}))
-            cost += Size.of(quotient(part, step) if step > 1 else part)
+            cost += Size.of(part // step)
         return cost + blocks
 
     def _block(self, block: ir.Block, variable: ir.Value) -> tuple[Size, Size]:

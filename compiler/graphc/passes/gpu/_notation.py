@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The language of device kernels: operators of `graphc.ir.value`, loops, and the names of this module.
+
+| Python | operations |
+|---|---|
+| `i * width + j < n`, `memory[i, j] = x` | `arith`, `memref` (`graphc/ir/value.py`) |
+| `with span(n) as i:`, `with when(i < n):` | `scf.for`, `scf.if` (`graphc/lowering/carried.py`) |
+| `carry(n, sums, body)`, `carry_while`, `either` | the same with iter_args and results |
+| `thread_id()`, `block_id(1)`, `barrier()`, `shuffled(x, 1)` | `gpu` |
+| `read_vector(memory, place, 4)`, `copy(...)`, `arrived()` | `vector`, asynchronous copies of `nvgpu` |
+
+Shared memory is asked of the kernel that is written, `Kernel.shared`. What is written is checked as it is: by
+the interpreter that finds races, and by the assemblers of the vendors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+from graphc.ir import build
+from graphc.ir.value import converted, literal
+from graphc.lowering.carried import when
+from graphc_dialects._mlir import ir
+
+WARP = 32
+# Indices of x, y and z in attributes of the gpu dialect.
+_AXES = ("x", "y", "z")
+
+
+def thread_id(axis: int = 0) -> ir.Value:
+    """Number of the thread in its block."""
+    return _position("thread_id", axis)
+
+
+def block_id(axis: int = 0) -> ir.Value:
+    """Number of the block in the grid."""
+    return _position("block_id", axis)
+
+
+def block_dim(axis: int = 0) -> ir.Value:
+    """Threads of a block."""
+    return _position("block_dim", axis)
+
+
+def grid_dim(axis: int = 0) -> ir.Value:
+    """Blocks of the grid."""
+    return _position("grid_dim", axis)
+
+
+def _position(kind: str, axis: int) -> ir.Value:
+    dimension = ir.Attribute.parse(f"#gpu<dim {_AXES[axis]}>")
+    return build.create(f"gpu.{kind}", [build.index_type()], [], dimension=dimension).result
+
+
+def global_position(axis: int = 0) -> tuple[ir.Value, ir.Value]:
+    """Number of a thread in the grid along an axis, and how many there are."""
+    width = block_dim(axis)
+    return block_id(axis) * width + thread_id(axis), grid_dim(axis) * width
+
+
+def barrier() -> None:
+    """All threads of the block arrive, and see what the others have written."""
+    build.create("gpu.barrier", [], [])
+
+
+def on_first_thread() -> AbstractContextManager[None]:
+    """Code of thread 0 of the block alone."""
+    return when(thread_id().equals(0))
+
+
+# -- other lanes of a warp ----------------------------------------------------------------------------------
+
+
+def shuffled(value: ir.Value, lane: int | ir.Value, mode: str = "xor") -> ir.Value:
+    """The value of another lane; whole warps have to get here.
+
+    Args:
+        value: of any element type.
+        lane: what `mode` takes, a number or an i32.
+        mode: "xor", "up", "down" or "idx". Lanes that do not exist give the thread's own value.
+    """
+    kind = value.type
+    if isinstance(lane, int):
+        lane = word(lane)
+    if isinstance(kind, ir.ComplexType):
+        parts = [
+            shuffled(build.create(f"complex.{part}", [kind.element_type], [value]).result, lane, mode)
+            for part in ("re", "im")
+        ]
+        return build.create("complex.create", [kind], parts).result
+    if not isinstance(kind, ir.IntegerType):
+        bits = _integer(int(kind.width))
+        moved = shuffled(build.create("arith.bitcast", [bits], [value]).result, lane, mode)
+        return build.create("arith.bitcast", [kind], [moved]).result
+    if kind.width < WARP:
+        moved = shuffled(converted(value, _integer(32)), lane, mode)
+        return converted(moved, kind)
+    return _word(value, lane, mode) if kind.width == 32 else _words(value, lane, mode)
+
+
+def word(number: int) -> ir.Value:
+    """A constant of 32 bits."""
+    kind = _integer(32)
+    return literal(number, kind)
+
+
+def _words(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:
+    """64 bits as two halves."""
+    kind, half_kind = value.type, _integer(32)
+    half = literal(32, kind)
+    low = converted(value, half_kind)
+    high = value >> half
+    high = converted(high, half_kind)
+    wide = [converted(_word(part, lane, mode), kind) for part in (low, high)]
+    top = wide[1] << half
+    return wide[0] | top
+
+
+def _word(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:
+    attribute = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
+    results = [_integer(32), _integer(1)]
+    return build.create("gpu.shuffle", results, [value, lane, word(WARP)], mode=attribute).results[0]
+
+
+def _integer(width: int) -> ir.Type:
+    return ir.IntegerType.get_signless(width)
+
+
+# -- several elements at once -------------------------------------------------------------------------------
+
+
+def read_vector(memory: ir.Value, place: Sequence[ir.Value], lanes: int, alignment: int) -> ir.Value:
+    """Neighbouring elements, from a place on, whose address is a multiple of `alignment` bytes."""
+    kind = ir.VectorType.get([lanes], memory.type.element_type)
+    return build.create("vector.load", [kind], [memory, *place], alignment=_bytes(alignment)).result
+
+
+def write_vector(
+    values: Sequence[ir.Value], memory: ir.Value, place: Sequence[ir.Value], alignment: int
+) -> None:
+    """Writes neighbouring elements, from a place on, whose address is a multiple of `alignment` bytes."""
+    operands = [vector_of([len(values)], values), memory, *place]
+    build.create("vector.store", [], operands, alignment=_bytes(alignment))
+
+
+def vector_of(shape: Sequence[int], values: Sequence[ir.Value]) -> ir.Value:
+    """A vector of elements."""
+    kind = ir.VectorType.get(list(shape), values[0].type)
+    return build.create("vector.from_elements", [kind], list(values)).result
+
+
+def extract(vector: ir.Value, *lane: int) -> ir.Value:
+    """An element of a vector."""
+    static = ir.DenseI64ArrayAttr.get(list(lane))
+    element = vector.type.element_type
+    return build.create("vector.extract", [element], [vector], static_position=static).result
+
+
+def itemsize(memory: ir.Value) -> int:
+    """Bytes of an element, of a number."""
+    return int(memory.type.element_type.width) // 8
+
+
+def _bytes(count: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count)
+
+
+# -- from global to shared memory, while threads compute ----------------------------------------------------
+
+# Bytes of a copy, at most and at least.
+BYTES, LEAST = 16, 4
+
+
+def copy(
+    source: ir.Value,
+    place: Sequence[ir.Value],
+    target: ir.Value,
+    to: Sequence[ir.Value],
+    elements: int,
+    wanted: ir.Value,
+) -> None:
+    """Starts a copy of the thread's; `arrived` waits for it.
+
+    Args:
+        source, place: the array, and the indices of the first element; they have to be some of its own even
+            if nothing is wanted.
+        target, to: in shared memory.
+        elements: how many are written in a row: 4, 8 or 16 bytes, at addresses that are multiples of that.
+        wanted: how many are read; the others are 0.
+    """
+    width = itemsize(source) * elements
+    segments = [1, len(to), 1, len(place), 1]
+    attributes = {
+        "dstElements": ir.IntegerAttr.get(build.index_type(), elements),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
+    }
+    if width == BYTES:
+        # What a block reads once needs no place in the first-level cache.
+        attributes["bypassL1"] = ir.UnitAttr.get()
+    token = ir.Type.parse("!nvgpu.device.async.token")
+    build.create("nvgpu.device_async_copy", [token], [target, *to, source, *place, wanted], **attributes)
+
+
+def arrived() -> None:
+    """The thread waits for all copies that it has started; other threads see them after a barrier."""
+    token = ir.Type.parse("!nvgpu.device.async.token")
+    group = build.create("nvgpu.device_async_create_group", [token], []).result
+    none = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
+    build.create("nvgpu.device_async_wait", [], [group], numGroups=none)
