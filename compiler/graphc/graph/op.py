@@ -202,6 +202,13 @@ class Op:
             f"{self} has no pushforward; define pushforward(inputs, outputs, tangents)"
         )
 
+    def element(self, node: Apply, position: int) -> Variable | None:
+        """The 0-d variable that is an element (from 0) of the vector that a node computes, None if there is
+        none. It tells what is known of the element, and is read in its place in code. Graphs read the vector,
+        which users may differentiate by, replace, or make an input.
+        """
+        return None
+
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """``pattern[i][j]``: whether output j depends on the elements of input i; by default all do."""
         return [[True] * len(node.outputs) for _ in node.inputs]

@@ -23,7 +23,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import eq, ne
 from graphc.ops.shape import Shape_i
 from graphc.ops.shaping import repeat
-from graphc.ops.sizes import as_size, known_value
+from graphc.ops.sizes import as_size, known_value, made_as
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -175,6 +175,6 @@ def as_count(n: TensorLike | None, what: str, name: str = "a size") -> TensorVar
     """A size as a 0-d int64 variable, required to be at least 0."""
     count = as_size(n, what)
     # The size of an array is one already; a test of it would have to be waited for on devices.
-    if count.owner is not None and isinstance(count.owner.op, Required | Shape_i):
+    if isinstance(getattr(made_as(count).owner, "op", None), Required | Shape_i):
         return count
     return required(count, lambda n: n >= 0, f"{what}: {name} must be at least 0")

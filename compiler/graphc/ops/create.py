@@ -22,7 +22,7 @@ from graphc.ops.reshape import BroadcastTo
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import Shape_i
 from graphc.ops.shaping import as_sizes, dimshuffle
-from graphc.ops.sizes import as_size, known_as, known_size, known_value, sizes_of
+from graphc.ops.sizes import as_size, known_as, known_size, known_value, made_as, sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,7 +239,7 @@ def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -
         return known_as(max(known, 0), start, stop, step)
     if values[0] is not None and values[2] is not None and values[0] == 0 and values[2] == 1:
         count = stop
-        if count.owner is not None and isinstance(count.owner.op, Shape_i):
+        if isinstance(getattr(made_as(count).owner, "op", None), Shape_i):
             return count
     elif whole:
         count = _whole_steps(start, stop, step)

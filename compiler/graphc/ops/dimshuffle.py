@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import attribute
 
@@ -29,6 +29,13 @@ def emit_dimshuffle(e: Emitter, x: str, type_: str, order: Sequence[int], result
         order: for each axis of the result, the operand's, or -1 for a new one. result: its type.
     """
     return e.op("graphc.dimshuffle", [x], [type_], result, attribute("order", order))
+
+
+def element_of(x: Variable, position: int) -> Variable | None:
+    """The variable that an element of a vector is known to be (`graphc.Op.element`)."""
+    if isinstance(x, Constant):
+        return constant(x.data[position])
+    return None if x.owner is None or x.type.ndim != 1 else x.owner.op.element(x.owner, position)
 
 
 class DimShuffle(Op):
@@ -92,6 +99,12 @@ class DimShuffle(Op):
         return [None if t is None else self(t)]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
+        made = None if self.new_order else element_of(node.inputs[0], 0)
+        if made in e.values or isinstance(made, Constant):
+            return [e.operand(made)]
+        source = None if made is None else made.owner
+        if source is not None and source.op.emit is not None and all(x in e.values for x in source.inputs):
+            return source.op.emit(source, [e.values[x] for x in source.inputs], e)  # a size
         order = [-1 if axis == "x" else int(axis) for axis in self.new_order]
         type_, result = e.type_of(node.inputs[0]), e.type_of(node.outputs[0])
         return [emit_dimshuffle(e, operands[0], type_, order, result)]

@@ -19,6 +19,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
 from graphc.ops.checks import CheckAndRaise, as_count
 from graphc.ops.create import zeros_like
+from graphc.ops.dimshuffle import element_of
 from graphc.ops.elementwise import cast_to, is_discrete
 from graphc.ops.ifelse import ifelse
 from graphc.ops.math import eq
@@ -98,6 +99,14 @@ class Join(Op):
                 f"join along axis {self.axis}{describe(node.location)}: all other sizes must agree; shapes "
                 f"are {shapes}"
             ) from None
+
+    def element(self, node: Apply, position: int) -> Variable | None:
+        for x in node.inputs:
+            length = x.type.shape[0]
+            if length is None or position < length:
+                return None if length is None else element_of(x, position)
+            position -= length
+        return None
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,) = cotangents

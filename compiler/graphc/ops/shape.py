@@ -48,6 +48,9 @@ class Shape(_Sizes):
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = np.asarray(inputs[0].shape, dtype=np.int64)
 
+    def element(self, node: Apply, position: int) -> Variable | None:
+        return Shape_i(position)(*node.inputs)
+
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         (x,) = node.inputs
         indices = [e.dim_of(x, operands[0], axis) for axis in range(x.type.ndim)]
@@ -101,6 +104,9 @@ class MakeVector(Op):
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = np.asarray([x[()] for x in inputs], dtype=self.dtype)
+
+    def element(self, node: Apply, position: int) -> Variable | None:
+        return node.inputs[position]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,) = cotangents

@@ -17,7 +17,16 @@ from graphc.ops.elementwise import Cast, Elementwise
 from graphc.ops.math import eq, second, switch
 from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.shape import Shape, Shape_i
-from graphc.ops.sizes import as_size, known_as, known_size, product_of, size_of, sizes_of, vector_entries
+from graphc.ops.sizes import (
+    as_size,
+    known_as,
+    known_size,
+    made_as,
+    product_of,
+    size_of,
+    sizes_of,
+    vector_entries,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,9 +124,8 @@ def _without(
     def key(v: TensorVariable) -> Any:
         if isinstance(v, Constant):
             return int(v.data)
-        if v.owner is not None and isinstance(v.owner.op, Shape_i):
-            return v.owner.op, v.owner.inputs[0]
-        return v
+        made = made_as(v).owner
+        return v if made is None or not isinstance(made.op, Shape_i) else (made.op, made.inputs[0])
 
     left, right = list(sizes), []
     for each in given:
@@ -131,8 +139,9 @@ def _without(
 
 def _is_given(size: Variable) -> bool:
     """True if a size is data, so that it may be the -1 of NumPy's users when the graph is run."""
+    size = made_as(size)
     while size.owner is not None and isinstance(size.owner.op, Cast):
-        size = size.owner.inputs[0]
+        size = made_as(size.owner.inputs[0])
     if isinstance(size, Constant) or size.type.kind == "u":
         return False
     return size.owner is None or not isinstance(size.owner.op, Elementwise | Shape_i)

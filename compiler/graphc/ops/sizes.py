@@ -12,8 +12,9 @@ from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable, reads_of, remember
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.traversal import ancestors
+from graphc.ops.dimshuffle import DimShuffle, element_of
 from graphc.ops.elementwise import Elementwise, cast_to
-from graphc.ops.shape import MakeVector, Shape, Shape_i
+from graphc.ops.shape import Shape, Shape_i
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -56,6 +57,19 @@ def shape_source(x: Variable) -> Variable:
     return x
 
 
+def made_as(x: Variable) -> Variable:
+    """What a vector was made of where ``x`` is an element of one; ``x`` itself otherwise.
+
+    It says what is known of a size. A graph reads ``x``: the vector may be replaced, or be an input.
+    """
+    while x.owner is not None and isinstance(x.owner.op, DimShuffle) and not x.type.ndim:
+        element = element_of(x.owner.inputs[0], 0)
+        if element is None:
+            break
+        x = element
+    return x
+
+
 def known_value(x: Variable, depth: int = _MAX_DEPTH) -> np.ndarray | None:
     """The value of a scalar expression of constants and static sizes; None when it depends on inputs."""
     if isinstance(x, Constant):
@@ -66,6 +80,9 @@ def known_value(x: Variable, depth: int = _MAX_DEPTH) -> np.ndarray | None:
     if isinstance(node.op, Shape_i):
         size = node.inputs[0].type.shape[node.op.i]
         return None if size is None else np.asarray(size)
+    if isinstance(node.op, DimShuffle):
+        element = made_as(x)
+        return None if element is x else known_value(element, depth - 1)
     if not isinstance(node.op, Elementwise) or x.type.ndim:
         return None
     values = [known_value(v, depth - 1) for v in node.inputs]
@@ -113,15 +130,8 @@ def vector_entries(x: Variable) -> list[Variable] | None:
         return None
     if isinstance(x, Constant):
         return [constant(value) for value in x.data]
-    if x.owner is not None and isinstance(x.owner.op, MakeVector):
-        return list(x.owner.inputs)
     if x.owner is not None and isinstance(x.owner.op, Shape):
         return list(sizes_of(x.owner.inputs[0]))
-    if x.owner is not None and type(x.owner.op).__name__ == "Join":
-        parts = [vector_entries(part) for part in x.owner.inputs]
-        return (
-            None if any(part is None for part in parts) else [entry for part in parts for entry in part or ()]
-        )
     return [x[i] for i in range(length)]
 
 

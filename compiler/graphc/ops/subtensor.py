@@ -19,6 +19,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ops.bounds import FULL, SYMBOLIC, Bound, Entry, describe_entries, emit_entry, static_size
 from graphc.ops.broadcast import unbroadcast
 from graphc.ops.create import zeros_like
+from graphc.ops.dimshuffle import element_of
 from graphc.ops.elementwise import cast_to, expand_left, is_discrete
 from graphc.ops.sizes import as_size
 
@@ -145,6 +146,15 @@ class Subtensor(_Basic):
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None if tangents[0] is None else self(tangents[0], *inputs[1:])]
+
+    def element(self, node: Apply, position: int) -> Variable | None:
+        x, ((start, stop, step, single),) = node.inputs[0], self._known(node.inputs[1:])
+        length = x.type.shape[0]
+        if length is None or SYMBOLIC in (start, stop, step):
+            return None
+        if single:
+            return element_of(x, start % length)
+        return element_of(x, range(*slice(start, stop, step).indices(length))[position])
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         if all(entry == FULL for entry in self.idx_list):

@@ -21,7 +21,6 @@ from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import explicit_graph_inputs
 from graphc.names import unique_name
-from graphc.ops.shape import MakeVector
 from graphc.ops.sizes import known_size
 from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Output, ScanSpec, State, Untraced
@@ -393,12 +392,7 @@ class LoopBuilder:
 
 
 def _is_part_of(v: Variable, given: list[Variable]) -> bool:
-    """True if a variable is computed from what the user passed, a sparse matrix for one, or an element that
-    a passed vector was made of: reading the vector gives that element.
-    """
-    vectors = [x.owner for x in given if x.owner is not None and isinstance(x.owner.op, MakeVector)]
-    if any(v in node.inputs for node in vectors):
-        return True
+    """True if a variable is computed from what the user passed, a sparse matrix for one."""
     return v.owner is not None and set(explicit_graph_inputs([v])) <= set(given)
 
 

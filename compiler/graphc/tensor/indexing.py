@@ -446,7 +446,7 @@ def _flat_indices(x: Variable, axes: Sequence[int], arrays: Sequence[TensorVaria
 def _size_entries(x: Variable, index: Any) -> TensorVariable | None:
     """Elements of a vector of sizes, without building the vector; None when it is not one."""
     node = x.owner
-    if node is None or not isinstance(node.op, Shape | MakeVector) or isinstance(index, tuple):
+    if node is None or not isinstance(node.op, Shape) or isinstance(index, tuple):
         return None
     entries = vector_entries(x) or []
     if isinstance(index, slice):

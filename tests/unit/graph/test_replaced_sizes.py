@@ -133,3 +133,88 @@ def test_batches_of_graphs_that_read_only_sizes():
             )
             with pytest.raises(ValueError, match=r"another shape|expected 4"):
                 f(np.ones((*shape, 5)))
+
+
+# -- vectors that were made of elements ----------------------------------------------------------------------
+
+A, B, C, N, M = *pt.scalars("a", "b", "c"), *pt.lscalars("n", "m")
+MADE = {
+    "stack": pt.stack([A, B, C]),
+    "list": pt.as_tensor_variable([A, B * 1, C]),
+    "constants": pt.stack([A, pt.constant(2.0), C]),
+    "joined": pt.concatenate([pt.stack([A, B]), C[None]]),
+    "part": pt.stack([A, B, C, A])[:3],
+    "reshaped": pt.stack([[A, B, C]]).reshape((3,)),
+    "expression": pt.stack([A, B, C]) * 1,
+}
+READ = {
+    "first": lambda v: v[0],
+    "last": lambda v: v[-1] * v[1],
+    "NumPy's integer": lambda v: v[np.int64(1)],
+    "in a tuple": lambda v: v[(2,)],
+    "slice": lambda v: v[1:].sum(),
+    "backwards": lambda v: (v[::-1] * [1, 2, 3]).sum(),
+    "of a slice": lambda v: v[1:][-1],
+    "unpacked": lambda v: (lambda one, _, other: one - other)(*v),
+    "stacked again": lambda v: pt.stack([v[2], v[0]])[0],
+    "joined again": lambda v: pt.concatenate([v[2:], v[:2]])[1],
+    "split": lambda v: pt.split(v, [1, 2], 2)[1][0],
+    "taken": lambda v: v[pt.constant([0, 2])].prod(),
+    "set": lambda v: v[1:].set(0.0)[0] + v[0].set(5.0)[0] + v[2],
+    "in a loop": lambda v: graphc.scan(
+        lambda row, u: row * u[0] + u[1], [v], non_sequences=[v], return_updates=False
+    ).sum(),
+}
+SIZED = {
+    "zeros": lambda s: pt.zeros(s),
+    "reshape": lambda s: pt.arange(12).reshape(s),
+    "full": lambda s: pt.full((s[1], s[0]), 1.5),
+    "broadcast": lambda s: pt.broadcast_to(pt.constant(1.0), s),
+    "rows": lambda s: pt.arange(s[0]),
+    "product": lambda s: s.prod() + s[0] - s[1:].sum(),
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_elements_of_a_vector_are_read_from_it(made):
+    """So a vector counts, whether it is differentiated by, replaced, given or an input."""
+    v, w, batch = MADE[made], pt.tensor("w", shape=(3,)), pt.tensor("batch", shape=(None, 3))
+    of_v, of_w = ([read(x) for read in READ.values()] for x in (v, w))
+    values, row = (0.5, 2.0, -1.5), np.array([3.0, -2.0, 0.25])
+    wanted = graphc.function([w], of_w, mode="reference")(row)
+    rows = np.stack([row, row[::-1]])
+    ways = {
+        "givens": graphc.function([w], of_v, givens={v: w})(row),
+        "input": graphc.function([v], of_v, mode="fast_compile")(row),
+        "clone_replace": graphc.function([w], clone_replace(of_v, {v: w}), mode="reference")(row),
+        "graph_replace": graphc.function([w], graph_replace(of_v, {v: w}), mode="reference")(row),
+        "batch": graphc.function([batch], vectorize_graph(of_v, {v: batch}), mode="reference")(rows),
+    }
+    for way, found in ways.items():
+        for name, want, have in zip(READ, wanted, found, strict=True):
+            have = have[0] if way == "batch" else have
+            np.testing.assert_allclose(have, want, rtol=1e-14, err_msg=f"{name} {way}")
+    slopes = [graphc.grad(y, v) for y in of_v]
+    found = graphc.function([A, B, C], [v, *of_v, *slopes], on_unused_input="ignore")(*values)
+    at = found[0]
+    exact = graphc.function([w], [*of_w, *(graphc.grad(y, w) for y in of_w)], mode="reference")(at)
+    for want, have in zip(exact, found[1:], strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-14)
+
+
+def test_sizes_are_read_from_their_vector():
+    """What is known of its elements stays known; they are read from whatever stands for it."""
+    for s in (pt.stack([N, M]), pt.concatenate([N[None], pt.stack([M])]), pt.stack([N * 1, M, N])[:2]):
+        w, outputs = pt.tensor("w", dtype="int64", shape=(2,)), [size(s) for size in SIZED.values()]
+        wanted = graphc.function([N, M], outputs)(3, 4)
+        for found in (
+            graphc.function([s], outputs)([3, 4]),
+            graphc.function([w], outputs, givens={s: w})([3, 4]),
+            graphc.function([w], clone_replace(outputs, {s: w}), mode="reference")([3, 4]),
+        ):
+            for want, have in zip(wanted, found, strict=True):
+                np.testing.assert_array_equal(have, want)
+    assert pt.zeros(pt.stack([N, pt.constant(3)])).type.shape == (None, 3)
+    m = pt.matrix("m")
+    text = graphc.function([m], m.reshape(pt.concatenate([m.shape, [1]]))).ir_stages()["graph (optimised)"]
+    assert "graphc.join" not in text and "graphc.check" not in text

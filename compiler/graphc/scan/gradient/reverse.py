@@ -35,7 +35,7 @@ from graphc.ops.derivatives import match_dtype, total
 from graphc.ops.math import maximum
 from graphc.ops.shape import Shape_i
 from graphc.ops.shaping import reshape, shape_padleft
-from graphc.ops.sizes import known_size, sizes_of
+from graphc.ops.sizes import known_size, made_as, sizes_of
 from graphc.ops.subtensor import Subtensor
 from graphc.scan.gradient.adjoint import Adjoint, Adjoints, untraced_gradient
 from graphc.scan.gradient.builder import ScanBuilder
@@ -356,7 +356,7 @@ def _has_rows(x: Variable, n: Variable) -> bool:
     """True if an array is known to have ``n`` rows."""
     if isinstance(x, Constant) or x.type.shape[0] is not None:
         return known_size(n) == x.type.shape[0]
-    node = n.owner
+    node = made_as(n).owner
     if node is not None and isinstance(node.op, Shape_i) and node.op.i == 0 and node.inputs[0] is x:
         return True
     return x.owner is not None and isinstance(x.owner.op, Subtensor) and _is_first(x.owner, n)
