@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The explorer's page: one HTML file with everything in it, which no browser needs a network for.
+"""The explorer's page: one HTML file that holds all it shows, so that a browser needs no network.
 
-It shows views of a function, whose lines and boxes name nodes by number. The text of IR is what printers of
-MLIR and LLVM wrote of modules whose locations are numbers of nodes (`graphc.emit.emitter.node_line`); the
-locations leave it.
+A page has views of a function: source, graphs, IR after each pass, assembly. Their lines and boxes name the
+graph's nodes by number, and so does its list of loops, on the most expensive of which it opens.
+
+Text is what MLIR and LLVM printed of modules whose locations are numbers of nodes
+(`graphc.emit.emitter.node_line`). The locations are read and removed.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from graphc.backends.target import CompileLog, PassView
 from graphc.emit import NODES_FILE, all_nodes
 from graphc.function.compiled import Compiled
 from graphc.graph.basic import Apply
+from graphc.inspect.memory import Given, arguments_of, given_values
+from graphc.inspect.roofline import Counts, MachineLimits, RooflineRow, row_of
 from graphc.inspect.svg import draw
 from graphc.inspect.svg_sources import picture_of_graph, picture_of_module
 from graphc.inspect.writers import saved
@@ -217,6 +221,11 @@ def assembly(text: str) -> Located:
 
 # Pictures of more boxes take seconds to lay out and show nothing; the lists of nodes have them all.
 MOST_BOXES = 250
+# Loops that a page offers to go to.
+MOST_LOOPS = 12
+# In estimates, sizes that are not known are the largest one that is, or this; the machine is one like many.
+UNKNOWN = 1000
+_MACHINE = MachineLimits(float64=2e10, float32=4e10, bandwidth=1e10, cores=1)
 # Lines of a file that are shown before the first and after the last one that made a node.
 AROUND = 12
 
@@ -261,13 +270,35 @@ class Node:
 
 
 @record()
+class Loop:
+    """A loop nest or a call, and its cost.
+
+    Attributes:
+        name: its ops.
+        nodes: numbers of the nodes that it computes.
+        seconds: measured, or an estimate, which only compares it with others.
+    """
+
+    name: str
+    nodes: list[int]
+    seconds: float
+
+
+@record()
 class Exploration:
-    """All that a page shows."""
+    """All that a page shows.
+
+    Attributes:
+        loops: what takes time, the most expensive first: a page opens on that.
+        measured: whether the times are those of calls.
+    """
 
     name: str
     mode: str
     nodes: list[Node] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    measured: bool = False
 
 
 def collect(function: BaseFunction, args: Sequence[object]) -> Exploration:
@@ -281,9 +312,12 @@ def collect(function: BaseFunction, args: Sequence[object]) -> Exploration:
     whole = function.executor.whole
     segments = [whole] if whole is not None else list(function.executor.segments())
     views: list[View] = []
+    given = given_values(function, args) if whole is not None else []
     for number, segment in enumerate(segments):
         name = f"segment {number}: " if whole is None else ""
-        views += _of_segment(segment, name, found)
+        views += _of_segment(segment, name, found, given)
+    _measured(function, found)
+    found.loops = sorted(found.loops, key=lambda loop: -loop.seconds)[:MOST_LOOPS]
     graph = function.fgraph
     if not segments:
         _add_nodes(found, all_nodes(graph), "")
@@ -291,7 +325,7 @@ def collect(function: BaseFunction, args: Sequence[object]) -> Exploration:
     found.views = [*_sources(found.nodes), *views]
     plan = function.memory_plan(*args)
     if plan.steps and whole is not None:
-        note = _SIZES if plan.workspaces and plan.peak is None else _MEMORY
+        note = _SIZES if plan.workspaces and plan.peak is None and not args else _MEMORY
         found.views.append(View("memory", "memory over time", note, picture=plan.to_svg()))
     return found
 
@@ -311,11 +345,41 @@ def _add_nodes(found: Exploration, nodes: Sequence[Apply], part: str) -> int:
     return first
 
 
-def _of_segment(segment: Compiled, name: str, found: Exploration) -> Iterator[View]:
+def _loops(segment: Compiled, log: CompileLog, given: Sequence[Given], first: int) -> Iterator[Loop]:
+    """The kernels of an executable, with estimates of their times."""
+    nodes = all_nodes(segment.fgraph)
+    shapes = [getattr(value, "shape", value) for value in given if value is not None]
+    largest = max((size for shape in shapes for size in shape), default=0)
+    for work in log.work or ():
+        counts = Counts(work, arguments_of(segment, [*given]), largest or UNKNOWN)
+        for kernel in work["kernels"]:
+            row = row_of(kernel, counts, nodes, _MACHINE)
+            if row.what != "scalars" and row.nodes:
+                yield Loop(row.name, sorted(node + first for node in row.nodes), _estimate(row))
+
+
+def _estimate(row: RooflineRow) -> float:
+    """Steps of a loop wait for each other, where elements of arrays are computed side by side."""
+    waits = 8 if any(op.startswith("Scan") for op in row.ops) else 1
+    moved = (row.moved or row.bytes or 0) / row.limits.bandwidth
+    return max(waits * row.arithmetic_seconds, moved)
+
+
+def _measured(function: BaseFunction, found: Exploration) -> None:
+    """Times of a function with ``profile=True`` that was called, instead of estimates."""
+    profile = None if function.executor.whole is None else function.profile
+    if profile is not None and profile.seconds:
+        rows = [row for row in profile.rows() if row.nodes and row.seconds]
+        found.loops = [Loop(row.name, sorted(row.nodes), row.seconds) for row in rows]
+        found.measured = True
+
+
+def _of_segment(segment: Compiled, name: str, found: Exploration, given: Sequence[Given]) -> Iterator[View]:
     nodes = all_nodes(segment.fgraph)
     first = _add_nodes(found, nodes, name)
     yield from _graph_views(segment.fgraph, name, first)
-    log = segment.views(CompileLog(stages=[], views=[]))
+    log = segment.views(CompileLog(stages=[], views=[], work=[]))
+    found.loops += _loops(segment, log, given, first)
     passes = log.views or []
     for seen in passes:
         text = None if seen.text is None else _shifted(mlir(seen.text), first)
@@ -430,10 +494,13 @@ def explore(function: BaseFunction, args: Sequence[object]) -> Page:
 def page_of(found: Exploration) -> str:
     """The text of the page."""
     views = [_described(view, i) for i, view in enumerate(found.views)]
+    total = sum(loop.seconds for loop in found.loops)
     index = {
         "name": found.name,
         "mode": found.mode,
         "nodes": [[node.op, node.type, node.file, node.line, node.part] for node in found.nodes],
+        "loops": [[loop.name, loop.nodes, loop.seconds / total] for loop in found.loops if loop.seconds],
+        "measured": found.measured,
         "views": views,
     }
     stored = [

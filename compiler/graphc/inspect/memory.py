@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 _MARGIN, _LEFT, _HEAD, _GAP = 14.0, 74.0, 36.0, 22.0
 _HEIGHT, _LANE = 260.0, 22.0
 _FOOT = 92.0
-_COLOURS = ("#ddf4ff", "#dafbe1", "#fff8c5", "#ffebe9", "#fbefff", "#ffe2cc", "#d1f0ec", "#e6e7ff")
+_COLOURS = 8
 _STYLE = """
 .title { font-weight: bold } .axis { fill: #57606a }
 .right { text-anchor: end } .middle { text-anchor: middle }
 .buffer { stroke: #57606a; stroke-width: 1 }
+.c0 { fill: #ddf4ff } .c1 { fill: #dafbe1 } .c2 { fill: #fff8c5 } .c3 { fill: #ffebe9 }
+.c4 { fill: #fbefff } .c5 { fill: #ffe2cc } .c6 { fill: #d1f0ec } .c7 { fill: #e6e7ff }
 .memory { fill: #f6f8fa; stroke: #d0d7de; stroke-width: 1 } .grid { stroke: #d0d7de; stroke-width: 1 }
 .alive { stroke: #8250df; stroke-width: 1.4; stroke-dasharray: 4 3 } .alive-text { fill: #8250df }
 """
@@ -108,9 +110,8 @@ class _Drawing:
         width = (buffer.last - buffer.first + 1) * self._step
         place = f"{number}: {_kind(buffer)}, {human(buffer.bytes)}, steps {buffer.first} to {buffer.last}"
         origin = f"{buffer.op} at {_short(buffer.location)}" if buffer.location else buffer.op
-        colour = _COLOURS[number % len(_COLOURS)]
         box = (x + 1, y, max(width - 2, 2), max(height, 1))
-        elements = [rectangle("buffer", box, f' rx="2" style="fill:{colour}"')]
+        elements = [rectangle(f"buffer c{number % _COLOURS}", box, ' rx="2"')]
         if height >= 12:
             name = f"{number} {_op(buffer.op)}"
             size = "" if buffer.bytes is None else f" {human(buffer.bytes)}"

@@ -13,6 +13,51 @@ const make = (tag, className, text) => {
   return element;
 };
 
+// -- colours of syntax -------------------------------------------------------------------------------------
+// The first group of a language's expression that matches gives the class; what matches none is plain.
+const CLASSES = ["comment", "quoted", "keyword", "type", "value", "constant", "op"];
+const languages = texts => new RegExp(texts.map(text => `(${text})`).join("|"), "g");
+const QUOTED = String.raw`"(?:[^"\\]|\\.)*"`, NUMBER = String.raw`(?<![\w.%@$])-?(?:0x[\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.])`;
+const NEVER = "(?!)";
+const LANGUAGES = {
+  source: languages([
+    "#.*$", String.raw`[rbfuRBFU]{0,2}(?:${QUOTED}|'(?:[^'\\]|\\.)*')`,
+    String.raw`\b(?:and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|not|or|pass|raise|return|try|while|with|yield|None|True|False)\b`,
+    NEVER, String.raw`@[\w.]+`, NUMBER, String.raw`[A-Za-z_]\w*(?=\()`,
+  ]),
+  ir: languages([
+    "//.*$", String.raw`${QUOTED}(?!\()`,
+    String.raw`\b(?:module|return|yield|iter_args|to|step|else|ins|outs|into|from|true|false|dense|unit|loc|private|attributes|iterator_types|indexing_maps|affine_map)\b`,
+    String.raw`\b(?:tensor|memref|vector|complex|tuple)<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>|\b(?:index|none|bf16|[su]?i\d+|f\d+)\b|![\w.]+`,
+    String.raw`[%@^#][\w$.-]+(?:#\d+)?`, NUMBER, String.raw`"[a-z_]\w*\.[\w.]+"(?=\()|\b[a-z_]\w*\.[a-z_][\w.]*`,
+  ]),
+  graph: languages([NEVER, NEVER, NEVER, String.raw`\w*Type\(.*$`, String.raw`^n\d+`, NUMBER, String.raw`(?<=^n\d+ +)\S+`]),
+  llvm: languages([
+    ";.*$", `c?${QUOTED}`,
+    String.raw`\b(?:define|declare|attributes|target|source_filename|private|internal|external|unnamed_addr|constant|global|to|label|noalias|nocapture|nonnull|readonly|writeonly|align|nuw|nsw|exact|inbounds|fast|contract|tail|musttail|nounwind|true|false|null|undef|poison|zeroinitializer|x)\b`,
+    String.raw`\b(?:void|ptr|half|bfloat|float|double|metadata|i\d+)\b`,
+    String.raw`[%@!][\w$.-]+|^[\w$.-]+:|#\d+`, NUMBER, String.raw`(?<=^ +(?:[%@][\w$.-]+ = )?(?:tail |musttail )?)[a-z]\w*`,
+  ]),
+  asm: languages([
+    "[#;].*$|//.*$", QUOTED, String.raw`(?<=^\s*)\.[a-z_]\w*`, String.raw`@\w+`,
+    String.raw`%\w+|^[\w$.]+:|(?<![\w.])\.L\w+`, String.raw`\$?${NUMBER}`, String.raw`(?<=^\s+)[a-z]\w*`,
+  ]),
+};
+
+// The text of a line in parts, each with its class.
+function coloured(kind, line) {
+  const element = make("span", "text"), language = LANGUAGES[kind];
+  if (!language) { element.textContent = line; return element; }
+  let end = 0;
+  for (const match of line.matchAll(language)) {
+    if (match.index > end) element.append(line.slice(end, match.index));
+    element.append(make("span", CLASSES[match.slice(1).findIndex(group => group !== undefined)], match[0]));
+    end = match.index + match[0].length;
+  }
+  element.append(line.slice(end));
+  return element;
+}
+
 async function unpack(id) {
   const bytes = Uint8Array.from(atob(byId(id).textContent), char => char.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -51,6 +96,22 @@ async function rowsOf(view) {
       : {...plain[line], sign});
   }
   return showsChanges ? found.rows : plain;
+}
+
+// In how many loops each line of LLVM IR or assembly is: between a label and a later jump to it.
+function loopDepths(kind, rows) {
+  const depths = new Array(rows.length).fill(0), labels = new Map();
+  const jump = {llvm: /label %([\w.$-]+)/g, asm: /^\s+j\w+\s+(\S+)/g}[kind];
+  if (!jump) return depths;
+  rows.forEach((row, i) => {
+    if (/^define|^[^.\s\d][\w.$]*:/.test(row.text)) labels.clear(); // names are those of a function
+    const label = /^([\w.$-]+):/.exec(row.text);
+    if (label) labels.set(label[1], i);
+    for (const [, target] of row.text.matchAll(jump)) {
+      for (let j = labels.get(target) ?? i; j < i; j++) depths[j]++;
+    }
+  });
+  return depths;
 }
 
 // -- a pane -------------------------------------------------------------------------------------------------
@@ -173,7 +234,7 @@ class Pane {
     if (row.nodes.some(node => hovered.has(node))) classes.add("hover");
     if (row.nodes.some(node => pinned.has(node))) classes.add("pin");
     if (i === this.current) classes.add("current");
-    element.append(make("span", "number", row.number), make("span", "sign", row.sign), make("span", "text", row.text));
+    element.append(make("span", "number", row.number), make("span", "sign", row.sign), coloured(this.view.kind, row.text));
     if (row.nodes.length) {
       element.title = row.nodes.map(describe).join("\n");
       element.onpointerenter = () => hover(row.nodes);
@@ -183,13 +244,17 @@ class Pane {
     return element;
   }
 
-  // A shadow tree keeps the styles of a picture from the page.
+  // A shadow tree keeps the styles of a picture from the page; colours come from the page's, dark or light.
   drawPicture(picture) {
     this.lines = null;
     const host = make("div", "picture"), tree = host.attachShadow({mode: "open"});
     tree.innerHTML = picture +
-      "<style>[data-n]{cursor:pointer}.hover rect{stroke:#9a6700!important;stroke-width:3!important}" +
-      ".pin rect{stroke:#bc4c00!important;stroke-width:4!important}</style>";
+      `<style>text{fill:var(--text)}.axis{fill:var(--soft)}.page{fill:var(--page)}.memory{fill:var(--bar);stroke:var(--line)}
+      .grid{stroke:var(--line)}.box,.buffer,.edge{stroke:var(--soft)}marker path{fill:var(--soft)}.group{stroke:var(--frame)}
+      .label,.alive-text{fill:var(--frame)}.alive{stroke:var(--frame)}.constant{fill:var(--bar)}.group,.c4{fill:var(--box-group)}
+      .op,.c0,.c7{fill:var(--box-op)}.input,.c1,.c6{fill:var(--box-input)}.shared,.c2{fill:var(--box-shared)}
+      .output,.c3{fill:var(--box-output)}.c5{fill:var(--box-more)}[data-n]{cursor:pointer}
+      .hover rect{stroke:var(--accent);stroke-width:3}.pin rect{stroke:var(--value);stroke-width:4}</style>`;
     this.host = host; this.svg = tree.querySelector("svg");
     this.width = this.svg.width.baseVal.value; this.height = this.svg.height.baseVal.value;
     this.content.append(host);
@@ -199,7 +264,7 @@ class Pane {
       element.onpointerleave = () => hover([]);
       element.onclick = () => pin(nodes, this);
     }
-    this.setZoom(Math.min(1, Math.max((this.content.clientWidth - 20) / this.width, 0.45)));
+    this.setZoom(Math.min(1, Math.max((this.content.clientWidth - 20) / this.width, 0.8)));
   }
 
   setZoom(zoom) {
@@ -216,17 +281,24 @@ class Pane {
     }
   }
 
-  // Scrolls to the first place of some nodes, unless one is in sight.
-  reveal(nodes) {
+  // Scrolls to where most lines of some nodes stand together, unless one is in sight.
+  reveal(nodes, most = false) {
     if (this.host) {
       const marked = [...this.host.shadowRoot.querySelectorAll("[data-n]")]
         .find(element => element.dataset.n.split(" ").some(node => nodes.has(+node)));
-      if (marked) marked.scrollIntoView({block: "nearest", inline: "nearest"});
+      if (marked) marked.scrollIntoView({block: "center", inline: "center"});
       return;
     }
-    const top = this.content.scrollTop / ROW, bottom = top + this.content.clientHeight / ROW - 1;
+    const height = this.content.clientHeight / ROW, top = this.content.scrollTop / ROW, bottom = top + height - 1;
     const places = this.rows.flatMap((row, i) => row.nodes.some(node => nodes.has(node)) ? [i] : []);
-    if (places.length && !places.some(place => place >= top && place <= bottom)) this.scrollTo(places[0]);
+    if (!places.length || (!most && places.some(place => place >= top && place <= bottom))) return;
+    const depths = loopDepths(this.view.kind, this.rows), weights = places.map(place => 1 + 9 * depths[place]);
+    let best = 0, weight = 0, sum = 0;
+    for (let start = 0, end = 0; start < places.length; sum -= weights[start++]) {
+      while (end < places.length && places[end] < places[start] + height * 2 / 3) sum += weights[end++];
+      if (sum > weight) { best = places[start]; weight = sum; }
+    }
+    this.scrollTo(best);
   }
 
   scrollTo(place) {
@@ -306,6 +378,29 @@ function activate(number) {
   panes.forEach((pane, i) => pane.element.classList.toggle("active", i === number));
 }
 
+// -- expensive loops ----------------------------------------------------------------------------------------
+let loop = 0;
+function goToLoop(number) {
+  if (!index.loops.length) return;
+  loop = number % index.loops.length;
+  byId("loops").value = loop;
+  pinned = new Set(index.loops[loop][1]);
+  drawAll();
+  for (const pane of panes) pane.reveal(pinned, true);
+  about([...pinned]);
+}
+
+function listLoops() {
+  const select = byId("loops");
+  select.hidden = !index.loops.length;
+  index.loops.forEach(([name, nodes, share], i) => {
+    const [, , file, line] = index.nodes[nodes.find(node => index.nodes[node][2])] ?? [];
+    const percent = `${share < 0.01 ? "below 1" : Math.round(share * 100)} %${index.measured ? "" : " (estimate)"}`;
+    select.append(new Option(`${percent}: ${name}${file ? `, ${file.split("/").pop()}:${line}` : ""}`, i));
+  });
+  select.onchange = () => goToLoop(+select.value);
+}
+
 // -- search -------------------------------------------------------------------------------------------------
 const visible = () => panes.filter(pane => pane.element.offsetParent !== null);
 const matches = pane => pane.rows.flatMap((row, i) => search && row.text.toLowerCase().includes(search) ? [i] : []);
@@ -355,7 +450,7 @@ function onKey(event) {
   const kind = KINDS.find(([, , key]) => key === event.key);
   keyed = true;
   const actions = {
-    "/": () => box.focus(), "?": () => byId("help").showModal(), t: switchTheme,
+    "/": () => box.focus(), "?": () => byId("help").showModal(), t: switchTheme, h: () => goToLoop(loop + 1),
     Escape: () => pin([]), d: () => { showsChanges = !showsChanges; for (const each of panes) each.show(each.view); },
     ArrowLeft: () => pane.step(-1, event.shiftKey), ArrowRight: () => pane.step(1, event.shiftKey),
     ArrowUp: () => pane.move(-1), ArrowDown: () => pane.move(1),
@@ -384,6 +479,8 @@ async function start() {
   byId("help-button").onclick = () => byId("help").showModal();
   document.onkeydown = onKey;
   await Promise.all(panes.map((pane, i) => pane.showKind(wanted[i].find(kind => kinds.includes(kind)) ?? kinds[0])));
+  listLoops();
+  goToLoop(0);
   document.body.dataset.ready = "1";
 }
 start().catch(error => { byId("about").textContent = `This browser cannot show the page: ${error}`; });

@@ -69,6 +69,7 @@ class ProfileRow:
         runs: how often it ran.
         seconds: its own time, without that of what is in it and has a row of its own.
         total: with that.
+        nodes: numbers of the ops among those of the graph and its loops.
     """
 
     path: tuple[str, ...]
@@ -78,6 +79,7 @@ class ProfileRow:
     runs: int
     seconds: float
     total: float
+    nodes: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:
@@ -213,12 +215,14 @@ class _Counters:
         for i in range(len(self._slots) - 1, 0, -1):
             total[self._slots[i]["parent"]] += total[i]
         for i, slot in enumerate(self._slots):
-            nodes = [self._nodes[int(node[1:])] for node in slot["nodes"]]
+            numbers = [int(node[1:]) for node in slot["nodes"]]
+            nodes = [self._nodes[number] for number in numbers]
             lines = dict.fromkeys(node.location for node in nodes if node.location is not None)
             ops = tuple(str(node.op) for node in nodes)
             parent = slot["parent"]
             path = (*paths[parent], names[parent]) if i else ()
-            row = ProfileRow(path, ops, tuple(lines), slot["what"], self._table[2 * i + 1], own[i], total[i])
+            what, runs = slot["what"], self._table[2 * i + 1]
+            row = ProfileRow(path, ops, tuple(lines), what, runs, own[i], total[i], frozenset(numbers))
             names.append(row.name)
             paths.append(path)
             yield row

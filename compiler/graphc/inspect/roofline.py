@@ -161,11 +161,12 @@ class Counts:
     Args:
         work: its record.
         arguments: as far as they are known.
+        assumed: in an estimate, the value of sizes and numbers that are not known.
     """
 
-    def __init__(self, work: Work, arguments: Sequence[Argument]) -> None:
+    def __init__(self, work: Work, arguments: Sequence[Argument], assumed: int | None = None) -> None:
         self._work = work
-        self._sizes = _InLoops(work["expressions"], arguments)
+        self._sizes = _InLoops(work["expressions"], arguments, assumed)
         self._uses: dict[int, frozenset[int]] = {}
         self._keys = _ARITHMETIC
 
@@ -333,8 +334,11 @@ class _InLoops(Recorded):
         variables: their values.
     """
 
-    def __init__(self, nodes: Sequence[Sequence[int | str]], arguments: Sequence[Argument]) -> None:
+    def __init__(
+        self, nodes: Sequence[Sequence[int | str]], arguments: Sequence[Argument], assumed: int | None
+    ) -> None:
         super().__init__(nodes, arguments)
+        self._assumed = assumed
         self.variables: dict[int, int] = {}
         self._constant: dict[int, bool] = {}
 
@@ -342,6 +346,10 @@ class _InLoops(Recorded):
         if self._is_constant(number):
             return super().value(number)
         return self._value(number)
+
+    def _leaf(self, name: str, operands: Sequence[int]) -> Number:
+        known = super()._leaf(name, operands)
+        return self._assumed if known is None else known
 
     def _is_constant(self, number: int) -> bool:
         if number not in self._constant:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
 
@@ -105,19 +105,23 @@ def _draw(picture: Picture) -> Iterator[str]:
             yield rectangle("group", (each.x, each.y, each.width, each.height), ' rx="8"')
             yield label("label", each.x + 10, each.y + 16, each.label)
     for a, b in picture.edges:
-        yield _edge(picture.boxes[a], picture.boxes[b])
+        yield _edge(picture.boxes[a], picture.boxes[b], picture.bends.get((a, b), ()))
     for box in picture.boxes.values():
         yield from group(box.title, box.nodes, _box(box))
 
 
-def _edge(a: Box, b: Box) -> str:
-    x0, y0 = a.x + a.width / 2, a.y + a.height
-    x1, y1 = b.x + b.width / 2, b.y
-    bend = max((y1 - y0) / 2, 10.0)
-    return (
-        f'<path class="edge" marker-end="url(#arrow)" d="M{x0:.1f} {y0:.1f} '
-        f'C{x0:.1f} {y0 + bend:.1f} {x1:.1f} {y1 - bend:.1f} {x1:.1f} {y1:.1f}"/>'
-    )
+def _edge(a: Box, b: Box, bends: Sequence[Box]) -> str:
+    """Curves between layers, straight down through those that the edge passes."""
+    x, y = a.x + a.width / 2, a.y + a.height
+    path = [f"M{x:.1f} {y:.1f}"]
+    for place in (*bends, b):
+        to = place.x + place.width / 2
+        bend = max((place.y - y) / 2, 10.0)
+        path.append(f"C{x:.1f} {y + bend:.1f} {to:.1f} {place.y - bend:.1f} {to:.1f} {place.y:.1f}")
+        if place is not b:
+            path.append(f"V{place.y + place.height:.1f}")
+        x, y = to, place.y + place.height
+    return f'<path class="edge" marker-end="url(#arrow)" d="{" ".join(path)}"/>'
 
 
 def _box(box: Box) -> Iterator[str]:

@@ -2,8 +2,9 @@
 """Places the boxes of a directed acyclic graph in layers, from top to bottom.
 
 Layers are longest paths from the sources, the order within a layer follows the mean position of the
-neighbours, and boxes then move towards their neighbours as far as the order allows. Groups are laid out on
-their own first and then count as one box.
+neighbours, and boxes then move towards their neighbours as far as the order allows. An edge that passes
+layers has a narrow place of its own in each of them, so that it runs through no box; edges from one box share
+these places. Groups are laid out on their own first and then count as one box.
 
 Source: K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures",
     1981.
@@ -18,6 +19,7 @@ from graphc_runtime.record import record
 
 _GAP_X, _GAP_Y, _PAD, _TITLE = 18.0, 34.0, 12.0, 18.0
 _SWEEPS = 6
+_LINE = 4.0  # the width of an edge's place in a layer that it passes
 
 
 @record()
@@ -60,11 +62,16 @@ class Group:
 
 @record()
 class Picture:
-    """Boxes, the edges between them as pairs of keys, and groups."""
+    """Boxes, the edges between them as pairs of keys, and groups.
+
+    Attributes:
+        bends: the places that an edge has in the layers that it passes, from top to bottom.
+    """
 
     boxes: dict[str, Box] = field(default_factory=dict)
     edges: list[tuple[str, str]] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
+    bends: dict[tuple[str, str], list[Box]] = field(default_factory=dict)
     width: float = 0.0
     height: float = 0.0
 
@@ -82,21 +89,27 @@ def layout(picture: Picture) -> None:
         if box.group is not None:
             members.setdefault(box.group, []).append(box)
     outer: dict[str, Box | Group] = {}
+    moved: dict[str, dict[str, Box]] = {}
     for key, boxes in members.items():
         group = picture.groups[key]
         inside = {box.key for box in boxes}
         edges = [(a, b) for a, b in picture.edges if a in inside and b in inside]
-        width, height = _place({box.key: box for box in boxes}, edges)
+        width, height, bends = _place({box.key: box for box in boxes}, edges)
+        picture.bends |= bends
+        moved[key] = {bend.key: bend for places in bends.values() for bend in places}
         group.width = max(width, 7.0 * len(group.label)) + 2 * _PAD
         group.height = height + 2 * _PAD + _TITLE
         outer[key] = group
     home = {box.key: box.group or box.key for box in picture.boxes.values()}
     outer.update({key: box for key, box in picture.boxes.items() if box.group is None})
     pairs = dict.fromkeys((home[a], home[b]) for a, b in picture.edges if home[a] != home[b])
-    width, height = _place(outer, list(pairs))
+    width, height, bends = _place(outer, list(pairs))
+    for a, b in picture.edges:
+        if (home[a], home[b]) in bends:
+            picture.bends[a, b] = bends[home[a], home[b]]
     for key, boxes in members.items():
         group = picture.groups[key]
-        for box in boxes:
+        for box in (*boxes, *moved[key].values()):
             box.x += group.x + _PAD
             box.y += group.y + _PAD + _TITLE
     picture.width, picture.height = width, height
@@ -104,31 +117,62 @@ def layout(picture: Picture) -> None:
 
 def _place(
     boxes: dict[str, Box] | dict[str, Box | Group], edges: Sequence[tuple[str, str]]
-) -> tuple[float, float]:
-    """Set x and y of the boxes; returns the size of the whole."""
+) -> tuple[float, float, dict[tuple[str, str], list[Box]]]:
+    """Set x and y of the boxes; returns the size of the whole, and the bends of edges that pass layers."""
     before: dict[str, list[str]] = {key: [] for key in boxes}
     after: dict[str, list[str]] = {key: [] for key in boxes}
     for a, b in edges:
         before[b].append(a)
         after[a].append(b)
     layers = _layers(list(boxes), before, after)
+    bends = _bends(layers, before, after)
+    places = {bend.key: bend for passed in bends.values() for bend in passed}
+    placed: dict[str, Box | Group] = {**boxes, **places}
     _order(layers, before, after)
     y = 0.0
     for layer in layers:
-        height = max(boxes[key].height for key in layer)
+        height = max(placed[key].height for key in layer)
         x = 0.0
         for key in layer:
-            box = boxes[key]
+            box = placed[key]
+            box.height = height if key in places else box.height
             box.x, box.y = x, y + (height - box.height) / 2
             x += box.width + _GAP_X
         y += height + _GAP_Y
     for sweep in range(_SWEEPS):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            _shift(layer, boxes, before if sweep % 2 == 0 else after)
-    left = min((box.x for box in boxes.values()), default=0.0)
-    for box in boxes.values():
+            _shift(layer, placed, before if sweep % 2 == 0 else after)
+    left = min((box.x for box in placed.values()), default=0.0)
+    for box in placed.values():
         box.x -= left
-    return max((box.x + box.width for box in boxes.values()), default=0.0), max(y - _GAP_Y, 0.0)
+    width = max((box.x + box.width for box in placed.values()), default=0.0)
+    return width, max(y - _GAP_Y, 0.0), bends
+
+
+def _bends(
+    layers: list[list[str]], before: dict[str, list[str]], after: dict[str, list[str]]
+) -> dict[tuple[str, str], list[Box]]:
+    """Places for edges in the layers that they pass, which become neighbours instead of the ends."""
+    level = {key: i for i, layer in enumerate(layers) for key in layer}
+    found: dict[tuple[str, str], list[Box]] = {}
+    for source in list(level):
+        readers = after[source]
+        chain = [
+            Box(f"{source} in layer {i}", [], width=_LINE)
+            for i in range(level[source] + 1, max((level[reader] for reader in readers), default=0))
+        ]
+        for i, bend in enumerate(chain):
+            layers[level[source] + 1 + i].append(bend.key)
+            before[bend.key] = [chain[i - 1].key if i else source]
+            after[bend.key] = [chain[i + 1].key] if i + 1 < len(chain) else []
+        after[source] = [reader for reader in readers if level[reader] == level[source] + 1]
+        after[source] += [chain[0].key] if chain else []
+        for reader in readers:
+            if passed := chain[: level[reader] - level[source] - 1]:
+                found[source, reader] = passed
+                after[passed[-1].key].append(reader)
+                before[reader] = [passed[-1].key if key == source else key for key in before[reader]]
+    return found
 
 
 def _layers(keys: list[str], before: dict[str, list[str]], after: dict[str, list[str]]) -> list[list[str]]:

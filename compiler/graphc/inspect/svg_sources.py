@@ -19,6 +19,27 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
+def _type(v: Variable) -> str:
+    """A type as boxes show it: of a tensor, dtype and shape; the title has it whole."""
+    text = str(v.type)
+    if text.startswith("TensorType("):
+        text = text[len("TensorType(") : -1].replace(",", "", 1)
+    return _short(text)
+
+
+def _is_number(v: Variable) -> bool:
+    """True for constants that are written beside the op that reads them: they need no box."""
+    return isinstance(v, Constant) and getattr(v.data, "size", 0) == 1
+
+
+def _called(node: Apply) -> str:
+    """The op, with its operands where some are numbers; a dot stands for each of the others."""
+    op = str(node.op)
+    if any(map(_is_number, node.inputs)):
+        op += f"({', '.join(str(v) if _is_number(v) else '·' for v in node.inputs)})"
+    return _short(op)
+
+
 def _graph_ends(graph: Variable) -> tuple[list[Variable], list[Variable]]:
     """Inputs (empty: the roots) and outputs of what `to_svg` was given."""
     if isinstance(graph, Variable):
@@ -54,7 +75,7 @@ def picture_of_graph(graph: Any, print_type: bool, numbers: Mapping[Apply, int] 
             )
             lines = [_short(str(v))]
             if print_type and not (kind == "input" and v.name is None):
-                lines.append(_short(str(v.type)))
+                lines.append(_type(v))
             keys[v] = f"v{len(keys)}"
             picture.add(Box(keys[v], lines, kind, title=_title(v)))
         return keys[v]
@@ -64,10 +85,10 @@ def picture_of_graph(graph: Any, print_type: bool, numbers: Mapping[Apply, int] 
     for node in io_toposort(inputs, outputs):
         key = f"n{len(picture.boxes)}"
         first = node.outputs[0]
-        lines = [_short(str(node.op))] + ([first.name] if first.name else [])
+        lines = [_called(node)] + ([first.name] if first.name else [])
         if print_type:
-            lines += [_short(str(y.type)) for y in node.outputs]
-        sources = [root(x) if x not in keys else keys[x] for x in node.inputs]
+            lines += [_type(y) for y in node.outputs]
+        sources = [keys[x] if x in keys else root(x) for x in node.inputs if not _is_number(x)]
         number = () if numbers is None else (numbers[node],)
         picture.add(Box(key, lines, title=_title(first), nodes=number))
         picture.edges += [(source, key) for source in dict.fromkeys(sources)]
@@ -137,8 +158,9 @@ def picture_of_module(
         match = _OP.match(line)
         if match is None or ("." not in match.group(2) and match.group(2) != "return"):
             continue
+        count = len(picture.boxes)
         _add_operation(picture, keys, line, match, print_type)
-        if nodes is not None:
+        if nodes is not None and len(picture.boxes) > count:
             next(reversed(picture.boxes.values())).nodes = nodes.get(line, ())
     return picture
 
@@ -155,6 +177,8 @@ def _add_operation(
         box = Box(key, ["return"], "output")
     else:
         kind = "constant" if name.endswith("constant") else "op"
+        if kind == "constant" and right.endswith((": index", ": i64", " true", " false")):
+            return  # sizes and positions
         found = _RESULT.search(line)
         shown = [_short(found.group(1).strip(" ()"))] if found and print_type else []
         box = Box(key, [_short(name.removeprefix("graphc.")), *shown], kind, title=_operation_title(line))

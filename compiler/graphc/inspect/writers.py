@@ -2,7 +2,8 @@
 """Writers of what functions are shown as: tables of text, tables of HTML, pictures in SVG.
 
 Each view makes its own rows, boxes and words; how a column is aligned, a text escaped and a picture framed is
-said here once. Pictures have a white page, so that they can be read where the page around them is dark.
+said here once. Pictures have a white page of their own, so that they can be read on dark ones. In the
+explorer they take its colours.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import base64
 import json
 import shutil
 import subprocess
+import sys
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -39,6 +40,7 @@ def fn():
     return graphc.function([x, w], [cost, graphc.grad(cost, w)], name="model")
 """
 TANH = MODEL.splitlines().index("    return pt.tanh(state * 0.5 + row)") + 1
+PAGES = Path(__file__).parents[2] / "release" / "pages.py"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -179,7 +181,9 @@ SCRIPT = """<script>
   const text = element => element.textContent;
   const texts = (pane, name) => [...panes[pane].lines.querySelectorAll(`.${name} .text`)].map(text);
   const row = (pane, text) => [...panes[pane].lines.children].find(e => e.textContent.includes(text));
-  const result = {};
+  const loop = byId("loops").selectedOptions[0].text;
+  const result = {loop, opened: [0, 1, 2].map(pane => texts(pane, "pin"))};
+  key("Escape");
   try {
     BODY
   } catch (error) { result.error = String(error.stack); }
@@ -233,6 +237,58 @@ def test_a_click_highlights_everywhere(page):
     assert source == found["hovered"][0] and ir == found["hovered"][1] and len(assembly) > 10
     assert f"model.py:{TANH}" in found["about"]
     assert len(found["boxes"]) == 3 and found["unpinned"] == 0
+
+
+def test_a_page_opens_on_the_most_expensive_loop(page, stored):
+    index = stored.views["index"]
+    (name, nodes, share), *others = index["loops"]
+    assert "Scan" in name and TANH in {index["nodes"][node][3] for node in nodes}
+    assert 1 >= share >= others[0][2] > 0 and not index["measured"]
+    found = browse(
+        page,
+        """
+        key("h"); result.next = [...pinned];
+        result.colours = {};
+        for (const [line, kind] of [
+          ["def f(x):  # why", "source"], ["%0 = arith.addf %a, %b : tensor<?x3xf64>", "ir"],
+          ['"graphc.exp"(%1) {axes = array<i64: 0>} : (tensor<f64>) -> f64', "ir"],
+          ["  %1 = load double, ptr %0, align 8", "llvm"],
+          ["        vmulsd  8(%rax), %xmm0, %xmm1 # 8-byte", "asm"],
+        ]) {
+          const element = coloured(kind, line), parts = [...element.children];
+          result.colours[line] = [element.textContent, parts.map(e => e.className + " " + e.textContent)];
+        }
+        """,
+    )
+    source, ir, assembly = found["opened"]
+    assert "    return pt.tanh(state * 0.5 + row)" in source and any("graphc.tanh" in line for line in ir)
+    assert len(assembly) > 10 and "(estimate): Scan" in found["loop"]
+    assert found["next"] == others[0][1]
+    lines = [(line, text, parts) for line, (text, parts) in found["colours"].items()]
+    assert all(line == text for line, text, _ in lines)
+    source, addition, call, load, multiplication = (parts for *_, parts in lines)
+    assert source == ["keyword def", "op f", "comment # why"]
+    assert addition == ["value %0", "op arith.addf", "value %a", "value %b", "type tensor<?x3xf64>"]
+    assert call[:2] == ['op "graphc.exp"', "value %1"] and call[-2:] == ["type tensor<f64>", "type f64"]
+    assert load[:4] == ["value %1", "op load", "type double", "type ptr"]
+    assert multiplication[0] == "op vmulsd" and multiplication[-1] == "comment # 8-byte"
+
+
+def test_a_profile_says_which_loop_is_the_most_expensive():
+    x = pt.vector("x")
+    f = graphc.function([x], [pt.cumsum(x)[-1], pt.exp(pt.sin(x)).sum()], profile=True)
+    f(np.zeros(100_000))
+    index = Stored(f.explore().html).views["index"]
+    assert index["measured"] and sum(share for *_, share in index["loops"]) == pytest.approx(1)
+
+
+def test_pages_can_be_read_light_dark_and_narrow(page):
+    """By the checks of the site: contrast of all texts, sizes of what is tapped, no scrolling sideways."""
+    command = [sys.executable, PAGES, page.parent, "--pages", page.name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if done.returncode == 77:
+        pytest.skip("no browser: this needs chromium (Debian's package chromium)")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_passes_differences_search_and_keys(page):
