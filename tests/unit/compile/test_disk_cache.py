@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import base64
 import pickle
 import re
+import zlib
 
 import numpy as np
 import pytest
@@ -12,8 +14,11 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu import object as codegen
+from graphc.backends.cpu.shipped import LEVELS, TRIPLE, find_shipped, level_of
+from graphc.backends.cpu.shipped_parts import OBJECT
 from graphc.native import parts
 from graphc.native.parts import Part, PartStore, forget_parts
+from graphc_runtime import elf
 from graphc_runtime.cache import MAGIC
 
 COMPILE = """
@@ -93,6 +98,43 @@ def _other_content(path, body=b"not an artifact"):
     path.write_bytes(MAGIC + _digest(path.stem, body) + body)
 
 
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_parts_that_ship_are_not_compiled(compiled_modules, monkeypatch, dtype, mode):
+    monkeypatch.setattr(codegen, "find_shipped", find_shipped)
+    machine = codegen.this_machine()
+    level = level_of(machine.triple, machine.features)
+    a, b = pt.matrix("a", dtype=dtype), pt.matrix("b", dtype=dtype)
+    value = np.arange(300 * 300).reshape(300, 300).astype(dtype) / 1e4
+    for outputs in ([a @ b], [a @ b, a @ b.T]):
+        forget_parts()
+        compiled_modules.clear()
+        with graphc.config.change_flags(cache_dir=""):
+            f = graphc.function([a, b], outputs, mode=mode)
+        defined = {name for text in compiled_modules for name in functions_of(text)}
+        letter = "s" if dtype == "float32" else "d"
+        ships = {"graphc_raise", f"graphc_{letter}gemm", f"graphc_{letter}gemm.large"}
+        assert defined & ships == (ships if level is None else set())
+        np.testing.assert_allclose(f(value, value)[0], value @ value, rtol=2e-5)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_parts_ship_for_machines_that_have_all_features_of_a_level(level):
+    features = LEVELS[level].split(",")
+    assert level_of(TRIPLE, ",".join(["+sse2", *reversed(features), "-avx10.1"])) == level
+    assert level_of("aarch64-unknown-linux-gnu", LEVELS[level]) is None
+    for missing in features:
+        others = ",".join([*(name for name in features if name != missing), missing.replace("+", "-")])
+        assert level_of(TRIPLE, others) != level
+
+
+def test_shipped_parts_are_up_to_date():
+    keys = {key for level in LEVELS for key in codegen.shipped_works(level)}
+    assert keys == OBJECT.keys(), "run python -m graphc_tools.pool"
+    for identity in OBJECT:
+        assert elf.parse(zlib.decompress(base64.b64decode(OBJECT[identity]))).symbols
+
+
 @pytest.mark.parametrize("damage", [_truncate, _flip, _empty, _other_content])
 def test_a_damaged_entry_is_compiled_again(cache_dir, damage):
     compiled()
@@ -104,9 +146,15 @@ def test_a_damaged_entry_is_compiled_again(cache_dir, damage):
     assert compiled().report.cache == ["hit"]
 
 
+def functions_of(text):
+    """What a module defines."""
+    return re.findall(r"^define .*?@([\w.-]+)\(", text, re.M)
+
+
 @pytest.fixture
 def compiled_modules(monkeypatch):
-    """Texts of the modules that are compiled."""
+    """Texts of the modules that are compiled, with nothing that ships: that depends on the machine."""
+    monkeypatch.setattr(codegen, "find_shipped", lambda identity: None)
     texts = []
     compile_all = codegen._compile
 
@@ -138,9 +186,7 @@ def test_parts_are_compiled_once(cache_dir, compiled_modules):
     # Kernels are compiled for each level, entries are the same at all.
     compiled_modules.clear()
     decomposed(1.0, mode="fast_compile")
-    defined = [
-        name for text in compiled_modules for name in re.findall(r"^define .*?@([\w.-]+)\(", text, re.M)
-    ]
+    defined = [name for text in compiled_modules for name in functions_of(text)]
     assert "graphc_kernel.cholesky.f64-f64.check-1-lower-1" in defined and "graphc_entry" not in defined
 
 

@@ -13,11 +13,19 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
-from functools import cache
+from functools import cache, partial
 from threading import Lock, Thread
 from typing import TypeVar
 
 from graphc.backends import llvm
+from graphc.backends.cpu.shipped import (
+    LEVELS,
+    TRIPLE,
+    find_shipped,
+    key_of,
+    level_of,
+    shipped_parts,
+)
 from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
 from graphc.native.parts import Part, PartStore, Piece
@@ -215,7 +223,7 @@ def compile_to_object(
     if store is None:
         return elf.join([code for code, _ in _compile(works, threads)])
     keys = [store.key(work.identity()) for work in works]
-    found = [store.get(key, is_part=work.part is not None) for key, work in zip(keys, works, strict=True)]
+    found = [_found(store, key, work) for key, work in zip(keys, works, strict=True)]
     made = iter(_compile([work for work, code in zip(works, found, strict=True) if code is None], threads))
     codes = []
     for key, work, code in zip(keys, works, found, strict=True):
@@ -224,6 +232,31 @@ def compile_to_object(
             store.put(key, code, is_part=work.part is not None)
         codes.append(code)
     return elf.join(codes)
+
+
+def _found(store: PartStore, key: str, work: _Work) -> bytes | None:
+    """The object of a module that was compiled before, here or where graphc comes from."""
+    code = store.get(key, is_part=work.part is not None)
+    level = level_of(work.machine.triple, work.machine.features) if code is None and work.part else None
+    if level is not None:
+        code = find_shipped(_on_level(work, level).identity())
+        if code is not None:
+            store.put(key, code, is_part=False)
+    return code
+
+
+def _on_level(work: _Work, level: str) -> _Work:
+    return replace(work, machine=Machine(TRIPLE, level, LEVELS[level]))
+
+
+def shipped_works(level: str) -> dict[str, Callable[[], bytes]]:
+    """What makes the objects that ship for a level of x86-64, by their keys."""
+    works = [_on_level(_part_work(part, 3), level) for part in shipped_parts(level)]
+    return {key_of(work.identity()): partial(_object, work) for work in works}
+
+
+def _object(work: _Work) -> bytes:
+    return _compile_one(False, work)[0]
 
 
 def _part_work(part: Part, opt_level: int) -> _Work:
