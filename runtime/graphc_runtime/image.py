@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The memory picture of an object: where its sections go, and its bytes for a given base address."""
+"""The memory picture of an object: where its sections go, and its bytes for a given base address.
+
+Relocation formulas and far-call stubs are those of the x86-64 psABI 4.4, and of ELF for the Arm 64-bit
+Architecture 5.7. S is the symbol's address, A the addend, P the address of the patched place, G the address
+of the symbol's GOT slot.
+"""
 
 from __future__ import annotations
 
 import mmap
+import struct
 from collections.abc import Callable
 from dataclasses import field
+from typing import NamedTuple
 
-from graphc_runtime import elf, relocate
+from graphc_runtime import elf
 from graphc_runtime.errors import LoadError, SymbolError
 from graphc_runtime.record import record
 
@@ -39,7 +46,7 @@ class Image:
         self.align = max([mmap.PAGESIZE, *(self.object.sections[i].align for part in parts for i in part)])
         self._count_stubs(parts)
         end = self._place(parts[_CODE], 0)
-        end = self._reserve(self.stubs, relocate.STUB_SIZE, end)
+        end = self._reserve(self.stubs, _STUB_SIZE, end)
         self.code_size = _round(end, mmap.PAGESIZE)
         end = self._place(parts[_CONSTANTS], self.code_size)
         end = self._reserve(self.slots, 8, end)
@@ -68,8 +75,8 @@ class Image:
         for index, slot in self.slots.items():
             content[slot : slot + 8] = (addresses[index] & (1 << 64) - 1).to_bytes(8, "little")
         for index, at in self.stubs.items():
-            code = relocate.stub(self.machine, base + at, base + self.slots[index])
-            content[at : at + relocate.STUB_SIZE] = code
+            code = _stub(self.machine, base + at, base + self.slots[index])
+            content[at : at + _STUB_SIZE] = code
         for target, entries in self.object.relocations.items():
             if target in self.offsets:
                 for entry in entries:
@@ -112,10 +119,10 @@ class Image:
             for index in part:
                 for entry in self.object.relocations.get(index, ()):
                     undefined = self.object.symbols[entry.symbol].section == elf.SHN_UNDEF
-                    call = relocate.is_call(self.machine, entry.kind) and undefined
+                    call = undefined and entry.kind in _CALL[self.machine]
                     if call:
                         self.stubs[entry.symbol] = 0
-                    if call or relocate.uses_got(self.machine, entry.kind):
+                    if call or entry.kind in _GOT[self.machine]:
                         self.slots[entry.symbol] = 0
 
     def _place(self, part: list[int], end: int) -> int:
@@ -135,26 +142,27 @@ class Image:
     def _apply(
         self, content: bytearray, base: int, target: int, entry: elf.Relocation, addresses: _Addresses
     ) -> None:
-        section = self.object.sections[target]
+        """Patches one place.
+
+        Raises:
+            LoadError: an unknown relocation, one outside of its section, or a value that does not fit.
+        """
+        section, machine, kind = self.object.sections[target], self.machine, entry.kind
         name = self.object.symbols[entry.symbol].name
-        if (
-            entry.offset + relocate.width(self.machine, entry.kind) > section.size
-            or section.kind == elf.SHT_NOBITS
-        ):
+        if entry.offset + _WIDTH[machine].get(kind, 4) > section.size or section.kind == elf.SHT_NOBITS:
             raise LoadError(
                 f"corrupt object: relocation at {entry.offset} of {section.name} ({section.size} bytes)"
             )
         at = self.offsets[target] + entry.offset
-        if relocate.uses_got(self.machine, entry.kind):
+        if kind in _GOT[machine]:
             value = base + self.slots[entry.symbol]
         else:
             value = addresses[entry.symbol]
-            far = not relocate.reachable(self.machine, value + entry.addend - base - at)
-            if far and entry.symbol in self.stubs and relocate.is_call(self.machine, entry.kind):
-                value = base + self.stubs[entry.symbol]
-        relocate.apply(
-            self.machine, entry.kind, relocate.Place(content, at, base + at, name), value, entry.addend
-        )
+            if kind in _CALL[machine] and entry.symbol in self.stubs:
+                distance, reach = value + entry.addend - base - at, _REACH[machine]
+                if not -reach <= distance < reach:
+                    value = base + self.stubs[entry.symbol]
+        apply(machine, kind, Place(content, at, base + at, name), value, entry.addend)
 
 
 class _Addresses(dict[int, int]):
@@ -191,3 +199,164 @@ class _Addresses(dict[int, int]):
 
 def _round(value: int, align: int) -> int:
     return -(-value // align) * align
+
+
+# Which relocations go through a GOT slot, and which may go through a stub.
+_GOT = {elf.X86_64: {9, 41, 42}, elf.AARCH64: {311, 312}}
+_CALL = {elf.X86_64: {4}, elf.AARCH64: {282, 283, 314}}
+# What a direct call can cover.
+_REACH = {elf.X86_64: (1 << 31) - 64, elf.AARCH64: (1 << 27) - 64}
+_STUB_SIZE = 16
+
+
+class Place(NamedTuple):
+    """Place of a relocation: `image[at]` will live at address `address`."""
+
+    image: bytearray
+    at: int
+    address: int
+    name: str
+
+
+def _stub(machine: int, address: int, slot: int) -> bytes:
+    """Code at `address` that jumps to where the GOT slot points."""
+    if machine == elf.X86_64:  # jmp *slot(%rip); int3 padding
+        return b"\xff\x25" + struct.pack("<i", slot - address - 6) + b"\xcc" * 10
+    pages = (slot >> 12) - (address >> 12)
+    adrp = 0x90000010 | (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5  # adrp x16, page of slot
+    ldr = 0xF9400211 | (slot & 0xFFF) >> 3 << 10  # ldr x17, [x16, #lo12]
+    return struct.pack("<4I", adrp, ldr, 0xD61F0220, 0xD503201F)  # br x17; nop
+
+
+def apply(machine: int, kind: int, place: Place, target: int, addend: int) -> None:
+    """Patches one place. `target` is S, or G for the relocations that use the GOT.
+
+    Raises:
+        LoadError: an unknown relocation, or a value that does not fit.
+    """
+    formula = _FORMULAS[machine].get(kind)
+    if formula is None:
+        machine_name = "x86-64" if machine == elf.X86_64 else "AArch64"
+        raise LoadError(f"relocation {kind} of {machine_name} for symbol {place.name!r} is not supported")
+    formula(place, target + addend)
+
+
+_Formula = Callable[[Place, int], None]
+
+
+def _put(place: Place, value: int, size: int, *, signed: bool) -> None:
+    low = -(1 << size * 8 - 1) if signed else 0
+    if not low <= value < 1 << (size * 8 - (1 if signed else 0)):
+        raise LoadError(f"symbol {place.name!r} is out of reach of a {size * 8}-bit relocation")
+    place.image[place.at : place.at + size] = (value & ((1 << size * 8) - 1)).to_bytes(size, "little")
+
+
+def _absolute(size: int, *, signed: bool = False) -> _Formula:
+    return lambda place, value: _put(
+        place, value & (1 << 64) - 1 if size == 8 else value, size, signed=signed
+    )
+
+
+def _relative(size: int) -> _Formula:
+    return lambda place, value: _put(place, value - place.address, size, signed=True)
+
+
+def _field(place: Place, value: int, bits: int, shift: int) -> None:
+    """Stores a `bits` wide field of an AArch64 instruction."""
+    word = int.from_bytes(place.image[place.at : place.at + 4], "little")
+    mask = ((1 << bits) - 1) << shift
+    word = (word & ~mask) | (value << shift & mask)
+    place.image[place.at : place.at + 4] = word.to_bytes(4, "little")
+
+
+def _branch(bits: int, shift: int) -> _Formula:
+    def patch(place: Place, value: int) -> None:
+        distance = value - place.address
+        if distance & 3 or not -(1 << bits + 1) <= distance < 1 << bits + 1:
+            raise LoadError(f"symbol {place.name!r} is out of reach of a {bits}-bit branch")
+        _field(place, distance >> 2, bits, shift)
+
+    return patch
+
+
+def _page(place: Place, value: int) -> None:
+    pages = (value >> 12) - (place.address >> 12)
+    if not -(1 << 20) <= pages < 1 << 20:
+        raise LoadError(f"symbol {place.name!r} is out of reach of adrp")
+    _field(place, pages & 3, 2, 29)
+    _field(place, pages >> 2, 19, 5)
+
+
+def _adr(place: Place, value: int) -> None:
+    distance = value - place.address
+    if not -(1 << 20) <= distance < 1 << 20:
+        raise LoadError(f"symbol {place.name!r} is out of reach of adr")
+    _field(place, distance & 3, 2, 29)
+    _field(place, distance >> 2, 19, 5)
+
+
+def _low12(scale: int) -> _Formula:
+    def patch(place: Place, value: int) -> None:
+        if value & ((1 << scale) - 1):
+            raise LoadError(f"symbol {place.name!r} is not aligned for a {1 << scale}-byte access")
+        _field(place, (value & 0xFFF) >> scale, 12, 10)
+
+    return patch
+
+
+def _move(group: int) -> _Formula:
+    return lambda place, value: _field(place, value >> 16 * group & 0xFFFF, 16, 5)
+
+
+def _nothing(place: Place, value: int) -> None:
+    """R_*_NONE."""
+
+
+_FORMULAS: dict[int, dict[int, _Formula]] = {
+    elf.X86_64: {
+        0: _nothing,
+        1: _absolute(8),  # 64
+        2: _relative(4),  # PC32
+        4: _relative(4),  # PLT32
+        9: _relative(4),  # GOTPCREL
+        10: _absolute(4),  # 32
+        11: _absolute(4, signed=True),  # 32S
+        24: _relative(8),  # PC64
+        41: _relative(4),  # GOTPCRELX
+        42: _relative(4),  # REX_GOTPCRELX
+    },
+    elf.AARCH64: {
+        0: _nothing,
+        257: _absolute(8),
+        258: _absolute(4),
+        260: _relative(8),
+        261: _relative(4),
+        263: _move(0),
+        264: _move(0),
+        265: _move(1),
+        266: _move(1),
+        267: _move(2),
+        268: _move(2),
+        269: _move(3),
+        273: _branch(19, 5),  # ldr literal
+        274: _adr,
+        275: _page,
+        276: _page,
+        277: _low12(0),
+        278: _low12(0),
+        279: _branch(14, 5),
+        280: _branch(19, 5),
+        282: _branch(26, 0),
+        283: _branch(26, 0),
+        284: _low12(1),
+        285: _low12(2),
+        286: _low12(3),
+        299: _low12(4),
+        311: _page,
+        312: _low12(3),
+        314: _relative(4),
+    },
+}
+
+# Bytes that each relocation writes: anything not listed is four.
+_WIDTH = {elf.X86_64: {0: 0, 1: 8, 24: 8}, elf.AARCH64: {0: 0, 257: 8, 260: 8}}

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from graphc_runtime import cpu, elf, loader, relocate, symbols
+from graphc_runtime import cpu, elf, image, loader, symbols
 from graphc_runtime.errors import LoadError, SymbolError
 from graphc_runtime.image import Image
 
@@ -179,25 +179,25 @@ def test_corrupt_objects_raise_and_never_crash(code):
 
 
 def place(address, size=8):
-    return relocate.Place(bytearray(size), 0, address, "s")
+    return image.Place(bytearray(size), 0, address, "s")
 
 
 def test_relocation_out_of_reach_and_unknown():
     with pytest.raises(LoadError, match="out of reach"):
-        relocate.apply(elf.X86_64, 2, place(0), 1 << 40, 0)
+        image.apply(elf.X86_64, 2, place(0), 1 << 40, 0)
     with pytest.raises(LoadError, match="relocation 200 of x86-64 for symbol 's'"):
-        relocate.apply(elf.X86_64, 200, place(0), 0, 0)
+        image.apply(elf.X86_64, 200, place(0), 0, 0)
     with pytest.raises(LoadError, match="out of reach"):
-        relocate.apply(elf.AARCH64, 283, place(0), 1 << 30, 0)
+        image.apply(elf.AARCH64, 283, place(0), 1 << 30, 0)
     with pytest.raises(LoadError, match="not aligned"):
-        relocate.apply(elf.AARCH64, 286, place(0), 0x1004, 0)
+        image.apply(elf.AARCH64, 286, place(0), 0x1004, 0)
 
 
 def test_absolute_and_relative_values():
     target = place(0x1000)
-    relocate.apply(elf.X86_64, 1, target, 0x7FFF_1234_5678_9ABC, 4)
+    image.apply(elf.X86_64, 1, target, 0x7FFF_1234_5678_9ABC, 4)
     assert struct.unpack("<Q", target.image)[0] == 0x7FFF_1234_5678_9AC0
-    relocate.apply(elf.X86_64, 2, target, 0x800, -4)
+    image.apply(elf.X86_64, 2, target, 0x800, -4)
     assert struct.unpack("<i", target.image[:4])[0] == -0x804
 
 
