@@ -463,3 +463,92 @@ def test_results(name: str, order: int) -> None:
     expected = graphc.function(inputs, output, mode="reference", on_unused_input="ignore")(*values)
     found = graphc.function(inputs, output, on_unused_input="ignore")(*values)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+# -- what is stored where neighbours lie apart ---------------------------------------------------------------
+
+
+def _matrices(dtype: str, columns: int | None) -> tuple[Any, Any]:
+    a, b = (pt.tensor(name, dtype=dtype, shape=(None, columns)) for name in "ab")
+    return a, b
+
+
+def _rows_of(step: Callable[..., Any], a: Any, start: Any) -> Any:
+    return scan(step, sequences=[a], outputs_info=[start], return_updates=False)
+
+
+# Each reads its inputs once, and stores each element of its result once.
+APART: dict[str, Callable[[Any, Any], Any]] = {
+    "a transposed part": lambda a, b: pt.concatenate([pt.tanh(a).T, b.T], axis=1),
+    "transposed parts, one after the other": lambda a, b: pt.concatenate([pt.exp(a).T, pt.tanh(b * a).T]),
+    "columns": lambda a, b: pt.stack([pt.tanh(a), pt.exp(b)], axis=2),
+    "one column that is computed": lambda a, b: pt.stack([pt.tanh(a), b], axis=2),
+    "parts in the middle": lambda a, b: pt.stack([pt.exp(a * b), pt.exp(a), pt.sqrt(b + 2)], axis=1),
+    "extremes of rows as columns": lambda a, b: pt.stack(
+        [pt.exp(a).min(axis=1), pt.tanh(b).max(axis=1)], axis=1
+    ),
+    "a transposed result": lambda a, b: pt.tanh(a * b).T,
+    "two transposed results": lambda a, b: [pt.tanh(a * b).T, pt.exp(a - b).T],
+    "a transposed result beside another one": lambda a, b: [pt.tanh(a).T, pt.tanh(a) * b],
+    "axes in another order": lambda a, b: pt.stack([pt.tanh(a), pt.exp(b)]).dimshuffle(2, "x", 0, 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "columns"),
+    [
+        *((name, dtype, columns) for name in APART for dtype, columns in (("float64", None), ("float32", 6))),
+        ("a transposed part", "complex128", None),
+        ("a transposed result", "int64", None),
+    ],
+)
+def test_what_lies_apart_is_stored_once(name: str, dtype: str, columns: int | None) -> None:
+    """Parts of joins, transposed ones too, and transposed results need no memory beside the result."""
+    a, b = _matrices(dtype, columns)
+    made = APART[name](a, b)
+    outputs = made if isinstance(made, list) else [made]
+    f = graphc.function([a, b], outputs)
+    # More than two strips, and less than one.
+    for rows in (600, 7):
+        rng = np.random.default_rng(rows)
+        values = [
+            (rng.uniform(-1, 1, (rows, 6)) * (1 if dtype != "int64" else 3)).astype(dtype) for _ in "ab"
+        ]
+        plan = f.memory_plan(*values)
+        assert plan.total == 0, plan
+        found = f(*values)
+        expected = graphc.function([a, b], outputs, mode="reference")(*values)
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-5 if dtype == "float32" else 1e-12)
+        stored = sum(x.nbytes for x in found)
+        moved = sum(row.moved or 0 for row in roofline_of(f, values, seconds=1.0).rows)
+        assert stored <= moved <= stored + 2 * sum(v.nbytes for v in values) + 64 * rows
+
+
+# By the rows of its state that a loop reads, writes and keeps in each step.
+ROWS_APART: dict[str, Callable[[Any, Any], Any]] = {
+    "a transposed state": lambda a, b: _rows_of(lambda r, h: pt.tanh(h * r).T, a, b[:6, :6]),
+    "columns of a state": lambda a, b: _rows_of(
+        lambda r, h: pt.stack([pt.tanh(h[:, 0] * r), pt.exp(-h[:, 1])], axis=1), a, b[:6, :2]
+    ),
+    "one column of a state": lambda a, b: _rows_of(
+        lambda r, h: pt.stack([pt.tanh(h[:, 0] * r), h[:, 1]], axis=1), a, b[:6, :2]
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ROWS_APART)
+def test_rows_that_lie_apart_are_stored_once(name: str, dtype: str) -> None:
+    """A row is computed in its place, not beside it."""
+    a, b = _matrices(dtype, 6)
+    output = ROWS_APART[name](a, b)
+    f = graphc.function([a, b], output)
+    values = [np.random.default_rng(1).uniform(-1, 1, (40, 6)).astype(dtype) for _ in "ab"]
+    found = f(*values)
+    expected = graphc.function([a, b], output, mode="reference")(*values)
+    np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == "float32" else 1e-12)
+    # The initial row, which is a part of an argument.
+    assert f.memory_plan(*values).total <= found[0].nbytes
+    moved = sum(row.moved or 0 for row in roofline_of(f, values, seconds=1.0).rows)
+    assert moved <= 3 * found.nbytes + values[0].nbytes * 6 + 4 * found[0].nbytes

@@ -76,6 +76,8 @@ def _extent(group: Sequence[int], sizes: Sequence[int | None]) -> int | None:
     return total
 
 
+# On an innermost `scf.for` of independent iterations that store where neighbours lie apart.
+APART = "graphc.apart"
 SUM_BLOCK = 4096
 # What the additions of a sum may do. Vectorisation needs no more than `reassoc`. With `nsz` beside it LLVM
 # also looks through the addition into what is added and removes x - x, which is NaN where x is not finite.
@@ -223,9 +225,18 @@ class LoopNest:
         made, block = loop(self._bounds[depth], [], start=self._starts.get(depth))
         if depth + 1 == self._suffix and any(self._reduction[group[0]] for group in self._groups[:depth]):
             stay_scalar(made, build.constant_value(self._bounds[depth]))
+        if depth + 1 == len(self._groups) and any(self._lies_apart(x, depth) for x in self._outputs):
+            made.attributes[APART] = ir.UnitAttr.get()
         with ir.InsertionPoint(block):
             self._nest(depth + 1, [*indices, block.arguments[0]])
             build.create("scf.yield", [], [])
+
+    def _lies_apart(self, output: _Operand, depth: int) -> bool:
+        """True if an output is not known to lie side by side along a loop."""
+        if depth not in output.axes or self._accumulates(output):
+            return False
+        strides = ir.MemRefType(output.buffer.type).get_strides_and_offset()[0]
+        return bool(strides[output.axes.index(depth)] != 1)
 
     def _sums_columns(self) -> bool:
         """True if rows are added to a result that has many columns."""

@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.kinds import CHEAP, PRODUCTS, static_shape
-from graphc.ir.views import GATHERS, RESHAPES, SAME_ARRAY, inverse_order, order_of
+from graphc.ir.kinds import PRODUCTS, REDUCTIONS, reduced_axes, static_shape
+from graphc.ir.views import RESHAPES, SAME_ARRAY, inverse_order, order_of
 from graphc.lowering.generic import ScalarWork
 from graphc.lowering.memory.destination import Destination, Size
 from graphc.lowering.memory.inheritance import computed_with, heirs
@@ -105,7 +105,7 @@ class Destinations:
             if placed is not None:
                 self._open[result] = placed
                 found.append(result)
-            elif self._writes and self._begin_result(result):
+            elif (self._writes and self._begin_result(result)) or self._begin_permuted(result):
                 found.append(result)
         return found
 
@@ -115,6 +115,22 @@ class Destinations:
             self.begin_write(wanted)
             return True
         return value in self._involved and self._inherit(value)
+
+    def _begin_permuted(self, value: ir.Value) -> bool:
+        """Lets elements be computed where nothing but their permutation is wanted: in a result, or a row."""
+        owner = value.owner.operation
+        if not Units.is_loop(owner) or is_empty(value):
+            return False
+        users = [use.owner.operation for use in value.uses]
+        fused = self._context.fused_with(owner) if len(users) > 1 else ()
+        readers = [user for user in users if user not in fused]
+        if len(readers) != 1 or order_of(readers[0]) is None:
+            return False
+        part = self.claim(value, lent=False)
+        if part is None:
+            return False
+        self.begin_part(value, part)
+        return True
 
     def _inherit(self, value: ir.Value) -> bool:
         """Lets a value be computed where what takes over its memory is wanted."""
@@ -241,8 +257,9 @@ class Destinations:
     def _fits(self, value: ir.Value, part: Destination) -> bool:
         """True if a value should be computed there, and not be copied there afterwards.
 
-        BLAS needs contiguous rows, of complex numbers a whole buffer. Vectorised arithmetic and sums of rows
-        are slow where neighbours lie apart; moving an element, or a few cheap operations, are not.
+        BLAS needs contiguous rows, of complex numbers a whole buffer. Accumulators that are visited again and
+        again, for sums along other axes than the last, are slow where neighbours lie apart. What is stored
+        once is not: elements are computed side by side in any case.
         """
         value = _source(value)
         owner = value.owner
@@ -251,7 +268,7 @@ class Destinations:
         if owner.name in PRODUCTS:
             return part.has_rows and not isinstance(value.type.element_type, ir.ComplexType)
         return part.has_rows or all(
-            op.name in CHEAP or not Units.is_loop(op) or op.name in GATHERS
+            op.name not in REDUCTIONS or _last_axis(op) in reduced_axes(op)
             for op in self._context.fused_with(owner.operation)
         )
 
@@ -347,6 +364,10 @@ class Destinations:
 def starts_anywhere(op: ir.Operation) -> bool:
     """True if the lowering of an operation asks where to start."""
     return "cluster" in op.attributes or op.name in STARTS_ANYWHERE
+
+
+def _last_axis(op: ir.Operation) -> int:
+    return len(static_shape(op.operands[0])) - 1
 
 
 def is_empty(value: ir.Value) -> bool:

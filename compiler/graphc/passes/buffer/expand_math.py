@@ -5,8 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir import build
 from graphc.ir.diagnostics import fail
+from graphc.ir.value import smaller
 from graphc.ir.walk import functions, static_steps, symbol_of, walk, walk_for
+from graphc.lowering.carried import loop
+from graphc.lowering.loops import APART
 from graphc.lowering.math import Builder, expansions
 from graphc.lowering.math.builder import F32, F64
 from graphc.passes.manager.base import Pass
@@ -23,6 +27,8 @@ _FEW = 8
 # So many operations of floating-point numbers an element are much: reading and writing takes less time.
 _MUCH = 16
 _ARITHMETIC = frozenset(f"arith.{name}f" for name in ("add", "sub", "mul", "div")) | {"math.fma", "math.sqrt"}
+# Elements that are computed side by side, and then stored where they lie apart: they fit the first cache.
+_STRIP = 256
 _LOOPS_AND_CALLS = frozenset({"scf.for", "scf.while", "scf.parallel", "func.call", "llvm.call"})
 
 
@@ -35,6 +41,10 @@ class ExpandMath(Pass):
     accurate to 2 units in the last place with IEEE special values (docs/math.md has the table). f16 is
     computed in f32. Functions with no expansion stay calls; `graphc.backends.cpu.veclib` tells LLVM about
     vector variants of those in glibc's libmvec. Operands may be scalars or vectors.
+
+    A loop that computes much, and stores it where neighbours lie apart (a column, a transposed part), is not
+    vectorised as it is. It becomes one over strips: 256 elements are computed in an array on the stack, and
+    then stored.
 
     `graphc.wide` on the module says that a loop over elements has an expansion, or sixteen operations of
     arithmetic, which is the case for the widest vectors that a processor has (see
@@ -66,7 +76,11 @@ class ExpandMath(Pass):
             # expm1 and log1p are not among these: upstream lowers them to formulas that cancel near 0.
             self.count("left as calls", sum(op.name in _CALLABLE for op in found))
             found = [op for op in found if op.name not in _CALLABLE]
-        _mark(module, {op.name for op in found})
+        expanded = {op.name for op in found}
+        for apart in walk_for(module.operation, ("scf.for",)):
+            if APART in apart.attributes and _computes_much(apart, expanded):
+                self.count("loops in strips", _in_strips(apart))
+        _mark(module, expanded)
         for op in found:
             self._expand(op, table[op.name])
 
@@ -140,6 +154,61 @@ def _computes_much(loop: ir.Operation, expanded: set[str]) -> bool:
         much = much or not expanded.isdisjoint(names)
         arithmetic += sum(name in _ARITHMETIC for name in names)
     return much or arithmetic >= _MUCH
+
+
+def _in_strips(apart: ir.Operation) -> bool:
+    """Makes an innermost loop one over strips, in which one loop computes and another one stores."""
+    block = apart.regions[0].blocks[0]
+    variable = block.arguments[0]
+    stores = [op.operation for op in block.operations if op.operation.name == "memref.store"]
+    addresses = [list(store.operands)[1:] for store in stores]
+    if not stores or any(_is_in(x, block) for address in addresses for x in address):
+        return False
+    entry = apart
+    while entry.parent.operation.name != "func.func":
+        entry = entry.parent.operation
+    start, stop, one = list(apart.operands)[:3]
+    with ir.InsertionPoint.at_block_begin(entry.block), apart.location:
+        strips = [_strip(store.operands[0].type) for store in stores]
+    with ir.InsertionPoint(apart), apart.location:
+        _, outer = loop(stop, [], start=start, step=build.const_index(_STRIP))
+    with ir.InsertionPoint(outer), apart.location:
+        first = outer.arguments[0]
+        apart.operands[0], apart.operands[1] = build.const_index(0), smaller(stop - first, _STRIP)
+        stored, inner = loop(apart.operands[1], [], step=one)
+        build.create("scf.yield", [], [])
+    apart.move_before(stored)
+    with ir.InsertionPoint(inner), apart.location:
+        number = inner.arguments[0]
+        position = first + number
+        for store, strip, (memory, *where) in zip(stores, strips, addresses, strict=True):
+            value = build.create("memref.load", [store.operands[0].type], [strip, number]).result
+            build.create(
+                "memref.store", [], [value, memory, *[position if x == variable else x for x in where]]
+            )
+        build.create("scf.yield", [], [])
+    # The variable counts from the start of the strip from here on.
+    with ir.InsertionPoint.at_block_begin(block), apart.location:
+        position = first + variable
+    variable.replace_all_uses_except(position, position.owner.operation)
+    for store, strip in zip(stores, strips, strict=True):
+        with ir.InsertionPoint(store), store.location:
+            build.create("memref.store", [], [store.operands[0], strip, variable])
+        store.erase()
+    return True
+
+
+def _is_in(value: ir.Value, block: ir.Block) -> bool:
+    """True if an operation of a block makes a value."""
+    return not isinstance(value.owner, ir.Block) and value.owner.operation.block == block
+
+
+def _strip(element: ir.Type) -> ir.Value:
+    """Memory on the stack."""
+    kind = ir.MemRefType.get([_STRIP], element)
+    return build.create(
+        "memref.alloca", [kind], [], operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0])
+    ).result
 
 
 def _with_element(value_type: ir.Type, element: ir.Type) -> ir.Type:

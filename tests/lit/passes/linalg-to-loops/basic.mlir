@@ -267,3 +267,31 @@ func.func @unrolled(%x: memref<?xf64>, %c: memref<2xf64>, %y: memref<?x2xf64>) {
   }
   return
 }
+
+// -----
+
+// What is stored where neighbours lie apart says so; its iterations are independent.
+// CHECK-LABEL: @column
+// CHECK: scf.for
+// CHECK: } {graphc.apart}
+// CHECK-LABEL: @side_by_side
+// CHECK-NOT: graphc.apart
+#same = affine_map<(i) -> (i)>
+func.func @column(%x: memref<?xf64>, %y: memref<?xf64, strided<[?], offset: ?>>) {
+  linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel"]}
+      ins(%x : memref<?xf64>) outs(%y : memref<?xf64, strided<[?], offset: ?>>) {
+  ^bb0(%a: f64, %b: f64):
+    %0 = math.exp %a : f64
+    linalg.yield %0 : f64
+  }
+  return
+}
+func.func @side_by_side(%x: memref<?xf64, strided<[?]>>, %y: memref<?xf64, strided<[1], offset: ?>>) {
+  linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel"]}
+      ins(%x : memref<?xf64, strided<[?]>>) outs(%y : memref<?xf64, strided<[1], offset: ?>>) {
+  ^bb0(%a: f64, %b: f64):
+    %0 = math.exp %a : f64
+    linalg.yield %0 : f64
+  }
+  return
+}

@@ -79,8 +79,10 @@ class JoinWriter:
                 placed.add(stream.value)
             else:
                 stream.value, stream.views = stream.operand, []
-        # Updates store in memory that is chosen before the first one, and not by bufferization.
-        enough = 1 if any(_is_updated(value) for value in placed) else self._min_eligible
+        # Bufferization places one value, but nothing that is seen in another form, and no chain of updates:
+        # these store in memory that is chosen before the first one.
+        is_left = any(stream.eligible and (stream.views or _is_updated(stream.value)) for stream in streams)
+        enough = 1 if is_left else self._min_eligible
         if len(placed) < enough or not self._agree(op, axis, streams):
             return None
         self._placed |= placed
@@ -239,7 +241,7 @@ class JoinBufferElimination(Pass):
       occurs twice in a join, or in two joins) is copied the second time; what else reads a value reads the
       slice.
     * The lowering computes apart, and copies, what would be slow in a slice that is not made of rows (a
-      transposed one, a column): matrix products, reductions, elementwise functions that are not cheap.
+      transposed one, a column): matrix products, and reductions along other axes than the last.
     * Nothing is rewritten with fewer eligible operands than the option asks for.
 
     Before that, joins are found and removed:
@@ -255,8 +257,8 @@ class JoinBufferElimination(Pass):
       sums.
 
     Options:
-        min-eligible: smallest number of eligible operands for which a join is rewritten; one is enough if it
-            has been updated more than once.
+        min-eligible: smallest number of eligible operands for which a join is rewritten; one is enough if
+            views of it are absorbed, or it has been updated more than once.
 
     Source: PyTensor's pull request 2014 (WriteSplit and WriteJoin), and its rewrites `local_reduce_join` and
     `local_subtensor_of_join`.
