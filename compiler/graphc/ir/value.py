@@ -83,8 +83,10 @@ def smaller(a: ir.Value, b: ir.Value | int) -> ir.Value: ...
 @overload
 def smaller(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int: ...
 def smaller(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
-    """`min(a, b)` of sizes."""
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else _on_sizes("minimum", a, b)
+    """`min(a, b)` of sizes or other numbers."""
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    return _apply(a if isinstance(a, ir.Value) else b, "minimum", a, b)
 
 
 @overload
@@ -92,8 +94,10 @@ def larger(a: ir.Value, b: ir.Value | int) -> ir.Value: ...
 @overload
 def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int: ...
 def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
-    """`max(a, b)` of sizes."""
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else _on_sizes("maximum", a, b)
+    """`max(a, b)` of sizes or other numbers."""
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    return _apply(a if isinstance(a, ir.Value) else b, "maximum", a, b)
 
 
 def parts_of(count: ir.Value, each: ir.Value | int) -> ir.Value:

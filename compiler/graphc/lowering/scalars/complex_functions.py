@@ -35,6 +35,11 @@ class Real(Val):
         self.b = b
         self.scalar = scalar
 
+    @property
+    def value(self) -> Any:
+        """The operation's result."""
+        return self.scalar.value
+
     def like(self, value: Real | float) -> Real:
         """A constant of the same dtype; a `Real` as it is."""
         return value if isinstance(value, Real) else Real(self.b, self.b.const(value, self.scalar.dtype))
@@ -63,6 +68,9 @@ class Real(Val):
     def at_most(self, other: Real | float) -> Real:
         """The smaller one; NaN wins."""
         return self._apply("minimum", self, other)
+
+    def sign(self) -> Real:
+        return self._apply("sign", self)
 
     def floor(self) -> Real:
         return self._apply("floor", self)

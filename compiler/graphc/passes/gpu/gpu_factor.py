@@ -1,92 +1,451 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Factors, systems, inverses and determinants of batches of matrices.
-
-Systems with positive definite matrices, by the threads of a block.
-"""
+"""Factors, systems, inverses and determinants of batches of matrices, one block of threads a matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+import numpy as np
 
 from graphc.ir import build
-from graphc.library.linalg.solve import POSITIVE
-from graphc.lowering.carried import carry
+from graphc.ir.value import as_index, larger, literal, smaller
+from graphc.library.linalg.solve import GENERAL, POSITIVE
+from graphc.lowering.calls import product
+from graphc.lowering.carried import carry, span
+from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+from graphc.lowering.scalars.complex_functions import Real
 from graphc.passes.gpu._calls import LibraryCall, calls_of
-from graphc.passes.gpu._elimination import CALLS, Elimination
-from graphc.passes.gpu._matrices import SMALL, Block, Matrix, MatrixKernels, Work, in_triangle
-from graphc.passes.gpu._notation import barrier
-from graphc.passes.gpu._triangular import Cholesky, Triangular, factor
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._notation import (
+    WARP,
+    barrier,
+    block_dim,
+    block_id,
+    grid_dim,
+    on_first_thread,
+    thread_id,
+)
+from graphc.passes.gpu._rows import split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
+# Sides of matrices that one warp works on in shared memory, and threads of larger ones.
+SMALL, _THREADS = WARP, 256
+_BLOCKS = 1 << 20
 _NAN = float("nan")
+# Of the errors of the library's `solve`, that a matrix is not positive definite.
+NOT_POSITIVE = 2
+_OF_SYSTEMS = ("solve", "inv", "det", "slogdet")
 
 
-class Positive:
-    """The solution of a system by Cholesky's factor, the right sides beside the matrix.
+class Matrix:
+    """A matrix in memory, whose elements are `matrix[i, j]`.
+
+    Numbers are those of a `ScalarBuilder`, which lets a product and a sum be rounded once.
 
     Args:
-        call: of the library's kernel.
+        buffer: of a real element type.
+        dtype: of its numbers.
+        before: the indices before its own.
     """
+
+    def __init__(self, buffer: ir.Value, dtype: np.dtype, before: Sequence[ir.Value] = ()) -> None:
+        self._buffer, self._before, self._dtype = buffer, before, dtype
+
+    def __getitem__(self, place: tuple[ir.Value, ir.Value]) -> Real:
+        return Real(ScalarBuilder(ir), Scalar(self._buffer[(*self._before, *place)], self._dtype))
+
+    def __setitem__(self, place: tuple[ir.Value, ir.Value], number: Real | ir.Value) -> None:
+        value = number.value if isinstance(number, Real) else number
+        self._buffer[(*self._before, *place)] = value
+
+
+# -- what the threads of a block do -------------------------------------------------------------------------
+
+
+@contextmanager
+def _shared_out(stop: ir.Value, start: ir.Value | int = 0) -> Iterator[ir.Value]:
+    """Numbers of a range, shared by the threads."""
+    with span(stop, thread_id() + start, block_dim()) as number:
+        yield number
+
+
+@contextmanager
+def _cells(rows: ir.Value, columns: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Elements of a matrix, shared by the threads."""
+    with _shared_out(rows * columns) as number:
+        yield number // columns, number % columns
+
+
+def _factor(work: Matrix, n: ir.Value) -> ir.Value:
+    """Makes Cholesky's factor of a matrix of `n` rows in its lower triangle.
+
+    A thread has rows of what is left of the matrix; other columns may be beside it.
+
+    Returns:
+        True if there is one.
+    """
+
+    def column(j: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+        pivot, after = work[j, j], j + 1
+        fine = carried[0] & (pivot > 0.0).value
+        root = pivot.f("sqrt")
+        barrier()
+        with on_first_thread():
+            work[j, j] = root
+        with _shared_out(n, after) as i:
+            work[i, j] /= root
+        barrier()
+        with _shared_out(n, after) as i:
+            own = work[i, j]
+            with span(i + 1, after) as k:
+                work[i, k] -= own * work[k, j]
+        barrier()
+        return [fine]
+
+    return carry(n, [_true()], column)[0]
+
+
+def _substitute(
+    a: Matrix,
+    x: Matrix,
+    n: ir.Value,
+    k: ir.Value,
+    first: ir.Value | int,
+    *,
+    forward: bool,
+    transposed: bool = False,
+    unit: bool = False,
+) -> None:
+    """Solves a triangular system in place: each row of the solution is taken off those that are left.
+
+    Args:
+        a: the matrix, of `n` rows.
+        x: has the right sides in `k` columns from `first` on.
+        forward: whether the first row is the first one that is known.
+        transposed: whether the system is that of the transposed matrix.
+        unit: whether the diagonal counts as ones.
+    """
+    with span(n) as step:
+        # As many rows are left from either end.
+        left = n - 1 - step
+        i = step if forward else left
+        if not unit:
+            pivot = a[i, i]
+            with _shared_out(k) as c:
+                x[i, c + first] /= pivot
+            barrier()
+        start = i + 1 if forward else 0
+        with _cells(left, k) as (number, c):
+            row, column = number + start, c + first
+            x[row, column] -= (a[i, row] if transposed else a[row, i]) * x[i, column]
+        barrier()
+
+
+def _write(result: Matrix, n: ir.Value, k: ir.Value, fine: ir.Value, value: Matrix, first: ir.Value) -> None:
+    """The columns of a solution, or NaN."""
+    with _cells(n, k) as (i, c):
+        result[i, c] = build.select(fine, value[i, c + first].value, _NAN)
+
+
+def _in_triangle(i: ir.Value, j: ir.Value, lower: bool) -> tuple[ir.Value, ir.Value]:
+    """Place of an element of a symmetric matrix in the triangle that is said."""
+    high, low = larger(i, j), smaller(i, j)
+    return (high, low) if lower else (low, high)
+
+
+def _true() -> ir.Value:
+    return literal(1, ir.IntegerType.get_signless(1))
+
+
+# -- factors and systems ------------------------------------------------------------------------------------
+
+
+class Work(Protocol):
+    """Work of the threads of a block on a matrix."""
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        """Rows and columns of the memory to work in, at the insertion point."""
+
+    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        """Writes it.
+
+        Args:
+            indices: of the matrix in the batch.
+            work: memory to work in.
+
+        Returns:
+            True if the matrix is fine; all threads have the same answer.
+        """
+
+
+class Cholesky:
+    """The factor of a matrix."""
 
     def __init__(self, call: LibraryCall) -> None:
         self._call, self._lower = call, bool(call.attribute("lower"))
 
     @property
     def sides(self) -> tuple[ir.Value, ir.Value]:
-        """Rows and columns of the memory to work in, at the insertion point."""
+        n = build.dims(self._call.buffers[0])[-1]
+        return n, n
+
+    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        source, result = (Matrix(x, self._call.dtypes[0], indices) for x in self._call.buffers)
+        n, _ = self.sides
+        with _cells(n, n) as (i, j):
+            work[i, j] = source[self._turned(i, j)]
+        barrier()
+        fine = _factor(work, n)
+        with _cells(n, n) as (i, j):
+            inside = j <= i if self._lower else i <= j
+            value = build.select(inside, work[self._turned(i, j)].value, 0.0)
+            result[i, j] = build.select(fine, value, _NAN)
+        return fine
+
+    def _turned(self, i: ir.Value, j: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The element of the lower triangle that one of the matrix is."""
+        return (i, j) if self._lower else (j, i)
+
+
+class Triangular:
+    """The solution of a triangular system; threads have elements of what is left."""
+
+    def __init__(self, call: LibraryCall) -> None:
+        self._call = call
+        self._transposed = bool(call.attribute("trans"))
+        self._forward = bool(call.attribute("lower")) != self._transposed
+        self._unit = bool(call.attribute("unit_diagonal"))
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        *_, n, k = build.dims(self._call.buffers[1])
+        return n, k
+
+    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        a, b, result = (Matrix(x, self._call.dtypes[0], indices) for x in self._call.buffers)
+        n, k = self.sides
+        fine = _true()
+        if not self._unit:
+            (fine,) = carry(n, [fine], lambda i, carried: [carried[0] & a[i, i].differs(0.0).value])
+        with _cells(n, k) as (i, c):
+            work[i, c] = b[i, c]
+        barrier()
+        _substitute(a, work, n, k, 0, forward=self._forward, transposed=self._transposed, unit=self._unit)
+        _write(result, n, k, fine, work, as_index(0))
+        return fine
+
+
+class Positive:
+    """The solution of a system by Cholesky's factor, the right sides beside the matrix."""
+
+    def __init__(self, call: LibraryCall) -> None:
+        self._call, self._lower = call, bool(call.attribute("lower"))
+
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
         *_, n, k = build.dims(self._call.buffers[1])
         return n, n + k
 
-    def __call__(self, block: Block, indices: list[ir.Value], work: Matrix) -> ir.Value:
-        a, b, result = (Matrix(buffer, indices) for buffer in self._call.buffers[:3])
-        n, k = (build.dim(self._call.buffers[1], len(indices) + axis) for axis in range(2))
-        self._block, self._work, self._n, self._k = block, work, n, k
-
-        block.cells(n, n, lambda i, j: work.store(a.load(*in_triangle(i, j, self._lower)), i, j))
-        block.cells(n, k, lambda i, c: work.store(b.load(i, c), i, self._after(c)))
+    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        a, b, result = (Matrix(x, self._call.dtypes[0], indices) for x in self._call.buffers[:3])
+        *_, n, k = build.dims(self._call.buffers[1])
+        with _cells(n, n) as (i, j):
+            work[i, j] = a[_in_triangle(i, j, self._lower)]
+        with _cells(n, k) as (i, c):
+            work[i, n + c] = b[i, c]
         barrier()
-        fine = factor(block, work, n)
-        carry(n, [], self._forward)
-        carry(n, [], self._backward)
-
-        def write(i: ir.Value, c: ir.Value) -> None:
-            result.store(build.select(fine, work.load(i, self._after(c)), block.constant(_NAN)), i, c)
-
-        block.cells(n, k, write)
+        fine = _factor(work, n)
+        _substitute(work, work, n, k, n, forward=True)
+        _substitute(work, work, n, k, n, forward=False, transposed=True)
+        _write(result, n, k, fine, work, n)
         return fine
 
-    def _after(self, column: ir.Value) -> ir.Value:
-        """A column of the right sides."""
-        return self._n + column
 
-    def _forward(self, i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-        """A row of the solution for the factor, from the first one on: it is taken off those below."""
-        self._block.divide_row(self._work, i, self._n, self._k)
-        below = i + 1
+class Elimination:
+    """Elimination with row exchanges in a matrix, the right sides after its rows."""
 
-        def change(number: ir.Value, c: ir.Value) -> None:
-            row = below + number
-            self._take_off(row, i, self._work.load(row, i), c)
+    def __init__(self, call: LibraryCall) -> None:
+        self._dtype = call.dtypes[0]
+        self._name = call.kernel.name
+        self._buffers = call.buffers[: len(call.kernel.types)]
+        is_solve = self._name == "solve"
+        self._is_system, self._is_log = self._name in ("solve", "inv"), self._name == "slogdet"
+        self._is_half = is_solve and call.attribute("assume") != GENERAL
+        self._lower = is_solve and bool(call.attribute("lower"))
+        self._transposed = is_solve and not self._is_half and bool(call.attribute("transposed"))
 
-        self._block.cells(self._n - below, self._k, change)
+    @property
+    def sides(self) -> tuple[ir.Value, ir.Value]:
+        n = build.dims(self._buffers[0])[-1]
+        if not self._is_system:
+            return n, n
+        return n, n + (n if self._name == "inv" else build.dims(self._buffers[1])[-1])
+
+    def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
+        self._work = work
+        self._n, self._width = n, width = self.sides
+        k = width - n
+        source = Matrix(self._buffers[0], self._dtype, indices)
+        with _cells(n, n) as (i, j):
+            work[i, j] = source[self._place(i, j)]
+        if self._is_system:
+            with _cells(n, k) as (i, c):
+                work[i, n + c] = self._right(indices, i, c)
         barrier()
-        return []
+        one, nothing = self._constant(1.0), self._constant(0.0)
+        fine, sign, value = carry(n, [_true(), one, nothing if self._is_log else one], self._column)
+        if not self._is_system:
+            with on_first_thread():
+                values = [sign, value] if self._is_log else [value]
+                for number, buffer in zip(values, self._buffers[1:], strict=True):
+                    buffer[indices] = number
+            return _true()
+        _substitute(work, work, n, k, n, forward=False)
+        _write(Matrix(self._buffers[-1], self._dtype, indices), n, k, fine, work, n)
+        return fine
 
-    def _backward(self, step: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-        """A row of the solution for its transpose, from the last one on: it is taken off those above."""
-        last = self._n - 1
-        i = last - step
-        self._block.divide_row(self._work, i, self._n, self._k)
-        self._block.cells(i, self._k, lambda row, c: self._take_off(row, i, self._work.load(i, row), c))
+    def _place(self, i: ir.Value, j: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Position of an element: of a symmetric matrix in the triangle that is said."""
+        if not self._is_half:
+            return (j, i) if self._transposed else (i, j)
+        return _in_triangle(i, j, self._lower)
+
+    def _right(self, indices: list[ir.Value], i: ir.Value, c: ir.Value) -> ir.Value:
+        if self._name == "inv":
+            return build.select(i.equals(c), self._constant(1.0), 0.0)
+        return Matrix(self._buffers[1], self._dtype, indices)[i, c].value
+
+    def _constant(self, value: float) -> ir.Value:
+        return self._number(value).value
+
+    def _number(self, value: ir.Value | float) -> Real:
+        b = ScalarBuilder(ir)
+        scalar = Scalar(value, self._dtype) if isinstance(value, ir.Value) else b.const(value, self._dtype)
+        return Real(b, scalar)
+
+    def _column(self, j: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+        """Brings the largest element of a column into its row, and takes that off the rows below."""
+        work, n, width = self._work, self._n, self._width
+        fine, sign, value = carried
+        row = self._largest(j)
         barrier()
-        return []
+        # Where the row is its own, a thread writes what it has read.
+        with _shared_out(width) as c:
+            work[j, c], work[row, c] = work[row, c], work[j, c]
+        barrier()
+        pivot, below = work[j, j], j + 1
+        regular = pivot.differs(0.0).value
+        with _shared_out(n, below) as i:
+            work[i, j] = build.select(regular, (work[i, j] / pivot).value, 0.0)
+        barrier()
+        with _cells(n - below, width - below) as (i, c):
+            i, c = below + i, below + c
+            work[i, c] -= work[i, j] * work[j, c]
+        barrier()
+        return [fine & regular, *self._product(sign, value, pivot, row.differs(j))]
 
-    def _take_off(self, row: ir.Value, i: ir.Value, share: ir.Value, c: ir.Value) -> None:
-        """Takes a share of a row of right sides off an element of another one."""
-        block, work, c = self._block, self._work, self._after(c)
-        work.store(block.op("sub", work.load(row, c), block.op("mul", share, work.load(i, c))), row, c)
+    def _largest(self, j: ir.Value) -> ir.Value:
+        """The row from j on with the first largest element of column j; each thread looks for itself."""
+
+        def body(i: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            size = abs(self._work[i, j])
+            more = (size > self._number(carried[0])).value
+            return [build.select(more, x, y) for x, y in zip((size.value, i), carried, strict=True)]
+
+        return carry(self._n, [abs(self._work[j, j]).value, j], body, start=j + 1)[1]
+
+    def _product(
+        self, sign: ir.Value, value: ir.Value, pivot: Real, moved: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """The determinant, or its sign and logarithm, with one more pivot."""
+
+        def turned(x: Real) -> ir.Value:
+            return build.select(moved, (-x).value, x.value)
+
+        if not self._is_log:
+            return sign, turned(self._number(value) * pivot)
+        log = abs(pivot).f("log")
+        return turned(self._number(sign) * pivot.sign()), (self._number(value) + log).value
+
+
+# -- kernels ------------------------------------------------------------------------------------------------
+
+
+class MatrixKernels:
+    """Two kernels of a call for a batch of matrices: one warp a matrix, for sides up to 32, in shared memory,
+    and a block a matrix for larger ones, in memory of the device. The sizes say which of them is launched.
+
+    Args:
+        call: its operation is to be erased afterwards. The first buffer has the matrices.
+        work: writes what is done with a matrix.
+        columns: the most columns of the memory to work in for small matrices.
+        checked: whether it is an error if a matrix is not fine.
+        error: which one, by its number among those of the library's kernel.
+    """
+
+    def __init__(
+        self, call: LibraryCall, work: Work, columns: int = SMALL, *, checked: bool, error: int = 1
+    ) -> None:
+        self._call, self._work, self._columns, self._error = call, work, columns, error
+        self._small = Kernel(call.op, f"{call.kernel.name}_small")
+        with self._small.host():
+            *self._sizes, _, _ = build.dims(call.buffers[0])
+            self._count = product(self._sizes)
+            rows, wide = work.sides
+            self._is_small = (rows <= SMALL) & (wide <= columns)
+            many = build.select(self._is_small, 0, self._count)
+            self._memory = allocate([many, rows, wide], ir.MemRefType(call.buffers[0].type).element_type)
+            self._status = allocate([self._count], ir.IntegerType.get_signless(64)) if checked else None
+            self._threads = larger(blocks_for(rows, WARP, _THREADS // WARP), 1) * WARP
+
+    def lower(self) -> None:
+        """The kernels and their launches; what used the call's status reads that of all matrices."""
+        large = Kernel(self._call.op, self._call.kernel.name)
+        kind = ir.MemRefType(self._memory.type).element_type
+        # One element more in a row: threads that read a column do not meet in one bank.
+        shared = self._small.shared([SMALL, self._columns + 1], kind)
+        self._write(self._small, lambda number: Matrix(shared, self._call.dtypes[0]))
+        self._write(large, lambda number: Matrix(self._memory, self._call.dtypes[0], [number]))
+        with self._small.host():
+            grid = smaller(self._count, _BLOCKS)
+            grids = build.select(self._is_small, grid, 0), build.select(self._is_small, 0, grid)
+        self._small.launch([grids[0]], [WARP])
+        large.launch([grids[1]], [self._threads])
+        op = self._call.op
+        with ir.InsertionPoint(op), op.location:
+            status = build.const_i64(0) if self._status is None else _largest(self._status)
+        op.results[0].replace_all_uses_with(status)
+
+    def _write(self, kernel: Kernel, memory: Callable[[ir.Value], Matrix]) -> None:
+        with kernel.body(), span(self._count, block_id(), grid_dim()) as number:
+            fine = self._work(split(number, self._sizes), memory(number))
+            if self._status is not None:
+                with on_first_thread():
+                    self._status[number] = build.select(fine, build.const_i64(0), self._error)
+            barrier()
+
+
+def _largest(numbers: ir.Value) -> ir.Value:
+    """The largest of an array of numbers, on the host; 0 if there are none."""
+    kind = ir.MemRefType(numbers.type).element_type
+    found = allocate([], kind)
+    build.fill_buffer(literal(0, kind), found)
+    maps = [ir.AffineMap.get_identity(1), ir.AffineMap.get(1, 0, [])]
+    attributes = {
+        "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+        "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<reduction>")]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
+    }
+    made = ir.Operation.create("linalg.generic", operands=[numbers, found], attributes=attributes, regions=1)
+    block = ir.Block.create_at_start(made.regions[0], [kind, kind])
+    with ir.InsertionPoint(block):
+        build.create("linalg.yield", [], [larger(*block.arguments)])
+    return found[()]
 
 
 @record()
@@ -111,7 +470,7 @@ class GpuFactor(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        for call in calls_of(module, ("cholesky", "solve_triangular", *CALLS)):
+        for call in calls_of(module, ("cholesky", "solve_triangular", *_OF_SYSTEMS)):
             name = call.kernel.name
             if call.dtypes[0].kind != "f" or call.dtypes[0].itemsize < 4:
                 continue
@@ -124,8 +483,6 @@ class GpuFactor(Pass):
             self.count("calls")
 
 
-# Of the errors of the library's `solve`, that a matrix is not positive definite.
-NOT_POSITIVE = 2
 _OTHERS: dict[str, Callable[[LibraryCall], Work]] = {"cholesky": Cholesky, "solve_triangular": Triangular}
 
 
