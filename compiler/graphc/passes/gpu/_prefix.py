@@ -132,25 +132,23 @@ class BlockPrefix:
         """Prefix over all threads before one, and the total over all; all threads of the block have
         to get here.
         """
-        running, width = self._running, build.const_index(WARP)
+        running = self._running
         thread = thread_id()
-        lane, warp = thread % width, thread // width
+        lane, warp = thread % WARP, thread // WARP
         own = self._warp(values, lane, WARP)
-        last = build.const_index(WARP - 1)
-        with when(lane.equals(last)):
+        with when(lane.equals(WARP - 1)):
             for value, buffer in zip(own, self._buffers, strict=True):
                 buffer[warp] = value
         barrier()
-        count = block_dim() // width
+        count = block_dim() // WARP
         within = lane.below(count)
         place = build.select(within, lane, 0)
         found = [b[place] for b in self._buffers]
         found = [build.select(within, x, y) for x, y in zip(found, running.neutral(), strict=True)]
         warps = self._warp(found, lane, THREADS // WARP)
         barrier()
-        one = build.const_index(1)
-        total = _all(warps, count - one)
-        previous = _all(warps, larger(warp - one, 0))
+        total = _all(warps, count - 1)
+        previous = _all(warps, larger(warp - 1, 0))
         first_lane, first_warp = (x.equals(0) for x in (lane, warp))
         inside = self._or_neutral(first_lane, [shuffled(value, 1, "up") for value in own])
         return running.combine(self._or_neutral(first_warp, previous), inside), total

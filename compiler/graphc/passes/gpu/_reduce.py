@@ -66,9 +66,8 @@ class BlockReduction:
         """Combination over the warps of a y."""
         buffers = self._shared([value.type for value in values])
         thread, zero = thread_id(), build.const_index(0)
-        full = build.const_index(WARP)
-        lane, warp = thread % full, thread // full
-        count = width // full
+        lane, warp = thread % WARP, thread // WARP
+        count = width // WARP
         first = zero
         if self._width is not None:
             first = thread_id(1) * count

@@ -195,20 +195,18 @@ class Columns:
         active: ir.Value | None = None,
     ) -> None:
         self._outer, self._sizes, self._first, self._stride = outer, sizes, first, stride
-        zero = build.const_index(0)
         total = product(sizes)
-        self._total = total if active is None else build.select(active, total, zero)
+        self._total = total if active is None else build.select(active, total, 0)
         self._lanes = lanes if sizes and aligned is not None else 1
         if self._lanes > 1:
             assert aligned is not None
-            each = build.const_index(self._lanes)
-            whole = (sizes[-1] % each).equals(zero)
+            whole = (sizes[-1] % self._lanes).equals(0)
             if len(sizes) == 1 and not outer:
                 # One row may have some elements more.
                 whole = aligned
             both = whole & aligned
-            count = self._total // each
-            self._count = build.select(both, count, zero)
+            count = self._total // self._lanes
+            self._count = build.select(both, count, 0)
 
     def fold(
         self,

@@ -46,17 +46,17 @@ class RowKernels:
 
     def _plan(self, each: int) -> None:
         """Sizes of blocks and parts."""
-        lines, one, warp = self._lines, build.const_index(1), build.const_index(WARP)
+        lines = self._lines
         warps = blocks_for(lines.steps, WARP * self._own, THREADS // WARP)
-        self._threads = larger(warps, one) * warp
+        self._threads = larger(warps, 1) * WARP
         self._tile = self._threads * self._own
-        parts = larger(blocks_for(lines.steps, each, _PARTS), one)
+        parts = larger(blocks_for(lines.steps, each, _PARTS), 1)
         enough = lines.count >= _ENOUGH
-        self._parts = build.select(enough, one, parts)
+        self._parts = build.select(enough, 1, parts)
         chunk = parts_of(lines.steps, self._parts)
         self._chunk = parts_of(chunk, self._tile) * self._tile
         self._grid = smaller(lines.count, _BLOCKS)
-        self._several = self._parts > one
+        self._several = self._parts > 1
         kept = build.select(self._several, self._parts, 0)
         self._sums = [allocate([lines.count, kept], lines.running.type) for _ in range(lines.running.parts)]
 

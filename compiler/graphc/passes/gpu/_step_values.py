@@ -172,12 +172,12 @@ class StepValues:
     @staticmethod
     def _place(number: ir.Value, first: int, count: int) -> ir.Value:
         """A place among `count`, of which those from `first` on come in turn."""
-        start, period = build.const_index(first), build.const_index(count - first)
-        turn = build.index_op("remsi", number - start, period)
+        period = build.const_index(count - first)
+        turn = build.index_op("remsi", number - first, period)
         if not first:
             return turn
-        is_before = number < start
-        return build.select(is_before, number, turn + start)
+        is_before = number < first
+        return build.select(is_before, number, turn + first)
 
 
 def leaves(values: StepValues, arguments: Sequence[ir.Value]) -> Mapping[ir.Value, None]:

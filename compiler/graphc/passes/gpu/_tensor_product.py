@@ -81,9 +81,9 @@ class Fragments:
 
     def __init__(self, instruction: Instruction) -> None:
         self._of = instruction
-        thread, width = thread_id(), build.const_index(WARP)
-        self.warp = thread // width
-        self._lane = thread % width
+        thread = thread_id()
+        self.warp = thread // WARP
+        self._lane = thread % WARP
         self._g = self._lane // 4
         self._t = self._lane % 4
         self._total = ir.Type.parse(instruction.total)
@@ -132,9 +132,8 @@ class Fragments:
         """Matrices of 8 by 8 halves at once; each lane has the address of a row of one of them."""
         row = self._lane % _GROUP
         number = self._lane // _GROUP
-        two, width = build.const_index(2), build.const_index(_GROUP)
-        first, second = number % two, number // two
-        across, along = (x * width for x in ((first, second) if rows_first else (second, first)))
+        first, second = number % 2, number // 2
+        across, along = (x * _GROUP for x in ((first, second) if rows_first else (second, first)))
         if groups == 1:
             # Addresses of the second half of the warp are not looked at, but have to be some.
             across = build.const_index(0)
@@ -295,7 +294,6 @@ class TensorProduct:
         """The part of the result that a block has."""
         product, shape = self._product, self._shape
         self._place, self._first = place, (row, column)
-        depth, one = build.const_index(shape.depth), build.const_index(1)
         inner = self._sizes[product.inner]
         none = build.const_index(0)
         # Of the part before, all have read what is in shared memory.
@@ -304,17 +302,17 @@ class TensorProduct:
             self._fetch(none, none)
 
         def body(start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            half = (start // depth) & one
+            half = (start // shape.depth) & 1
             arrived()
             barrier()
-            following = start + depth
+            following = start + shape.depth
             with when(following < inner):
-                self._fetch(following, one - half)
+                self._fetch(following, 1 - half)
             return self._multiply(half, sums)
 
         rows, columns = self._counts()
         nothing = [self._fragments.nothing()] * (rows * columns)
-        self._store(carry(inner, nothing, body, step=depth))
+        self._store(carry(inner, nothing, body, step=shape.depth))
 
     def _counts(self) -> tuple[int, int]:
         """Number of matrices of an instruction along the rows and along the columns of a warp."""
@@ -389,12 +387,12 @@ class TensorProduct:
 
         What is smaller than a word, or of no contiguous row, cannot be copied meanwhile.
         """
-        one, buffer = build.const_index(1), self._sides[number].buffer
+        buffer = self._sides[number].buffer
         is_word = self._itemsize(operand) >= LEAST and self._aligned[number] is not None
         with self._each(number, 1) as chunk:
             place, to, left = self._where(number, operand, start, half, (chunk, 1))
             if is_word:
-                wanted = smaller(left, one)
+                wanted = smaller(left, 1)
                 copy(operand.buffer, place, buffer, to, 1, wanted)
                 return
             inside = left > 0
@@ -430,11 +428,10 @@ class TensorProduct:
         side, none = self._sides[number], build.const_index(0)
         chunk, long = which
         row = self._shape.depth if side.deep_last else self._shape.tiles[number]
-        width = build.const_index(row // long)
         chunk = chunk * self._shape.threads
         chunk = chunk + thread_id()
-        slow = chunk // width
-        fast = chunk % width * long
+        slow = chunk // (row // long)
+        fast = chunk % (row // long) * long
         inner, axis = self._product.inner, self._axes[number]
         origins = {inner: start, axis: self._first[number]}
         along, across = (inner, axis) if side.deep_last else (axis, inner)

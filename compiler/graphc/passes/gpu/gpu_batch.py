@@ -139,13 +139,11 @@ class _Writer:
         """Adds the products of one part of the rows."""
         self._stage(start)
         barrier()
-        share = build.const_index(_DEPTH // self._rows)
-        own = self._ty * share
+        own = self._ty * (_DEPTH // self._rows)
         begin = start + own
         left = self._sizes[2] - begin
-        count = smaller(larger(left, 0), share)
-        ahead = build.const_index(_AHEAD)
-        whole = count // ahead * ahead
+        count = smaller(larger(left, 0), _DEPTH // self._rows)
+        whole = count // _AHEAD * _AHEAD
 
         def several(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
             deep = [at + i for i in range(_AHEAD)]
@@ -160,18 +158,17 @@ class _Writer:
             lefts = [self._staged_at(row, place) for row in range(self._rows)]
             return [self._add(left, right, total) for left, total in zip(lefts, sums, strict=True)]
 
-        sums = carry(whole, sums, several, step=ahead)
+        sums = carry(whole, sums, several, step=_AHEAD)
         sums = carry(count, sums, one, start=whole)
         barrier()
         return sums
 
     def _stage(self, start: ir.Value) -> None:
         """Copies a part of the rows to shared memory, with zeros where there are none."""
-        depth = build.const_index(_DEPTH)
         thread = self._ty * self._width + self._tx
         threads = self._width * self._rows
         with span(self._rows * _DEPTH, start=thread, step=threads) as element:
-            r, k = element // depth, element % depth
+            r, k = element // _DEPTH, element % _DEPTH
             row, deep = self._first + r, start + k
             inside = [row < self._sizes[0], deep < self._sizes[2]]
             both = all_of(inside)

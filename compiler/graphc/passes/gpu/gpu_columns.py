@@ -86,8 +86,7 @@ class _Kernel:
         with kernel.body():
             self._aligned = None
             if self._lanes > 1:
-                lanes = build.const_index(self._lanes)
-                rest = sizes[columns] % lanes
+                rest = sizes[columns] % self._lanes
                 whole = rest.equals(0)
                 aligned = are_aligned(self._wide, self._lanes)
                 self._aligned = whole & aligned
@@ -139,13 +138,13 @@ class _Kernel:
         stride: ir.Value,
     ) -> list[ir.Value]:
         """The accumulators of a thread for each of its columns."""
-        parts, sizes, one = self._parts, self._sizes, build.const_index(1)
+        parts, sizes = self._parts, self._sizes
         neutral, element = parts.neutral() * self._lanes, elements(parts)
         count = len(parts.accumulators)
 
         # Threads without columns read the last ones.
         def last(size: ir.Value, number: ir.Value) -> ir.Value:
-            return smaller(number, size - one)
+            return smaller(number, size - 1)
 
         inside = [last(sizes[-1], column) for column in columns]
 

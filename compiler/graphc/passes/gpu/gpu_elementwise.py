@@ -125,9 +125,7 @@ def _lower_flat(nest: Nest, kernel: Kernel, threads: int) -> None:
     lanes = lanes_of(vectors)
     with kernel.host():
         extent = nest.extent(0)
-        each = build.const_index(threads * lanes)
-        grid = blocks_for(extent, each, _FLAT_BLOCKS)
-        width = build.const_index(threads)
+        grid = blocks_for(extent, threads * lanes, _FLAT_BLOCKS)
     with kernel.body():
         first, stride = global_position()
         tail = first
@@ -141,7 +139,7 @@ def _lower_flat(nest: Nest, kernel: Kernel, threads: int) -> None:
         with span(extent, start=tail, step=stride) as position:
             for operand, value in zip(nest.outputs, _values(nest, position, {}), strict=True):
                 store(value, operand, [position])
-    kernel.launch([grid], [width])
+    kernel.launch([grid], [threads])
 
 
 def _values(nest: Nest, position: ir.Value, given: dict[ir.Value, ir.Value]) -> list[ir.Value]:

@@ -65,13 +65,12 @@ class _Kernels:
         # What stands for it in a nest is not asked for.
         self._operand = Operand(self._source, list(range(rank)), self._source)
         with self._first.host():
-            one = build.const_index(1)
             *self._sizes, self._n = build.dims(self._source)
             self._rows = product(self._sizes)
-            parts = larger(blocks_for(self._n, each, _PARTS), one)
+            parts = larger(blocks_for(self._n, each, _PARTS), 1)
             many = self._rows >= _MANY
-            self._parts = build.select(many, one, parts)
-            self._one = self._parts.equals(one)
+            self._parts = build.select(many, 1, parts)
+            self._one = self._parts.equals(1)
             self._found = [allocate([self._rows, self._parts], kind) for kind in self._kinds]
 
     @property

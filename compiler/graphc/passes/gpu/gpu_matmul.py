@@ -124,8 +124,7 @@ class GpuMatmul(Pass):
                 grid, none = _grid(product, sizes, shape.tiles), build.const_index(0)
                 if enough is not None:
                     grid[0] = build.select(enough, *((none, grid[0]) if shape is small else (grid[0], none)))
-                threads = build.const_index(shape.threads)
-            launches.append(kernel.launch(grid, [threads]))
+            launches.append(kernel.launch(grid, [shape.threads]))
         return launches
 
     def _is_large(self, product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> ir.Value | None:
@@ -169,7 +168,6 @@ class _Writer:
         """The kernel and its launch, if another one is not launched."""
         nest = self._nest
         with self._kernel.host():
-            side = build.const_index(self._side)
             grid = _grid(self._product, self._sizes, (self._tile, self._tile))
             if otherwise is not None:
                 grid[0] = build.select(otherwise, 0, grid[0])
@@ -181,7 +179,7 @@ class _Writer:
         with self._kernel.body():
             self._threads = (thread_id(), thread_id(1))
             each_part(self._product, self._sizes, (self._tile, self._tile), self._square)
-        return self._kernel.launch(grid, [side, side])
+        return self._kernel.launch(grid, [self._side, self._side])
 
     def _square(self, origin: list[ir.Value], row: ir.Value, column: ir.Value) -> None:
         """A square of the result."""
@@ -200,8 +198,7 @@ class _Writer:
             barrier()
             return sums
 
-        depth = build.const_index(self._depth)
-        sums = carry(self._sizes[product.inner], [nothing] * _EACH**2, body, step=depth)
+        sums = carry(self._sizes[product.inner], [nothing] * _EACH**2, body, step=self._depth)
         self._store(row, column, sums)
 
     def _copy(self, operand: Operand, buffer: ir.Value, axis: int, first: ir.Value, start: ir.Value) -> None:

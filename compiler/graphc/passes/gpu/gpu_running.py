@@ -40,15 +40,14 @@ class ColumnKernels:
         self._totals, self._kernel = Kernel(call.op, "totals"), Kernel(call.op, "running")
         with self._totals.host():
             self._lines = lines = Lines(call)
-            zero, one = build.const_index(0), build.const_index(1)
             self._block = block_shape(lines.count, _THREADS)
-            others = larger(lines.count, one)
+            others = larger(lines.count, 1)
             parts = parts_of(build.const_index(_ENOUGH), others)
             steps = blocks_for(lines.steps, _STEPS, _PARTS)
-            self._parts = larger(smaller(parts, steps), one)
+            self._parts = larger(smaller(parts, steps), 1)
             self._chunk = parts_of(lines.steps, self._parts)
-            self._several = self._parts > one
-            kept = build.select(self._several, self._parts, zero)
+            self._several = self._parts > 1
+            kept = build.select(self._several, self._parts, 0)
             self._sums = [
                 allocate([kept, lines.count], lines.running.type) for _ in range(lines.running.parts)
             ]
@@ -107,9 +106,8 @@ class ColumnKernels:
 
     def _steps(self, values: Values, step: Callable[[ir.Value, Values, Values], Values]) -> Values:
         """All steps of the part, in order; operands are read for several of them at a time."""
-        ahead = build.const_index(_AHEAD)
         count = self._stop - self._first
-        whole = count // ahead * ahead
+        whole = count // _AHEAD * _AHEAD
         rest = self._first + whole
 
         def several(start: ir.Value, values: Values) -> Values:
@@ -122,7 +120,7 @@ class ColumnKernels:
         def one(at: ir.Value, values: Values) -> Values:
             return step(at, self._lines.step(at, self._line), values)
 
-        values = carry(rest, values, several, start=self._first, step=ahead)
+        values = carry(rest, values, several, start=self._first, step=_AHEAD)
         return carry(self._stop, values, one, start=rest)
 
 

@@ -331,13 +331,12 @@ class ScanKernel:
             count = product(sizes)
             grid = blocks_for(count, self._threads, _BLOCKS)
             results: dict[ir.Value, ir.Value] = {result: _array_like(result, sizes) for result in used}
-            width = build.const_index(self._threads)
         with self._kernel.body():
             first, stride = global_position()
             with span(count, start=first, step=stride) as number:
                 self._element = split(number, sizes)
                 self._loop(results)
-        self._kernel.launch([grid], [width])
+        self._kernel.launch([grid], [self._threads])
         with ir.InsertionPoint(op), op.location:
             for result, array in results.items():
                 cast = build.create("memref.cast", [result.type], [array]).result

@@ -146,13 +146,12 @@ class ScatterKernels:
     def _each(self, kernel: Kernel, count: ir.Value, work: Callable[[ir.Value], None]) -> None:
         """A kernel that does something for all numbers below a count."""
         with kernel.host():
-            threads = build.const_index(self._threads)
-            grid = blocks_for(count, threads, _BLOCKS)
+            grid = blocks_for(count, self._threads, _BLOCKS)
         with kernel.body():
             first, stride = global_position()
             with span(count, start=first, step=stride) as number:
                 work(number)
-        kernel.launch([grid], [threads])
+        kernel.launch([grid], [self._threads])
 
     def _at(self, number: ir.Value) -> dict[ir.Value, ir.Value]:
         """The loops' variables where an index is read."""
@@ -167,15 +166,15 @@ class ScatterKernels:
 
     def _write(self, number: ir.Value) -> None:
         """Applies all writes to a row at the first of them; or, where the last one wins, that one."""
-        scatter, one = self._scatter, build.const_index(1)
+        scatter = self._scatter
         at, column = (build.index_op(name, number, self._width) for name in ("divui", "remui"))
         row = self._row(at)
-        last = self._count - one
+        last = self._count - 1
         if scatter.old is None:
-            beside = smaller(at + one, last)
+            beside = smaller(at + 1, last)
             end = at.equals(last)
         else:
-            beside = larger(at - one, 0)
+            beside = larger(at - 1, 0)
             end = at.equals(0)
         other = self._row(beside).differs(row)
         with when(end | other):

@@ -70,12 +70,11 @@ class SortKernels:
         with self._direct.host():
             *self._sizes, self._n = build.dims(self._source)
             self._rows = product(self._sizes)
-            tile_size, zero = build.const_index(self._tile), build.const_index(0)
-            self._fits = self._n <= tile_size
+            self._fits = self._n <= self._tile
             width = blocks_for(self._n, 2 * WARP, _THREADS // WARP)
             width = larger(width, 1)
             self._threads = width * WARP
-            self._long_rows = build.select(self._fits, zero, self._rows)
+            self._long_rows = build.select(self._fits, 0, self._rows)
             sizes = [build.const_index(2), self._long_rows, self._n]
             self._memory = [allocate(sizes, kind) for kind in self._types]
 
@@ -83,21 +82,20 @@ class SortKernels:
         """The kernels and their launches."""
         with self._direct.host():
             short = build.select(self._fits, self._rows, 0)
-            short, one = smaller(short, _BLOCKS), build.const_index(1)
+            short = smaller(short, _BLOCKS)
             long, tiles = smaller(self._long_rows, _BLOCKS), blocks_for(self._n, self._size(), _ROWS)
         self._sort(self._direct, self._finish)
-        self._direct.launch([short, one], [self._threads])
+        self._direct.launch([short, 1], [self._threads])
         kernel = Kernel(self._op, "tiles")
         self._sort(kernel, self._keep)
         kernel.launch([long, tiles], [self._threads])
         source = self._merges()
         kernel = Kernel(self._op, "sorted")
         with kernel.host():
-            threads = build.const_index(_MERGE_THREADS)
-            grid = [blocks_for(self._n, threads, _BLOCKS), smaller(self._long_rows, _ROWS)]
+            grid = [blocks_for(self._n, _MERGE_THREADS, _BLOCKS), smaller(self._long_rows, _ROWS)]
         with kernel.body():
             self._each(lambda row, place: self._finish(row, place, self._kept(source, row, place)))
-        kernel.launch(grid, [threads])
+        kernel.launch(grid, [_MERGE_THREADS])
 
     def _size(self) -> ir.Value:
         return build.const_index(self._tile)
@@ -184,16 +182,14 @@ class SortKernels:
                 build.create("scf.condition", [], [both, *before.arguments])
             with ir.InsertionPoint(after):
                 width, source = after.arguments
-                one = build.const_index(1)
-                nexts = [width * 2, one - source]
+                nexts = [width * 2, 1 - source]
                 end = build.create("scf.yield", [], nexts)
         kernel = Kernel(end, "merge")
         with kernel.host():
-            threads = build.const_index(_MERGE_THREADS)
-            grid = [blocks_for(self._n, threads, _BLOCKS), smaller(self._long_rows, _ROWS)]
+            grid = [blocks_for(self._n, _MERGE_THREADS, _BLOCKS), smaller(self._long_rows, _ROWS)]
         with kernel.body():
             self._each(lambda row, place: self._merge(row, place, width, source))
-        kernel.launch(grid, [threads])
+        kernel.launch(grid, [_MERGE_THREADS])
         return made.results[1]
 
     def _each(self, work: Callable[[ir.Value, ir.Value], None]) -> None:
@@ -264,8 +260,7 @@ def _after(a: Item, b: Item) -> ir.Value:
 def _levels(count: ir.Value) -> ir.Value:
     """Number of doublings of 1 that reach a count."""
     kind = ir.IntegerType.get_signless(64)
-    one = build.const_index(1)
-    rest = larger(count, one) - one
+    rest = larger(count, 1) - 1
     number = converted(rest, kind)
     zeros = build.create("math.ctlz", [kind], [number]).result
     index = as_index(zeros)

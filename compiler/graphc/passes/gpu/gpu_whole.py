@@ -134,11 +134,9 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
         outer, columns = sizes[:rows], sizes[rows:]
         wide = wide_operands([nest])
         lanes = lanes_of(wide)
-        each = build.const_index(threads * lanes * _EACH)
         # One block for nothing: its part is what nothing comes to.
-        count = larger(blocks_for(product(columns), each, blocks), 1)
+        count = larger(blocks_for(product(columns), threads * lanes * _EACH, blocks), 1)
         grid = [count, smaller(product(outer), _ROWS)] if rows else [count]
-        width = build.const_index(threads)
     buffers = parts.buffers(kernel, [*outer, count])
     with kernel.body():
         aligned = are_aligned(wide, lanes) if lanes > 1 else None
@@ -165,7 +163,7 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
                 line(split(number, outer))
         else:
             line([])
-    kernel.launch(grid, [width])
+    kernel.launch(grid, [threads])
     combined = parts.combine(nest.op, buffers)
     nest.op.erase()
     return combined
