@@ -86,7 +86,7 @@ def smaller(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
     """`min(a, b)` of sizes or other numbers."""
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
-    return _apply(a if isinstance(a, ir.Value) else b, "minimum", a, b)
+    return _apply(a if isinstance(a, ir.Value) else cast("ir.Value", b), "minimum", a, b)
 
 
 @overload
@@ -97,7 +97,7 @@ def larger(a: ir.Value | int, b: ir.Value | int) -> ir.Value | int:
     """`max(a, b)` of sizes or other numbers."""
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
-    return _apply(a if isinstance(a, ir.Value) else b, "maximum", a, b)
+    return _apply(a if isinstance(a, ir.Value) else cast("ir.Value", b), "maximum", a, b)
 
 
 def parts_of(count: ir.Value, each: ir.Value | int) -> ir.Value:

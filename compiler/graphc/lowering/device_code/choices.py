@@ -39,16 +39,14 @@ def _first(row: Row, count: ir.Value, goes_on: Callable[[ir.Value], ir.Value]) -
     last = count - 1
 
     def condition(values: list[ir.Value]) -> ir.Value:
-        more = values[0] < last
-        return more & goes_on(values[1])
+        return (values[0] < last) & goes_on(values[1])
 
     def step(values: list[ir.Value]) -> list[ir.Value]:
         position = values[0] + 1
         return [position, values[1] + row(position)]
 
     none = build.const_index(0)
-    first = 0.0 + row(none)
-    return calls.number(carry_while([none, first], condition, step)[0])
+    return calls.number(carry_while([none, 0.0 + row(none)], condition, step)[0])
 
 
 def bernoulli(u: ir.Value, p: ir.Value) -> ir.Value:
@@ -56,10 +54,8 @@ def bernoulli(u: ir.Value, p: ir.Value) -> ir.Value:
     one, bits = build.const_f64(1.0), word_type()
     turned = p > 0.5
     rare = build.select(turned, one - p, p)
-    often = build.math("exp", build.math("log", one - rare))
-    found = converted(often < u, bits)
-    other = 1 - found
-    return build.select(turned, other, found)
+    found = converted(build.math("exp", build.math("log", one - rare)) < u, bits)
+    return build.select(turned, 1 - found, found)
 
 
 def binomial(u: ir.Value, trials: ir.Value, p: ir.Value) -> ir.Value:
@@ -90,5 +86,4 @@ def binomial(u: ir.Value, trials: ir.Value, p: ir.Value) -> ir.Value:
     none = build.math("exp", n * build.math("log1p", -rare))
     found = carry_while([build.const_f64(0.0), u, none], goes_on, step)[0]
     count = build.create("arith.fptosi", [word_type()], [found]).result
-    other = trials - count
-    return build.select(turned, other, count)
+    return build.select(turned, trials - count, count)

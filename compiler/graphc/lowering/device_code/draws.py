@@ -96,8 +96,7 @@ def _saturated(x: ir.Value, *_: ir.Value) -> ir.Value:
 
 def _steps(start: ir.Value, after: ir.Value) -> ir.Value:
     """Number of words between two places."""
-    count = calls.number(after - start)
-    return build.as_f64(count)
+    return build.as_f64(calls.number(after - start))
 
 
 def _poisson(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
@@ -161,8 +160,7 @@ def _by_rejection(stream: Stream, place: ir.Value, rate: ir.Value) -> Drawn:
 
 def _log_gamma(x: ir.Value) -> ir.Value:
     """The logarithm of the gamma function of a whole number, as NumPy computes it here."""
-    raised = build.select(x < 7.0, build.math("floor", 7.0 - x), 0.0)
-    start = x + raised
+    start = x + build.select(x < 7.0, build.math("floor", 7.0 - x), 0.0)
     square = (1.0 / start) * (1.0 / start)
     series = build.const_f64(_STIRLING[-1])
     for coefficient in reversed(_STIRLING[:-1]):
@@ -268,8 +266,7 @@ class Integers:
         # Bits of an attempt that takes no whole word, and how many such have 32.
         self._part = min(ir.IntegerType(self._type).width, _HALF_BITS)
         self._parts = _HALF_BITS // self._part
-        quarters = count * _QUARTERS
-        size = quarters // 4
+        size = (count * _QUARTERS) // 4
         size = size + _MORE
         self._ranks = Ranks(op, size, lambda: self._attempt(position(0))[0])
 
@@ -283,8 +280,7 @@ class Integers:
     def after(self, place: ir.Value, count: ir.Value) -> ir.Value:
         """A word of the state after the draws, in the body of a nest."""
         extent, wide = self._bounds()
-        last = larger(count, 1) - 1
-        attempts = calls.number(self._ranks.place(last)) + 1
+        attempts = calls.number(self._ranks.place(larger(count, 1) - 1)) + 1
         none = _or(calls.number(count).equals(0), extent.equals(0))
         attempts = build.select(none, 0, attempts)
 
@@ -321,8 +317,7 @@ class Integers:
         most = build.select(wide, build.const_i64(-1), mask)
         rest = build.select(wide, low, low & mask)
         all_words = span.equals(0)
-        safe = build.select(all_words, 1, span)
-        least = (most - extent) % safe
+        least = (most - extent) % build.select(all_words, 1, span)
         fails = converted(rest.below(least), word_type())
         value = build.select(wide, high, low >> self._part)
         return fails ^ 1, build.select(all_words, bits, value)

@@ -52,26 +52,21 @@ def _pareto(x: ir.Value, shape: ir.Value, scale: ir.Value) -> ir.Value:
 
 
 def _truncated(x: ir.Value, bound: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    share = build.math("expm1", -bound)
-    log = build.math("log1p", x * share)
-    return affine(-log, loc, scale)
+    return affine(-build.math("log1p", x * build.math("expm1", -bound)), loc, scale)
 
 
 def _laplace(u: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
     left = u < 0.5
-    rest = 2.0 - u - u
-    share = build.math("log", build.select(left, u + u, rest))
+    share = build.math("log", build.select(left, u + u, 2.0 - u - u))
     return build.select(left, affine(share, loc, scale), _minus(share, loc, scale))
 
 
 def _gumbel(u: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    log = build.math("log", 1.0 - u)
-    return _minus(build.math("log", -log), loc, scale)
+    return _minus(build.math("log", -build.math("log", 1.0 - u)), loc, scale)
 
 
 def _logistic(u: ir.Value, loc: ir.Value, scale: ir.Value) -> ir.Value:
-    odds = u / (1.0 - u)
-    return affine(build.math("log", odds), loc, scale)
+    return affine(build.math("log", u / (1.0 - u)), loc, scale)
 
 
 def _triangular(u: ir.Value, left: ir.Value, mode: ir.Value, right: ir.Value) -> ir.Value:
@@ -79,8 +74,7 @@ def _triangular(u: ir.Value, left: ir.Value, mode: ir.Value, right: ir.Value) ->
     above = right - mode
     is_low = u <= below / base
     share = build.select(is_low, u, 1.0 - u)
-    side = build.select(is_low, below, above) * base
-    root = build.math("sqrt", share * side)
+    root = build.math("sqrt", share * (build.select(is_low, below, above) * base))
     return build.select(is_low, left + root, right - root)
 
 
@@ -89,8 +83,7 @@ def _rayleigh(x: ir.Value, scale: ir.Value) -> ir.Value:
 
 
 def _power(x: ir.Value, a: ir.Value) -> ir.Value:
-    share = -build.math("expm1", -x)
-    return build.math("powf", share, inverse(a))
+    return build.math("powf", -build.math("expm1", -x), inverse(a))
 
 
 # Of one uniform number.

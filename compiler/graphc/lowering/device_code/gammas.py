@@ -49,8 +49,7 @@ def both(a: ir.Value, b: ir.Value) -> ir.Value:
 
 def opposite(a: ir.Value) -> ir.Value:
     """True if a condition does not hold."""
-    true = literal(1, a.type)
-    return a ^ true
+    return a ^ literal(1, a.type)
 
 
 # Of the words that a gamma number takes on average, the most: near a shape of 0.5.
@@ -181,8 +180,7 @@ def _johnk(stream: Stream, place: ir.Value, a: ir.Value, b: ir.Value) -> Drawn:
         def by_logarithms() -> list[ir.Value]:
             # One of both is too small for a number.
             delta = build.math("log", u) / a - build.math("log", v) / b
-            size = -build.math("absf", delta)
-            rest = -build.math("log1p", build.math("exp", size))
+            rest = -build.math("log1p", build.math("exp", -build.math("absf", delta)))
             return [build.math("exp", build.select(delta > 0.0, rest, delta + rest))]
 
         fine = both(x > 0.0, y > 0.0)

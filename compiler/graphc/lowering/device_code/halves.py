@@ -34,16 +34,14 @@ class Halves:
         is_left = place.below(self._has)
         further = build.select(is_left, zero, place - self._has)
         bits = word(self._state, further >> 1)
-        is_upper = (further & 1).equals(1)
-        half = build.select(is_upper, bits >> _BITS, bits & _MASK)
+        half = build.select((further & 1).equals(1), bits >> _BITS, bits & _MASK)
         return build.select(is_left, self._state.read(_HALF), half)
 
     def after(self, place: ir.Value, count: ir.Value) -> ir.Value:
         """A word of the state after so many halves, an i64."""
         zero, one = build.const_i64(0), build.const_i64(1)
         none = count.equals(0)
-        some = converted(zero.below(count), word_type())
-        taken = count - (self._has & some)
+        taken = count - (self._has & converted(zero.below(count), word_type()))
         words = (taken + one) >> 1
         # NumPy keeps the half of the last word that it has taken apart, used up or not.
         is_whole = words.equals(0)
@@ -59,5 +57,4 @@ def uniform(bits: ir.Value) -> ir.Value:
     """A number of float32 in [0, 1) of the upper 24 of 32 bits."""
     kind = ir.F32Type.get()
     number = build.create("arith.sitofp", [kind], [bits >> 8]).result
-    unit = literal(_UNIT, kind)
-    return build.create("arith.mulf", [kind], [number, unit]).result
+    return build.create("arith.mulf", [kind], [number, literal(_UNIT, kind)]).result

@@ -38,8 +38,7 @@ class Orbit:
         self._mask, self._block, self._large = (1 << SHIFT) - 1, SHIFT, 2 * SHIFT
         self._leaves = words_of(size, lambda: self._walk(self._here(), self._end(self._here()), self._next))
         count = self._parts(self._large)
-        firsts = count << SHIFT
-        self._leaves_large = words_of(firsts, self._leave_large)
+        self._leaves_large = words_of(count << SHIFT, self._leave_large)
         self._large_entries = words_of(count, self._large_entry)
         self._entries = words_of(self._parts(self._block), self._entry)
 
@@ -52,8 +51,7 @@ class Orbit:
 
     def _parts(self, shift: int) -> ir.Value:
         """Number of blocks."""
-        rounded = self._size + ((1 << shift) - 1)
-        return rounded >> shift
+        return (self._size + ((1 << shift) - 1)) >> shift
 
     def _here(self) -> ir.Value:
         return calls.number(position(0))

@@ -61,9 +61,7 @@ def _round(words: list[ir.Value], key: list[ir.Value]) -> list[ir.Value]:
         ).results
         for word, factor in zip((words[0], words[2]), PHILOX_MULTIPLIERS, strict=True)
     )
-    first = high1 ^ words[1] ^ key[0]
-    third = high0 ^ words[3] ^ key[1]
-    return [first, low1, third, low0]
+    return [high1 ^ words[1] ^ key[0], low1, high0 ^ words[3] ^ key[1], low0]
 
 
 def _chosen(words: list[ir.Value], number: ir.Value) -> ir.Value:

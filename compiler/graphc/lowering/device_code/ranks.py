@@ -73,6 +73,5 @@ class Ranks:
 
         # Where no attempt before has failed, there is nothing to look up.
         last = self._size - 1
-        first = number < element(self._ranks, draw)
-        last = build.select(first, draw, last)
+        last = build.select(number < element(self._ranks, draw), draw, last)
         return carry_while([draw, last], lambda x: x[0] < x[1], halve)[0]

@@ -47,8 +47,7 @@ class Stream:
         self._tables = {each.letter: each.tables() for each in (NORMAL, EXPONENTIAL)}
 
     def _word(self, place: ir.Value) -> ir.Value:
-        last = self._length - 1
-        return element(self._words, smaller(place, last))
+        return element(self._words, smaller(place, self._length - 1))
 
     def uniform(self, place: ir.Value) -> Drawn:
         """A number in [0, 1)."""
@@ -65,8 +64,7 @@ class Stream:
     def _number(self, ziggurat: Ziggurat, place: ir.Value) -> Drawn:
         def attempt(at: ir.Value) -> tuple[ir.Value, Drawn]:
             taken, gives, x = ziggurat.attempt_at(self._word, at, self._tables[ziggurat.letter])
-            step = as_index(taken)
-            return gives, (x, at + step)
+            return gives, (x, at + as_index(taken))
 
         return self.until(place, attempt)
 
@@ -87,8 +85,7 @@ class Stream:
 
         def step(values: list[ir.Value]) -> list[ir.Value]:
             gives, (x, after) = attempt(values[0])
-            one = literal(1, bit)
-            return [after, gives ^ one, x]
+            return [after, gives ^ literal(1, bit), x]
 
         after, _, x = carry_while([place, fails, build.const_f64(0.0)], goes_on, step)
         return x, after
@@ -135,8 +132,7 @@ class DrawsOfSeveral:
         self, op: ir.Operation, kind: Several, state: ir.Value, count: ir.Value, given: Given, words: float
     ) -> None:
         self._kind, self._given = kind, given
-        sixteenths = math.ceil(words * (_SHARE + 1))
-        size = count * sixteenths
+        size = count * math.ceil(words * (_SHARE + 1))
         size = size // _SHARE
         size = size + _MORE
         length = size + _LAST
@@ -151,8 +147,7 @@ class DrawsOfSeveral:
     def taken(self, count: ir.Value) -> ir.Value:
         """Number of words that so many draws take, in the body of a nest; an i64."""
         none, zero = calls.number(count).equals(0), build.const_i64(0)
-        last = count - 1
-        place = self._ranks.place(build.select(none, 0, last))
+        place = self._ranks.place(build.select(none, 0, count - 1))
         width = element(self._widths, place)
         none = none | width.equals(0)
         return build.select(none, zero, calls.number(place) + width)

@@ -142,8 +142,7 @@ class Positive:
 
     def __init__(self, op: ir.Operation, state: ir.Value, count: ir.Value) -> None:
         self._state = state
-        size = count + _MORE
-        self._ranks = Ranks(op, size, self._gives)
+        self._ranks = Ranks(op, count + _MORE, self._gives)
 
     def _gives(self) -> ir.Value:
         bits = word(State(self._state), calls.number(position(0))) >> 11
@@ -154,8 +153,7 @@ class Positive:
 
     def taken(self, count: ir.Value) -> ir.Value:
         none = count.equals(0)
-        last = count - 1
-        place = self._ranks.place(build.select(none, 0, last))
+        place = self._ranks.place(build.select(none, 0, count - 1))
         return build.select(none, 0, calls.number(place) + 1)
 
 
@@ -172,8 +170,7 @@ class PossibleAlike(Uniforms):
         self._share = share
 
     def taken(self, count: ir.Value) -> ir.Value:
-        some = self._share() > 0.0
-        return build.select(some, calls.number(count), 0)
+        return build.select(self._share() > 0.0, calls.number(count), 0)
 
 
 class Possible:

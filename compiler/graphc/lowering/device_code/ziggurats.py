@@ -84,8 +84,7 @@ class Draws:
     ) -> None:
         self._of = ziggurat
         self._tables = ziggurat.tables()
-        share = count >> _SHARE
-        self._size = count + share + _MORE
+        self._size = count + (count >> _SHARE) + _MORE
         self._length = self._size + _LAST
         self._bits = words_of(self._length, lambda: ziggurat.format.bits(state, calls.number(position(0))))
         self._codes = words_of(self._size, self._code)
@@ -99,8 +98,7 @@ class Draws:
     def taken(self, count: ir.Value) -> ir.Value:
         """Number of words that so many draws take, in the body of a nest; an i64."""
         none = calls.number(count).equals(0)
-        last = count - 1
-        place = self._ranks.place(build.select(none, 0, last))
+        place = self._ranks.place(build.select(none, 0, count - 1))
         end = calls.number(place) + self._width(element(self._codes, place))
         return build.select(none, 0, end)
 
@@ -150,8 +148,7 @@ def _and(a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 def _true(value: bool = True) -> ir.Value:
-    kind = ir.IntegerType.get_signless(1)
-    return literal(int(value), kind)
+    return literal(int(value), ir.IntegerType.get_signless(1))
 
 
 def _later(place: ir.Value, words: int) -> ir.Value:
@@ -168,8 +165,7 @@ def _inside_level(
     density: ir.Value,
 ) -> Attempt:
     """Between the level and the curve: a second word decides."""
-    below = level - 1
-    step = element(heights, below) - element(heights, level)
+    step = element(heights, level - 1) - element(heights, level)
     height = step * fmt.uniform(words(_later(place, 1)))
     height = height + element(heights, level)
     return build.const_i64(2), wide(height) < wide(density), x
@@ -183,8 +179,7 @@ def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) 
     rest = bits >> 8
     size = (rest >> 1) & fmt.mantissa
     x = fmt.convert(size) * element(widths, level)
-    negative = (rest & 1).equals(1)
-    x = build.select(negative, -x, x)
+    x = build.select((rest & 1).equals(1), -x, x)
 
     def tail() -> Attempt:
         def pair(at: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -193,8 +188,7 @@ def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) 
 
         def fails(values: list[ir.Value]) -> ir.Value:
             xx, yy = pair(values[0])
-            fine = xx * xx < yy + yy
-            return fine ^ _true()
+            return (xx * xx < yy + yy) ^ _true()
 
         (found,) = carry_while([_later(place, 1)], fails, lambda values: [_later(values[0], 2)])
         xx, _ = pair(found)
@@ -246,8 +240,7 @@ def _by_level(
     """A number inside its level is taken; else one of the tail is drawn, or the edge of the level decides."""
 
     def rare() -> Sequence[ir.Value]:
-        first = level.equals(0)
-        return either(first, kinds, tail, edge)
+        return either(level.equals(0), kinds, tail, edge)
 
     kinds = [word_type(), ir.IntegerType.get_signless(1), x.type]
     taken, gives, value = either(common, kinds, lambda: (build.const_i64(1), _true(), x), rare)

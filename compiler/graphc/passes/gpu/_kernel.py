@@ -80,8 +80,7 @@ class Kernel:
             grid: blocks along x, y, z; axes that are left out have size 1.
             threads: the same of the threads of a block.
         """
-        module = _module_of(self._anchor)
-        kernels = _kernels(module)
+        kernels = _kernels(_module_of(self._anchor))
         name = f"{self._kind}_{len(kernels.operations)}"
         captured = self._captured()
         constants = [value for value in captured if _is_constant(value)]
@@ -204,8 +203,7 @@ def block_shape(columns: ir.Value, threads: int) -> tuple[ir.Value, ir.Value]:
     """Threads of a block along the columns and along the rows: few of them idle where rows are short."""
     width = build.const_index(4)
     for least, wide in ((16, 32), (128, threads)):
-        longer = columns > least
-        width = build.select(longer, wide, width)
+        width = build.select(columns > least, wide, width)
     return width, build.const_index(threads) // width
 
 

@@ -87,8 +87,7 @@ class LargeProduct:
     def _own(self, thread: ir.Value, number: int) -> ir.Value:
         """A row or column of the square that a thread has: neighbours, and others half a square away."""
         group, lane = divmod(number, _VECTOR)
-        first = thread * _VECTOR
-        return first + (group * _SIDE * _VECTOR + lane)
+        return thread * _VECTOR + (group * _SIDE * _VECTOR + lane)
 
     def _fetch(self, start: ir.Value) -> list[list[ir.Value]]:
         """The thread's elements of the parts of both sides from a depth on, with zeros past the edges."""

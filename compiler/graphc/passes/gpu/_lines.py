@@ -90,8 +90,7 @@ class Lines:
     def _row(self, number: ir.Value) -> ir.Value:
         if not self._reverse:
             return number
-        last = self.steps - 1
-        return last - number
+        return self.steps - 1 - number
 
     def _place(self, buffer: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> list[ir.Value]:
         """Indices in a buffer; sizes of 1 serve all."""
@@ -103,8 +102,7 @@ class Lines:
         return buffer[self._place(buffer, row, line)]
 
     def _store(self, value: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> None:
-        place = self._place(self._result, row, line)
-        self._result[place] = value
+        self._result[self._place(self._result, row, line)] = value
 
 
 def lies_along_rows(call: LibraryCall) -> bool:

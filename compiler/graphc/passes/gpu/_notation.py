@@ -101,8 +101,7 @@ def shuffled(value: ir.Value, lane: int | ir.Value, mode: str = "xor") -> ir.Val
 
 def word(number: int) -> ir.Value:
     """A constant of 32 bits."""
-    kind = _integer(32)
-    return literal(number, kind)
+    return literal(number, _integer(32))
 
 
 def _words(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:
@@ -113,8 +112,7 @@ def _words(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:
     high = value >> half
     high = converted(high, half_kind)
     wide = [converted(_word(part, lane, mode), kind) for part in (low, high)]
-    top = wide[1] << half
-    return wide[0] | top
+    return wide[0] | (wide[1] << half)
 
 
 def _word(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:

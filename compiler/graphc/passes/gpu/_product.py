@@ -87,8 +87,7 @@ def _each_row(
     rows, columns = (build.const_index(tile) for tile in tiles)
     column = block_id() * columns
     start = block_id(1) * rows
-    step = grid_dim(1) * rows
-    with span(sizes[product.row], start=start, step=step) as number:
+    with span(sizes[product.row], start=start, step=grid_dim(1) * rows) as number:
         write(place, number, column)
 
 

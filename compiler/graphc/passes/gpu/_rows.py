@@ -204,9 +204,7 @@ class Columns:
             if len(sizes) == 1 and not outer:
                 # One row may have some elements more.
                 whole = aligned
-            both = whole & aligned
-            count = self._total // self._lanes
-            self._count = build.select(both, count, 0)
+            self._count = build.select(whole & aligned, self._total // self._lanes, 0)
 
     def fold(
         self,
@@ -242,8 +240,7 @@ class Columns:
 
     def _rest(self) -> ir.Value:
         """The first element of the thread after all groups."""
-        done = self._count * self._lanes
-        return done + self._first
+        return self._count * self._lanes + self._first
 
     def each(self, body: Callable[[Group], None]) -> None:
         """Does something to each group, and then to each element that is left."""
@@ -346,8 +343,7 @@ class RowKernel:
             self._aligned = are_aligned(wide, self._lanes) if self._lanes > 1 else None
             self._thread, self._width = thread_id(), width
             start = block_id() * height
-            step = grid_dim() * height
-            with span(rows, start=start, step=step) as number:
+            with span(rows, start=start, step=grid_dim() * height) as number:
                 row, self._active = number, None
                 if not single:
                     row = row + thread_id(1)
@@ -479,8 +475,7 @@ def longest_of(nests: Sequence[RowNest], extents: Sequence[Sequence[ir.Value]]) 
         return build.const_index(max([1, *(number for number in known if number is not None)]))
     longest = build.const_index(1)
     for row, sizes in zip(nests, extents, strict=True):
-        columns = product([sizes[axis] for axis in row.columns])
-        longest = larger(longest, columns)
+        longest = larger(longest, product([sizes[axis] for axis in row.columns]))
     return longest
 
 

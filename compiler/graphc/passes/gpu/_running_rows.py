@@ -51,8 +51,7 @@ class RowKernels:
         self._threads = larger(warps, 1) * WARP
         self._tile = self._threads * self._own
         parts = larger(blocks_for(lines.steps, each, _PARTS), 1)
-        enough = lines.count >= _ENOUGH
-        self._parts = build.select(enough, 1, parts)
+        self._parts = build.select(lines.count >= _ENOUGH, 1, parts)
         chunk = parts_of(lines.steps, self._parts)
         self._chunk = parts_of(chunk, self._tile) * self._tile
         self._grid = smaller(lines.count, _BLOCKS)
@@ -152,28 +151,24 @@ class RowKernels:
     def _each_element(self, start: ir.Value, work: Callable[[ir.Value, ir.Value], None]) -> None:
         """Does something with elements of a tile, neighbouring threads with neighbours."""
         for number in range(self._own):
-            width = block_dim() * number
-            at = width + self._thread
+            at = block_dim() * number + self._thread
             work(start + at, _apart(at))
 
     def _load(self, number: ir.Value, place: ir.Value) -> None:
         lines = self._lines
         inside = number < self._stop
-        last = self._stop - 1
-        found = lines.step(smaller(number, last), self._line)
+        found = lines.step(smaller(number, self._stop - 1), self._line)
         for value, other, buffer in zip(found, lines.running.neutral(), self._shared, strict=True):
             buffer[place] = build.select(inside, value, other)
 
     def _store(self, number: ir.Value, place: ir.Value) -> None:
         with when(number < self._stop):
             buffer = self._shared[0]
-            value = buffer[place]
-            self._lines.store(value, number, self._line)
+            self._lines.store(buffer[place], number, self._line)
 
     def _own_place(self, number: int, buffer: ir.Value | None = None) -> Sequence[ir.Value]:
         """Position of one of the thread's own steps in shared memory."""
-        first = self._thread * self._own
-        place = first + number
+        place = self._thread * self._own + number
         return [self._shared[0] if buffer is None else buffer, _apart(place)]
 
 

@@ -48,9 +48,7 @@ def numbers(before: ir.Operation, values: Sequence[int]) -> list[ir.Value]:
 
 def increase(array: ir.Value) -> None:
     """Adds 1 to a number, in a kernel."""
-    number = number_in(array)
-    more = number + 1
-    build.create("memref.store", [], [more, array])
+    build.create("memref.store", [], [number_in(array) + 1, array])
 
 
 def number_in(array: ir.Value) -> ir.Value:

@@ -51,9 +51,7 @@ class StepValues:
 
     def count(self) -> ir.Value:
         """Number of steps, at the insertion point."""
-        span = self.upper - self.lower
-        count = parts_of(span, self.step)
-        return larger(count, 0)
+        return larger(parts_of(self.upper - self.lower, self.step), 0)
 
     def are_computable(self) -> bool:
         """True if launches are all that happens in a step, and what varies are arguments of launches alone,
@@ -135,8 +133,7 @@ class StepValues:
         if not self.varies(value):
             found = known(value)
         elif value == self.index:
-            product = number * known(self.step)
-            found = known(self.lower) + product
+            found = known(self.lower) + number * known(self.step)
         elif value in self.carried:
             found = self.carried_at(self.carried.index(value), number, known)
         else:
@@ -157,13 +154,11 @@ class StepValues:
             way.append(self.carried.index(after))
         count = build.const_index(len(way))
         if after in self.carried:
-            first = way.index(self.carried.index(after))
-            at = self._place(number, first, len(way))
+            at = self._place(number, way.index(self.carried.index(after)), len(way))
             found = known(self.initial[way.pop()])
         else:
             # Before there was such a step, its number is of no account.
-            before = larger(number - count, 0)
-            at, found = number, self.copy(after, before, known, {})
+            at, found = number, self.copy(after, larger(number - count, 0), known, {})
         for place in reversed(range(len(way))):
             here = at.equals(place)
             found = build.select(here, known(self.initial[way[place]]), found)
@@ -176,8 +171,7 @@ class StepValues:
         turn = build.index_op("remsi", number - first, period)
         if not first:
             return turn
-        is_before = number < first
-        return build.select(is_before, number, turn + first)
+        return build.select(number < first, number, turn + first)
 
 
 def leaves(values: StepValues, arguments: Sequence[ir.Value]) -> Mapping[ir.Value, None]:

@@ -392,14 +392,11 @@ class TensorProduct:
         with self._each(number, 1) as chunk:
             place, to, left = self._where(number, operand, start, half, (chunk, 1))
             if is_word:
-                wanted = smaller(left, 1)
-                copy(operand.buffer, place, buffer, to, 1, wanted)
+                copy(operand.buffer, place, buffer, to, 1, smaller(left, 1))
                 return
             inside = left > 0
             kind = operand.argument.type
-            element = operand.buffer[place]
-            value = build.select(inside, element, zero(kind))
-            buffer[to] = value
+            buffer[to] = build.select(inside, operand.buffer[place], zero(kind))
 
     @contextmanager
     def _each(self, number: int, long: int) -> Iterator[ir.Value]:
@@ -439,8 +436,7 @@ class TensorProduct:
         at[across] = origins[across] + slow
         left = self._sizes[along] - at[along]
         left = larger(left, none)
-        inside = at[across] < self._sizes[across]
-        left = build.select(inside, left, none)
+        left = build.select(at[across] < self._sizes[across], left, none)
         some = left > none
         place = list(self._place)
         for dimension in (along, across):

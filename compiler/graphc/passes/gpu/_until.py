@@ -24,8 +24,7 @@ _DIVISIONS = frozenset(
 
 def prepared(op: ir.Operation, polls: frozenset[str]) -> StepValues:
     """The values of a loop, out of which everything has been moved that is the same in all steps."""
-    values = StepValues(op, polls)
-    values.fix_sizes()
+    StepValues(op, polls).fix_sizes()
     _hoist(StepValues(op, polls))
     return StepValues(op, polls)
 
@@ -165,8 +164,7 @@ def _as_until(op: ir.Operation) -> _Until | None:
     ):
         return None
     *body, end = [inner.operation for inner in after.operations]
-    index = after.arguments[passed.index(at)]
-    step = _step(end.operands[given.index(at)], index)
+    step = _step(end.operands[given.index(at)], after.arguments[passed.index(at)])
     goes_on = end.operands[given.index(flags[0])]
     work = _work(goes_on, body)
     states = tuple(k for k in range(len(passed)) if passed[k] != at)
@@ -266,19 +264,16 @@ def _lower(module: ir.Module, until: _Until, values: StepValues, new: dict[ir.Va
     count, active = kernels.numbers(loop, [0, 1])
     *_, end = [inner.operation for inner in loop.regions[0].blocks[0].operations]
     following = Kernel(end, "next")
-    with following.body():
-        inside = kernels.where(active)
-        with ir.InsertionPoint(inside):
-            kernels.increase(count)
-            wide = converted(_again(until, new), _wide())
-            build.create("memref.store", [], [wide, active])
-            build.create("scf.yield", [], [])
+    with following.body(), ir.InsertionPoint(kernels.where(active)):
+        kernels.increase(count)
+        wide = converted(_again(until, new), _wide())
+        build.create("memref.store", [], [wide, active])
+        build.create("scf.yield", [], [])
     following.launch([], [])
     for launch in [inner for inner in values.inside if inner.name == "gpu.launch_func"]:
         kernels.rewrite(module, launch, values, count, active)
     with ir.InsertionPoint(op), op.location:
-        total = values.count()
-        _write_loop(values, total, active)
+        _write_loop(values, values.count(), active)
         done = as_index(kernels.number_in(count))
         places = {k: place for place, k in enumerate(until.states)}
         for k, result in enumerate(op.results):
@@ -311,9 +306,7 @@ def _write_loop(values: StepValues, total: ir.Value, active: ir.Value) -> None:
     after = ir.Block.create_at_start(made.regions[1], [build.index_type()])
     with ir.InsertionPoint(before):
         at, goes_on = before.arguments
-        below = at < total
-        both = below & goes_on
-        build.create("scf.condition", [], [both, at])
+        build.create("scf.condition", [], [(at < total) & goes_on, at])
     with ir.InsertionPoint(after):
         done = after.arguments[0]
         steps = larger(done, _FIRST)

@@ -112,8 +112,7 @@ class _Writer:
         """The product, in blocks of columns."""
         with span(self._sizes[1], step=self._width) as first:
             column = first + self._tx
-            last = self._sizes[1] - 1
-            self._column = smaller(column, last)
+            self._column = smaller(column, self._sizes[1] - 1)
             zeros = [self._zero()] * self._rows
             sums = carry(self._sizes[2], zeros, self._chunk, step=_DEPTH)
             for number, value in enumerate(sums):
@@ -174,8 +173,7 @@ class _Writer:
             both = all_of(inside)
             self._staged[r, k] = self._zero()
             with when(both):
-                value = load(self._left, [row, row, deep])
-                self._staged[r, k] = value
+                self._staged[r, k] = load(self._left, [row, row, deep])
 
     def _inside(self, *places: tuple[ir.Value, ir.Value]) -> ir.Value:
         """True if two indices are below their limits."""
@@ -191,8 +189,7 @@ class _Writer:
         alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _WIDTH)
         found: list[ir.Value] = []
         for start in range(0, _AHEAD, self._lanes):
-            place = at + start
-            operands = [self._staged, build.const_index(row), place]
+            operands = [self._staged, build.const_index(row), at + start]
             vector = build.create("vector.load", [kind], operands, alignment=alignment).result
             for lane in range(min(self._lanes, _AHEAD)):
                 where = ir.DenseI64ArrayAttr.get([lane])
@@ -346,9 +343,7 @@ class BatchKernel:
         width = block_dim()
         thread = thread_id(1) * width
         thread = thread + thread_id()
-        threads = width * ROWS
-        count = columns * ROWS
-        with span(count, start=thread, step=threads) as element:
+        with span(columns * ROWS, start=thread, step=width * ROWS) as element:
             row = self._row + element // columns
             with when(row < sizes[0]):
                 work([row, *split(element % columns, sizes[1:])])

@@ -87,9 +87,7 @@ class _Kernel:
             self._aligned = None
             if self._lanes > 1:
                 rest = sizes[columns] % self._lanes
-                whole = rest.equals(0)
-                aligned = are_aligned(self._wide, self._lanes)
-                self._aligned = whole & aligned
+                self._aligned = rest.equals(0) & are_aligned(self._wide, self._lanes)
             start = block_id(2) if batch else build.const_index(0)
             stop = sizes[batch[0]] if batch else build.const_index(1)
             step = grid_dim(2) if batch else build.const_index(1)
@@ -106,8 +104,7 @@ class _Kernel:
         groups = parts_of(self._sizes[-1], lanes)
         width, height = self._width, self._height
         start = block_id() * width
-        step = grid_dim() * width
-        with span(groups, start=start, step=step) as number:
+        with span(groups, start=start, step=grid_dim() * width) as number:
             group = number + tx
             first = group * lanes
             columns = [first + lane for lane in range(lanes)]
@@ -178,14 +175,12 @@ class _Kernel:
             return build.const_index(width), build.const_index(self._threads // width)
         found = build.const_index(widths[0])
         for least, width in itertools.pairwise(widths):
-            more = groups > least
-            found = build.select(more, width, found)
+            found = build.select(groups > least, width, found)
         return found, build.const_index(self._threads) // found
 
     def _place(self, thread: ir.Value, lane: int) -> ir.Value:
         """Position of the stripe of a thread's column."""
-        first = thread * self._lanes
-        return first + lane
+        return thread * self._lanes + lane
 
     def _combine(self, tx: ir.Value, lane: int, target: list[ir.Value]) -> None:
         """Combines the stripes of a column, in order, and writes its part."""
@@ -193,8 +188,7 @@ class _Kernel:
         kinds = [ir.MemRefType(buffer.type).element_type for buffer in self._buffers]
 
         def body(row: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            thread = row * self._width + tx
-            place = self._place(thread, lane)
+            place = self._place(row * self._width + tx, lane)
             stripes = [stripes[place] for kind, stripes in zip(kinds, self._shared, strict=True)]
             return [how.combine(*pair) for how, *pair in zip(combiners, carried, stripes, strict=True)]
 

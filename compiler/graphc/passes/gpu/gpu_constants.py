@@ -56,8 +56,7 @@ class GpuConstants(Pass):
             array = allocate(ir.RankedTensorType.get(kind.shape, kind.element_type), list(kind.shape))
         with kernel.body():
             for place in np.ndindex(*kind.shape):
-                value = _number(kind.element_type, elements.item(place))
-                array[place] = value
+                array[place] = _number(kind.element_type, elements.item(place))
         kernel.launch([], [])
         op.results[0].replace_all_uses_with(array)
         op.erase()

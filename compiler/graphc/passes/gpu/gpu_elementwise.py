@@ -130,12 +130,10 @@ def _lower_flat(nest: Nest, kernel: Kernel, threads: int) -> None:
         first, stride = global_position()
         tail = first
         if lanes > 1:
-            whole = extent // lanes
-            count = build.select(are_aligned(vectors, lanes), whole, 0)
+            count = build.select(are_aligned(vectors, lanes), extent // lanes, 0)
             with span(count, start=first, step=stride) as number:
                 _vector(nest, number, lanes)
-            done = count * lanes
-            tail = done + first
+            tail = count * lanes + first
         with span(extent, start=tail, step=stride) as position:
             for operand, value in zip(nest.outputs, _values(nest, position, {}), strict=True):
                 store(value, operand, [position])

@@ -68,8 +68,7 @@ class _Kernels:
             *self._sizes, self._n = build.dims(self._source)
             self._rows = product(self._sizes)
             parts = larger(blocks_for(self._n, each, _PARTS), 1)
-            many = self._rows >= _MANY
-            self._parts = build.select(many, 1, parts)
+            self._parts = build.select(self._rows >= _MANY, 1, parts)
             self._one = self._parts.equals(1)
             self._found = [allocate([self._rows, self._parts], kind) for kind in self._kinds]
 
@@ -83,8 +82,7 @@ class _Kernels:
         self._write_parts()
         self._write_rows()
         with ir.InsertionPoint(self._op), self._op.location:
-            empty = self._n.equals(0)
-            status = converted(empty, _word())
+            status = converted(self._n.equals(0), _word())
         self._op.results[0].replace_all_uses_with(status)
 
     def _write_parts(self) -> None:
@@ -105,8 +103,7 @@ class _Kernels:
                 share = Columns(indices, [self._n], lanes, aligned, first, stride, active)
                 found = share.fold(self._neutral(), self._take, self._later, at_once(_COST, lanes))
                 found = reduction.together(found, self._later, self._neutral())
-                thread = thread_id().equals(0)
-                with when(thread & active):
+                with when(thread_id().equals(0) & active):
                     either(
                         self._one,
                         [],
@@ -149,12 +146,9 @@ class _Kernels:
         """The rows of a block, `height` at a time; threads without one see the last."""
         reduction = BlockReduction(kernel, width)
         start = block_id() * height
-        step = grid_dim() * height
-        with span(self._rows, start=start, step=step) as number:
+        with span(self._rows, start=start, step=grid_dim() * height) as number:
             row = number + thread_id(1)
-            active = row < self._rows
-            last = self._rows - 1
-            line(smaller(row, last), active, reduction)
+            line(smaller(row, self._rows - 1), row < self._rows, reduction)
 
     def _neutral(self) -> list[ir.Value]:
         """Initial key, which any element beats but those with the first key: where nothing has won,
@@ -171,15 +165,12 @@ class _Kernels:
     def _later(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> list[ir.Value]:
         """Of two extremes the one with the larger key; of equal ones the first."""
         first = [left[0].equals(right[0]), right[1].below(left[1])]
-        both = all_of(first)
-        wins = right[0].above(left[0]) | both
+        wins = right[0].above(left[0]) | all_of(first)
         return [build.select(wins, x, y) for x, y in zip(right, left, strict=True)]
 
     def _store(self, place: ir.Value, indices: Sequence[ir.Value]) -> list[ir.Value]:
         """Writes the position of a row's extreme."""
-        nothing = place.equals(_LATEST)
-        found = build.select(nothing, 0, place)
-        self._result[indices] = found
+        self._result[indices] = build.select(place.equals(_LATEST), 0, place)
         return []
 
     def _store_part(self, found: Sequence[ir.Value], row: ir.Value, part: ir.Value) -> list[ir.Value]:
@@ -209,8 +200,7 @@ def _word() -> ir.Type:
 
 
 def _constant(number: int) -> ir.Value:
-    kind = ir.IntegerType.get_signless(64)
-    return literal(number, kind)
+    return literal(number, ir.IntegerType.get_signless(64))
 
 
 def _number(place: ir.Value) -> ir.Value:

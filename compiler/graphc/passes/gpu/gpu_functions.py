@@ -48,8 +48,7 @@ def declare(kernels: ir.Block, symbol: str, types: Sequence[ir.Type]) -> None:
             if op.name == "llvm.func":
                 return
             op.erase()
-    kinds = ", ".join(map(str, types))
-    text = f'llvm.func @"{symbol}"({kinds}) -> {types[0]}'
+    text = f'llvm.func @"{symbol}"({", ".join(map(str, types))}) -> {types[0]}'
     ir.InsertionPoint.at_block_begin(kernels).insert(ir.Operation.parse(text))
 
 

@@ -63,8 +63,7 @@ class GpuLoops(Pass):
             grid, width = one, one
             if parallel:
                 lower, upper, step = list(op.operands)[:3]
-                span = upper - lower
-                count = parts_of(span, step)
+                count = parts_of(upper - lower, step)
                 count = larger(count, 0)
                 width = build.const_index(self.threads)
                 grid = blocks_for(count, width, _BLOCKS)
@@ -72,8 +71,7 @@ class GpuLoops(Pass):
         with kernel.body():
             if parallel:
                 first, stride = global_position()
-                own = lower + first * step
-                op.operands[0], op.operands[2] = own, stride * step
+                op.operands[0], op.operands[2] = lower + first * step, stride * step
             kernel.take(op)
             for result, array in arrays:
                 write(result, array)

@@ -138,8 +138,7 @@ class GpuMatmul(Pass):
         for axis, tile in sides:
             # Narrow matrices would leave most of a part empty.
             halves = build.index_op("floordivsi", sizes[axis], build.const_index(tile // 2))
-            parts = parts_of(halves, 2)
-            count = count * parts
+            count = count * parts_of(halves, 2)
         for axis in product.batch:
             count = count * sizes[axis]
         return count >= self.parts

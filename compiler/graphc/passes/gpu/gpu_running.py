@@ -41,8 +41,7 @@ class ColumnKernels:
         with self._totals.host():
             self._lines = lines = Lines(call)
             self._block = block_shape(lines.count, _THREADS)
-            others = larger(lines.count, 1)
-            parts = parts_of(build.const_index(_ENOUGH), others)
+            parts = parts_of(build.const_index(_ENOUGH), larger(lines.count, 1))
             steps = blocks_for(lines.steps, _STEPS, _PARTS)
             self._parts = larger(smaller(parts, steps), 1)
             self._chunk = parts_of(lines.steps, self._parts)
@@ -70,10 +69,8 @@ class ColumnKernels:
             (line, stride), (part, parts) = global_position(0), global_position(1)
             with span(self._parts, start=part, step=parts) as outer:
                 self._part = outer
-                first = self._part * self._chunk
-                self._first = smaller(first, lines.steps)
-                stop = self._first + self._chunk
-                self._stop = smaller(stop, lines.steps)
+                self._first = smaller(self._part * self._chunk, lines.steps)
+                self._stop = smaller(self._first + self._chunk, lines.steps)
                 with span(lines.count, start=line, step=stride) as number:
                     self._line = lines.split(number)
                     work(number)
@@ -106,9 +103,7 @@ class ColumnKernels:
 
     def _steps(self, values: Values, step: Callable[[ir.Value, Values, Values], Values]) -> Values:
         """All steps of the part, in order; operands are read for several of them at a time."""
-        count = self._stop - self._first
-        whole = count // _AHEAD * _AHEAD
-        rest = self._first + whole
+        rest = self._first + (self._stop - self._first) // _AHEAD * _AHEAD
 
         def several(start: ir.Value, values: Values) -> Values:
             places = [start + i for i in range(_AHEAD)]

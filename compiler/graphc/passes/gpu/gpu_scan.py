@@ -167,8 +167,7 @@ class Reads:
         """The index of a later iteration; the same one if there is none."""
         if not steps:
             return index
-        further = self._step * steps
-        at = index + further
+        at = index + self._step * steps
         return build.select(at < self._upper, at, index)
 
     def _load(self, read: Read, index: ir.Value, element: Sequence[ir.Value]) -> ir.Value:

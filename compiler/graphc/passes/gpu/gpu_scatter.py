@@ -161,8 +161,7 @@ class ScatterKernels:
     def _place(self, number: ir.Value) -> None:
         """Notes an index."""
         row = self._scatter.copy(self._scatter.row, self._at(number))
-        value = converted(row, self._long)
-        self._places[number] = value
+        self._places[number] = converted(row, self._long)
 
     def _write(self, number: ir.Value) -> None:
         """Applies all writes to a row at the first of them; or, where the last one wins, that one."""
@@ -176,8 +175,7 @@ class ScatterKernels:
         else:
             beside = larger(at - 1, 0)
             end = at.equals(0)
-        other = self._row(beside).differs(row)
-        with when(end | other):
+        with when(end | self._row(beside).differs(row)):
             self._write_row(at, row, column)
 
     def _write_row(self, at: ir.Value, row: ir.Value, column: ir.Value) -> None:
@@ -216,13 +214,11 @@ class ScatterKernels:
 
     def _number(self, at: ir.Value) -> ir.Value:
         """The write at a place of the order."""
-        number = self._order[at]
-        return as_index(number)
+        return as_index(self._order[at])
 
     def _row(self, at: ir.Value) -> ir.Value:
         """Target row of that write."""
-        row = self._places[self._number(at)]
-        return as_index(row)
+        return as_index(self._places[self._number(at)])
 
 
 @record()

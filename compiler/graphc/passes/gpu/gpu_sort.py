@@ -140,15 +140,12 @@ class SortKernels:
     def _item(self, indices: Sequence[ir.Value], place: ir.Value) -> Item:
         """An element of a row; past its end what comes after all others."""
         inside = place < self._n
-        last = self._n - 1
-        at = smaller(place, last)
-        value = self._source[*indices, at]
+        value = self._source[*indices, smaller(place, self._n - 1)]
         item = [build.select(inside, self._keys.of(value), self._keys.last())]
         if self._positions:
             kind = self._types[1]
             number = converted(place, kind)
-            none = literal(_NONE, kind)
-            item.append(build.select(inside, number, none))
+            item.append(build.select(inside, number, literal(_NONE, kind)))
         return item
 
     def _exchange(self, shared: list[ir.Value], pair: ir.Value, level: ir.Value, distance: ir.Value) -> None:
@@ -156,11 +153,9 @@ class SortKernels:
         one = build.const_index(1)
         step = one << distance
         low = pair & (step - one)
-        high = (pair - low) << one
-        first = high + low
+        first = ((pair - low) << one) + low
         second = first + step
-        turn = first >> (level + one)
-        upwards = (turn & one).equals(0)
+        upwards = ((first >> (level + one)) & one).equals(0)
         a, b = _load(shared, first), _load(shared, second)
         wrong = build.select(upwards, _after(a, b), _after(b, a))
         _store([build.select(wrong, y, x) for x, y in zip(a, b, strict=True)], shared, first)
@@ -176,9 +171,7 @@ class SortKernels:
             made = ir.Operation.create("scf.while", results=[index] * 2, operands=initial, regions=2)
             before, after = (ir.Block.create_at_start(region, [index] * 2) for region in made.regions)
             with ir.InsertionPoint(before):
-                some = before.arguments[0] < self._n
-                rows = self._long_rows > 0
-                both = some & rows
+                both = (before.arguments[0] < self._n) & (self._long_rows > 0)
                 build.create("scf.condition", [], [both, *before.arguments])
             with ir.InsertionPoint(after):
                 width, source = after.arguments
@@ -216,15 +209,12 @@ class SortKernels:
             earlier = _after(mine, found)
             if not self._positions:
                 # Of equal keys those of the run before come first.
-                same = odd & mine[0].equals(found[0])
-                earlier = earlier | same
+                earlier = earlier | (odd & mine[0].equals(found[0]))
             above = middle + 1
             return [build.select(earlier, above, low), build.select(earlier, high, middle)]
 
         low, _ = carry_while([other, end], lambda ends: ends[0] < ends[1], search)
-        rank = low - other
-        inside = place - start
-        target = pair + inside + rank
+        target = pair + (place - start) + (low - other)
         half = 1 - source
         for value, memory in zip(mine, self._memory, strict=True):
             memory[half, row, target] = value
@@ -252,19 +242,16 @@ def _after(a: Item, b: Item) -> ir.Value:
     found = a[0].above(b[0])
     if len(a) > 1:
         later = [a[0].equals(b[0]), a[1].above(b[1])]
-        both = all_of(later)
-        found = found | both
+        found = found | all_of(later)
     return found
 
 
 def _levels(count: ir.Value) -> ir.Value:
     """Number of doublings of 1 that reach a count."""
     kind = ir.IntegerType.get_signless(64)
-    rest = larger(count, 1) - 1
-    number = converted(rest, kind)
+    number = converted(larger(count, 1) - 1, kind)
     zeros = build.create("math.ctlz", [kind], [number]).result
-    index = as_index(zeros)
-    return 64 - index
+    return 64 - as_index(zeros)
 
 
 def _load(arrays: Sequence[ir.Value], place: ir.Value) -> Item:

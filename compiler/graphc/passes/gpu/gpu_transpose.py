@@ -116,8 +116,7 @@ class _Writer:
         for operand, buffer in zip(self._inputs, shared, strict=True):
             for line in lines:
                 across, along = self._clamped(self._other, other, tx), self._clamped(self._last, last, line)
-                where = self._indices(place, across, along)
-                buffer[line, tx] = load(operand, where)
+                buffer[line, tx] = load(operand, self._indices(place, across, along))
         barrier()
         for line in lines:
             row, column = other + line, last + tx
@@ -138,8 +137,7 @@ class _Writer:
 
     def _clamped(self, axis: int, first: ir.Value, offset: ir.Value) -> ir.Value:
         """An index that is at most the last one."""
-        last = self._sizes[axis] - 1
-        return smaller(first + offset, last)
+        return smaller(first + offset, self._sizes[axis] - 1)
 
     def _indices(self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value) -> list[ir.Value]:
         found = {**place, self._other: other, self._last: last}
