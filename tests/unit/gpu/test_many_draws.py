@@ -18,9 +18,7 @@ import graphc.tensor as pt
 from graphc.ir import build
 from graphc.lowering.carried import carry
 from graphc.lowering.converter import FunctionConverter
-from graphc.lowering.device_code import orbits as device_orbits
 from graphc.lowering.device_code import ranks as device_ranks
-from graphc.lowering.device_code import uniforms as device_uniforms
 from graphc.lowering.device_code import ziggurats as device_ziggurats
 from graphc.lowering.rules import LOWERING, ON_DEVICES
 from graphc.tensor.random.native import draw_native
@@ -58,7 +56,7 @@ def as_on_devices(monkeypatch: pytest.MonkeyPatch) -> list[ir.Operation]:
 
     LOWERING.get(RANDOM)  # now its rule is there
     monkeypatch.setitem(LOWERING._rules, RANDOM, lowers)
-    for module in (device_ranks, device_uniforms, device_ziggurats):
+    for module in (device_ranks, device_ziggurats):
         monkeypatch.setattr(module, "running", _running)
     return seen
 
@@ -82,7 +80,7 @@ def test_numbers_and_state(
     as_on_devices: list[ir.Operation],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(device_orbits, "SHIFT", _SHIFT.get(name, device_orbits.SHIFT))
+    monkeypatch.setattr(device_ranks, "SHIFT", _SHIFT.get(name, device_ranks.SHIFT))
     n, parameters = pt.lscalar("n"), [pt.dscalar() for _ in given[0]]
     rng = graphc.shared(generator(3))
     after, draws = getattr(pt.random, name)(*parameters, size=(n,), rng=rng, return_next_rng=True)

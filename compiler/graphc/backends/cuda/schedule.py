@@ -18,9 +18,8 @@ from graphc.ir.locations import node_of
 from graphc.ir.types import dtype_of
 from graphc.ir.walk import functions, walk
 from graphc.lowering.random import BUFFERS
-from graphc.passes.gpu._host_arithmetic import ARITHMETIC, PREDICATES, SAME, UNSIGNED, is_of_host
-from graphc.passes.gpu._library import groups, product_of
-from graphc.passes.gpu._loops import is_poll, polls_of
+from graphc.passes.gpu._host import ARITHMETIC, PREDICATES, SAME, UNSIGNED, is_of_host, is_poll, polls_of
+from graphc.passes.gpu._product import groups, product_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.errors import Site

@@ -39,21 +39,43 @@ from graphc.ir.traits.interfaces import RANDOM
 from graphc.ir.value import converted, larger
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
-from graphc.lowering.device_code.choices import MOST_TRIALS, Row, categorical, choice
-from graphc.lowering.device_code.formulas import OF_EXPONENTIAL, OF_NORMAL, OF_POSITIVE, OF_UNIFORM, Formula
-from graphc.lowering.device_code.gammas import GAMMAS, both, choose, gamma, opposite
-from graphc.lowering.device_code.gammas import WORDS as GAMMA_WORDS
-from graphc.lowering.device_code.halves import Halves
-from graphc.lowering.device_code.philox import State, state_after, word, word_type
+from graphc.lowering.device_code.formulas import (
+    MOST_TRIALS,
+    OF_EXPONENTIAL,
+    OF_NORMAL,
+    OF_POSITIVE,
+    OF_UNIFORM,
+    Formula,
+    Row,
+    categorical,
+    choice,
+)
+from graphc.lowering.device_code.philox import Halves, State, state_after, word, word_type
 from graphc.lowering.device_code.ranks import Ranks
-from graphc.lowering.device_code.streams import Drawn, DrawsOfSeveral, Several, Stream
-from graphc.lowering.device_code.uniforms import FLOAT, Positive, Possible, PossibleAlike, Source, Uniforms
+from graphc.lowering.device_code.streams import (
+    GAMMAS,
+    Drawn,
+    DrawsOfSeveral,
+    Several,
+    Stream,
+    both,
+    choose,
+    gamma,
+    opposite,
+)
+from graphc.lowering.device_code.streams import WORDS as GAMMA_WORDS
 from graphc.lowering.device_code.ziggurats import (
     EXPONENTIAL,
     EXPONENTIAL_FLOAT,
+    FLOAT,
     NORMAL,
     NORMAL_FLOAT,
     Draws,
+    Positive,
+    Possible,
+    PossibleAlike,
+    Source,
+    Uniforms,
     Ziggurat,
 )
 from graphc.lowering.nests import elementwise, position

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ranks of accepted attempts in a stream (rejection sampling): a prefix sum numbers them, each draw looks up
-its own.
+"""Accepted attempts in a stream (rejection sampling), and the start of each draw that takes several words.
+
+A prefix sum numbers attempts, and each draw looks up its own (`Ranks`). `Orbit` finds the start offsets of
+draws of variable length by per-block exit tables of two levels.
 """
 
 from __future__ import annotations
@@ -10,15 +12,104 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.value import converted
 from graphc.library.arrays.running import KINDS
 from graphc.library.define import kernel_call
 from graphc.lowering import calls
-from graphc.lowering.carried import carry_while
+from graphc.lowering.carried import carry_while, either
 from graphc.lowering.device_code.philox import word_type
-from graphc.lowering.nests import elementwise
+from graphc.lowering.nests import elementwise, position
 from graphc.lowering.scans.buffers import allocate, read
 from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
+
+# Words of a block, blocks of a large one, and words at its beginning from which it is known where it is left.
+SHIFT = 7
+
+
+class Orbit:
+    """The words that are reached from the first one.
+
+    A draw at each word takes so many, and the next one begins after them. Draws that take two words or more
+    leave no word that is sure to be a beginning; but all threads at once find out where those who come to a
+    block of words leave it, from each of its words, and the same of blocks of blocks, from each of their
+    first words. With these few steps lead from the first word of all to each block, and from there to each
+    word: of 10**8 words 6,000 large blocks are left one after the other, then at most 128 blocks, then 128
+    words.
+
+    Args:
+        widths: a vector: how many words further the next draw begins; 0 counts as 1.
+        size: its length, at least 1.
+    """
+
+    def __init__(self, widths: ir.Value, size: ir.Value) -> None:
+        self._widths, self._size = widths, size
+        self._mask, self._block, self._large = (1 << SHIFT) - 1, SHIFT, 2 * SHIFT
+        self._leaves = words_of(size, lambda: self._walk(self._here(), self._end(self._here()), self._next))
+        count = self._parts(self._large)
+        self._leaves_large = words_of(count << SHIFT, self._leave_large)
+        self._large_entries = words_of(count, self._large_entry)
+        self._entries = words_of(self._parts(self._block), self._entry)
+
+    def begins(self) -> ir.Value:
+        """1 for the word at hand if a draw begins there, else 0; in the body of a nest."""
+        here = self._here()
+        start = element(self._entries, here >> self._block)
+        found = self._walk(start, here, self._next).equals(here)
+        return converted(found, word_type())
+
+    def _parts(self, shift: int) -> ir.Value:
+        """Number of blocks."""
+        return (self._size + ((1 << shift) - 1)) >> shift
+
+    def _here(self) -> ir.Value:
+        return calls.number(position(0))
+
+    def _end(self, place: ir.Value) -> ir.Value:
+        """The word after the block of a word."""
+        return (place | self._mask) + 1
+
+    def _walk(self, start: ir.Value, stop: ir.Value, step: Callable[[ir.Value], ir.Value]) -> ir.Value:
+        """The first word that is not before one, or is beyond all."""
+        size = calls.number(self._size)
+        stop = build.select(stop.below(size), stop, size)
+        return carry_while([start], lambda values: values[0].below(stop), lambda values: [step(values[0])])[0]
+
+    def _next(self, place: ir.Value) -> ir.Value:
+        width = element(self._widths, place)
+        one = build.const_i64(1)
+        return place + build.select(width.below(one), one, width)
+
+    def _leave(self, place: ir.Value) -> ir.Value:
+        return element(self._leaves, place)
+
+    def _leave_large(self) -> ir.Value:
+        """Exits from a large block for those who enter it at one of its first words."""
+        here = self._here()
+        begin = (here >> SHIFT) << self._large
+        start = begin + (here & self._mask)
+        return self._walk(start, begin + (1 << self._large), self._leave)
+
+    def _far(self, place: ir.Value) -> ir.Value:
+        """Exit from the large block, if the word is one of its first, else from the block."""
+        inside = place & ((1 << self._large) - 1)
+        row = (place >> self._large) << SHIFT
+
+        def large() -> list[ir.Value]:
+            return [element(self._leaves_large, row + inside)]
+
+        is_first = inside.below(1 << SHIFT)
+        return either(is_first, [word_type()], large, lambda: [self._leave(place)])[0]
+
+    def _large_entry(self) -> ir.Value:
+        """The first word of a large block that is reached."""
+        return self._walk(build.const_i64(0), self._here() << self._large, self._far)
+
+    def _entry(self) -> ir.Value:
+        """The first word of a block that is reached."""
+        here = self._here()
+        start = element(self._large_entries, here >> SHIFT)
+        return self._walk(start, here << self._block, self._leave)
 
 
 def words_of(size: ir.Value, body: Callable[[], ir.Value]) -> ir.Value:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from graphc.ir import build
-from graphc.ir.value import converted, literal
+from graphc.ir.value import as_index, converted, literal
 from graphc.lowering.carried import when
 from graphc_dialects._mlir import ir
 
@@ -128,10 +128,12 @@ def _integer(width: int) -> ir.Type:
 # -- several elements at once -------------------------------------------------------------------------------
 
 
-def read_vector(memory: ir.Value, place: Sequence[ir.Value], lanes: int, alignment: int) -> ir.Value:
+def read_vector(memory: ir.Value, place: Sequence[ir.Value | int], lanes: int, alignment: int) -> ir.Value:
     """Neighbouring elements, from a place on, whose address is a multiple of `alignment` bytes."""
     kind = ir.VectorType.get([lanes], memory.type.element_type)
-    return build.create("vector.load", [kind], [memory, *place], alignment=_bytes(alignment)).result
+    return build.create(
+        "vector.load", [kind], [memory, *map(as_index, place)], alignment=_bytes(alignment)
+    ).result
 
 
 def write_vector(

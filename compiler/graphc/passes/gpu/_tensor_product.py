@@ -20,7 +20,18 @@ from graphc.lowering.carried import carry, loop, when
 from graphc.lowering.pointers import address
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Operand
-from graphc.passes.gpu._notation import BYTES, LEAST, WARP, arrived, barrier, copy, itemsize, thread_id
+from graphc.passes.gpu._notation import (
+    BYTES,
+    LEAST,
+    WARP,
+    arrived,
+    barrier,
+    copy,
+    extract,
+    itemsize,
+    thread_id,
+    vector_of,
+)
 from graphc.passes.gpu._product import Product, add_to_result, each_part, zero
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -111,11 +122,8 @@ class Fragments:
         for start in range(0, self._of.depth, 4):
             for group in range(groups):
                 at = _sum(wide, self._g, group * _GROUP), _sum(deep, self._t, start)
-                element = ir.MemRefType(side.buffer.type).element_type
-                operands = [side.buffer, *side.indices(half, *at)]
-                found.append(self._rounded(build.create("memref.load", [element], operands).result))
-        kind = ir.VectorType.get([len(found), 1], found[0].type)
-        return build.create("vector.from_elements", [kind], found).result
+                found.append(self._rounded(side.buffer[side.indices(half, *at)]))
+        return vector_of([len(found), 1], found)
 
     def _rounded(self, value: ir.Value) -> ir.Value:
         """Rounded to nearest: the instruction itself would only drop digits."""
@@ -168,11 +176,6 @@ class Fragments:
             for group in range(self._of.rows // _GROUP)
             for lane in range(2)
         ]
-
-    def extract(self, sums: ir.Value, where: tuple[int, int]) -> ir.Value:
-        """One of the sums."""
-        place = ir.DenseI64ArrayAttr.get(list(where))
-        return build.create("vector.extract", [self._total], [sums], static_position=place).result
 
 
 def _sum(first: ir.Value, second: ir.Value, number: int = 0) -> ir.Value:
@@ -357,7 +360,7 @@ class TensorProduct:
                 place = list(self._place)
                 place[product.row] = self._first[0] + i
                 place[product.column] = self._first[1] + j
-                add_to_result(product, self._sizes, place, fragments.extract(total, where))
+                add_to_result(product, self._sizes, place, extract(total, *where))
 
     # -- from global to shared memory ----------------------------------------------------------------------
 

@@ -130,7 +130,8 @@ def _lower_flat(nest: Nest, kernel: Kernel, threads: int) -> None:
         first, stride = global_position()
         tail = first
         if lanes > 1:
-            count = build.select(are_aligned(vectors, lanes), extent // lanes, 0)
+            whole = extent // lanes
+            count = build.select(are_aligned(vectors, lanes), whole, 0)
             with span(count, start=first, step=stride) as number:
                 _vector(nest, number, lanes)
             tail = count * lanes + first

@@ -10,11 +10,11 @@ from graphc.ir.value import all_of, converted, larger, literal, parts_of, smalle
 from graphc.lowering.carried import carry, either, span, when
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
-from graphc.passes.gpu._keys import Keys
 from graphc.passes.gpu._nest import Operand, are_aligned, lanes_of
 from graphc.passes.gpu._notation import WARP, block_id, grid_dim, on_first_thread, thread_id
 from graphc.passes.gpu._reduce import BlockReduction
 from graphc.passes.gpu._rows import Columns, Group, at_once, is_wide, product, shape_of_blocks, split
+from graphc.passes.gpu.gpu_sort import Keys
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

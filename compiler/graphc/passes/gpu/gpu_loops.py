@@ -10,9 +10,8 @@ from graphc.ir.value import larger, parts_of
 from graphc.ir.walk import walk
 from graphc.library.helpers import Helper
 from graphc.passes.buffer.parallel._independence import is_independent
-from graphc.passes.gpu._host_arithmetic import is_arithmetic, is_of_host
+from graphc.passes.gpu._host import is_arithmetic, is_of_host, is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, blocks_for
-from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu.gpu_numbers import place_for, read, write
 from graphc.passes.manager.base import Pass

@@ -10,9 +10,8 @@ from graphc.ir import build
 from graphc.ir.copies import copy_with
 from graphc.ir.value import converted, literal
 from graphc.ir.walk import functions, walk
-from graphc.passes.gpu._host_arithmetic import PREDICATES, is_arithmetic, is_of_host
+from graphc.passes.gpu._host import PREDICATES, is_arithmetic, is_of_host, is_poll, polls_of
 from graphc.passes.gpu._kernel import Kernel, allocate
-from graphc.passes.gpu._loops import is_poll, polls_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

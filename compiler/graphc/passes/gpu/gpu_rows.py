@@ -12,7 +12,6 @@ from graphc.ir.lifetimes import root_of
 from graphc.ir.value import all_of, literal
 from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._memory import SizeKey, size_key
 from graphc.passes.gpu._nest import Nest
 from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of, product
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
@@ -20,6 +19,30 @@ from graphc.passes.gpu.gpu_whole import FEW, in_parts, reduce_in_parts
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+# A number, a value, or a buffer and an axis: sizes with equal keys are equal.
+SizeKey: TypeAlias = "int | ir.Value | tuple[ir.Value, int]"
+
+
+def size_key(buffer: ir.Value, axis: int) -> SizeKey:
+    """Key of the size of a buffer along an axis."""
+    size = ir.MemRefType(buffer.type).shape[axis]
+    if size >= 0:
+        return size
+    owner = buffer.owner
+    if isinstance(owner, ir.Block) or owner.name != "memref.alloc":
+        return buffer, axis
+    dynamic = [other for other, known in enumerate(ir.MemRefType(buffer.type).shape) if known < 0]
+    value = owner.operands[dynamic.index(axis)]
+    made = value.owner
+    if isinstance(made, ir.Block) or made.name != "memref.dim":
+        return value
+    source, where = made.operands[0], build.constant_value(made.operands[1])
+    # MLIR lets an axis be asked for that there is not, as long as nothing runs.
+    if where is None or not 0 <= where < ir.MemRefType(source.type).rank:
+        return value
+    return size_key(source, where)
+
 
 Keys: TypeAlias = "set[tuple[SizeKey, ...]]"
 # Nests of a run: what they hand each other is computed again at each use.

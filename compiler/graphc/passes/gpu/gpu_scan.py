@@ -20,8 +20,8 @@ from graphc.ir.copies import copy_with
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import functions, is_inside, walk
 from graphc.lowering.carried import loop, span
+from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, blocks_for
-from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu._product import zero

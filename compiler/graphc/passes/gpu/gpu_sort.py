@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sorting along rows.
-
-Kernels that sort rows: tiles in shared memory, and merges of them.
-"""
+"""Sorting along rows: tiles in shared memory, and merges of them; keys whose order is that of numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from graphc.ir.value import all_of, as_index, converted, larger, literal, smalle
 from graphc.lowering.carried import carry_while, span
 from graphc.passes.gpu._calls import calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
-from graphc.passes.gpu._keys import Keys
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,
@@ -29,6 +25,55 @@ from graphc.passes.gpu._rows import product, split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+
+class Keys:
+    """Numbers of a real element type as unsigned integers of 32 or 64 bits in the same order, NaN last.
+
+    Args:
+        dtype: of the numbers.
+        exact: whether -0.0 comes before 0.0, and is not its equal.
+    """
+
+    def __init__(self, dtype: np.dtype, *, exact: bool) -> None:
+        self._dtype, self._exact = dtype, exact
+        self.width = 64 if dtype.itemsize == 8 else 32
+        self.type = ir.IntegerType.get_signless(self.width)
+        self._sign = 1 << (self.width - 1)
+
+    def last(self) -> ir.Value:
+        """The key of NaN: none comes after it."""
+        return literal(-1, self.type)
+
+    def of(self, value: ir.Value) -> ir.Value:
+        """The key of a number as it is in memory."""
+        if self._dtype.kind != "f":
+            signed = self._dtype.kind == "i"
+            if ir.IntegerType(value.type).width < self.width:
+                value = self._op("extsi" if signed else "extui", value)
+            return value ^ -self._sign if signed else value
+        if self._dtype == np.float16:
+            value = build.create("arith.extf", [ir.F32Type.get()], [value]).result
+        bits = self._op("bitcast", value)
+        if not self._exact:
+            bits = build.select(bits.equals(-self._sign), 0, bits)
+        negative = self._op("shrsi", bits, literal(self.width - 1, self.type))
+        key = bits ^ (negative | -self._sign)
+        # NaN alone differs from itself.
+        return build.select(value.differs(value), self.last(), key)
+
+    def number(self, key: ir.Value, kind: ir.Type) -> ir.Value:
+        """The number of a key, as it is in memory."""
+        if self._dtype.kind != "f":
+            return converted(key ^ -self._sign if self._dtype.kind == "i" else key, kind)
+        flipped = ((key >> (self.width - 1)) - 1) | -self._sign
+        wide = ir.F64Type.get() if self.width == 64 else ir.F32Type.get()
+        value = build.create("arith.bitcast", [wide], [key ^ flipped]).result
+        return value if kind == wide else build.create("arith.truncf", [kind], [value]).result
+
+    def _op(self, name: str, *operands: ir.Value) -> ir.Value:
+        return build.create(f"arith.{name}", [self.type], list(operands)).result
+
 
 _THREADS, _MERGE_THREADS = 512, 256
 _ROWS, _BLOCKS = 65535, 1 << 20

@@ -1,16 +1,655 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops of the host, of which each step asks for the same."""
+"""Loops of the host, of which each step asks for the same.
+
+Values in such a loop become arithmetic on the number of the step (`StepValues`), which kernels do themselves
+(`rewrite`); what need not be in a step is hoisted; loops that end when the device says so run blocks of steps
+(`replace_until`).
+"""
 
 from __future__ import annotations
 
-from graphc.ir.walk import walk
-from graphc.passes.gpu import _step_kernel as kernels
-from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
-from graphc.passes.gpu._step_values import StepValues
-from graphc.passes.gpu._until import prepared, replace_until, without_states
+from collections.abc import Callable, Mapping, Sequence
+
+from graphc.ir import build
+from graphc.ir.copies import copy_with
+from graphc.ir.lifetimes import VIEWS
+from graphc.ir.value import as_index, converted, larger, literal, parts_of, smaller
+from graphc.ir.walk import symbol_of, walk
+from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
+from graphc.passes.gpu._kernel import MODULE, Kernel, allocate
+from graphc.passes.gpu._product import unmark
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
+
+# What can be computed in a kernel as well as on the host.
+_VIEWS = VIEWS | {"memref.dim", "memref.extract_strided_metadata"}
+_OTHERS = frozenset(("gpu.launch_func", "scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition"))
+Known = Callable[[ir.Value], ir.Value]
+
+
+def is_pure(op: ir.Operation) -> bool:
+    """True if an operation gives a number or a view that depends on nothing but its operands."""
+    return op.name in _VIEWS or op.name.startswith("arith.")
+
+
+class StepValues:
+    """The body of an `scf.for` whose steps are launches.
+
+    Args:
+        op: the loop.
+        polls: functions that ask whether the user wants to stop.
+    """
+
+    def __init__(self, op: ir.Operation, polls: frozenset[str]) -> None:
+        self.op = op
+        self.lower, self.upper, self.step, *self.initial = op.operands
+        block = op.regions[0].blocks[0]
+        self.index, *self.carried = block.arguments
+        *_, end = block.operations
+        self.yields: Sequence[ir.Value] = list(end.operation.operands)
+        self._varying: set[ir.Value] = {self.index, *self.carried}
+        self.inside = [inner for inner in walk(op) if not is_poll(inner, polls)]
+        for inner in self.inside:
+            if any(operand in self._varying for operand in inner.operands):
+                self._varying.update(inner.results)
+
+    def varies(self, value: ir.Value) -> bool:
+        """True if a value depends on the step."""
+        return value in self._varying
+
+    def count(self) -> ir.Value:
+        """Number of steps, at the insertion point."""
+        return larger(parts_of(self.upper - self.lower, self.step), 0)
+
+    def are_computable(self) -> bool:
+        """True if launches are all that happens in a step, and what varies are arguments of launches alone,
+        which kernels can compute.
+        """
+        names = {inner.name for inner in self.inside}
+        if "gpu.launch_func" not in names or "memref.alloc" in names:
+            return False
+        end = self.inside[-1]
+        for inner in self.inside:
+            if not is_pure(inner) and inner.name not in _OTHERS:
+                return False
+            varying = [k for k, operand in enumerate(inner.operands) if self.varies(operand)]
+            if not varying or is_pure(inner) or inner == end:
+                continue
+            # Sizes of grids and blocks are the first operands.
+            if inner.name != "gpu.launch_func" or varying[0] < 6:
+                return False
+        return all(self._is_computable(k) for k in range(len(self.carried)))
+
+    def _is_computable(self, k: int) -> bool:
+        kind, after = self.carried[k].type, self.yields[k]
+        if after in self.carried:
+            return isinstance(kind, ir.MemRefType) or after == self.carried[k]
+        return isinstance(kind, ir.MemRefType) and self._needs_index_only(after)
+
+    def _needs_index_only(self, value: ir.Value) -> bool:
+        if not self.varies(value) or value == self.index:
+            # What a step allocates is not the same for the next one.
+            return isinstance(value.owner, ir.Block) or value.owner.operation not in self.inside
+        if isinstance(value.owner, ir.Block):
+            return False
+        return all(self.varies(x) is False or self._needs_index_only(x) for x in value.owner.operands)
+
+    def fix_sizes(self) -> None:
+        """Sizes of views become what the views were made with, and those of carried arrays the sizes of the
+        initial ones: states keep theirs, which is checked before loops.
+        """
+        for inner in self.inside:
+            if inner.name == "memref.dim" and self.varies(inner.operands[0]):
+                axis = build.constant_value(inner.operands[1])
+                assert axis is not None, "axes are constants"
+                size = self._size(inner, inner.operands[0], axis)
+                if size is not None:
+                    inner.results[0].replace_all_uses_with(size)
+
+    def _size(self, where: ir.Operation, array: ir.Value, axis: int) -> ir.Value | None:
+        if array in self.carried:
+            with ir.InsertionPoint(self.op), self.op.location:
+                return build.dim(self.initial[self.carried.index(array)], axis)
+        owner = array.owner
+        if isinstance(owner, ir.Block):
+            return None
+        if owner.name == "memref.cast":
+            return self._size(where, owner.operands[0], axis)
+        if owner.name != "memref.reinterpret_cast":
+            return None
+        sizes = list(ir.DenseI64ArrayAttr(owner.attributes["static_sizes"]))
+        if sizes[axis] != build.DYNAMIC:
+            with ir.InsertionPoint(where), where.location:
+                return build.const_index(sizes[axis])
+        offsets = list(ir.DenseI64ArrayAttr(owner.attributes["static_offsets"]))
+        place = offsets.count(build.DYNAMIC) + sizes[:axis].count(build.DYNAMIC)
+        return owner.operands[1 + place]
+
+    def copy(
+        self, value: ir.Value, number: ir.Value, known: Known, copies: dict[ir.Value, ir.Value]
+    ) -> ir.Value:
+        """A value of the step with a number, at the insertion point.
+
+        Args:
+            value: in the body.
+            number: of the step, from 0 on.
+            known: gives what stands there for a value that does not vary.
+            copies: of the same step.
+        """
+        if value in copies:
+            return copies[value]
+        if not self.varies(value):
+            found = known(value)
+        elif value == self.index:
+            found = known(self.lower) + number * known(self.step)
+        elif value in self.carried:
+            found = self.carried_at(self.carried.index(value), number, known)
+        else:
+            owner = value.owner.operation
+            for operand in owner.operands:
+                self.copy(operand, number, known, copies)
+            copy_with(owner, copies)
+            return copies[value]
+        copies[value] = found
+        return found
+
+    def carried_at(self, k: int, number: ir.Value, known: Known) -> ir.Value:
+        """Values carried into the step with a number: initial arrays in turn, or the results of a
+        step before.
+        """
+        way = [k]
+        while (after := self.yields[way[-1]]) in self.carried and self.carried.index(after) not in way:
+            way.append(self.carried.index(after))
+        count = build.const_index(len(way))
+        if after in self.carried:
+            at = self._place(number, way.index(self.carried.index(after)), len(way))
+            found = known(self.initial[way.pop()])
+        else:
+            # Before there was such a step, its number is of no account.
+            at, found = number, self.copy(after, larger(number - count, 0), known, {})
+        for place in reversed(range(len(way))):
+            here = at.equals(place)
+            found = build.select(here, known(self.initial[way[place]]), found)
+        return found
+
+    @staticmethod
+    def _place(number: ir.Value, first: int, count: int) -> ir.Value:
+        """A place among `count`, of which those from `first` on come in turn."""
+        period = build.const_index(count - first)
+        turn = build.index_op("remsi", number - first, period)
+        if not first:
+            return turn
+        return build.select(number < first, number, turn + first)
+
+
+def leaves(values: StepValues, arguments: Sequence[ir.Value]) -> Mapping[ir.Value, None]:
+    """The values that do not vary, from which those that do are computed, in order; constants apart."""
+    found: dict[ir.Value, None] = {}
+    seen: set[ir.Value] = set()
+    open_ = list(reversed(arguments))
+    while open_:
+        value = open_.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if not values.varies(value):
+            if build.constant_value(value) is None:
+                found[value] = None
+        elif value == values.index:
+            open_ += [values.step, values.lower]
+        elif value in values.carried:
+            k = values.carried.index(value)
+            open_ += [values.yields[k], values.initial[k]]
+        else:
+            open_ += reversed(list(value.owner.operands))
+    return found
+
+
+# Grids and blocks have three sizes each.
+_SIZES = 6
+
+
+def are_own(module: ir.Module, values: StepValues, times: int = 1) -> bool:
+    """True if nothing else launches the kernels of a loop, which is there as often as `times` says."""
+    inside = {_name_of(op) for op in values.inside if op.name == "gpu.launch_func"}
+    found = [_name_of(op) for op in walk(module.operation) if op.name == "gpu.launch_func"]
+    return all(found.count(name) == times for name in inside)
+
+
+def new_counter(loop: ir.Operation, end: ir.Operation) -> ir.Value:
+    """An array with the number of the step: 0 before the loop, one more at the end of each step."""
+    (array,) = numbers(loop, [0])
+    following = Kernel(end, "next")
+    with following.body():
+        increase(array)
+    following.launch([], [])
+    return array
+
+
+def numbers(before: ir.Operation, values: Sequence[int]) -> list[ir.Value]:
+    """Arrays with a number each, which a kernel writes before an operation."""
+    start = Kernel(before, "start")
+    with start.host():
+        arrays = [allocate([], ir.IntegerType.get_signless(64)) for _ in values]
+    with start.body():
+        for array, value in zip(arrays, values, strict=True):
+            build.create("memref.store", [], [build.const_i64(value), array])
+    start.launch([], [])
+    return arrays
+
+
+def increase(array: ir.Value) -> None:
+    """Adds 1 to a number, in a kernel."""
+    build.create("memref.store", [], [number_in(array) + 1, array])
+
+
+def number_in(array: ir.Value) -> ir.Value:
+    """The number, with 64 bits."""
+    return array[()]
+
+
+def rewrite(
+    module: ir.Module,
+    launch: ir.Operation,
+    values: StepValues,
+    array: ir.Value,
+    active: ir.Value | None = None,
+) -> None:
+    """Makes a kernel compute arguments that vary from the number of the step, which it reads.
+
+    Args:
+        module: with the kernels.
+        launch: in the loop.
+        values: of the loop.
+        array: with the number of the step.
+        active: an array with a number; where that is 0 the kernel does nothing.
+    """
+    given = list(launch.operands)
+    sizes, old = given[:_SIZES], given[_SIZES:]
+    kept = [value for value in old if not values.varies(value)]
+    more = [array] if active is None else [array, active]
+    added = [*leaves(values, [value for value in old if values.varies(value)]), *more]
+    function = _function_of(module, launch)
+    block = function.regions[0].blocks[0]
+    shared = list(block.arguments)[len(old) :]
+    types = [value.type for value in (*kept, *added)]
+    attributes = {name: function.attributes[name] for name in function.attributes}
+    attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
+    with ir.InsertionPoint(function), function.location:
+        made = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
+    new = ir.Block.create_at_start(made.regions[0], [*types, *(value.type for value in shared)])
+    arguments: list[ir.Value] = list(new.arguments)
+    for attribution, argument in zip(shared, arguments[len(types) :], strict=True):
+        attribution.replace_all_uses_with(argument)
+    with ir.InsertionPoint(new), launch.location:
+        given_for = _known(dict(zip(added, arguments[len(kept) :], strict=False)))
+        number: ir.Value = as_index(number_in(given_for(array)))
+        copies: dict[ir.Value, ir.Value] = {}
+        rest = iter(arguments)
+        for value, before in zip(old, list(block.arguments), strict=False):
+            if values.varies(value):
+                before.replace_all_uses_with(values.copy(value, number, given_for, copies))
+            else:
+                before.replace_all_uses_with(next(rest))
+    inside = new
+    if active is not None:
+        with ir.InsertionPoint(new), launch.location:
+            inside = where(given_for(active))
+    *body, end = [inner.operation for inner in block.operations]
+    for inner in body:
+        inside.append(inner)
+    if active is not None:
+        with ir.InsertionPoint(inside), launch.location:
+            build.create("scf.yield", [], [])
+    new.append(end)
+    function.erase()
+    _launch(launch, sizes, [*kept, *added])
+
+
+def where(array: ir.Value) -> ir.Block:
+    """Runs the code inside where a number is not 0, the same for all threads."""
+    holds = number_in(array).differs(build.const_i64(0))
+    branch = ir.Operation.create("scf.if", operands=[holds], regions=2)
+    return ir.Block.create_at_start(branch.regions[0], [])
+
+
+def _known(arguments: dict[ir.Value, ir.Value]) -> Callable[[ir.Value], ir.Value]:
+    def known(value: ir.Value) -> ir.Value:
+        if value in arguments:
+            return arguments[value]
+        # Constants are made again.
+        return value.owner.clone().results[0]
+
+    return known
+
+
+def _launch(old: ir.Operation, sizes: Sequence[ir.Value], arguments: Sequence[ir.Value]) -> None:
+    segments = list(ir.DenseI32ArrayAttr(old.attributes["operandSegmentSizes"]))
+    segments[11] = len(arguments)
+    attributes = {name: old.attributes[name] for name in old.attributes}
+    unmark(attributes)
+    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
+    with ir.InsertionPoint(old), old.location:
+        ir.Operation.create("gpu.launch_func", operands=[*sizes, *arguments], attributes=attributes)
+    old.erase()
+
+
+def _name_of(launch: ir.Operation) -> str:
+    return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1])
+
+
+def _function_of(module: ir.Module, launch: ir.Operation) -> ir.Operation:
+    name = _name_of(launch)
+    for op in [op.operation for op in module.body.operations]:
+        if op.name == "gpu.module" and symbol_of(op) == MODULE:
+            for inner in [inner.operation for inner in op.regions[0].blocks[0].operations]:
+                if symbol_of(inner) == name:
+                    return inner
+    raise KeyError(name)
+
+
+# Division by what may be 0 stays in the loop, which may have no steps.
+_DIVISIONS = frozenset(
+    f"arith.{name}" for name in "divsi divui remsi remui floordivsi ceildivsi ceildivui".split()
+)
+
+
+def prepared(op: ir.Operation, polls: frozenset[str]) -> StepValues:
+    """The values of a loop, out of which everything has been moved that is the same in all steps."""
+    StepValues(op, polls).fix_sizes()
+    _hoist(StepValues(op, polls))
+    return StepValues(op, polls)
+
+
+def _hoist(values: StepValues) -> None:
+    """Moves arithmetic, views and temporary arrays that are the same in each step out of the loop."""
+    inside = set(values.inside)
+
+    def is_outside(value: ir.Value) -> bool:
+        if isinstance(value.owner, ir.Block):
+            owner = value.owner.owner.operation
+            return owner != values.op and owner not in inside
+        return value.owner.operation not in inside
+
+    for inner in values.inside:
+        if is_pure(inner) or (inner.name == "memref.alloc" and not _is_handed_on(inner.results[0])):
+            # A loop without steps computes nothing; it allocates what is freed again.
+            is_safe = inner.name not in _DIVISIONS or _is_not_zero(inner.operands[1])
+            if is_safe and all(map(is_outside, inner.operands)):
+                inner.move_before(values.op)
+                inside.remove(inner)
+
+
+def _is_handed_on(array: ir.Value) -> bool:
+    """True if a loop or a branch passes an array on: the next step reads it, and writes another one."""
+    users = [use.owner.operation for use in array.uses]
+    views = [result for user in users if is_pure(user) for result in user.results]
+    return any(user.name in ("scf.yield", "scf.condition") for user in users) or any(
+        map(_is_handed_on, views)
+    )
+
+
+def _is_not_zero(value: ir.Value) -> bool:
+    number = build.constant_value(value)
+    if number is not None or isinstance(value.owner, ir.Block):
+        return number not in (None, 0)
+    owner = value.owner
+    if owner.name == "arith.select":
+        return _is_not_zero(owner.operands[1]) and _is_not_zero(owner.operands[2])
+    if owner.name == "arith.maxsi":
+        return any((build.constant_value(x) or 0) > 0 for x in owner.operands)
+    return False
+
+
+def without_states(values: StepValues) -> None:
+    """The same loop, with nothing carried."""
+    op = values.op
+    made = ir.Operation.create("scf.for", operands=list(op.operands)[:3], regions=1)
+    block = ir.Block.create_at_start(made.regions[0], [build.index_type()])
+    values.index.replace_all_uses_with(block.arguments[0])
+    for state, initial in zip(values.carried, values.initial, strict=True):
+        # Only views that nothing uses any more.
+        state.replace_all_uses_with(initial)
+    *body, end = [inner.operation for inner in op.regions[0].blocks[0].operations]
+    end.erase()
+    for inner in body:
+        block.append(inner)
+    for inner in reversed(body):
+        if is_pure(inner) and not any(next(iter(result.uses), None) for result in inner.results):
+            inner.erase()
+    with ir.InsertionPoint(block):
+        build.create("scf.yield", [], [])
+    op.erase()
+
+
+# Steps that are launched before the host asks whether there is another one: the first time, and at most.
+_FIRST, _MOST = 4, 64
+
+
+@record(frozen=True)
+class _Until:
+    """A loop over an index, of which a step says whether there is another one.
+
+    Attributes:
+        op: the `scf.while`.
+        lower, upper, step: of the index.
+        index: the argument of the body that is the index.
+        states: the numbers of the other arguments of the body.
+        goes_on: whether there is another step.
+        work: what computes that, in the body.
+    """
+
+    op: ir.Operation
+    lower: ir.Value
+    upper: ir.Value
+    step: ir.Value
+    index: int
+    states: tuple[int, ...]
+    goes_on: ir.Value
+    work: tuple[ir.Operation, ...]
+
+
+def replace_until(module: ir.Module, op: ir.Operation, polls: frozenset[str]) -> bool:
+    """Replaces an `scf.while` by a loop of loops of launches; returns whether that is possible."""
+    until = _as_until(op)
+    if until is None:
+        return False
+    before = set(_siblings(op))
+    new: dict[ir.Value, ir.Value] = {}
+    loop = _copied(until, new, polls)
+    values = prepared(loop, polls)
+    given = [new.get(x, x) for work in until.work for x in work.operands]
+    is_possible = values.are_computable() and not any(map(values.varies, given))
+    if not is_possible or not are_own(module, values, times=2):
+        loop.erase()
+        for moved in reversed([x for x in _siblings(op) if x not in before]):
+            if not any(next(iter(result.uses), None) for result in moved.results):
+                moved.erase()
+        return False
+    _lower_until(module, until, values, new)
+    return True
+
+
+def _siblings(op: ir.Operation) -> list[ir.Operation]:
+    return [other.operation for other in op.block.operations]
+
+
+def _as_until(op: ir.Operation) -> _Until | None:
+    """The loop, if it goes on while an index is below a bound and a condition of the last step holds."""
+    before, after = (region.blocks[0] for region in op.regions)
+    *checks, condition = [inner.operation for inner in before.operations]
+    if [inner.name for inner in checks] != ["arith.cmpi", "arith.andi"]:
+        return None
+    below, both = checks
+    flags = [x for x in both.operands if x != below.results[0]]
+    if condition.operands[0] != both.results[0] or len(flags) != 1 or build.predicate_of(below) != 2:
+        return None
+    given: list[ir.Value] = list(before.arguments)
+    passed = list(condition.operands)[1:]
+    at, upper = below.operands
+    if at not in passed or flags[0] not in given or flags[0] in passed or not set(passed) <= set(given):
+        return None
+    if (
+        not isinstance(at.owner, ir.Block)
+        or upper in given
+        or not _is_true(op.operands[given.index(flags[0])])
+    ):
+        return None
+    *body, end = [inner.operation for inner in after.operations]
+    step = _step(end.operands[given.index(at)], after.arguments[passed.index(at)])
+    goes_on = end.operands[given.index(flags[0])]
+    work = _work(goes_on, body)
+    states = tuple(k for k in range(len(passed)) if passed[k] != at)
+    # What is not passed to the body would be a state that only a condition reads.
+    if step is None or work is None or len(passed) != len(given) - 1:
+        return None
+    lower = op.operands[given.index(at)]
+    return _Until(op, lower, upper, step, passed.index(at), states, goes_on, work)
+
+
+def _is_true(value: ir.Value) -> bool:
+    return (
+        not isinstance(value.owner, ir.Block)
+        and value.owner.name == "arith.constant"
+        and bool(ir.IntegerAttr(value.owner.attributes["value"]).value)
+    )
+
+
+def _step(after: ir.Value, index: ir.Value) -> ir.Value | None:
+    """Increment of an index, if it is a constant above 0."""
+    if isinstance(after.owner, ir.Block) or after.owner.name != "arith.addi":
+        return None
+    others = [x for x in after.owner.operands if x != index]
+    return others[0] if len(others) == 1 and (build.constant_value(others[0]) or 0) > 0 else None
+
+
+def _work(value: ir.Value, body: list[ir.Operation]) -> tuple[ir.Operation, ...] | None:
+    """Operations that compute a condition from elements of arrays, if nothing else in the body needs them."""
+    found: set[ir.Operation] = set()
+    open_ = [value]
+    while open_:
+        owner = open_.pop().owner
+        if isinstance(owner, ir.Block) or owner.operation not in body or owner.operation in found:
+            continue
+        if owner.name != "memref.load" and not owner.name.startswith("arith."):
+            return None
+        found.add(owner.operation)
+        # Which array an element is of is known to the host.
+        open_ += list(owner.operands)[1:] if owner.name == "memref.load" else list(owner.operands)
+    if not any(op.name == "memref.load" for op in found):
+        return None
+    if not all(_keeps(op, body) for op in found if op.name == "memref.load"):
+        return None
+    users = [use.owner.operation for op in found for result in op.results for use in result.uses]
+    is_private = all(user in found or user.name == "scf.yield" for user in users)
+    return tuple(op for op in body if op in found) if is_private else None
+
+
+def _keeps(load: ir.Operation, body: list[ir.Operation]) -> bool:
+    """True if an element is the same at the end of the body."""
+    rest = body[body.index(load) :]
+    if not any(op.name == "gpu.launch_func" for op in rest):
+        return True
+    array = load.operands[0]
+    is_own = not isinstance(array.owner, ir.Block) and array.owner.name == "memref.alloc"
+    return is_own and all(use.owner.operation not in rest[1:] for use in array.uses)
+
+
+def _copied(until: _Until, new: dict[ir.Value, ir.Value], polls: frozenset[str]) -> ir.Operation:
+    """The steps as an `scf.for` before the loop; what says whether there is another one is left out.
+
+    Args:
+        until: the loop.
+        new: gains the copies of values.
+        polls: functions that ask whether the user wants to stop, which are left out, too.
+    """
+    op = until.op
+    before, after = (region.blocks[0] for region in op.regions)
+    given: list[ir.Value] = list(before.arguments)
+    *_, condition = before.operations
+    *body, end = [inner.operation for inner in after.operations]
+    passed = list(condition.operation.operands)[1:]
+    initial = [op.operands[given.index(passed[k])] for k in until.states]
+    with ir.InsertionPoint(op), op.location:
+        loop = ir.Operation.create(
+            "scf.for",
+            operands=[until.lower, until.upper, until.step, *initial],
+            results=[value.type for value in initial],
+            regions=1,
+        )
+    block = ir.Block.create_at_start(loop.regions[0], [build.index_type(), *(x.type for x in initial)])
+    new[after.arguments[until.index]] = block.arguments[0]
+    for place, k in enumerate(until.states):
+        new[after.arguments[k]] = block.arguments[1 + place]
+    with ir.InsertionPoint(block), op.location:
+        for inner in body:
+            if inner in until.work or is_poll(inner, polls):
+                continue
+            copy_with(inner, new)
+        yields = [end.operands[given.index(passed[k])] for k in until.states]
+        build.create("scf.yield", [], [new.get(x, x) for x in yields])
+    return loop
+
+
+def _lower_until(module: ir.Module, until: _Until, values: StepValues, new: dict[ir.Value, ir.Value]) -> None:
+    op, loop = until.op, values.op
+    count, active = numbers(loop, [0, 1])
+    *_, end = [inner.operation for inner in loop.regions[0].blocks[0].operations]
+    following = Kernel(end, "next")
+    with following.body(), ir.InsertionPoint(where(active)):
+        increase(count)
+        wide = converted(_again(until, new), _wide())
+        build.create("memref.store", [], [wide, active])
+        build.create("scf.yield", [], [])
+    following.launch([], [])
+    for launch in [inner for inner in values.inside if inner.name == "gpu.launch_func"]:
+        rewrite(module, launch, values, count, active)
+    with ir.InsertionPoint(op), op.location:
+        _write_loop(values, values.count(), active)
+        done = as_index(number_in(count))
+        places = {k: place for place, k in enumerate(until.states)}
+        for k, result in enumerate(op.results):
+            if k == until.index:
+                result.replace_all_uses_with(values.copy(values.index, done, lambda x: x, {}))
+            elif next(iter(result.uses), None) is not None:
+                result.replace_all_uses_with(values.carried_at(places[k], done, lambda x: x))
+    op.erase()
+
+
+def _wide() -> ir.Type:
+    return ir.IntegerType.get_signless(64)
+
+
+def _again(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Value:
+    """True if there is another step, at the insertion point."""
+    copies = dict(new)
+    for inner in until.work:
+        copy_with(inner, copies)
+    return copies[until.goes_on]
+
+
+def _write_loop(values: StepValues, total: ir.Value, active: ir.Value) -> None:
+    """The loop of the host, at the insertion point: more and more steps, then the question."""
+    loop, flag = values.op, ir.IntegerType.get_signless(1)
+    zero, one = build.const_index(0), build.const_index(1)
+    yes = literal(1, flag)
+    made = ir.Operation.create("scf.while", operands=[zero, yes], results=[build.index_type()], regions=2)
+    before = ir.Block.create_at_start(made.regions[0], [build.index_type(), flag])
+    after = ir.Block.create_at_start(made.regions[1], [build.index_type()])
+    with ir.InsertionPoint(before):
+        at, goes_on = before.arguments
+        build.create("scf.condition", [], [(at < total) & goes_on, at])
+    with ir.InsertionPoint(after):
+        done = after.arguments[0]
+        steps = larger(done, _FIRST)
+        steps = smaller(steps, _MOST)
+        steps = smaller(steps, total - done)
+        for place, bound in enumerate((zero, steps, one)):
+            loop.operands[place] = bound
+        without_states(values)
+        is_next = number_in(active).differs(build.const_i64(0))
+        build.create("scf.yield", [], [done + steps, is_next])
 
 
 @record()
@@ -40,7 +679,7 @@ class GpuSteps(Pass):
             if op.name == "scf.while":
                 return replace_until(module, op, polls)
             values = prepared(op, polls)
-            if not values.are_computable() or not kernels.are_own(module, values):
+            if not values.are_computable() or not are_own(module, values):
                 return False
             for inner in walk(op):
                 if is_poll(inner, polls):
@@ -57,9 +696,9 @@ def _lower(module: ir.Module, values: StepValues) -> None:
     varying = [x for x in launches if any(map(values.varies, x.operands))]
     if varying:
         *_, end = op.regions[0].blocks[0].operations
-        counter = kernels.counter(op, end.operation)
+        counter = new_counter(op, end.operation)
         for launch in varying:
-            kernels.rewrite(module, launch, values, counter)
+            rewrite(module, launch, values, counter)
     used = [k for k, result in enumerate(op.results) if next(iter(result.uses), None) is not None]
     with ir.InsertionPoint(op), op.location:
         for k in used:
