@@ -137,10 +137,10 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-# NAME=log1p: the cases of one operation, its row and its gradient, in a few seconds.
+# NAME=log1p: the cases of one operation, its row, its gradient and its lit tests, in a few seconds: graphc-test.
 .PHONY: operation
 operation: $(VENV)/.test
-	$(BIN)/python -m pytest --quiet tests/unit/ops/test_completeness.py tests/numeric/test_op_table.py tests/numeric/test_op_gradients.py tests/numeric/test_elementwise.py -k $(NAME)
+	$(BIN)/python -m graphc_tools.one_operation $(NAME)
 
 lit: $(VENV)/.test
 	$(BIN)/lit --quiet --workers $(JOBS) tests/lit

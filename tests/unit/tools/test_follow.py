@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from graphc_tools import one_operation
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "architecture" / "follow.md"
 # `folder/file.py`, `folder/file.py:name`, `folder/file.py:Class.name`, `folder/folder`.
@@ -62,11 +64,37 @@ def test_files_of_a_page_are_there(page):
     assert not lost
 
 
-def test_the_command_for_one_operation_selects_its_cases():
-    """Of the page, as it stands there; groups of cases keep only those of the operation."""
-    (command,) = re.findall(r"`(pytest tests/numeric[^`]*)`", PAGE.read_text(encoding="utf-8"))
-    arguments = [sys.executable, "-m", *shlex.split(command), "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, env=os.environ)
-    assert done.returncode == 0, done.stdout
-    passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed is not None and 3 <= int(passed[1]) <= 30, done.stdout
+def passed(command: list[str]) -> tuple[int, str]:
+    """How many tests a command runs, all of which pass, and its output."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, env=os.environ
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"(\d+) passed", done.stdout)
+    assert found is not None, done.stdout
+    return int(found[1]), done.stdout
+
+
+def test_the_commands_for_one_operation_select_its_cases():
+    """Of the page, as they stand there; groups of cases keep only those of the operation."""
+    page = PAGE.read_text(encoding="utf-8")
+    (command,) = re.findall(r"`(pytest tests/numeric[^`]*)`", page)
+    count, _ = passed([*shlex.split(command), "-q", "-p", "no:cacheprovider"])
+    assert 3 <= count <= 20
+    (name,) = re.findall(r"`graphc-test (\w+)`", page)
+    count, _ = passed(["graphc_tools.one_operation", name])
+    assert 5 <= count <= 20
+
+
+def test_lit_tests_of_one_operation():
+    """Of the passes that name it, or that name what a function is written with; of many, the files."""
+    lit = ROOT / "tests" / "lit"
+    assert lit / "passes" / "linear-systems" in one_operation.lit_tests("cholesky")
+    assert {path.suffix for path in one_operation.lit_tests("exp")} == {".mlir"}
+    assert "cumulative" in one_operation.written("cumsum") and one_operation.written("exp") == {"exp"}
+
+
+def test_an_operation_that_is_not_there(capsys, monkeypatch):
+    monkeypatch.setattr(one_operation, "TESTS", ("tests/numeric/test_op_gradients.py",))
+    assert one_operation.main(["cumsums"]) == 2
+    assert "no test is of an operation 'cumsums'; is it cumsum" in capsys.readouterr().err
