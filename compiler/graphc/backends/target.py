@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from typing import ClassVar
@@ -149,11 +149,23 @@ class CompileLog:
 class Target(ABC):
     """Makes artifacts, and loads them.
 
+    Outside of its folder a target is named by `graphc.backends.registry` and `graphc.config.MODES`: all else
+    that the front end has to know of one, its class says.
+
     Args:
         resources: what it may use.
+
+    Attributes:
+        name: of the target, part of the key in the disk cache.
+        has_counters: its code can measure itself (``profile=True``).
+        has_budget: its code has a workspace, which a ``memory_budget`` bounds.
+        settings: fields of `CompileOptions` that are settings of this target, and the names of these.
     """
 
     name: ClassVar[str]
+    has_counters: ClassVar[bool] = False
+    has_budget: ClassVar[bool] = False
+    settings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources

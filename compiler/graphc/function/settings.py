@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from graphc.backends.registry import TARGETS, target_class
 from graphc.backends.target import CompileOptions, Resources
 from graphc.config import FASTMATH, config
 
@@ -35,12 +36,13 @@ def compile_options(
             budget is none, or one of a mode that has none.
     """
     limit = None if memory_budget is None else parsed(memory_budget)
-    if limit is not None and mode in ("reference", "interpret", "cuda"):
+    target = target_class(mode) if mode in TARGETS else None
+    if limit is not None and (mode == "reference" or not (target is None or target.has_budget)):
         raise ValueError(
             f"memory_budget is for code of this machine's processor, which mode {mode!r} does not run; leave "
             "it out, or take mode 'fast_run'"
         )
-    if profile and mode not in ("fast_run", "fast_compile"):
+    if profile and not (target is not None and target.has_counters):
         raise ValueError(
             f"profile=True measures compiled code, which mode {mode!r} does not run; take mode 'fast_run', "
             "or record what runs op by op: with f.trace(per_op=True) as t: f(x)"
@@ -55,9 +57,8 @@ def compile_options(
         workspace_limit_mb=config.workspace_limit_mb,
         poison_memory=config.poison_memory,
         verify_memory=config.verify_memory,
-        arch=config.cuda_arch if mode == "cuda" else "",
-        matmul_precision=config.matmul_precision if mode == "cuda" else "",
         memory_budget=limit,
+        **{field: getattr(config, name) for field, name in (target.settings if target else {}).items()},
     )
 
 

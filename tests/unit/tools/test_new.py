@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `graphc-new` writes passes the checks as it is, in a copy of packages and tests."""
+"""Rehearsals: adding an operation, a pass or a target is done by a script in a copy of packages and tests.
+
+The files that it takes are counted, and what was added works. `graphc-new` writes structured operations and
+passes; they pass the checks as they are.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,58 @@ PACKAGES = ("compiler", "dialects", "runtime", "tools")
 TESTS = ("lit/dialect", "lit/lit.cfg.py", "unit/dialect", "unit/ops", "unit/passes/test_completeness.py")
 ALONE = ("unit/test_one_place.py",)
 
+# What a contributor writes, by file: after which text, or at the end, and what.
+ELEMENTWISE = {
+    "dialects/graphc_dialects/elementwise.py": (
+        '_add(1, "same", "frexp_mantissa',
+        '_add(1, "same", "sample_cube")\n_add(1, "same", "frexp_mantissa',
+    ),
+    "compiler/graphc/ops/math.py": (
+        "",
+        'sample_cube = declare("sample_cube", _unary)\n__all__ += ["sample_cube"]\n',
+    ),
+    "compiler/graphc/ops/rows_arithmetic.py": (
+        "",
+        """
+register(
+    "sample_cube",
+    lambda x: x * x * x,
+    "The third power.",
+    lambda b, x: b.mul(b.mul(x, x), x),
+    grad=(lambda x, out, g: g * x * x * 3,),
+    dtypes=lambda types: (types[0], types[0]),
+    nin=1,
+)
+""",
+    ),
+}
+_SAMPLE_TARGET = """
+from graphc.backends.interpret.target import InterpretTarget
+from graphc.backends.target import CompileLog, CompileOptions
+from graphc_runtime.artifact import Artifact
+from graphc_runtime.manifest import Signature
+
+
+class SampleTarget(InterpretTarget):
+    name = "sample"
+    has_budget = True
+    settings = {"arch": "cuda_arch"}
+
+    def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
+        assert options.arch and options.memory_budget == 1000
+        return super().compile(text, signature, options, log)
+"""
+TARGET = {
+    "compiler/graphc/backends/sample/__init__.py": ("", "\n"),
+    "compiler/graphc/backends/sample/target.py": ("", _SAMPLE_TARGET),
+    "compiler/graphc/backends/registry.py": (
+        '    "cuda": ',
+        '    "sample": "graphc.backends.sample.target:SampleTarget",\n    "cuda": ',
+    ),
+    "compiler/graphc/config.py": ('"cuda", "reference"', '"cuda", "sample", "reference"'),
+}
+TOUCHED: dict[str, list[str]] = {}
+
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -35,9 +91,31 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(flag, root / "tests" / "lit" / "passes" / flag.name)
     shutil.copy(ROOT / "pyproject.toml", root)
     shutil.copytree(ROOT / "tests" / "typing", root / "tests" / "typing")
+    before = contents(root)
     create_op("sample-op", "The rows of an array in reverse order.", root=root)
+    TOUCHED["structured operation"] = changed(before, before := contents(root))
     create_pass("sample-pass", "graph", "Counts operations.", root=root)
+    TOUCHED["pass"] = changed(before, before := contents(root))
+    for what, edits in (("elementwise operation", ELEMENTWISE), ("target", TARGET)):
+        for place, (old, new) in edits.items():
+            path = root / place
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
+            assert old in text, f"{place}: {old}"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text.replace(old, new, 1) if old else text + new, encoding="utf-8")
+        TOUCHED[what] = changed(before, before := contents(root))
     return root
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """The sources and tests of a copy."""
+    files = (path for path in root.rglob("*") if path.suffix in (".py", ".mlir"))
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+
+
+def changed(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
+    """Files that are new or have changed."""
+    return sorted(name for name, data in after.items() if before.get(name) != data)
 
 
 def run(scratch: Path, *command: str) -> None:
@@ -65,6 +143,46 @@ def test_types(scratch: Path) -> None:
     if known.is_dir():
         shutil.copytree(known, scratch / known.name, dirs_exist_ok=True)
     run(scratch, "mypy")
+
+
+def test_each_addition_takes_few_files(scratch: Path) -> None:
+    """Beside its test, and outside of its own folder."""
+    sources = {what: [f for f in files if not f.startswith("tests/")] for what, files in TOUCHED.items()}
+    assert len(sources["elementwise operation"]) == 3
+    assert len(sources["structured operation"]) == 4
+    tests = {str(Path(name).parent) for name in TOUCHED["pass"] if name.startswith("tests/")}
+    assert (len(sources["pass"]), tests) == (1, {"tests/lit/passes/sample-pass"})
+    assert len([name for name in sources["target"] if "/sample/" not in name]) == 2
+
+
+WORKS = """
+import numpy as np
+import graphc
+import graphc.tensor as pt
+
+x, value = pt.dvector("x"), np.array([-1.5, 0.0, 2.0])
+for mode in ("fast_run", "fast_compile", "interpret", "reference", "debug"):
+    f = graphc.function([x], [pt.sample_cube(x), graphc.grad(pt.sample_cube(x).sum(), x)], mode=mode)
+    for found, expected in zip(f(value), (value**3, 3 * value**2)):
+        np.testing.assert_allclose(found, expected)
+for dtype in ("float32", "int64", "complex128"):
+    y = pt.vector(dtype=dtype)
+    np.testing.assert_array_equal(graphc.function([y], pt.sample_cube(y))([1, 2]), np.array([1, 8], dtype))
+total = graphc.shared(1.0)
+f = graphc.function(
+    [x], pt.exp(x) * total, updates={total: total + 1}, mode="sample", memory_budget=1000, donate=[x]
+)
+np.testing.assert_allclose([f(value), f(value)], [np.exp(value), 2 * np.exp(value)])
+assert list(f.ir_stages()) and f.report.options.mode == "sample" and f.copy()(value).shape == (3,)
+"""
+
+
+def test_what_was_added_works(scratch: Path) -> None:
+    roots = os.pathsep.join(str(scratch / name) for name in PACKAGES)
+    done = subprocess.run(
+        [sys.executable, "-c", WORKS], env={**os.environ, "PYTHONPATH": roots}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_completeness_and_its_own_tests(scratch: Path) -> None:

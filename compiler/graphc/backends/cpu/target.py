@@ -22,6 +22,7 @@ class CpuTarget(Target):
     """Passes down to the llvm dialect, LLVM, and an ELF object that the runtime loads."""
 
     name = "cpu"
+    has_counters = has_budget = True
 
     def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
         is_loaded = "graphc.backends.cpu.compiler" in sys.modules

@@ -19,6 +19,7 @@ class CudaTarget(Target):
     """
 
     name = "cuda"
+    settings = {"arch": "cuda_arch", "matmul_precision": "matmul_precision"}
 
     def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
         with log.phase("load compiler"):
