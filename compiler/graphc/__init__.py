@@ -210,6 +210,8 @@ def _hint(name: str) -> str:
     tensor = importlib.import_module("graphc.tensor")
     if name in dir(tensor):
         return f"; it is graphc.tensor.{name}"
+    if name == "load":
+        return "; it is graphc_runtime.load(path), which needs no compiler"
     return importlib.import_module("graphc.errors").did_you_mean(name, __all__)
 
 

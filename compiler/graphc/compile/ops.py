@@ -7,6 +7,7 @@ Source: PyTensor's ``pytensor.compile.ops``.
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -120,6 +121,12 @@ class PythonFunction(Op):
         """Python numbers and lists as arrays; arrays must have the declared dtype and rank."""
         if not isinstance(wanted, TensorType):
             return value
+        given = value
+        if value is None:  # NumPy makes NaN of it
+            raise TypeError(
+                f"{self.name} must return an array of {wanted} as output {i}, but returned None; is there a "
+                "`return`?"
+            )
         if not isinstance(value, np.ndarray | np.generic):
             value = np.asarray(value, wanted.dtype)
         array = np.asarray(value)
@@ -129,7 +136,7 @@ class PythonFunction(Op):
         if array.dtype != wanted.numpy_dtype or not fits:
             raise TypeError(
                 f"{self.name} must return an array of {wanted} as output {i}, but returned one of dtype "
-                f"{array.dtype} and shape {array.shape}"
+                f"{array.dtype} and shape {array.shape}{_several(given)}"
             )
         return array
 
@@ -185,6 +192,13 @@ def _pickles_by_value() -> bool:
     return frame.f_back is not None
 
 
+def _several(value: object) -> str:
+    """What to write for a list of arrays where one array is declared."""
+    if isinstance(value, list) and any(isinstance(each, np.ndarray) for each in value):
+        return f": a list of {len(value)} arrays; several outputs are as many otypes, and a tuple"
+    return ""
+
+
 def _as_types(types: Any, what: str) -> tuple[Type, ...]:
     listed = list(types) if isinstance(types, tuple | list) else [types]
     try:
@@ -195,7 +209,7 @@ def _as_types(types: Any, what: str) -> tuple[Type, ...]:
 
 def as_op(
     itypes: Type | Sequence[Type],
-    otypes: Type | Sequence[Type],
+    otypes: Type | Sequence[Type] = (),
     infer_shape: Function | None = None,
     *,
     gradient: Function | None = None,
@@ -224,6 +238,11 @@ def as_op(
         >>> float(largest([1.0, 3.0]).eval())
         3.0
     """
+    if inspect.isfunction(itypes) and not otypes:
+        raise TypeError(
+            f"itypes must be types, got the function {itypes.__name__}; a decorator with them is written "
+            "@graphc.as_op(itypes=[graphc.tensor.dvector], otypes=[graphc.tensor.dvector])"
+        )
     inputs, outputs = _as_types(itypes, "itypes"), _as_types(otypes, "otypes")
 
     def make(function: Function) -> PythonFunction:

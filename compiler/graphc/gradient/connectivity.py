@@ -117,6 +117,6 @@ def input_message(x: Variable) -> str:
     """The sentence about a ``wrt`` that has no influence."""
     return (
         f"the gradient was asked with respect to {x} of type {x.type}{describe(x.location)}, "
-        "which the cost does not "
-        "depend on, or only through operations that pass no gradient (such as shape or disconnected_grad)"
+        "which the cost does not depend on, or only through what passes no gradient (shapes, draws of "
+        "discrete distributions, disconnected_grad)"
     )

@@ -37,6 +37,11 @@ R = TypeVar("R")
 # What an argument is part of the key by: dtype, and for each axis the size that the graph knows.
 LeafKey: TypeAlias = tuple[np.dtype, tuple[int | None, ...]]
 _NUMBERS = (bool, int, float, complex)
+_SIZES = "expected a sequence of integers or a single integer"
+_OF_VARIABLES = (
+    "NumPy cannot make an array of a size that is not known before the call; write graphc.tensor.zeros(n) or "
+    "np.zeros_like(x), or static_shapes=True"
+)
 # Combinations of sizes for which a call is not taken apart; where there are more, they begin anew.
 _MOST_SIZES = 1000
 
@@ -107,7 +112,10 @@ class Jitted(Generic[P, R]):
         """The value of each parameter by name, with defaults."""
         if not kwargs and args and len(args) == len(self._positional):
             return zip(self._positional, args, strict=True)
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self._name}{self._signature} of graphc.jit: {error}") from None
         bound.apply_defaults()
         return bound.arguments.items()
 
@@ -137,7 +145,12 @@ class Jitted(Generic[P, R]):
             arguments[name], rest = form.build(rest[:count]), rest[count:]
         bound = inspect.BoundArguments(self._signature, arguments)
         bound.arguments = {name: arguments[name] for name in self._signature.parameters if name in arguments}
-        outputs = self._fn(*bound.args, **bound.kwargs)
+        try:
+            outputs = self._fn(*bound.args, **bound.kwargs)
+        except TypeError as error:
+            if _SIZES in str(error):  # of np.zeros and the like, which ask no argument what it is
+                raise TypeError(f"{error}. {_OF_VARIABLES}") from error
+            raise
         return function(variables, outputs, mode=self._mode, name=self._name, on_unused_input="ignore")
 
     def __get__(self, instance: object, owner: type | None = None) -> Jitted[P, R] | MethodType:

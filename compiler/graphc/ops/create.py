@@ -218,7 +218,10 @@ def empty_like(model: TensorLike, dtype: DTypeLike | None = None) -> TensorVaria
 
 def _arange_dtype(ends: list[TensorVariable]) -> str:
     if any(x.type.ndim for x in ends):
-        raise TypeError(f"arange takes 0-d operands, got {', '.join(str(x.type) for x in ends)}")
+        wide = next(x for x in ends if x.type.ndim)
+        raise TypeError(
+            f"arange takes 0-d operands, got {wide} of type {wide.type}; its length is {wide}.shape[0]"
+        )
     dtype = promote(*(x.type.numpy_dtype for x in ends))
     if dtype.kind == "c":
         raise TypeError("arange takes real numbers")

@@ -156,6 +156,18 @@ def register(
     return op
 
 
+def _reason(name: str, types: tuple[OperandType, ...], error: TypeError) -> str:
+    """The operands that an operation has, in place of NumPy's sentence about its casting rules."""
+    text = str(error).splitlines()[0]
+    if not text.startswith("ufunc "):
+        return text
+    if name in ("and", "or", "xor", "invert"):
+        return "it takes booleans or integers; conditions are joined as in (x > 0) & (y > 0)"
+    if any(np.dtype(each).kind == "c" for each in types):
+        return "it takes real numbers; x.real, x.imag and abs(x) are some"
+    return "it takes integers; x.astype('int64') makes them"
+
+
 @lru_cache(maxsize=4096)
 def _resolve(name: str, types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     try:
@@ -163,7 +175,7 @@ def _resolve(name: str, types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     except TypeError as error:
         given = ", ".join(t.__name__ if isinstance(t, type) else str(t) for t in types)
         raise TypeError(
-            f"{name} is not defined for operands of dtype {given}: {str(error).splitlines()[0]}"
+            f"{name} is not defined for operands of dtype {given}: {_reason(name, types, error)}"
         ) from None
     for dtype in resolved:
         if dtype.kind in "gG" or dtype.itemsize > (16 if dtype.kind == "c" else 8):

@@ -83,9 +83,10 @@ class Join(Op):
                 continue
             known = {size for size in sizes if size is not None}
             if len(known) > 1:
-                shapes = ", ".join(str(x.type.shape) for x in xs)
+                shapes = ", ".join(f"{x} of shape {x.type.shape}" for x in xs)
                 raise ValueError(
-                    f"join along axis {self.axis}: sizes differ in dimension {axis}; shapes are {shapes}"
+                    f"join along axis {self.axis}: sizes must agree in all other dimensions, but differ in "
+                    f"dimension {axis}: {shapes}"
                 )
             shape.append(known.pop() if known else None)
         return shape

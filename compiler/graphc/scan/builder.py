@@ -82,12 +82,17 @@ class Callee:
             given = ", ".join(map(str, args)) or "none"
             raise TypeError(
                 f"{self.what} calls {self} with {len(args)} arguments ({given}), but its parameters are "
-                f"{signature}: {error}. The order is: rows of the sequences, earlier rows of the states, "
-                "non_sequences; each with one argument a tap"
+                f"{signature}: {error}. The order is: {_ORDERS.get(self.what, _ORDER)}"
             ) from None
         return self.fn(*args)
 
 
+_ORDER = "rows of the sequences, earlier rows of the states, non_sequences; each with one argument a tap"
+_ORDERS = {
+    "fori_loop": "the number of the iteration, the carry",
+    "while_loop": "the carry",
+    "loop": "the carry, a row of xs",
+}
 _PREFIX = "auto_"
 
 

@@ -64,7 +64,10 @@ def as_sparse_variable(x: object, name: str | None = None) -> SparseVariable:
     if isinstance(x, SparseVariable):
         return x if x.type.format in FORMATS else ConvertFormat("csr")(x)
     if not is_matrix(x):
-        raise TypeError(f"expected a sparse variable or a sparse matrix of SciPy, got {x!r:.80}")
+        raise TypeError(
+            f"expected a sparse variable or a sparse matrix of SciPy, got {x!r:.80}; "
+            "graphc.sparse.csr_from_dense(x) makes one of a matrix"
+        )
     x = x if x.format in ("csr", "csc") else x.tocsr()
     result = SparseConstant(SparseTensorType(x.format, x.dtype, x.shape), x.copy(), name)
     result._location = capture()

@@ -147,8 +147,8 @@ def _plain(item: Any) -> Any:
         return item
     if isinstance(item, list | tuple) and not has_variable(item) and np.size(item) == 0:
         item = np.zeros(np.shape(item), np.int64)
-    variable = as_tensor_variable(item)
-    if variable.type.kind not in "biu":
+    variable = None if isinstance(item, str) else as_tensor_variable(item)
+    if variable is None or variable.type.kind not in "biu":
         raise IndexTypeError(
             f"an index must be an integer, slice, newaxis, ellipsis or integer array, got {item!r}"
         )

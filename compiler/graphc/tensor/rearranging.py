@@ -186,6 +186,8 @@ def tile(A: TensorLike, reps: TensorLike) -> TensorVariable:
         counts = [reps[i] for i in range(length)]
     elif isinstance(reps, np.ndarray):
         counts = np.atleast_1d(reps).tolist()
+    if any(isinstance(count, int) and count < 0 for count in counts):
+        raise ValueError(f"tile: numbers of copies must be at least 0, got {reps!r}")
     rank = max(len(counts), x.type.ndim)
     counts = [1] * (rank - len(counts)) + counts
     if x.type.ndim < rank:

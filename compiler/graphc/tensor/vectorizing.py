@@ -202,6 +202,12 @@ def vmap(func: Callable[..., Any], in_axes: TensorLike = 0, out_axes: TensorLike
                 replace[inner[i]] = front
         if not replace:
             raise ValueError(f"vmap of {label} needs an argument to map over, got in_axes={in_axes!r}")
+        try:
+            inspect.signature(func).bind(*inner)
+        except TypeError as error:
+            raise TypeError(f"vmap calls {label} with {len(inner)} arguments: {error}") from None
+        except ValueError:  # without a signature
+            pass
         found = func(*inner)
         _check_results(found, None, label)
         listed = [found] if isinstance(found, Variable) else list(found)

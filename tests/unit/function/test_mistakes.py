@@ -47,6 +47,16 @@ def narrowed(v):
     return v.astype("float32")
 
 
+@graphc.as_op(itypes=[dvector], otypes=[pt.dscalar])
+def forgetful(v):
+    v.sum()
+
+
+@graphc.as_op(itypes=[dvector], otypes=[dvector])
+def doubled_twice(v):
+    return [v, v]
+
+
 def square(size, columns=None):
     return pt.matrix(shape=(size, columns or size))
 
@@ -92,7 +102,7 @@ BUILDING = {
     "branches": (lambda: pt.ifelse(r > 0, x, m), "x of type", "equal numbers of dimensions"),
     "dtype's name": (lambda: pt.vector("v", dtype="float63"), "'float63'", "float32, float64"),
     "name": (lambda: pt.expp, "'expp'", "did you mean 'exp'?"),
-    "not an array": (lambda: pt.exp("a"), "'a'", "hold one of"),
+    "not an array": (lambda: pt.exp("a"), "'a'", "expected a number, an array or a variable"),
     "gradient of a vector": (lambda: graphc.grad(x * 2, x), "got mul.out", "needs a scalar", ".sum()"),
     "gradient of a number": (lambda: graphc.grad(3.0, x), "got 3.0", "needs a variable"),
     "gradient by another": (lambda: graphc.grad(r**2, x), "respect to x", "does not depend", "'ignore'"),
@@ -241,6 +251,52 @@ BUILDING = {
     "guard": (lambda: graphc.function([x], x, nan_guard="yes"), "got 'yes'", "'off', 'warn' or 'raise'"),
     "budget": (lambda: graphc.function([x], x, memory_budget="lots"), "got 'lots'", "'64 MiB'"),
     "new value": (lambda: w.set_value("no"), "got 'no'", "expected a value for TensorType(float64, (?,))"),
+    "text as index": (lambda: x["a"], "got 'a'", "must be an integer, slice"),
+    "text in a loop's result": (lambda: graphc.scan(lambda a: a, x)["y"], "got 'y'", "must be an integer"),
+    "text as tensor": (lambda: pt.constant("a"), "got 'a' of type str", "expected a number, an array"),
+    "text as size": (lambda: x.reshape("a"), "got 'a' of type str", "expected a number, an array"),
+    "and of floats": (lambda: x & y, "float64, float64", "booleans or integers", "(x > 0) & (y > 0)"),
+    "not of floats": (lambda: ~x, "invert is not defined", "float64", "booleans or integers"),
+    "shift of floats": (lambda: x << 2, "left_shift", "float64", "astype('int64')"),
+    "rest of complex": (lambda: pt.zvector("z") % 2, "mod is", "complex128", "real numbers; x.real"),
+    "decorator without types": (
+        lambda: graphc.as_op(lambda v: v),
+        *("got the function <lambda>", "must be types", "@graphc.as_op(itypes="),
+    ),
+    "load": (lambda: graphc.load, "'load'", "graphc_runtime.load(path)"),
+    "folder": (
+        lambda: graphc.export(f, "/no/such/folder/a.gcx"),
+        *("'/no/such/folder/a.gcx'", "no folder '/no/such/folder'"),
+    ),
+    "function of a sparse matrix": (
+        lambda: pt.exp(graphc.sparse.csr_matrix("s")),
+        *("got s of type SparseCSR", "s.toarray()"),
+    ),
+    "sparse vector": (lambda: graphc.sparse.as_sparse_variable(np.ones(3)), "got array(", "csr_from_dense"),
+    "keyword of a draw": (lambda: pt.random.normal(mean=0), "'mean'", "did you mean 'loc'?"),
+    "generator of NumPy": (
+        lambda: pt.random.normal(rng=np.random.default_rng(0)),
+        *("got one of NumPy", "graphc.shared(generator)"),
+    ),
+    "gradient through draws": (
+        lambda: graphc.grad(pt.random.poisson(r).sum(), r),
+        *("with respect to r", "draws of discrete distributions", "disconnected_inputs='ignore'"),
+    ),
+    "arguments of fori_loop": (
+        lambda: graphc.fori_loop(0, 3, lambda s: s + 1, r),
+        *("with 2 arguments", "parameters are (s)", "the number of the iteration, the carry"),
+    ),
+    "ends of arange": (lambda: pt.arange(x), "got x of type", "takes 0-d", "x.shape[0]"),
+    "copies": (lambda: pt.tile(x, -1), "tile", "at least 0, got -1"),
+    "arguments of vmap": (lambda: graphc.vmap(lambda a, b: a)(x), "with 1 arguments", "argument: 'b'"),
+    "arguments of jit": (
+        lambda: graphc.jit(lambda a, b: a)(1.0),
+        *("<lambda>(a, b)", "missing a required argument: 'b'"),
+    ),
+    "size in jit": (
+        lambda: graphc.jit(lambda v: np.zeros(v.shape[0]))(np.ones(2)),
+        *("not known before the call", "graphc.tensor.zeros(n)", "static_shapes=True"),
+    ),
 }
 CALLING = {
     "dtype": (lambda: call([i], i + 1, 1.5), "got 1.5", "type TensorType(int32, ())", "allow_downcast"),
@@ -276,6 +332,14 @@ CALLING = {
         lambda: call([x], narrowed(x), [1.0]),
         *("narrowed must return", "TensorType(float64", "dtype float32"),
     ),
+    "no result": (
+        lambda: call([x], forgetful(x), [1.0]),
+        *("forgetful must return", "TensorType(float64, ())", "returned None", "`return`"),
+    ),
+    "two results": (
+        lambda: call([x], doubled_twice(x), [1.0]),
+        *("doubled_twice must return", "a list of 2 arrays", "as many otypes"),
+    ),
     "cholesky": (lambda: call([m], pt.linalg.cholesky(m), -np.eye(2)), "cholesky", "not positive definite"),
     "scale": (lambda: call([r], pt.random.normal(0, r, size=2), -1.0), "normal", "scale < 0"),
     "buffer": (
@@ -305,11 +369,13 @@ _OF_CALLS = ("too many", "keyword", "twice", "buffer", "unknown output", "contai
 @pytest.mark.parametrize("mistake", BUILDING)
 def test_building(mistake):
     wrong, *pieces = BUILDING[mistake]
-    with pytest.raises((TypeError, ValueError, IndexError, AttributeError, NotImplementedError)) as caught:
+    with pytest.raises(
+        (TypeError, ValueError, IndexError, AttributeError, NotImplementedError, OSError)
+    ) as caught:
         wrong()
     assert [piece for piece in pieces if piece not in str(caught.value)] == [], caught.value
     assert __file__ in "".join(traceback.format_tb(caught.value.__traceback__))
-    assert not re.search(r"0x[0-9a-f]{6}", str(caught.value))
+    assert not re.search(r"0x[0-9a-fA-F]{6}", str(caught.value))
 
 
 @pytest.mark.parametrize("mistake", CALLING)

@@ -77,6 +77,10 @@ def constant(
     except (TypeError, ValueError, OverflowError) as error:
         kind = TensorOverflowError if isinstance(error, OverflowError) else AsTensorError
         raise kind(f"cannot make a tensor of {x!r:.80} of type {type(x).__name__}: {error}") from None
+    if isinstance(x, str | bytes):
+        raise AsTensorError(
+            f"expected a number, an array or a variable, got {x!r:.80} of type {type(x).__name__}"
+        )
     if data.dtype.name not in DTYPES:
         symbols = data.dtype == object and any(isinstance(each, Variable) for each in data.flat)
         hint = "; NumPy's arrays cannot hold variables: use graphc.tensor.stack([...])" if symbols else ""
@@ -153,7 +157,13 @@ def as_tensor_variable(
     if not isinstance(x.type, TensorType):
         if isinstance(x, Constant):
             return constant(x.data, name, ndim, dtype)
-        raise AsTensorError(f"expected a tensor variable, got {x} of type {x.type}")
+        is_sparse = hasattr(x, "toarray")
+        hint = (
+            f"; {x}.toarray() is dense, and graphc.sparse has functions of sparse matrices"
+            if is_sparse
+            else ""
+        )
+        raise AsTensorError(f"expected a tensor variable, got {x} of type {x.type}{hint}")
     if dtype is not None and x.type.dtype != parse_dtype(dtype):
         return _variable_with_ndim(TensorVariable._functions["cast"](x, parse_dtype(dtype)), ndim)
     return _variable_with_ndim(x, ndim)

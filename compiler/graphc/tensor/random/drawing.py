@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
+from graphc.errors import keyword_hint
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.tensor.random.op import RandomVariable
 
@@ -29,6 +31,11 @@ class DrawOptions(TypedDict, total=False):
 def draw(
     distribution: str, parameters: tuple[TensorLike, ...], size: SizeLike, options: DrawOptions
 ) -> Drawn:
+    for name in options.keys() - DrawOptions.__annotations__.keys():
+        function = getattr(
+            importlib.import_module("graphc.tensor.random"), distribution, RandomVariable.__call__
+        )
+        raise TypeError(f"{distribution}() has no keyword {name!r}{keyword_hint(function, name)}")
     dtype = options.pop("dtype", None)
     return RandomVariable(distribution, dtype)(*parameters, size=size, **options)
 

@@ -121,8 +121,9 @@ def as_generator(rng: object) -> TensorVariable:
         if hasattr(rng, "bit_generator")
         else ("graphc.shared(np.random.default_rng(seed)) makes one")
     )
+    shown = "one of NumPy" if hasattr(rng, "bit_generator") else f"{rng!r:.80}"
     given = rng.type if isinstance(rng, Variable) else type(rng).__name__
-    raise TypeError(f"rng must be a symbolic or shared generator, got {rng!r:.80} of type {given}; {hint}")
+    raise TypeError(f"rng must be a symbolic or shared generator, got {shown} of type {given}; {hint}")
 
 
 def generator_type(rng: Variable) -> RandomGeneratorType:
