@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,24 @@ def test_old_names_of_linalg_have_all_its_functions() -> None:
 
     assert graphc.tensor.nlinalg.det is pt.linalg.det
     assert graphc.tensor.slinalg.cholesky is pt.linalg.cholesky
+    assert pt.slinalg.__all__ == pt.linalg.__all__ and "det" in dir(pt.nlinalg)
+
+
+def test_modules_have_the_names_of_pytensor_too() -> None:
+    import graphc.tensor.basic as basic
+    from graphc.tensor.math import int_div
+    from graphc.tensor.type import TensorType
+    from graphc.tensor.variable import TensorConstant, TensorSharedVariable
+
+    from graphc.tensor.compat import MODULES
+
+    assert basic.as_tensor_variable is pt.as_tensor_variable and int_div is pt.floor_divide
+    assert TensorType is pt.TensorType and TensorConstant is pt.TensorConstant
+    assert isinstance(graphc.shared(1.0), TensorSharedVariable)
+    assert issubclass(basic.NotScalarConstantError, Exception)
+    for name in MODULES:
+        assert getattr(pt, name) is importlib.import_module(f"graphc.tensor.{name}")
+        assert importlib.util.find_spec(f"graphc.tensor.{name}") is not None
 
 
 def test_a_function_without_arguments_has_no_context() -> None:

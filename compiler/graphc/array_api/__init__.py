@@ -23,7 +23,7 @@ from graphc.array_api.statistics import *  # noqa: F403
 from graphc.array_api.types import *  # noqa: F403
 from graphc.array_api.types import VERSIONS, check_version
 from graphc.array_api.types import namespace_info as __array_namespace_info__
-from graphc.tensor.math import e, inf, nan, newaxis, pi
+from graphc.tensor.compat import e, inf, nan, newaxis, pi
 
 __array_api_version__ = VERSIONS[-1]
 

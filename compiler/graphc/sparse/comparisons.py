@@ -10,7 +10,7 @@ from graphc.graph.basic import Apply
 from graphc.graph.op import Op
 from graphc.sparse.basic import as_dense, as_sparse_variable, is_sparse
 from graphc.sparse.type import SparseTensorType
-from graphc.tensor import math
+from graphc.tensor import compat as math
 
 if TYPE_CHECKING:
     from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor

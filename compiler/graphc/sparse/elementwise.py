@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from graphc.ops.math import conj as conj_
 from graphc.sparse.arithmetic import structured
 from graphc.sparse.basic import as_sparse_variable
-from graphc.tensor import math
+from graphc.tensor import compat as math
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike

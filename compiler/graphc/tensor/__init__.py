@@ -14,32 +14,31 @@ from graphc.graph.tensor.convert import *  # noqa: F403
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.ops.math import *  # noqa: F403
+from graphc.tensor.compat import *  # noqa: F403
+from graphc.tensor.compat import MODULES as _RENAMED
 from graphc.tensor.constructors import *  # noqa: F403
-from graphc.tensor.math import *  # noqa: F403
 
 if TYPE_CHECKING:
     from graphc.gradient import grad as grad
     from graphc.gradient import hessian as hessian
     from graphc.gradient import jacobian as jacobian
+    from graphc.graph.tensor import convert as _convert
+    from graphc.graph.tensor import type as type
+    from graphc.graph.tensor import variable as variable
     from graphc.graph.tensor.like import AnyFunction as _AnyFunction
     from graphc.ops.create import *  # noqa: F403
     from graphc.ops.ifelse import ifelse as ifelse
     from graphc.ops.join import *  # noqa: F403
     from graphc.ops.reduce import *  # noqa: F403
     from graphc.ops.shaping import *  # noqa: F403
-    from graphc.tensor import basic as basic
     from graphc.tensor import fft as fft
     from graphc.tensor import fourier as fourier
     from graphc.tensor import linalg as linalg
-    from graphc.tensor import nlinalg as nlinalg
     from graphc.tensor import nn as nn
     from graphc.tensor import optimize as optimize
     from graphc.tensor import random as random
     from graphc.tensor import signal as signal
-    from graphc.tensor import slinalg as slinalg
     from graphc.tensor import special as special
-    from graphc.tensor import type as type
-    from graphc.tensor import variable as variable
     from graphc.tensor.accumulating import *  # noqa: F403
     from graphc.tensor.arithmetic import *  # noqa: F403
     from graphc.tensor.at import *  # noqa: F403
@@ -78,20 +77,11 @@ if TYPE_CHECKING:
     from graphc.tensor.tapers import *  # noqa: F403
     from graphc.tensor.vectorizing import *  # noqa: F403
 
+    basic, nlinalg, slinalg = _convert, linalg, linalg
+
 _NAMESPACES = (
-    "basic",
-    "fft",
-    "fourier",
-    "linalg",
-    "nlinalg",
-    "nn",
-    "optimize",
-    "random",
-    "signal",
-    "slinalg",
-    "special",
-    "type",
-    "variable",
+    *("fft", "fourier", "linalg", "nn", "optimize", "random", "signal", "special"),
+    *_RENAMED,
 )
 # Where other names are looked for, in this order: what most graphs need is before what few do.
 _MODULES = (

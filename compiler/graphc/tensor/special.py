@@ -48,8 +48,7 @@ from graphc.ops.math import (
 )
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.tensor import distribution_functions
-from graphc.tensor.distribution_functions import *  # noqa: F403
-from graphc.tensor.math import (
+from graphc.tensor.compat import (
     beta,
     betainc,
     betaincc,
@@ -126,6 +125,7 @@ from graphc.tensor.math import (
     yv,
     zeta,
 )
+from graphc.tensor.distribution_functions import *  # noqa: F403
 from graphc.tensor.reductions import logsumexp
 
 if TYPE_CHECKING:

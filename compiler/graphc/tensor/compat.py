@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise functions of ``graphc.tensor``: builders of ``graphc.ops.math``, and their other names in NumPy
-and PyTensor.
+"""Compatibility: names of PyTensor and NumPy for what has another name here.
+
+Elementwise functions of ``graphc.tensor`` are builders of ``graphc.ops.math``; here are their other names. So
+are names of PyTensor's modules: ``import graphc.tensor.nlinalg`` finds `graphc.tensor.linalg`. Who reads the
+other modules does not meet them.
 """
 
 from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import numpy as np
 
@@ -112,5 +120,36 @@ degrees = math.rad2deg
 radians = math.deg2rad
 rint = math.round_half_to_even
 xor = math.bitwise_xor
+
+# PyTensor's modules, and those that have their names.
+MODULES = {
+    "basic": "graphc.graph.tensor.convert",
+    "math": "graphc.tensor.compat",
+    "nlinalg": "graphc.tensor.linalg",
+    "slinalg": "graphc.tensor.linalg",
+    "type": "graphc.graph.tensor.type",
+    "variable": "graphc.graph.tensor.variable",
+}
+
+
+class _Renamed(ModuleType):
+    """A module under PyTensor's name, which loads when something of it is used."""
+
+    def __init__(self, name: str, target: str) -> None:
+        super().__init__(f"{__package__}.{name}", f"PyTensor's name of `{target}`.")
+        self.__spec__ = ModuleSpec(self.__name__, None)
+        self._target = target
+
+    def __getattr__(self, name: str) -> object:
+        if name in ("__path__", "__file__"):
+            raise AttributeError(f"module {self.__name__!r} is another name of {self._target!r}")
+        return getattr(import_module(self._target), name)
+
+    def __dir__(self) -> list[str]:
+        return dir(import_module(self._target))
+
+
+for _name, _target in MODULES.items():
+    sys.modules[f"{__package__}.{_name}"] = _Renamed(_name, _target)
 
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
