@@ -111,15 +111,30 @@ def all_of(conditions: Sequence[ir.Value]) -> ir.Value:
 
 
 def converted(value: ir.Value, kind: ir.Type) -> ir.Value:
-    """An index as an integer, or the reverse; integers of other widths get zeros, or are cut off."""
+    """A number of another type.
+
+    Integers of other widths get zeros, or are cut off, and count as signed where they become numbers of
+    floating point; these are rounded, and towards 0 where they become integers.
+    """
     if value.type == kind:
         return value
     if ir.IndexType.get() in (value.type, kind):
-        name = "arith.index_cast"
+        name = "index_cast"
     else:
-        wider = ir.IntegerType(kind).width > ir.IntegerType(value.type).width
-        name = "arith.extui" if wider else "arith.trunci"
-    return ir.Operation.create(name, [kind], [value]).result
+        wider = kind.width > value.type.width
+        is_integer, becomes_integer = (isinstance(x, ir.IntegerType) for x in (value.type, kind))
+        if is_integer and becomes_integer:
+            name = "extui" if wider else "trunci"
+        elif is_integer or becomes_integer:
+            name = "sitofp" if is_integer else "fptosi"
+        else:
+            name = "extf" if wider else "truncf"
+    return ir.Operation.create(f"arith.{name}", [kind], [value]).result
+
+
+def bits_as(value: ir.Value, kind: ir.Type) -> ir.Value:
+    """The number of another type, of the same width, that has the same bits."""
+    return ir.Operation.create("arith.bitcast", [kind], [value]).result
 
 
 def built(size: Size) -> ir.Value:

@@ -19,6 +19,7 @@ from graphc.lowering import calls, pointers
 from graphc.lowering.aligned import AlignedMatrices, Place
 from graphc.lowering.carried import loop
 from graphc.lowering.memory.layouts import is_contiguous
+from graphc.lowering.nests import nest
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -53,37 +54,20 @@ def contraction(
     Both sides may be halves where `dtype`, that of `start`, is float32.
     """
     rank = ir.RankedTensorType(start.type).rank + 1
-    maps = [
-        ir.AffineMapAttr.get(ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(axis) for axis in operand]))
-        for operand in (*axes, list(range(rank - 1)))
-    ]
-    kinds = ["parallel"] * (rank - 1) + ["reduction"]
-    generic = ir.Operation.create(
-        "linalg.generic",
-        results=[start.type],
-        operands=[a, b, start],
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get(maps),
-            "iterator_types": ir.ArrayAttr.get(
-                [ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds]
-            ),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-            IS_PRODUCT: ir.DenseBoolArrayAttr.get(flags),
-        },
-        regions=1,
-    )
-    elements = [ir.RankedTensorType(x.type).element_type for x in (a, b, start)]
-    block = ir.Block.create_at_start(generic.regions[0], elements)
-    with ir.InsertionPoint(block):
+    work = np.dtype("uint8") if dtype == np.bool_ else dtype
+    kinds = [x.type.element_type for x in (a, b, start)]
+    given = [np.dtype("float16") if kind != kinds[2] else work for kind in kinds]
+
+    def body(values: list[ir.Value]) -> list[ir.Value]:
         s = ScalarBuilder(ir)
-        work = np.dtype("uint8") if dtype == np.bool_ else dtype
-        halves = [element != elements[2] for element in elements]
-        given = [np.dtype("float16") if half else work for half in halves]
-        sides = [Scalar(value, kind) for value, kind in zip(block.arguments, given, strict=True)]
+        sides = [Scalar(value, kind) for value, kind in zip(values, given, strict=True)]
         x, y, total = (s.cast(side, work) for side in sides)
-        combined = s.or_(total, s.and_(x, y)) if dtype == np.bool_ else s.add(total, s.mul(x, y))
-        build.create("linalg.yield", [], [combined.value])
-    return generic.results[0]
+        return [(s.or_(total, s.and_(x, y)) if dtype == np.bool_ else s.add(total, s.mul(x, y))).value]
+
+    sides = list(zip((a, b), axes, strict=True))
+    reduced = [*[False] * (rank - 1), True]
+    outputs = [(start, range(rank - 1))]
+    return nest(sides, outputs, reduced, body, **{IS_PRODUCT: ir.DenseBoolArrayAttr.get(flags)}).results[0]
 
 
 def with_fills(operations: Iterable[ir.Operation]) -> Iterator[tuple[ir.Operation, ir.Operation | None]]:

@@ -108,7 +108,7 @@ _BEYOND, _MOST = 9.223372036854776e18, (1 << 63) - 1
 
 def whole(x: ir.Value, *_: ir.Value) -> ir.Value:
     """A whole number as an i64."""
-    return build.create("arith.fptosi", [word_type()], [x]).result
+    return converted(x, word_type())
 
 
 def _saturated(x: ir.Value, *_: ir.Value) -> ir.Value:

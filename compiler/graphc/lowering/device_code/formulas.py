@@ -88,7 +88,7 @@ def binomial(u: ir.Value, trials: ir.Value, p: ir.Value) -> ir.Value:
 
     none = build.math("exp", n * build.math("log1p", -rare))
     found = carry_while([build.const_f64(0.0), u, none], goes_on, step)[0]
-    count = build.create("arith.fptosi", [word_type()], [found]).result
+    count = converted(found, word_type())
     return build.select(turned, trials - count, count)
 
 

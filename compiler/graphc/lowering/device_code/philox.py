@@ -8,7 +8,7 @@ easy as 1, 2, 3" (2011).
 from __future__ import annotations
 
 from graphc.ir import build
-from graphc.ir.value import converted, literal
+from graphc.ir.value import converted
 from graphc.library.random.generators import PHILOX_MULTIPLIERS, PHILOX_ROUNDS, PHILOX_STEPS
 from graphc_dialects._mlir import ir
 
@@ -59,8 +59,7 @@ class Halves:
 def uniform_of_half(bits: ir.Value) -> ir.Value:
     """A number of float32 in [0, 1) of the upper 24 of 32 bits."""
     kind = ir.F32Type.get()
-    number = build.create("arith.sitofp", [kind], [bits >> 8]).result
-    return build.create("arith.mulf", [kind], [number, literal(_UNIT_OF_HALF, kind)]).result
+    return converted(bits >> 8, kind) * _UNIT_OF_HALF
 
 
 # Places in the state (`graphc_runtime.generators`): four words of the counter, two of the key, four that have

@@ -80,19 +80,15 @@ class Format:
 
     def constant(self, value: float) -> ir.Value:
         """A number."""
-        attribute = ir.FloatAttr.get(self.type(), value)
-        return build.create("arith.constant", [self.type()], [], value=attribute).result
+        return literal(value, self.type())
 
     def convert(self, count: ir.Value) -> ir.Value:
         """An i64 as a number."""
-        return build.create("arith.sitofp", [self.type()], [count]).result
+        return converted(count, self.type())
 
     def rounded(self, function: str, x: ir.Value) -> ir.Value:
         """A function, computed in float64 and rounded, as the C library's of float32 nearly always are."""
-        found = build.math(function, wide(x))
-        if self.dtype == "float64":
-            return found
-        return build.create("arith.truncf", [self.type()], [found]).result
+        return converted(build.math(function, wide(x)), self.type())
 
     def table(self, name: str, of_bits: bool) -> ir.Value:
         """One of NumPy's tables, as a tensor."""
@@ -107,8 +103,7 @@ class Format:
 
 def wide(x: ir.Value) -> ir.Value:
     """A number in float64."""
-    double = ir.F64Type.get()
-    return x if x.type == double else build.create("arith.extf", [double], [x]).result
+    return converted(x, ir.F64Type.get())
 
 
 def _word(state: ir.Value, place: ir.Value) -> ir.Value:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from graphc.ir import build
-from graphc.ir.value import as_index, converted, literal
+from graphc.ir.value import as_index, bits_as, converted, literal
 from graphc.lowering.carried import when
 from graphc_dialects._mlir import ir
 
@@ -91,8 +91,7 @@ def shuffled(value: ir.Value, lane: int | ir.Value, mode: str = "xor") -> ir.Val
         return build.create("complex.create", [kind], parts).result
     if not isinstance(kind, ir.IntegerType):
         bits = _integer(int(kind.width))
-        moved = shuffled(build.create("arith.bitcast", [bits], [value]).result, lane, mode)
-        return build.create("arith.bitcast", [kind], [moved]).result
+        return bits_as(shuffled(bits_as(value, bits), lane, mode), kind)
     if kind.width < WARP:
         moved = shuffled(converted(value, _integer(32)), lane, mode)
         return converted(moved, kind)

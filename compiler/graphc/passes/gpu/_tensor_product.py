@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from graphc.ir import build
-from graphc.ir.value import larger, smaller
+from graphc.ir.value import bits_as, larger, smaller
 from graphc.lowering.carried import carry, loop, when
 from graphc.lowering.pointers import address
 from graphc.passes.gpu._kernel import Kernel
@@ -132,7 +132,7 @@ class Fragments:
         word = ir.IntegerType.get_signless(32)
         mode = ir.Attribute.parse("#nvvm.fp_rnd_mode<rna>")
         bits = build.create("nvvm.convert.float.to.tf32", [word], [value], rnd=mode).result
-        return build.create("arith.bitcast", [value.type], [bits]).result
+        return bits_as(bits, value.type)
 
     def _matrices(
         self, side: Side, half: ir.Value, wide: ir.Value, deep: ir.Value, groups: int, *, rows_first: bool

@@ -18,6 +18,7 @@ from graphc.ir.types import dtype_of
 from graphc.ir.value import all_of, larger, smaller
 from graphc.ir.walk import functions, is_inside, walk
 from graphc.lowering.carried import carry, span, when
+from graphc.lowering.nests import nest as make_nest
 from graphc.lowering.partial_reductions import constant
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
@@ -574,19 +575,7 @@ class BatchKernel:
             return matrix
         kind = ir.MemRefType(matrix.buffer.type)
         copy = allocate(build.dims(matrix.buffer)[::-1], kind.element_type)
-        d0, d1 = ir.AffineExpr.get_dim(0), ir.AffineExpr.get_dim(1)
-        maps = [ir.AffineMap.get(2, 0, [d1, d0]), ir.AffineMap.get_identity(2)]
-        parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
-        attributes = {
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
-            "iterator_types": ir.ArrayAttr.get([parallel] * 2),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
-        }
-        operands = [matrix.buffer, copy]
-        made = ir.Operation.create("linalg.generic", operands=operands, attributes=attributes, regions=1)
-        block = ir.Block.create_at_start(made.regions[0], [kind.element_type] * 2)
-        with ir.InsertionPoint(block):
-            build.create("linalg.yield", [], [block.arguments[0]])
+        make_nest([(matrix.buffer, [1, 0])], [(copy, [0, 1])], [False] * 2, lambda given: given[:1])
         return Operand(copy, [2, 1], matrix.argument)
 
     def _hoist(self, alloc: ir.Operation) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, span
+from graphc.lowering.nests import nest as make_nest
 from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for
 from graphc.passes.gpu._nest import (
     Nest,
@@ -47,21 +48,14 @@ def as_generic(op: ir.Operation) -> ir.Operation | None:
 def _replace(
     op: ir.Operation, inputs: list[ir.Value], output: ir.Value, value: ir.Value | None
 ) -> ir.Operation:
-    memref = ir.MemRefType(output.type)
-    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank))
-    operands = [*inputs, output]
-    attributes = {
-        "indexing_maps": ir.ArrayAttr.get([identity] * len(operands)),
-        "iterator_types": ir.ArrayAttr.get(
-            [ir.Attribute.parse("#linalg.iterator_type<parallel>")] * memref.rank
-        ),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
-    }
+    axes = range(ir.MemRefType(output.type).rank)
     with ir.InsertionPoint(op), op.location:
-        generic = ir.Operation.create("linalg.generic", operands=operands, attributes=attributes, regions=1)
-        block = ir.Block.create_at_start(generic.regions[0], [memref.element_type] * len(operands))
-        with ir.InsertionPoint(block):
-            build.create("linalg.yield", [], [block.arguments[0] if value is None else value])
+        generic = make_nest(
+            [(x, axes) for x in inputs],
+            [(output, axes)],
+            [False] * len(axes),
+            lambda given: [given[0] if value is None else value],
+        )
     op.erase()
     return generic
 

@@ -14,6 +14,7 @@ from graphc.ir.value import as_index, larger, literal, smaller
 from graphc.library.linalg.solve import GENERAL, POSITIVE
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span
+from graphc.lowering.nests import nest
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc.lowering.scalars.complex_functions import Real
 from graphc.passes.gpu._calls import LibraryCall, calls_of
@@ -435,16 +436,7 @@ def _largest(numbers: ir.Value) -> ir.Value:
     kind = ir.MemRefType(numbers.type).element_type
     found = allocate([], kind)
     build.fill_buffer(literal(0, kind), found)
-    maps = [ir.AffineMap.get_identity(1), ir.AffineMap.get(1, 0, [])]
-    attributes = {
-        "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
-        "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<reduction>")]),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
-    }
-    made = ir.Operation.create("linalg.generic", operands=[numbers, found], attributes=attributes, regions=1)
-    block = ir.Block.create_at_start(made.regions[0], [kind, kind])
-    with ir.InsertionPoint(block):
-        build.create("linalg.yield", [], [larger(*block.arguments)])
+    nest([(numbers, [0])], [(found, [])], [True], lambda both: [larger(*both)])
     return found[()]
 
 

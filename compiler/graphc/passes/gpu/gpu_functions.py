@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
-from graphc.ir.value import literal
+from graphc.ir.value import converted
 from graphc.ir.walk import walk
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -100,12 +100,10 @@ class GpuFunctions(Pass):
                 declare(kernels, callee_of(op), [x.type for x in op.operands])
                 value = call(callee_of(op), list(op.operands))
             elif op.name == "math.rsqrt":
-                kind = op.results[0].type
-                root = build.create("math.sqrt", [kind], list(op.operands)).result
-                value = build.create("arith.divf", [kind], [_one(kind), root]).result
+                value = 1.0 / build.math("sqrt", *op.operands)
             elif op.name == "math.fpowi":
                 base, power = op.operands
-                as_float = build.create("arith.sitofp", [ir.F64Type.get()], [power]).result
+                as_float = converted(power, ir.F64Type.get())
                 value = _called("pow", [base, as_float], kernels)
             else:
                 value = _called(_KERNELS[op.name], list(op.operands), kernels)
@@ -114,15 +112,10 @@ class GpuFunctions(Pass):
         self.count("functions")
 
 
-def _one(kind: ir.Type) -> ir.Value:
-    return literal(1.0, kind)
-
-
 def _called(name: str, operands: Sequence[ir.Value], kernels: ir.Block) -> ir.Value:
     """A scalar kernel of numbers in float64; the result has the type of the first one."""
     kind, double = operands[0].type, ir.F64Type.get()
     symbol = f"graphc_scalar.{name}"
     declare(kernels, symbol, [double] * len(operands))
-    wide = [x if x.type == double else build.create("arith.extf", [double], [x]).result for x in operands]
-    value = call(symbol, wide)
-    return value if kind == double else build.create("arith.truncf", [kind], [value]).result
+    wide = [converted(x, double) for x in operands]
+    return converted(call(symbol, wide), kind)

@@ -6,11 +6,10 @@ Numbers that a kernel computes, and the host reads.
 
 from __future__ import annotations
 
-from graphc.ir import build
 from graphc.ir.copies import copy_with
-from graphc.ir.value import converted, literal
+from graphc.ir.value import converted
 from graphc.ir.walk import functions, walk
-from graphc.passes.gpu._host import PREDICATES, is_arithmetic, is_of_host, is_poll, polls_of
+from graphc.passes.gpu._host import is_arithmetic, is_of_host, is_poll, polls_of
 from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -30,9 +29,8 @@ def write(value: ir.Value, array: ir.Value) -> None:
     """Stores a number in its array, in a kernel."""
     element = ir.MemRefType(array.type).element_type
     if element != value.type:
-        cast = "arith.extui" if _is_bool(value.type) else "arith.index_cast"
-        value = build.create(cast, [element], [value]).result
-    build.create("memref.store", [], [value, array])
+        value = converted(value, element)
+    array[()] = value
 
 
 def read(array: ir.Value, kind: ir.Type) -> ir.Value:
@@ -43,9 +41,7 @@ def read(array: ir.Value, kind: ir.Type) -> ir.Value:
         return found
     if not _is_bool(kind):
         return converted(found, kind)
-    zero = literal(0, element)
-    unequal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES.index("ne"))
-    return build.create("arith.cmpi", [kind], [found, zero], predicate=unequal).result
+    return found.differs(0)
 
 
 def _is_bool(kind: ir.Type) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.value import all_of, as_index, converted, larger, literal, smaller
+from graphc.ir.value import all_of, as_index, bits_as, converted, larger, literal, smaller
 from graphc.lowering.carried import carry_while, span
 from graphc.passes.gpu._calls import calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
@@ -53,8 +53,8 @@ class Keys:
                 value = self._op("extsi" if signed else "extui", value)
             return value ^ -self._sign if signed else value
         if self._dtype == np.float16:
-            value = build.create("arith.extf", [ir.F32Type.get()], [value]).result
-        bits = self._op("bitcast", value)
+            value = converted(value, ir.F32Type.get())
+        bits = bits_as(value, self.type)
         if not self._exact:
             bits = build.select(bits.equals(-self._sign), 0, bits)
         negative = self._op("shrsi", bits, literal(self.width - 1, self.type))
@@ -68,8 +68,7 @@ class Keys:
             return converted(key ^ -self._sign if self._dtype.kind == "i" else key, kind)
         flipped = ((key >> (self.width - 1)) - 1) | -self._sign
         wide = ir.F64Type.get() if self.width == 64 else ir.F32Type.get()
-        value = build.create("arith.bitcast", [wide], [key ^ flipped]).result
-        return value if kind == wide else build.create("arith.truncf", [kind], [value]).result
+        return converted(bits_as(key ^ flipped, wide), kind)
 
     def _op(self, name: str, *operands: ir.Value) -> ir.Value:
         return build.create(f"arith.{name}", [self.type], list(operands)).result

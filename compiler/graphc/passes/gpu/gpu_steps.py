@@ -234,14 +234,14 @@ def numbers(before: ir.Operation, values: Sequence[int]) -> list[ir.Value]:
         arrays = [allocate([], ir.IntegerType.get_signless(64)) for _ in values]
     with start.body():
         for array, value in zip(arrays, values, strict=True):
-            build.create("memref.store", [], [build.const_i64(value), array])
+            array[()] = build.const_i64(value)
     start.launch([], [])
     return arrays
 
 
 def increase(array: ir.Value) -> None:
     """Adds 1 to a number, in a kernel."""
-    build.create("memref.store", [], [number_in(array) + 1, array])
+    array[()] = number_in(array) + 1
 
 
 def number_in(array: ir.Value) -> ir.Value:
@@ -309,7 +309,7 @@ def rewrite(
 
 def where(array: ir.Value) -> ir.Block:
     """Runs the code inside where a number is not 0, the same for all threads."""
-    holds = number_in(array).differs(build.const_i64(0))
+    holds = number_in(array).differs(0)
     branch = ir.Operation.create("scf.if", operands=[holds], regions=2)
     return ir.Block.create_at_start(branch.regions[0], [])
 
@@ -599,8 +599,7 @@ def _lower_until(module: ir.Module, until: _Until, values: StepValues, new: dict
     following = Kernel(end, "next")
     with following.body(), ir.InsertionPoint(where(active)):
         increase(count)
-        wide = converted(_again(until, new), _wide())
-        build.create("memref.store", [], [wide, active])
+        active[()] = converted(_again(until, new), ir.IntegerType.get_signless(64))
         build.create("scf.yield", [], [])
     following.launch([], [])
     for launch in [inner for inner in values.inside if inner.name == "gpu.launch_func"]:
@@ -615,10 +614,6 @@ def _lower_until(module: ir.Module, until: _Until, values: StepValues, new: dict
             elif next(iter(result.uses), None) is not None:
                 result.replace_all_uses_with(values.carried_at(places[k], done, lambda x: x))
     op.erase()
-
-
-def _wide() -> ir.Type:
-    return ir.IntegerType.get_signless(64)
 
 
 def _again(until: _Until, new: dict[ir.Value, ir.Value]) -> ir.Value:
@@ -648,7 +643,7 @@ def _write_loop(values: StepValues, total: ir.Value, active: ir.Value) -> None:
         for place, bound in enumerate((zero, steps, one)):
             loop.operands[place] = bound
         without_states(values)
-        is_next = number_in(active).differs(build.const_i64(0))
+        is_next = number_in(active).differs(0)
         build.create("scf.yield", [], [done + steps, is_next])
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from graphc.ir import build
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import larger, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import span
+from graphc.lowering.nests import nest as make_nest
 from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of
@@ -77,37 +77,20 @@ class Parts:
         for operand in self.accumulators:
             _bring_fill(operand.buffer, self.nest.op, anchor)
         kept = [axis for axis in range(self.nest.rank) if not self.nest.reduction[axis]]
-        rank = len(kept) + 1
-        dims = [ir.AffineExpr.get_dim(i) for i in range(rank)]
-        zero = ir.AffineExpr.get_constant(0)
-        outs = [
-            ir.AffineMap.get(rank, 0, [zero if a is None else dims[kept.index(a)] for a in o.axes])
+        rank, count = len(kept) + 1, len(buffers)
+        outputs = [
+            (o.buffer, [None if axis is None else kept.index(axis) for axis in o.axes])
             for o in self.accumulators
         ]
-        maps = [*[ir.AffineMap.get_identity(rank)] * len(buffers), *outs]
-        kinds = [*["parallel"] * len(kept), "reduction"]
-        attributes = {
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
-            "iterator_types": ir.ArrayAttr.get(
-                [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
-            ),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(buffers), len(outs)]),
-        }
-        attributes[FEW] = ir.UnitAttr.get()
-        operands = [*buffers, *(operand.buffer for operand in self.accumulators)]
+
+        def body(given: list[ir.Value]) -> list[ir.Value]:
+            pairs = zip(self.combiners.values(), given[count:], given[:count], strict=True)
+            return [how.combine(a, b) for how, a, b in pairs]
+
+        inputs = [(buffer, range(rank)) for buffer in buffers]
+        reduced = [*[False] * len(kept), True]
         with ir.InsertionPoint(anchor), anchor.location:
-            made = ir.Operation.create("linalg.generic", operands=operands, attributes=attributes, regions=1)
-            types = [operand.argument.type for operand in self.accumulators]
-            block = ir.Block.create_at_start(made.regions[0], [*types, *types])
-            with ir.InsertionPoint(block):
-                pairs = zip(
-                    self.combiners.values(),
-                    list(block.arguments)[len(types) :],
-                    list(block.arguments)[: len(types)],
-                    strict=True,
-                )
-                build.create("linalg.yield", [], [how.combine(a, b) for how, a, b in pairs])
-        return made
+            return make_nest(inputs, outputs, reduced, body, **{FEW: ir.UnitAttr.get()})
 
 
 def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
