@@ -7,6 +7,7 @@ Nobody knows yet where a tensor is going to lie: pointers are asked for with `gr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.ir import build
@@ -44,7 +45,7 @@ def number(index: ir.Value) -> ir.Value:
     return build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [index]).result
 
 
-def product(sizes: list[ir.Value]) -> ir.Value:
+def product(sizes: Sequence[ir.Value]) -> ir.Value:
     """The number of elements, an index."""
     count = build.const_index(1)
     for size in sizes:

@@ -15,6 +15,7 @@ from graphc_dialects._mlir import ir
 
 # LLVM's vectoriser takes loops of fewer iterations with masks or not at all; it has four lanes at least.
 _SHORT, _LANES = 16, 4
+_NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
 # (position, carried values) -> their new values
 Body = Callable[[Any, list[Any]], list[Any]]
 
@@ -124,9 +125,22 @@ def loop(
 
 
 @contextmanager
-def span(stop: ir.Value | int, start: ir.Value | int = 0, step: ir.Value | int = 1) -> Iterator[ir.Value]:
-    """An `scf.for` that carries nothing, around what is made inside; gives the number at hand."""
-    _, block = loop(stop, [], start=start, step=step)
+def span(
+    stop: ir.Value | int,
+    start: ir.Value | int = 0,
+    step: ir.Value | int = 1,
+    *,
+    unrolled: bool = True,
+) -> Iterator[ir.Value]:
+    """An `scf.for` that carries nothing, around what is made inside; gives the number at hand.
+
+    Args:
+        stop, start, step: of the numbers.
+        unrolled: whether LLVM may unroll the loop.
+    """
+    made, block = loop(stop, [], start=start, step=step)
+    if not unrolled:
+        made.attributes["loop_annotation"] = ir.Attribute.parse(_NOT_UNROLLED)
     with ir.InsertionPoint(block):
         yield block.arguments[0]
         build.create("scf.yield", [], [])

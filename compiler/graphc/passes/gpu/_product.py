@@ -11,11 +11,11 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.ir.types import dtype_of
 from graphc.ir.value import all_of
+from graphc.lowering.calls import product as number_of
 from graphc.lowering.carried import span, when
 from graphc.lowering.partial_reductions import constant
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._notation import block_id, grid_dim
-from graphc.passes.gpu._rows import product as number_of
 from graphc.passes.gpu._rows import split
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda.gemm import KINDS, is_small

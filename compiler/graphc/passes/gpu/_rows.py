@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.ir.value import larger, parts_of, smaller
+from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
 from graphc.lowering.memory.layouts import is_contiguous
 from graphc.lowering.partial_reductions import Combiner, combiner
@@ -507,16 +508,6 @@ def _read_in_memory(nests: Sequence[RowNest]) -> set[ir.Value]:
         read |= needed - known
         known |= {operand.buffer for operand in row.nest.outputs}
     return read
-
-
-def product(sizes: Sequence[ir.Value]) -> ir.Value:
-    """Number of elements."""
-    if not sizes:
-        return build.const_index(1)
-    total = sizes[0]
-    for size in sizes[1:]:
-        total = total * size
-    return total
 
 
 def split(number: ir.Value, sizes: Sequence[ir.Value]) -> list[ir.Value]:

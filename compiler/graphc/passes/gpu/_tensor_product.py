@@ -11,12 +11,13 @@ with `g` = lane / 4 and `t` = lane % 4, rows go with `g`, columns of sums and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 
 from graphc.ir import build
-from graphc.ir.value import bits_as, larger, smaller
-from graphc.lowering.carried import carry, loop, when
+from graphc.ir.value import as_index, bits_as, larger, smaller
+from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.pointers import address
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Operand
@@ -95,8 +96,7 @@ class Fragments:
         thread = thread_id()
         self.warp = thread // WARP
         self._lane = thread % WARP
-        self._g = self._lane // 4
-        self._t = self._lane % 4
+        self._g, self._t = self._lane // 4, self._lane % 4
         self._total = ir.Type.parse(instruction.total)
 
     def nothing(self) -> ir.Value:
@@ -121,7 +121,7 @@ class Fragments:
         found = []
         for start in range(0, self._of.depth, 4):
             for group in range(groups):
-                at = _sum(wide, self._g, group * _GROUP), _sum(deep, self._t, start)
+                at = wide + self._g + group * _GROUP, deep + self._t + start
                 found.append(self._rounded(side.buffer[side.indices(half, *at)]))
         return vector_of([len(found), 1], found)
 
@@ -144,9 +144,9 @@ class Fragments:
         across, along = (x * _GROUP for x in ((first, second) if rows_first else (second, first)))
         if groups == 1:
             # Addresses of the second half of the warp are not looked at, but have to be some.
-            across = build.const_index(0)
-        wide, deep = _sum(wide, across), _sum(deep, along)
-        wide, deep = (_sum(wide, row), deep) if side.deep_last else (wide, _sum(deep, row))
+            across = as_index(0)
+        wide, deep = wide + across, deep + along
+        wide, deep = (wide + row, deep) if side.deep_last else (wide, deep + row)
         count = groups * self._of.depth // _GROUP
         kind = ir.VectorType.get([count, 2], ir.MemRefType(side.buffer.type).element_type)
         return build.create(
@@ -170,17 +170,11 @@ class Fragments:
 
     def places(self, row: ir.Value, column: ir.Value) -> Sequence[tuple[ir.Value, ir.Value, tuple[int, int]]]:
         """Row and column of each of the lane's sums of a matrix, and where it is in the vector."""
-        twice = self._t * 2
         return [
-            (_sum(row, self._g, group * _GROUP), _sum(column, twice, lane), (group, lane))
+            (row + self._g + group * _GROUP, column + self._t * 2 + lane, (group, lane))
             for group in range(self._of.rows // _GROUP)
             for lane in range(2)
         ]
-
-
-def _sum(first: ir.Value, second: ir.Value, number: int = 0) -> ir.Value:
-    total = first + second
-    return total + number if number else total
 
 
 def is_aligned(buffer: ir.Value) -> ir.Value | None:
@@ -224,7 +218,6 @@ class Shape:
 
 # Threads of a multiprocessor, each of which has 128 registers then.
 _RESIDENT = 512
-_NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
 _LARGE, _SMALL = ((128, 128), (2, 4)), ((64, 64), (2, 2))
 # Sums in float64 fill twice the registers, and tiles twice the shared memory.
 _SHAPES = {
@@ -329,8 +322,7 @@ class TensorProduct:
     def _starts(self) -> tuple[list[ir.Value], list[ir.Value]]:
         """First rows and columns of the warp's matrices in the part of the block."""
         shape = self._shape
-        across = build.const_index(shape.warps[1])
-        numbers = (build.index_op(name, self._fragments.warp, across) for name in ("divui", "remui"))
+        numbers = self._fragments.warp // shape.warps[1], self._fragments.warp % shape.warps[1]
         sizes = (shape.instruction.rows, shape.instruction.columns)
         rows, columns = (
             [number * (size * count) + size * step for step in range(count)]
@@ -371,21 +363,18 @@ class TensorProduct:
             if aligned is None:
                 self._elements(number, operand, start, half)
                 continue
-            made = ir.Operation.create("scf.if", operands=[aligned], regions=2)
-            for region, write in zip(made.regions, (self._rows, self._elements), strict=True):
-                with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-                    write(number, operand, start, half)
-                    build.create("scf.yield", [], [])
+            given = number, operand, start, half
+            either(aligned, [], partial(self._rows, *given), partial(self._elements, *given))
 
-    def _rows(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
+    def _rows(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> Sequence[ir.Value]:
         """16 bytes at once."""
         long = BYTES // self._itemsize(operand)
         with self._each(number, long) as chunk:
             place, to, left = self._where(number, operand, start, half, (chunk, long))
-            wanted = smaller(left, long)
-            copy(operand.buffer, place, self._sides[number].buffer, to, long, wanted)
+            copy(operand.buffer, place, self._sides[number].buffer, to, long, smaller(left, long))
+        return []
 
-    def _elements(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
+    def _elements(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> Sequence[ir.Value]:
         """One element after the other.
 
         What is smaller than a word, or of no contiguous row, cannot be copied meanwhile.
@@ -396,24 +385,18 @@ class TensorProduct:
             place, to, left = self._where(number, operand, start, half, (chunk, 1))
             if is_word:
                 copy(operand.buffer, place, buffer, to, 1, smaller(left, 1))
-                return
-            inside = left > 0
-            kind = operand.argument.type
-            buffer[to] = build.select(inside, operand.buffer[place], zero(kind))
+            else:
+                nothing = zero(operand.argument.type)
+                buffer[to] = build.select(left > 0, operand.buffer[place], nothing)
+        return []
 
-    @contextmanager
-    def _each(self, number: int, long: int) -> Iterator[ir.Value]:
-        """Loops over the parts of rows, of so many elements, that a thread copies.
+    def _each(self, number: int, long: int) -> AbstractContextManager[ir.Value]:
+        """The parts of rows, of so many elements, that a thread copies.
 
         Unrolled, the addresses of all of them would be kept in registers throughout the kernel.
         """
         shape = self._shape
-        count = shape.depth * shape.tiles[number] // long // shape.threads
-        made, block = loop(build.const_index(count), [])
-        made.attributes["loop_annotation"] = ir.Attribute.parse(_NOT_UNROLLED)
-        with ir.InsertionPoint(block):
-            yield block.arguments[0]
-            build.create("scf.yield", [], [])
+        return span(shape.depth * shape.tiles[number] // long // shape.threads, unrolled=False)
 
     def _where(
         self, number: int, operand: Operand, start: ir.Value, half: ir.Value, which: tuple[ir.Value, int]
@@ -428,17 +411,14 @@ class TensorProduct:
         side, none = self._sides[number], build.const_index(0)
         chunk, long = which
         row = self._shape.depth if side.deep_last else self._shape.tiles[number]
-        chunk = chunk * self._shape.threads
-        chunk = chunk + thread_id()
+        chunk = chunk * self._shape.threads + thread_id()
         slow = chunk // (row // long)
         fast = chunk % (row // long) * long
         inner, axis = self._product.inner, self._axes[number]
         origins = {inner: start, axis: self._first[number]}
         along, across = (inner, axis) if side.deep_last else (axis, inner)
-        at = {along: origins[along] + fast}
-        at[across] = origins[across] + slow
-        left = self._sizes[along] - at[along]
-        left = larger(left, none)
+        at = {along: origins[along] + fast, across: origins[across] + slow}
+        left = larger(self._sizes[along] - at[along], 0)
         left = build.select(at[across] < self._sizes[across], left, none)
         some = left > none
         place = list(self._place)

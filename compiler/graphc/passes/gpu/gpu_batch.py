@@ -17,6 +17,7 @@ from graphc.ir.lifetimes import VIEWS
 from graphc.ir.types import dtype_of
 from graphc.ir.value import all_of, larger, smaller
 from graphc.ir.walk import functions, is_inside, walk
+from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
 from graphc.lowering.nests import nest as make_nest
 from graphc.lowering.partial_reductions import constant
@@ -32,7 +33,7 @@ from graphc.passes.gpu._notation import (
     read_vector,
     thread_id,
 )
-from graphc.passes.gpu._rows import product, split
+from graphc.passes.gpu._rows import split
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

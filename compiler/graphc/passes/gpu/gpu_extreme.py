@@ -6,20 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphc.ir import build
-from graphc.ir.value import all_of, converted, larger, literal, parts_of, smaller
+from graphc.ir.value import converted, larger, literal, parts_of, smaller
+from graphc.lowering.calls import number, product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Operand, are_aligned, lanes_of
 from graphc.passes.gpu._notation import WARP, block_id, grid_dim, on_first_thread, thread_id
 from graphc.passes.gpu._reduce import BlockReduction
-from graphc.passes.gpu._rows import Columns, Group, at_once, is_wide, product, shape_of_blocks, split
+from graphc.passes.gpu._rows import Columns, Group, at_once, is_wide, shape_of_blocks, split
 from graphc.passes.gpu.gpu_sort import Keys
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-_BELOW, _LATEST = 6, (1 << 63) - 1
+_LATEST = (1 << 63) - 1
 _PARTS, _BLOCKS = 1024, 1 << 20
 # From so many rows on, one block for a row keeps a device busy.
 _MANY = 512
@@ -75,14 +76,14 @@ class _Kernels:
     @property
     def _kinds(self) -> list[ir.Type]:
         """Of a key and a position."""
-        return [self._keys.type, _word()]
+        return [self._keys.type, ir.IntegerType.get_signless(64)]
 
     def lower(self) -> None:
         """The kernels, their launches, and whether there is an element at all."""
         self._write_parts()
         self._write_rows()
         with ir.InsertionPoint(self._op), self._op.location:
-            status = converted(self._n.equals(0), _word())
+            status = converted(self._n.equals(0), ir.IntegerType.get_signless(64))
         self._op.results[0].replace_all_uses_with(status)
 
     def _write_parts(self) -> None:
@@ -116,17 +117,16 @@ class _Kernels:
 
     def _write_rows(self) -> None:
         """The kernel that finds the extreme of all parts of a row."""
-        kernel, one = self._second, build.const_index
+        kernel = self._second
         with kernel.host():
             # Where a row has one part, there is nothing left to do.
-            rows = build.select(self._one, one(0), smaller(self._rows, _BLOCKS))
-            width, height = one(WARP), one(1)
+            rows = build.select(self._one, 0, smaller(self._rows, _BLOCKS))
+            width, height = build.const_index(WARP), build.const_index(1)
         with kernel.body():
 
             def line(row: ir.Value, active: ir.Value, reduction: BlockReduction) -> None:
                 def take(part: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-                    pair = [buffer[row, part] for kind, buffer in zip(self._kinds, self._found, strict=True)]
-                    return self._later(carried, pair)
+                    return self._later(carried, [buffer[row, part] for buffer in self._found])
 
                 own = carry(self._parts, self._neutral(), take, start=thread_id(), step=width)
                 found = reduction.together(own, self._later, self._neutral())
@@ -146,26 +146,25 @@ class _Kernels:
         """The rows of a block, `height` at a time; threads without one see the last."""
         reduction = BlockReduction(kernel, width)
         start = block_id() * height
-        with span(self._rows, start=start, step=grid_dim() * height) as number:
-            row = number + thread_id(1)
+        with span(self._rows, start=start, step=grid_dim() * height) as first:
+            row = first + thread_id(1)
             line(smaller(row, self._rows - 1), row < self._rows, reduction)
 
     def _neutral(self) -> list[ir.Value]:
         """Initial key, which any element beats but those with the first key: where nothing has won,
         these are all.
         """
-        return [literal(0, self._keys.type), _constant(_LATEST)]
+        return [literal(0, self._keys.type), build.const_i64(_LATEST)]
 
     def _take(self, group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
         """The extreme after an element; positions grow, so that the first of equal ones stays."""
-        key, place = self._key(group.load(self._operand, lane)), _number(group.indices(lane)[-1])
+        key, place = self._key(group.load(self._operand, lane)), number(group.indices(lane)[-1])
         wins = key.above(carried[0])
         return [build.select(wins, new, old) for new, old in zip((key, place), carried, strict=True)]
 
     def _later(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> list[ir.Value]:
         """Of two extremes the one with the larger key; of equal ones the first."""
-        first = [left[0].equals(right[0]), right[1].below(left[1])]
-        wins = right[0].above(left[0]) | all_of(first)
+        wins = right[0].above(left[0]) | (left[0].equals(right[0]) & right[1].below(left[1]))
         return [build.select(wins, x, y) for x, y in zip(right, left, strict=True)]
 
     def _store(self, place: ir.Value, indices: Sequence[ir.Value]) -> list[ir.Value]:
@@ -193,15 +192,3 @@ def _without_casts(buffer: ir.Value) -> ir.Value:
     while not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.cast":
         buffer = buffer.owner.operands[0]
     return buffer
-
-
-def _word() -> ir.Type:
-    return ir.IntegerType.get_signless(64)
-
-
-def _constant(number: int) -> ir.Value:
-    return literal(number, ir.IntegerType.get_signless(64))
-
-
-def _number(place: ir.Value) -> ir.Value:
-    return converted(place, ir.IntegerType.get_signless(64))

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running sums, products and extremes, and linear recurrences.
-
-Running operations across memory: a thread has a part of a line, and neighbours have neighbouring lines.
-"""
+"""Running sums, products and extremes, and linear recurrences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.lifetimes import root_of
-from graphc.ir.value import all_of, larger, parts_of, smaller
+from graphc.ir.value import larger, parts_of, smaller
 from graphc.library.arrays.running import KINDS as ALONG_ROWS
+from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
 from graphc.lowering.device_code.recurrences import LINEAR, RECURRENCE
 from graphc.passes.gpu._calls import LibraryCall, calls_of
@@ -30,7 +28,7 @@ from graphc.passes.gpu._notation import (
     thread_id,
 )
 from graphc.passes.gpu._reduce import THREADS, BlockPrefix, Running
-from graphc.passes.gpu._rows import product, split
+from graphc.passes.gpu._rows import split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.recurrence import KINDS
@@ -48,6 +46,7 @@ class Lines:
         count: how many lines there are.
         steps: how many numbers are made of each.
         itemsize: of a number, in bytes.
+        keeps_first: whether the result has the number before the first step.
     """
 
     def __init__(self, call: LibraryCall) -> None:
@@ -60,7 +59,7 @@ class Lines:
         self.running = Running(names[kind], dtype)
         self.itemsize = int(np.dtype(dtype).itemsize)
         self._reverse = bool(call.attribute("reverse"))
-        self._keeps = bool(call.attribute("keep_initial")) if is_recurrence else False
+        self.keeps_first = bool(call.attribute("keep_initial")) if is_recurrence else False
         *operands, self._result = call.buffers
         self._initial = operands.pop() if is_recurrence else None
         self._operands = operands
@@ -79,45 +78,35 @@ class Lines:
         if self._initial is None:
             return self.running.neutral()[0]
         known = _splat_of(self._initial)
-        if known is not None:
-            return known
-        return self._load(self._initial, build.const_index(0), line)
+        return (
+            self._initial[self._place(self._initial, build.const_index(0), line)] if known is None else known
+        )
 
     def step(self, number: ir.Value, line: Sequence[ir.Value]) -> list[ir.Value]:
         """Operands of a step."""
         row = self._row(number)
-        return [self._load(buffer, row, line) for buffer in self._operands]
+        return [buffer[self._place(buffer, row, line)] for buffer in self._operands]
 
     def store(self, value: ir.Value, number: ir.Value, line: Sequence[ir.Value]) -> None:
         """Writes what a step has made."""
         row = self._row(number)
-        if self._keeps and not self._reverse:
+        if self.keeps_first and not self._reverse:
             row = row + 1
         self._store(value, row, line)
 
     def store_first(self, line: Sequence[ir.Value]) -> None:
         """Writes the number before the first step, if the result has it."""
-        if self._keeps:
+        if self.keeps_first:
             self._store(self.first(line), self.steps if self._reverse else build.const_index(0), line)
 
-    @property
-    def keeps_first(self) -> bool:
-        """True if the result has the number before the first step."""
-        return self._keeps
-
     def _row(self, number: ir.Value) -> ir.Value:
-        if not self._reverse:
-            return number
-        return self.steps - 1 - number
+        return self.steps - 1 - number if self._reverse else number
 
     def _place(self, buffer: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> list[ir.Value]:
         """Indices in a buffer; sizes of 1 serve all."""
         indices = [row, *line] if self._first_axis else [*line, row]
         shape = list(ir.MemRefType(buffer.type).shape)
         return [build.const_index(0) if size == 1 else x for size, x in zip(shape, indices, strict=True)]
-
-    def _load(self, buffer: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> ir.Value:
-        return buffer[self._place(buffer, row, line)]
 
     def _store(self, value: ir.Value, row: ir.Value, line: Sequence[ir.Value]) -> None:
         self._result[self._place(self._result, row, line)] = value
@@ -147,11 +136,18 @@ def _splat_of(buffer: ir.Value) -> ir.Value | None:
     return None
 
 
-# Lines that occupy a device without parts; the most parts of a line.
+Values = list[ir.Value]
+_BLOCKS = 1 << 20
+# Where lines lie along memory: lines that occupy a device without parts, and the most parts of a line.
 _ENOUGH_ALONG, _PARTS_ALONG = 512, 1024
+# Where they lie across it: threads of a block and those that occupy a device, the most parts of a line, and
+# the fewest steps of one.
+_THREADS, _ENOUGH, _PARTS, _STEPS = 256, 1 << 17, 64, 64
+# Steps whose operands are read together, so that one does not wait for the memory of the one before.
+_AHEAD = 8
 
 
-class RowKernels:
+class _Kernels:
     """The two kernels of a call: what each part of a line comes to, and then the numbers.
 
     Args:
@@ -160,72 +156,94 @@ class RowKernels:
     """
 
     def __init__(self, call: LibraryCall, each: int) -> None:
-        self._totals, self._kernel = Kernel(call.op, "totals"), Kernel(call.op, "running")
-        with self._totals.host():
+        totals, kernel = Kernel(call.op, "totals"), Kernel(call.op, "running")
+        with totals.host():
             self._lines = lines = Lines(call)
-            self._own = 8 if lines.running.parts * lines.itemsize <= 8 else 4
-            self._plan(each)
+            self._running = lines.running
+            parts, chunk, grid, threads = self._plan(each)
+            self._parts, self._chunk = parts, chunk
+            # Those of the kernel at hand: number of the part, and its steps.
+            self._part = self._first = self._stop = parts
+            several = parts > 1
+            sizes = self._place(lines.count, build.select(several, parts, 0))
+            self._sums = [allocate(sizes, lines.running.type) for _ in range(lines.running.parts)]
+            none = build.select(several, grid[0], 0)
+        self._write(totals, self._total)
+        self._write(kernel, self._numbers)
+        totals.launch([none, grid[1]], threads)
+        kernel.launch(grid, threads)
 
-    def _plan(self, each: int) -> None:
-        """Sizes of blocks and parts."""
-        lines = self._lines
-        warps = blocks_for(lines.steps, WARP * self._own, THREADS // WARP)
-        self._threads = larger(warps, 1) * WARP
-        self._tile = self._threads * self._own
-        parts = larger(blocks_for(lines.steps, each, _PARTS_ALONG), 1)
-        self._parts = build.select(lines.count >= _ENOUGH_ALONG, 1, parts)
-        chunk = parts_of(lines.steps, self._parts)
-        self._chunk = parts_of(chunk, self._tile) * self._tile
-        self._grid = smaller(lines.count, _BLOCKS)
-        self._several = self._parts > 1
-        kept = build.select(self._several, self._parts, 0)
-        self._sums = [allocate([lines.count, kept], lines.running.type) for _ in range(lines.running.parts)]
-
-    def lower(self) -> None:
-        """The kernels and their launches."""
-        self._write(self._totals, self._total)
-        self._write(self._kernel, self._numbers)
-        with self._totals.host():
-            grid = build.select(self._several, self._grid, 0)
-        self._totals.launch([grid, self._parts], [self._threads])
-        self._kernel.launch([self._grid, self._parts], [self._threads])
+    def _plan(self, each: int) -> tuple[ir.Value, ir.Value, list[ir.Value], Sequence[ir.Value]]:
+        """Number of parts, steps of a part, the grid, and threads of a block."""
+        raise NotImplementedError
 
     def _write(self, kernel: Kernel, work: Callable[[ir.Value], None]) -> None:
-        """A kernel that does something with the block's part of each of its lines."""
-        lines = self._lines
-        with kernel.body():
-            self._prefix = BlockPrefix(kernel, lines.running)
-            size = THREADS * self._own
-            size += size // WARP
-            self._shared = [kernel.shared([size], lines.running.type) for _ in range(lines.running.parts)]
-            self._thread, self._part = thread_id(), block_id(1)
-            first = self._part * self._chunk
-            self._stop = smaller(first + self._chunk, lines.steps)
-            self._first = first
-            start, stride = block_id(), grid_dim()
-            with span(lines.count, start=start, step=stride) as number:
-                self._line = lines.split(number)
-                work(number)
+        """A kernel that does something with its part of each of its lines."""
+        raise NotImplementedError
 
     def _total(self, line: ir.Value) -> None:
         """Writes what the part comes to."""
-        running = self._lines.running
-
-        def tile(start: ir.Value, values: Values) -> Values:
-            _, total = self._prefix.before(self._folded(start)[-1])
-            return running.combine(values, total)
-
-        values = carry(self._stop, running.neutral(), tile, start=self._first, step=self._tile)
-        with on_first_thread():
-            for value, buffer in zip(values, self._sums, strict=True):
-                buffer[line, self._part] = value
+        raise NotImplementedError
 
     def _numbers(self, line: ir.Value) -> None:
         """Writes the numbers of the part."""
-        lines, running = self._lines, self._lines.running
+        raise NotImplementedError
+
+    @staticmethod
+    def _place(line: ir.Value, part: ir.Value) -> list[ir.Value]:
+        """Of what a part comes to: neighbouring threads have neighbours."""
+        raise NotImplementedError
+
+    def _keep(self, line: ir.Value, values: Values) -> None:
+        """Notes what the part comes to."""
+        for value, buffer in zip(values, self._sums, strict=True):
+            buffer[self._place(line, self._part)] = value
+
+
+class _Along(_Kernels):
+    """Lines along memory: a block of threads has a part of a line."""
+
+    def _plan(self, each: int) -> tuple[ir.Value, ir.Value, list[ir.Value], Sequence[ir.Value]]:
+        lines = self._lines
+        self._own = 8 if lines.running.parts * lines.itemsize <= 8 else 4
+        threads = larger(blocks_for(lines.steps, WARP * self._own, THREADS // WARP), 1) * WARP
+        self._tile = threads * self._own
+        parts = larger(blocks_for(lines.steps, each, _PARTS_ALONG), 1)
+        parts = build.select(lines.count >= _ENOUGH_ALONG, 1, parts)
+        chunk = parts_of(parts_of(lines.steps, parts), self._tile) * self._tile
+        return parts, chunk, [smaller(lines.count, _BLOCKS), parts], [threads]
+
+    @staticmethod
+    def _place(line: ir.Value, part: ir.Value) -> list[ir.Value]:
+        return [line, part]
+
+    def _write(self, kernel: Kernel, work: Callable[[ir.Value], None]) -> None:
+        with kernel.body():
+            self._prefix = BlockPrefix(kernel, self._running)
+            size = THREADS * self._own
+            size += size // WARP
+            self._shared = [kernel.shared([size], self._running.type) for _ in range(self._running.parts)]
+            self._thread = thread_id()
+            self._part = block_id(1)
+            self._first = self._part * self._chunk
+            self._stop = smaller(self._first + self._chunk, self._lines.steps)
+            with span(self._lines.count, block_id(), grid_dim()) as number:
+                self._line = self._lines.split(number)
+                work(number)
+
+    def _total(self, line: ir.Value) -> None:
+        def tile(start: ir.Value, values: Values) -> Values:
+            _, total = self._prefix.before(self._folded(start)[-1])
+            return self._running.combine(values, total)
+
+        values = carry(self._stop, self._running.neutral(), tile, start=self._first, step=self._tile)
+        with on_first_thread():
+            self._keep(line, values)
+
+    def _numbers(self, line: ir.Value) -> None:
+        lines, running = self._lines, self._running
         if lines.keeps_first:
-            both = [x.equals(0) for x in (self._thread, self._part)]
-            with when(all_of(both)):
+            with when(self._thread.equals(0) & self._part.equals(0)):
                 lines.store_first(self._line)
         before = running.apply(lines.first(self._line), self._parts_before(line))
 
@@ -234,9 +252,11 @@ class RowKernels:
             others, total = self._prefix.before(folded[-1])
             mine = running.apply(values[0], others)
             for number, step in enumerate(folded):
-                build.create("memref.store", [], [running.apply(mine, step), *self._own_place(number)])
+                self._shared[0][self._own_place(number)] = running.apply(mine, step)
             barrier()
-            self._each_element(start, lambda at, place: self._store(at, place))
+            for at, place in self._elements(start):
+                with when(at < self._stop):
+                    lines.store(self._shared[0][place], at, self._line)
             barrier()
             return [running.apply(values[0], total)]
 
@@ -244,15 +264,15 @@ class RowKernels:
 
     def _parts_before(self, line: ir.Value) -> Values:
         """Combination of the parts before this one."""
-        running = self._lines.running
+        running = self._running
         each = parts_of(self._part, block_dim())
         first = self._thread * each
 
         def fold(number: ir.Value, values: Values) -> Values:
             at = first + number
             inside = at < self._part
-            place = [line, build.select(inside, at, 0)]
-            found = [b[place] for b in self._sums]
+            place = build.select(inside, at, 0)
+            found = [buffer[self._place(line, place)] for buffer in self._sums]
             pairs = zip(found, running.neutral(), strict=True)
             return running.combine(values, [build.select(inside, x, y) for x, y in pairs])
 
@@ -260,38 +280,27 @@ class RowKernels:
 
     def _folded(self, start: ir.Value) -> list[Values]:
         """Inclusive prefix over the thread's steps of a tile."""
-        running = self._lines.running
-        self._each_element(start, self._load)
+        running, lines = self._running, self._lines
+        for at, place in self._elements(start):
+            found = lines.step(smaller(at, self._stop - 1), self._line)
+            for value, other, buffer in zip(found, running.neutral(), self._shared, strict=True):
+                buffer[place] = build.select(at < self._stop, value, other)
         barrier()
-        found: list[Values] = []
+        folded: list[Values] = []
         for number in range(self._own):
-            place = [self._own_place(number, buffer) for buffer in self._shared]
-            step = [build.create("memref.load", [running.type], each).result for each in place]
-            found.append(running.combine(found[-1], step) if found else step)
-        return found
+            step = [buffer[self._own_place(number)] for buffer in self._shared]
+            folded.append(running.combine(folded[-1], step) if folded else step)
+        return folded
 
-    def _each_element(self, start: ir.Value, work: Callable[[ir.Value, ir.Value], None]) -> None:
-        """Does something with elements of a tile, neighbouring threads with neighbours."""
+    def _elements(self, start: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """Elements of a tile, neighbouring threads with neighbours, and their places in shared memory."""
         for number in range(self._own):
             at = block_dim() * number + self._thread
-            work(start + at, _apart(at))
+            yield start + at, _apart(at)
 
-    def _load(self, number: ir.Value, place: ir.Value) -> None:
-        lines = self._lines
-        inside = number < self._stop
-        found = lines.step(smaller(number, self._stop - 1), self._line)
-        for value, other, buffer in zip(found, lines.running.neutral(), self._shared, strict=True):
-            buffer[place] = build.select(inside, value, other)
-
-    def _store(self, number: ir.Value, place: ir.Value) -> None:
-        with when(number < self._stop):
-            buffer = self._shared[0]
-            self._lines.store(buffer[place], number, self._line)
-
-    def _own_place(self, number: int, buffer: ir.Value | None = None) -> Sequence[ir.Value]:
+    def _own_place(self, number: int) -> ir.Value:
         """Position of one of the thread's own steps in shared memory."""
-        place = self._thread * self._own + number
-        return [self._shared[0] if buffer is None else buffer, _apart(place)]
+        return _apart(self._thread * self._own + number)
 
 
 def _apart(place: ir.Value) -> ir.Value:
@@ -299,79 +308,46 @@ def _apart(place: ir.Value) -> ir.Value:
     return place + place // WARP
 
 
-_THREADS = 256
-# Threads that occupy a device, the most parts of a line, and the fewest steps of one.
-_ENOUGH, _PARTS, _STEPS = 1 << 17, 64, 64
-_BLOCKS = 1 << 20
-# Steps whose operands are read together, so that one does not wait for the memory of the one before.
-_AHEAD = 8
-Values = list[ir.Value]
+class _Across(_Kernels):
+    """Lines across memory: a thread has a part of a line, and neighbours have neighbouring lines."""
 
+    def _plan(self, each: int) -> tuple[ir.Value, ir.Value, list[ir.Value], Sequence[ir.Value]]:
+        lines = self._lines
+        block = block_shape(lines.count, _THREADS)
+        parts = parts_of(build.const_index(_ENOUGH), larger(lines.count, 1))
+        parts = larger(smaller(parts, blocks_for(lines.steps, _STEPS, _PARTS)), 1)
+        grid = [blocks_for(lines.count, block[0], _BLOCKS), parts_of(parts, block[1])]
+        return parts, parts_of(lines.steps, parts), grid, block
 
-class ColumnKernels:
-    """The two kernels of a call: what each part of a line comes to, and then the numbers.
-
-    Args:
-        call: its operation is to be erased afterwards.
-    """
-
-    def __init__(self, call: LibraryCall) -> None:
-        self._totals, self._kernel = Kernel(call.op, "totals"), Kernel(call.op, "running")
-        with self._totals.host():
-            self._lines = lines = Lines(call)
-            self._block = block_shape(lines.count, _THREADS)
-            parts = parts_of(build.const_index(_ENOUGH), larger(lines.count, 1))
-            steps = blocks_for(lines.steps, _STEPS, _PARTS)
-            self._parts = larger(smaller(parts, steps), 1)
-            self._chunk = parts_of(lines.steps, self._parts)
-            self._several = self._parts > 1
-            kept = build.select(self._several, self._parts, 0)
-            self._sums = [
-                allocate([kept, lines.count], lines.running.type) for _ in range(lines.running.parts)
-            ]
-
-    def lower(self) -> None:
-        """The kernels and their launches."""
-        self._write(self._totals, self._total)
-        self._write(self._kernel, self._numbers)
-        with self._totals.host():
-            columns = blocks_for(self._lines.count, self._block[0], _BLOCKS)
-            rows = parts_of(self._parts, self._block[1])
-            none = build.select(self._several, columns, 0)
-        self._totals.launch([none, rows], self._block)
-        self._kernel.launch([columns, rows], self._block)
+    @staticmethod
+    def _place(line: ir.Value, part: ir.Value) -> list[ir.Value]:
+        return [part, line]
 
     def _write(self, kernel: Kernel, work: Callable[[ir.Value], None]) -> None:
-        """A kernel that does something with the thread's part of each of its lines."""
-        lines = self._lines
         with kernel.body():
             (line, stride), (part, parts) = global_position(0), global_position(1)
-            with span(self._parts, start=part, step=parts) as outer:
-                self._part = outer
-                self._first = smaller(self._part * self._chunk, lines.steps)
-                self._stop = smaller(self._first + self._chunk, lines.steps)
-                with span(lines.count, start=line, step=stride) as number:
-                    self._line = lines.split(number)
-                    work(number)
+            with span(self._parts, part, parts) as number:
+                self._part = number
+                self._first = smaller(number * self._chunk, self._lines.steps)
+                self._stop = smaller(self._first + self._chunk, self._lines.steps)
+                with span(self._lines.count, line, stride) as at:
+                    self._line = self._lines.split(at)
+                    work(at)
 
     def _total(self, line: ir.Value) -> None:
-        """Writes what the part comes to."""
-        running = self._lines.running
-        values = self._steps(running.neutral(), lambda _, step, values: running.combine(values, step))
-        for value, buffer in zip(values, self._sums, strict=True):
-            buffer[self._part, line] = value
+        running = self._running
+        self._keep(
+            line, self._steps(running.neutral(), lambda _, step, values: running.combine(values, step))
+        )
 
     def _numbers(self, line: ir.Value) -> None:
-        """Writes the numbers of the part."""
-        lines, running = self._lines, self._lines.running
+        lines, running = self._lines, self._running
         if lines.keeps_first:
             with when(self._part.equals(0)):
                 lines.store_first(self._line)
 
         def before(part: ir.Value, values: Values) -> Values:
-            place = [part, line]
-            step = [b[place] for b in self._sums]
-            return [running.apply(values[0], step)]
+            return [running.apply(values[0], [b[self._place(line, part)] for b in self._sums])]
 
         def number(at: ir.Value, step: Values, values: Values) -> Values:
             made = running.apply(values[0], step)
@@ -428,9 +404,6 @@ class GpuRunning(Pass):
 
     def run(self, module: ir.Module) -> None:
         for call in calls_of(module, CALLS):
-            if lies_along_rows(call):
-                RowKernels(call, self.each).lower()
-            else:
-                ColumnKernels(call).lower()
+            (_Along if lies_along_rows(call) else _Across)(call, self.each)
             call.erase()
             self.count("calls")

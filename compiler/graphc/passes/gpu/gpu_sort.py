@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.value import all_of, as_index, bits_as, converted, larger, literal, smaller
+from graphc.ir.value import as_index, bits_as, converted, larger, literal, smaller
+from graphc.lowering.calls import product
 from graphc.lowering.carried import carry_while, span
 from graphc.passes.gpu._calls import calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
@@ -21,7 +23,7 @@ from graphc.passes.gpu._notation import (
     grid_dim,
     thread_id,
 )
-from graphc.passes.gpu._rows import product, split
+from graphc.passes.gpu._rows import split
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -115,34 +117,23 @@ class SortKernels:
             *self._sizes, self._n = build.dims(self._source)
             self._rows = product(self._sizes)
             self._fits = self._n <= self._tile
-            width = blocks_for(self._n, 2 * WARP, _THREADS // WARP)
-            width = larger(width, 1)
-            self._threads = width * WARP
+            self._threads = larger(blocks_for(self._n, 2 * WARP, _THREADS // WARP), 1) * WARP
             self._long_rows = build.select(self._fits, 0, self._rows)
-            sizes = [build.const_index(2), self._long_rows, self._n]
-            self._memory = [allocate(sizes, kind) for kind in self._types]
+            self._memory = [allocate([2, self._long_rows, self._n], kind) for kind in self._types]
 
     def lower(self) -> None:
         """The kernels and their launches."""
         with self._direct.host():
-            short = build.select(self._fits, self._rows, 0)
-            short = smaller(short, _BLOCKS)
-            long, tiles = smaller(self._long_rows, _BLOCKS), blocks_for(self._n, self._size(), _ROWS)
+            short = smaller(build.select(self._fits, self._rows, 0), _BLOCKS)
+            long, tiles = smaller(self._long_rows, _BLOCKS), blocks_for(self._n, self._tile, _ROWS)
         self._sort(self._direct, self._finish)
         self._direct.launch([short, 1], [self._threads])
         kernel = Kernel(self._op, "tiles")
         self._sort(kernel, self._keep)
         kernel.launch([long, tiles], [self._threads])
         source = self._merges()
-        kernel = Kernel(self._op, "sorted")
-        with kernel.host():
-            grid = [blocks_for(self._n, _MERGE_THREADS, _BLOCKS), smaller(self._long_rows, _ROWS)]
-        with kernel.body():
-            self._each(lambda row, place: self._finish(row, place, self._kept(source, row, place)))
-        kernel.launch(grid, [_MERGE_THREADS])
-
-    def _size(self) -> ir.Value:
-        return build.const_index(self._tile)
+        with self._each(Kernel(self._op, "sorted")) as (row, place):
+            self._finish(row, place, self._kept(source, row, place))
 
     # -- tiles ---------------------------------------------------------------------------------------------
 
@@ -151,35 +142,26 @@ class SortKernels:
         shared = [kernel.shared([self._tile], kind) for kind in self._types]
         with kernel.body():
             self._thread, self._width = thread_id(), block_dim()
-            with span(self._rows, start=block_id(), step=grid_dim()) as rows:
-                first = block_id(1) * self._size()
-                stride = grid_dim(1) * self._size()
-                with span(self._n, start=first, step=stride) as tiles:
-                    self._one_tile(shared, rows, tiles, write)
+            with span(self._rows, block_id(), grid_dim()) as row:
+                first, stride = (x * self._tile for x in (block_id(1), grid_dim(1)))
+                with span(self._n, first, stride) as start:
+                    self._one_tile(shared, row, start, write)
 
     def _one_tile(self, shared: list[ir.Value], row: ir.Value, start: ir.Value, write: Write) -> None:
-        levels = _levels(smaller(self._n, self._size()))
+        levels = _levels(smaller(self._n, self._tile))
         size = build.const_index(1) << levels
         indices = split(row, self._sizes)
-
-        def fill(place: ir.Value) -> None:
+        with span(size, self._thread, self._width) as place:
             _store(self._item(indices, start + place), shared, place)
-
-        self._stripes(size, fill)
         barrier()
         with span(levels) as level, span(level + 1) as inner:
             distance = level - inner
-            half = size >> 1
-            self._stripes(half, lambda pair: self._exchange(shared, pair, level, distance))
+            with span(size >> 1, self._thread, self._width) as pair:
+                self._exchange(shared, pair, level, distance)
             barrier()
-        count = smaller(self._n - start, self._size())
-        self._stripes(count, lambda place: write(row, start + place, _load(shared, place)))
+        with span(smaller(self._n - start, self._tile), self._thread, self._width) as place:
+            write(row, start + place, _load(shared, place))
         barrier()
-
-    def _stripes(self, count: ir.Value, work: Callable[[ir.Value], None]) -> None:
-        """Does something for each number up to a count, a block's threads side by side."""
-        with span(count, start=self._thread, step=self._width) as number:
-            work(number)
 
     def _item(self, indices: Sequence[ir.Value], place: ir.Value) -> Item:
         """An element of a row; past its end what comes after all others."""
@@ -187,19 +169,16 @@ class SortKernels:
         value = self._source[*indices, smaller(place, self._n - 1)]
         item = [build.select(inside, self._keys.of(value), self._keys.last())]
         if self._positions:
-            kind = self._types[1]
-            number = converted(place, kind)
-            item.append(build.select(inside, number, literal(_NONE, kind)))
+            item.append(build.select(inside, converted(place, self._types[1]), _NONE))
         return item
 
     def _exchange(self, shared: list[ir.Value], pair: ir.Value, level: ir.Value, distance: ir.Value) -> None:
         """Puts two elements of a tile in order: upwards or downwards, in turns of twice the level's size."""
-        one = build.const_index(1)
-        step = one << distance
-        low = pair & (step - one)
-        first = ((pair - low) << one) + low
+        step = build.const_index(1) << distance
+        low = pair & (step - 1)
+        first = ((pair - low) << 1) + low
         second = first + step
-        upwards = ((first >> (level + one)) & one).equals(0)
+        upwards = ((first >> (level + 1)) & 1).equals(0)
         a, b = _load(shared, first), _load(shared, second)
         wrong = build.select(upwards, _after(a, b), _after(b, a))
         _store([build.select(wrong, y, x) for x, y in zip(a, b, strict=True)], shared, first)
@@ -211,7 +190,7 @@ class SortKernels:
         """Merges runs of twice the length each time; returns in which half of the memory they end."""
         index = build.index_type()
         with ir.InsertionPoint(self._op), self._op.location:
-            initial = [self._size(), build.const_index(0)]
+            initial = [build.const_index(self._tile), build.const_index(0)]
             made = ir.Operation.create("scf.while", results=[index] * 2, operands=initial, regions=2)
             before, after = (ir.Block.create_at_start(region, [index] * 2) for region in made.regions)
             with ir.InsertionPoint(before):
@@ -219,21 +198,21 @@ class SortKernels:
                 build.create("scf.condition", [], [both, *before.arguments])
             with ir.InsertionPoint(after):
                 width, source = after.arguments
-                nexts = [width * 2, 1 - source]
-                end = build.create("scf.yield", [], nexts)
-        kernel = Kernel(end, "merge")
+                end = build.create("scf.yield", [], [width * 2, 1 - source])
+        with self._each(Kernel(end, "merge")) as (row, place):
+            self._merge(row, place, width, source)
+        return made.results[1]
+
+    @contextmanager
+    def _each(self, kernel: Kernel) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """Elements of long rows, in a kernel with threads along x and rows along y, which is launched."""
         with kernel.host():
             grid = [blocks_for(self._n, _MERGE_THREADS, _BLOCKS), smaller(self._long_rows, _ROWS)]
         with kernel.body():
-            self._each(lambda row, place: self._merge(row, place, width, source))
+            (first, stride), (line, lines) = global_position(0), global_position(1)
+            with span(self._rows, line, lines) as row, span(self._n, first, stride) as place:
+                yield row, place
         kernel.launch(grid, [_MERGE_THREADS])
-        return made.results[1]
-
-    def _each(self, work: Callable[[ir.Value, ir.Value], None]) -> None:
-        """Does something for each element of each row, in a kernel with threads along x and rows along y."""
-        (place, stride), (row, rows) = global_position(0), global_position(1)
-        with span(self._rows, start=row, step=rows) as each, span(self._n, start=place, step=stride) as at:
-            work(each, at)
 
     def _merge(self, row: ir.Value, place: ir.Value, width: ir.Value, source: ir.Value) -> None:
         """Puts an element where it belongs: after those of its run and of the other one that come before."""
@@ -241,8 +220,7 @@ class SortKernels:
         start = run * width
         odd = (run & 1).differs(0)
         pair = build.select(odd, start - width, start)
-        other = build.select(odd, pair, start + width)
-        other = smaller(other, self._n)
+        other = smaller(build.select(odd, pair, start + width), self._n)
         end = smaller(other + width, self._n)
         mine = self._kept(source, row, place)
 
@@ -254,22 +232,17 @@ class SortKernels:
             if not self._positions:
                 # Of equal keys those of the run before come first.
                 earlier = earlier | (odd & mine[0].equals(found[0]))
-            above = middle + 1
-            return [build.select(earlier, above, low), build.select(earlier, high, middle)]
+            return [build.select(earlier, middle + 1, low), build.select(earlier, high, middle)]
 
         low, _ = carry_while([other, end], lambda ends: ends[0] < ends[1], search)
         target = pair + (place - start) + (low - other)
-        half = 1 - source
-        for value, memory in zip(mine, self._memory, strict=True):
-            memory[half, row, target] = value
+        _store(mine, self._memory, 1 - source, row, target)
 
     def _keep(self, row: ir.Value, place: ir.Value, item: Item) -> None:
-        for value, memory in zip(item, self._memory, strict=True):
-            memory[0, row, place] = value
+        _store(item, self._memory, 0, row, place)
 
     def _kept(self, half: ir.Value, row: ir.Value, place: ir.Value) -> Item:
-        pairs = zip(self._types, self._memory, strict=True)
-        return [memory[half, row, place] for kind, memory in pairs]
+        return _load(self._memory, half, row, place)
 
     def _finish(self, row: ir.Value, place: ir.Value, item: Item) -> None:
         """Writes an element of the result."""
@@ -284,10 +257,7 @@ class SortKernels:
 def _after(a: Item, b: Item) -> ir.Value:
     """True if `a` comes after `b`: by keys, then by positions."""
     found = a[0].above(b[0])
-    if len(a) > 1:
-        later = [a[0].equals(b[0]), a[1].above(b[1])]
-        found = found | all_of(later)
-    return found
+    return found | (a[0].equals(b[0]) & a[1].above(b[1])) if len(a) > 1 else found
 
 
 def _levels(count: ir.Value) -> ir.Value:
@@ -298,11 +268,11 @@ def _levels(count: ir.Value) -> ir.Value:
     return 64 - as_index(zeros)
 
 
-def _load(arrays: Sequence[ir.Value], place: ir.Value) -> Item:
+def _load(arrays: Sequence[ir.Value], *place: ir.Value) -> Item:
     return [x[place] for x in arrays]
 
 
-def _store(item: Item, arrays: Sequence[ir.Value], place: ir.Value) -> None:
+def _store(item: Item, arrays: Sequence[ir.Value], *place: ir.Value | int) -> None:
     for value, array in zip(item, arrays, strict=True):
         array[place] = value
 

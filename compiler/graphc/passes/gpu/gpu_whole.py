@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import larger, smaller
 from graphc.ir.walk import functions, walk
+from graphc.lowering.calls import product
 from graphc.lowering.carried import span
 from graphc.lowering.nests import nest as make_nest
 from graphc.lowering.partial_reductions import Combiner, combiner
@@ -19,17 +20,7 @@ from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of
 from graphc.passes.gpu._notation import block_id, global_position, grid_dim, on_first_thread
 from graphc.passes.gpu._reduce import BlockReduction
-from graphc.passes.gpu._rows import (
-    Columns,
-    Fold,
-    Group,
-    at_once,
-    cost,
-    each_of,
-    product,
-    split,
-    wide_operands,
-)
+from graphc.passes.gpu._rows import Columns, Fold, Group, at_once, cost, each_of, split, wide_operands
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
