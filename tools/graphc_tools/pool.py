@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes machine code that ships: `pool_code.py`, the thread pool, and `wide_integers_code.py`, which adapts
-BLAS and LAPACK with 64-bit integers, for processes without a compiler; `shipped_parts.py`, parts that many
+BLAS and LAPACK with 64-bit integers, for processes without a compiler; `shipped_parts.bin`, parts that many
 functions have.
 
 python -m graphc_tools.pool
@@ -18,7 +18,6 @@ from pathlib import Path
 
 from graphc.backends.cpu import shipped
 from graphc.backends.cpu.object import shipped_works
-from graphc.backends.cpu.shipped import compile_shipped
 from graphc.library.pool.build import MACHINES, pool_ir
 from graphc.library.wide_integers import wide_integers_ir
 
@@ -68,12 +67,9 @@ class Shipped:
         return _HEAD.format(what=self.what, module=self.module, hashes=hashes, objects=objects)
 
     def _literal(self, machine: str) -> str:
-        return _literal(compile_shipped(self.ir_text(machine), machine))
-
-
-def _literal(code: bytes) -> str:
-    text = base64.b64encode(zlib.compress(code, 9)).decode()
-    return "\n".join(f'        "{line}"' for line in textwrap.wrap(text, 96, break_on_hyphens=False))
+        code = shipped.compile_shipped(self.ir_text(machine), machine)
+        text = base64.b64encode(zlib.compress(code, 9)).decode()
+        return "\n".join(f'        "{line}"' for line in textwrap.wrap(text, 96, break_on_hyphens=False))
 
 
 SHIPPED = {
@@ -86,33 +82,11 @@ SHIPPED = {
 }
 
 
-PARTS = Path(shipped.__file__).with_name("shipped_parts.py")
-_PARTS_HEAD = '''# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Machine code of parts that many functions have.
-
-Written by `python -m graphc_tools.pool` from `graphc.backends.cpu.shipped`.
-"""
-
-from __future__ import annotations
-
-# ELF objects, compressed and in base 64, by the SHA-256 of what they are made from.
-OBJECT = {{
-{objects}
-}}
-'''
-
-
-def parts_text() -> str:
-    """The text of the module with parts."""
-    works = {key: make for level in shipped.LEVELS for key, make in shipped_works(level).items()}
-    objects = "\n".join(f'    "{key}": (\n{_literal(make())}\n    ),' for key, make in works.items())
-    return _PARTS_HEAD.format(objects=objects)
-
-
 def main() -> None:
     for name, code in SHIPPED.items():
         (FOLDER / f"{name}.py").write_text(code.module_text())
-    PARTS.write_text(parts_text())
+    works = {key: make for level in shipped.LEVELS for key, make in shipped_works(level).items()}
+    shipped.write_shipped({key: make() for key, make in works.items()})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import pickle
 import re
 import zlib
@@ -14,8 +13,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu import object as codegen
-from graphc.backends.cpu.shipped import LEVELS, TRIPLE, find_shipped, level_of
-from graphc.backends.cpu.shipped_parts import OBJECT
+from graphc.backends.cpu.shipped import LEVELS, TRIPLE, _shipped, find_shipped, level_of
 from graphc.native import parts
 from graphc.native.parts import Part, PartStore, forget_parts
 from graphc_runtime import elf
@@ -103,7 +101,7 @@ def _other_content(path, body=b"not an artifact"):
 def test_parts_that_ship_are_not_compiled(compiled_modules, monkeypatch, dtype, mode):
     monkeypatch.setattr(codegen, "find_shipped", find_shipped)
     machine = codegen.this_machine()
-    level = level_of(machine.triple, machine.features)
+    level = level_of(machine.triple, machine.cpu, machine.features)
     a, b = pt.matrix("a", dtype=dtype), pt.matrix("b", dtype=dtype)
     value = np.arange(300 * 300).reshape(300, 300).astype(dtype) / 1e4
     for outputs in ([a @ b], [a @ b, a @ b.T]):
@@ -120,19 +118,73 @@ def test_parts_that_ship_are_not_compiled(compiled_modules, monkeypatch, dtype, 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_parts_ship_for_machines_that_have_all_features_of_a_level(level):
-    features = LEVELS[level].split(",")
-    assert level_of(TRIPLE, ",".join(["+sse2", *reversed(features), "-avx10.1"])) == level
-    assert level_of("aarch64-unknown-linux-gnu", LEVELS[level]) is None
+    cpu = f"{LEVELS[level].only}5"
+    features = [name for name in LEVELS[level].features.split(",") if name.startswith("+")]
+    assert level_of(TRIPLE, cpu, ",".join(["+sse2", *reversed(features), "-avx10.1"])) == level
+    assert level_of("aarch64-unknown-linux-gnu", cpu, ",".join(features)) is None
     for missing in features:
         others = ",".join([*(name for name in features if name != missing), missing.replace("+", "-")])
-        assert level_of(TRIPLE, others) != level
+        assert level_of(TRIPLE, cpu, others) != level
+    if LEVELS[level].only:
+        assert level_of(TRIPLE, "x", ",".join(features)) != level
 
 
 def test_shipped_parts_are_up_to_date():
     keys = {key for level in LEVELS for key in codegen.shipped_works(level)}
-    assert keys == OBJECT.keys(), "run python -m graphc_tools.pool"
-    for identity in OBJECT:
-        assert elf.parse(zlib.decompress(base64.b64decode(OBJECT[identity]))).symbols
+    assert keys == _shipped().keys(), "run python -m graphc_tools.pool"
+    for code in _shipped().values():
+        assert elf.parse(zlib.decompress(code)).symbols
+
+
+SQUARE, ROW = pt.dmatrix("square"), pt.dvector("row")
+LOWER = pt.linalg.cholesky(SQUARE)
+# Functions, the NumPy code that says the same, and how many parts that ship each has, beside what it calls.
+OF_KERNELS = {
+    "a logarithm of a density and its gradient": (
+        [LOWER, graphc.grad(pt.linalg.solve_triangular(LOWER, ROW, lower=True).sum(), ROW)],
+        lambda a, x: [np.linalg.cholesky(a), np.linalg.solve(np.linalg.cholesky(a).T, np.ones(len(x)))],
+        2,
+    ),
+    "systems": (
+        [pt.linalg.solve(SQUARE, ROW), pt.linalg.inv(SQUARE), pt.linalg.slogdet(SQUARE)[1]],
+        lambda a, x: [np.linalg.solve(a, x), np.linalg.inv(a), np.linalg.slogdet(a)[1]],
+        3,
+    ),
+    "values": (
+        [pt.linalg.eigh(SQUARE)[0], pt.linalg.svd(SQUARE)[1], pt.linalg.svd(SQUARE, compute_uv=False)],
+        lambda a, x: [np.linalg.eigh(a)[0], np.linalg.svd(a)[1], np.linalg.svd(a)[1]],
+        3,
+    ),
+    "order": (
+        [pt.sort(ROW), pt.argsort(ROW), pt.median(ROW), pt.fft.fft(ROW), pt.fft.rfft(ROW)],
+        lambda a, x: [np.sort(x), np.argsort(x), np.median(x), np.fft.fft(x), np.fft.rfft(x)],
+        7,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OF_KERNELS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_kernels_that_ship_compute_what_numpy_does(monkeypatch, level, what):
+    """On all levels that this machine has; a lower one serves kernels of a higher machine, too."""
+    machine = codegen.this_machine()
+    needed = {name for name in LEVELS[level].features.split(",") if name.startswith("+")}
+    if not needed <= set(machine.features.split(",")):
+        pytest.skip(f"the machine is not {level}")
+    outputs, wanted, n_parts = OF_KERNELS[what]
+    found = []
+    monkeypatch.setattr(codegen, "level_of", lambda triple, cpu, features: level)
+    monkeypatch.setattr(codegen, "find_shipped", lambda key: found.append(find_shipped(key)) or found[-1])
+    forget_parts()
+    with graphc.config.change_flags(cache_dir=""):
+        f = graphc.function([SQUARE, ROW], outputs, on_unused_input="ignore")
+    assert sum(code is not None for code in found) == n_parts + 1
+    rng = np.random.default_rng(0)
+    for n in (1, 5, 20, 70):
+        a, x = rng.normal(size=(n, n)), rng.normal(size=n)
+        a = a @ a.T + n * np.eye(n)
+        for value, expected in zip(f(a, x), wanted(a, x), strict=True):
+            np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("damage", [_truncate, _flip, _empty, _other_content])

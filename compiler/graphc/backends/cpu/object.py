@@ -237,20 +237,24 @@ def compile_to_object(
 def _found(store: PartStore, key: str, work: _Work) -> bytes | None:
     """The object of a module that was compiled before, here or where graphc comes from."""
     code = store.get(key, is_part=work.part is not None)
-    level = level_of(work.machine.triple, work.machine.features) if code is None and work.part else None
+    if code is not None or work.part is None:
+        return code
+    machine = work.machine
+    level = level_of(machine.triple, machine.cpu, machine.features)
     if level is not None:
-        code = find_shipped(_on_level(work, level).identity())
+        # At its own level of optimisation, also where less is asked for: it has been made.
+        code = find_shipped(_on_level(_part_work(work.part, 3), level).identity())
         if code is not None:
             store.put(key, code, is_part=False)
     return code
 
 
 def _on_level(work: _Work, level: str) -> _Work:
-    return replace(work, machine=Machine(TRIPLE, level, LEVELS[level]))
+    return replace(work, machine=Machine(TRIPLE, LEVELS[level].cpu, LEVELS[level].features))
 
 
-def shipped_works(level: str) -> dict[str, Callable[[], bytes]]:
-    """What makes the objects that ship for a level of x86-64, by their keys."""
+def shipped_works(level: str) -> dict[bytes, Callable[[], bytes]]:
+    """What makes the objects that ship for a level, by their keys."""
     works = [_on_level(_part_work(part, 3), level) for part in shipped_parts(level)]
     return {key_of(work.identity()): partial(_object, work) for work in works}
 
