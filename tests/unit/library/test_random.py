@@ -11,7 +11,7 @@ from graphc.library.random.draws import DRAWS
 from graphc.library.random.generators import WORDS
 from graphc.library.random.vectors import VECTORS
 from graphc.native.parts import Definitions
-from graphc_runtime import elf, relocate
+from graphc_runtime import elf, image
 from graphc_runtime.generators import LENGTHS
 
 ALL = [Draws(generator, name) for generator in WORDS for name in (*DRAWS, *VECTORS)]
@@ -51,7 +51,7 @@ def test_all_draws_compile_to_what_the_loader_knows(triple):
     machine = llvm.Target.from_triple(triple).create_target_machine(opt=1, reloc="pic", codemodel="default")
     parsed = elf.parse(machine.emit_object(module))
     kinds = {entry.kind for entries in parsed.relocations.values() for entry in entries}
-    assert all(kind in relocate._FORMULAS[parsed.machine] for kind in kinds)
+    assert all(kind in image._FORMULAS[parsed.machine] for kind in kinds)
     external = set(elf.external_symbols(machine.emit_object(module)))
     assert {name for name in external if not name.startswith("npyrandom_")} <= {
         *("exp", "expm1", "log1p", "pow", "memset", "memcpy", "_GLOBAL_OFFSET_TABLE_", "__multi3")
