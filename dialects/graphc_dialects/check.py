@@ -39,12 +39,12 @@ class CheckOp(Operation, name="check"):
         return True
 
 
-_NAME = CheckOp.OPERATION_NAME
+NAME = CheckOp.OPERATION_NAME
 
 
 def raises(op: ir.Operation) -> bool:
     """True if an operation ends the call with an error unless its first operand holds."""
-    return op.name == _NAME
+    return op.name == NAME
 
 
 def has_checks(root: ir.Operation) -> bool:
@@ -53,7 +53,7 @@ def has_checks(root: ir.Operation) -> bool:
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal found
-        found = found or op.name == _NAME
+        found = found or op.name == NAME
         return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
@@ -91,4 +91,4 @@ class Checking:
 
 def checks_in(root: ir.Operation) -> list[ir.Operation]:
     """The operations below `root` that raise, in order."""
-    return [op for op in walk(root) if op.name == _NAME]
+    return [op for op in walk(root) if op.name == NAME]

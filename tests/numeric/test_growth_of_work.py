@@ -552,3 +552,61 @@ def test_rows_that_lie_apart_are_stored_once(name: str, dtype: str) -> None:
     assert f.memory_plan(*values).total <= found[0].nbytes
     moved = sum(row.moved or 0 for row in roofline_of(f, values, seconds=1.0).rows)
     assert moved <= 3 * found.nbytes + values[0].nbytes * 6 + 4 * found[0].nbytes
+
+
+# -- sizes that only checks say to be equal ------------------------------------------------------------------
+
+FEW = {"known": (None, 4), "unknown": (None, None)}
+# Of a table with four columns.
+CHECKED: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "rows that a loop reads": lambda t, v, i: loop(lambda j, h, e: pt.tanh(h + e[j]), [i], pt.zeros(4), (t,)),
+    "rows that a loop reads, twice": lambda t, v, i: loop(
+        lambda j, h, g, e: [pt.tanh(h + e[j]), g * e[j]], [i], [pt.zeros(4), pt.ones(4)], (t,)
+    )[1],
+    "a column": lambda t, v, i: pt.set_subtensor((t * 2)[:, 1], pt.tanh(v)),
+    "a column that is increased": lambda t, v, i: pt.inc_subtensor((t * 2)[:, 1], pt.tanh(v)),
+}
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_checks_say_is_known(name: str, order: int) -> None:
+    """Sizes that a check compares are one: nothing is repeated to a size that it has."""
+    v, i = pt.vector("v"), pt.lvector("i")
+    rng = np.random.default_rng(3)
+    values = [rng.normal(size=(64, 4)), rng.normal(size=64), rng.integers(64, size=64)]
+    counts = {}
+    for columns, shape in FEW.items():
+        t = pt.tensor("t", dtype="float64", shape=shape)
+        output = CHECKED[name](t, v, i)
+        output = graphc.grad((output**2).sum(), t) if order else output
+        f = graphc.function([t, v, i], output, on_unused_input="ignore")
+        expected = graphc.function([t, v, i], output, mode="reference", on_unused_input="ignore")(*values)
+        np.testing.assert_allclose(f(*values), expected, rtol=1e-9, atol=1e-9)
+        counts[columns] = sum(row.moved or 0 for row in roofline_of(f, values, seconds=1.0).rows)
+        if "column" not in name and columns == "unknown":
+            with pytest.raises(ValueError, match="4"):
+                f(rng.normal(size=(64, 5)), *values[1:])
+        if "column" in name:
+            with pytest.raises(ValueError, match="63"):
+                f(values[0], values[1][:-1], values[2])
+    assert counts["unknown"] == counts["known"]
+
+
+@pytest.mark.parametrize("keep", ["all", "last"])
+def test_without_an_iteration_nothing_has_to_fit(keep: str) -> None:
+    """What a check of a loop says holds in its iterations, and nowhere else."""
+    t, i = pt.matrix("t"), pt.lvector("i")
+    rows = scan(
+        lambda j, h, e: pt.tanh(h + e[j]), [i], [pt.zeros(4)], [t], n_steps=i.shape[0], return_updates=False
+    )
+    total = (rows if keep == "all" else rows[-1:]).sum()
+    f = graphc.function([t, i], [total, graphc.grad(total, t), t.shape[1], t * 2])
+    for columns in (5, 3, 0):
+        value = np.ones((3, columns))
+        found, slope, size, twice = f(value, [])
+        assert found == 0 and size == columns
+        np.testing.assert_array_equal(slope, 0 * value)
+        np.testing.assert_array_equal(twice, 2 * value)
+        with pytest.raises(ValueError, match="4"):
+            f(value, [0])

@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.checks import CHECKS, SizeChecks
+from graphc.ir.checks import CHECKS, PREDICATES, SizeChecks
 from graphc.ir.dims import broadcasts
 from graphc.ir.rewrite import Rewriter, RuleTable
-from graphc.ir.scan_view import ScanView, scans
-from graphc.ir.walk import functions
+from graphc.ir.scan_view import SCAN, ScanView, is_scan, scans
+from graphc.ir.views import RESIZES
+from graphc.ir.walk import functions, walk_for
+from graphc.passes.graph.shapes._rules import RULES
 from graphc.passes.manager.base import Pass
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import NAME as CHECK
 from graphc_dialects.check import raises
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.scan_shapes import Outside, UnknownSize
@@ -132,6 +136,102 @@ def hoist_checks(function: ir.Operation) -> int:
     return moved
 
 
+def unify_sizes(function: ir.Operation) -> int:
+    """Uses one of two sizes that a check compares in the place of the other one: after the check, or, where
+    it holds trivially for loops without iterations, in the bodies of these. Returns how many uses changed.
+    """
+    block = function.regions[0].blocks[0]
+    facts = [(op.operation, fact) for op in block.operations if raises(op) for fact in _facts(op.operation)]
+    if not facts:
+        return 0
+    positions = {op.operation: number for number, op in enumerate(block.operations)}
+    same: dict[ir.Value, tuple[ir.Value, int]] = {
+        op.results[0]: key for op in walk_for(function, ("tensor.dim",)) if (key := _dimension(op))
+    }
+    named: dict[object, list[ir.Value]] = {}
+    for value, key in same.items():
+        named.setdefault(key, []).append(value)
+    # The hash of an operation changes with its operands.
+    changes = []
+    for check, (a, b, steps) in facts:
+        if constant_value(a) is not None:
+            a, b = b, a
+        # Upstream refuses parts of what is known to be empty.
+        if constant_value(a) is not None or constant_value(b) == 0:
+            continue
+        for old in named[same[a]] if a in same else [a]:
+            for use in old.uses if old != b else ():
+                user = use.owner.operation
+                if _knows(user, positions, positions[check], steps):
+                    changes.append((user, use.operand_number, b))
+    for user, number, value in changes:
+        user.operands[number] = value
+    return len(changes)
+
+
+class _Equal:
+    """Rules that tell a sweep which sizes checks have found to be equal."""
+
+    def __init__(self) -> None:
+        self._by_steps: dict[ir.Value, list[tuple[ir.Value, ir.Value]]] = {}
+
+    def check(self, rw: Rewriter, op: ir.Operation) -> None:
+        for a, b, steps in _facts(op):
+            if steps is None:
+                self._assume(rw, a, b)
+            elif op.parent.name == "func.func":
+                self._by_steps.setdefault(steps, []).append((a, b))
+
+    def scan(self, rw: Rewriter, op: ir.Operation) -> None:
+        for a, b in self._by_steps.get(op.operands[0], ()):
+            self._assume(rw, a, b)
+
+    def _assume(self, rw: Rewriter, a: ir.Value, b: ir.Value) -> None:
+        keys = rw.dims.size(a), rw.dims.size(b)
+        if not all(isinstance(key, int) for key in keys):
+            rw.dims.assume_equal(*keys)
+
+
+def _facts(check: ir.Operation) -> list[tuple[ir.Value, ir.Value, ir.Value | None]]:
+    """The two index values that a check says to be equal, if any, and the number of steps of loops that have
+    to run for it.
+    """
+    made, steps = check.operands[0].owner, None
+    if not isinstance(made, ir.Block) and made.name == "arith.ori":
+        made, never = (x.owner for x in made.operands)
+        pair = _compared(never)
+        if pair is None or constant_value(pair[1]) != 0:
+            return []
+        steps = pair[0]
+    found = _compared(made)
+    return [] if found is None else [(*found, steps)]
+
+
+def _compared(made: ir.Block | ir.OpView) -> tuple[ir.Value, ir.Value] | None:
+    """The operands of a comparison of index values for equality."""
+    if isinstance(made, ir.Block) or made.name != "arith.cmpi":
+        return None
+    a, b = made.operands
+    is_equality = made.attributes["predicate"].value == PREDICATES["eq"]
+    return (a, b) if is_equality and isinstance(a.type, ir.IndexType) else None
+
+
+def _dimension(op: ir.Operation) -> tuple[ir.Value, int] | None:
+    axis = constant_value(op.operands[1])
+    return None if axis is None else (op.operands[0], axis)
+
+
+def _knows(
+    user: ir.Operation, positions: dict[ir.Operation, int], check: int, steps: ir.Value | None
+) -> bool:
+    """True if an operation runs only where a check has passed, or in an iteration that it was made for."""
+    runs = steps is None
+    while user not in positions:
+        user = user.parent.operation
+        runs = runs or (is_scan(user) and user.operands[0] == steps)
+    return runs and positions[user] > check
+
+
 class InsertChecks(Pass):
     """Adds a `graphc.check` for each condition that an operation needs and the types do not guarantee.
 
@@ -158,6 +258,10 @@ class InsertChecks(Pass):
     Nothing is inserted where equality is certain: static sizes, the same index value, the same dimension of
     the same argument, or a check before. A check carries the location of its operation.
 
+    Of two sizes that a check compares, one is used in the place of the other from there on, a static one if
+    there is one, and what has no effect then is removed: what comes later knows sizes as equal only where
+    they are one value. Where a check holds trivially for a loop without iterations, that is in its body.
+
     Source: the run-time checks of PyTensor's C code; NumPy's errors.
     """
 
@@ -171,3 +275,9 @@ class InsertChecks(Pass):
             hoisted = hoist_checks(function)
             if hoisted:
                 self.count("hoisted checks", hoisted)
+            unified = unify_sizes(function)
+            if unified:
+                self.count("sizes that are one", unified)
+            if unified or walk_for(function, frozenset(RESIZES)):
+                equal = _Equal()
+                Rewriter(function, {**RULES, CHECK: [equal.check], SCAN: [equal.scan]}).run()
