@@ -53,6 +53,22 @@ def carry_while(
     return list(made.results)
 
 
+def bisected(low: ir.Value, high: ir.Value, comes_before: Callable[[ir.Value], ir.Value]) -> ir.Value:
+    """The first number from `low` on that does not come before what is looked for; `high` if all do.
+
+    Args:
+        low, high: indices.
+        comes_before: of a number, a flag; it holds up to some number, and not from there on.
+    """
+
+    def halve(ends: list[ir.Value]) -> list[ir.Value]:
+        middle = (ends[0] + ends[1]) // 2
+        before = comes_before(middle)
+        return [build.select(before, middle + 1, ends[0]), build.select(before, ends[1], middle)]
+
+    return carry_while([low, high], lambda ends: ends[0] < ends[1], halve)[0]
+
+
 def either(
     condition: ir.Value,
     kinds: Sequence[ir.Type],

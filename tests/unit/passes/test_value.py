@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from graphc.ir.value import as_index, converted, larger, literal, number, parts_of, smaller
+from graphc.ir.value import as_index, bits_as, converted, larger, literal, number, parts_of, smaller
 from graphc_dialects._mlir import ir
 from graphc_runtime.index_arithmetic import BINARY, wrapped
 
@@ -139,9 +139,42 @@ class TestElements:
         assert found == ["arith.trunci", "arith.extui", "arith.index_cast"]
         assert converted(i, kinds[1]) == i
 
+    @pytest.mark.parametrize(
+        ("given", "wanted", "name"),
+        [
+            ("f32", "f64", "extf"),
+            ("f64", "f32", "truncf"),
+            ("f64", "f16", "truncf"),
+            ("i64", "f32", "sitofp"),
+            ("i32", "f64", "sitofp"),
+            ("f64", "i64", "fptosi"),
+            ("f32", "i64", "fptosi"),
+        ],
+    )
+    def test_numbers_of_floating_point(self, block, given, wanted, name):
+        x = literal(1, ir.Type.parse(given))
+        found = converted(x, ir.Type.parse(wanted))
+        assert (written_name(found), str(found.type)) == (f"arith.{name}", wanted)
+        assert converted(x, x.type) == x
+        assert written_name(bits_as(literal(1.0, ir.F32Type.get()), ir.Type.parse("i32"))) == "arith.bitcast"
+
+    @pytest.mark.parametrize("kind", ["i8", "i64", "f32", "f64", "index"])
+    def test_smaller_and_larger_of_any_number(self, block, kind):
+        x, y = (ir.Operation.create("arith.constant", [t], [], {"value": v}).result for t, v in two_of(kind))
+        suffix = "si" if kind[0] == "i" else "imumf"
+        names = {written_name(smaller(x, y)), written_name(larger(x, y))}
+        assert names <= {f"arith.min{suffix}", f"arith.max{suffix}", "arith.constant"}
+        assert smaller(x, y).type == x.type
+
 
 def no_operands():
     return ir.DenseI32ArrayAttr.get([0, 0])
+
+
+def two_of(kind):
+    kind = ir.Type.parse(kind)
+    make = ir.FloatAttr.get if isinstance(kind, (ir.F32Type, ir.F64Type)) else ir.IntegerAttr.get
+    return [(kind, make(kind, x)) for x in (1, 2)]
 
 
 def predicate(flag):
@@ -179,6 +212,21 @@ def sources():
 def test_index_arithmetic_is_written_with_operators():
     found = {path: len(re.findall(r'"(?:addi|subi|muli)"', text)) for path, text in sources()}
     assert not {path for path, count in found.items() if count}
+
+
+def test_device_kernels_are_written_in_one_notation():
+    """What is an operator, or a name of the notation, is not built by its name elsewhere."""
+    operators = (
+        "addi subi muli divui remui andi ori xori shli shrui cmpi cmpf select index_cast extui bitcast"
+    )
+    names = {
+        "_notation.py": r'"(?:gpu\.(?:thread_id|block_id|barrier|shuffle)|vector\.(?:load|store|extract))',
+        "value.py": rf'"(?:arith\.(?:{operators.replace(" ", "|")})|memref\.(?:load|store))", \[',
+    }
+    for path, text in sources():
+        if "/passes/gpu/" in path or "/lowering/device_code/" in path:
+            for home, pattern in names.items():
+                assert path.endswith(home) or not re.search(pattern, text), path
 
 
 def test_operators_of_values_are_in_one_class():

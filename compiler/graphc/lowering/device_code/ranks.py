@@ -16,7 +16,7 @@ from graphc.ir.value import converted
 from graphc.library.arrays.running import KINDS
 from graphc.library.define import kernel_call
 from graphc.lowering import calls
-from graphc.lowering.carried import carry_while, either
+from graphc.lowering.carried import bisected, carry_while, either
 from graphc.lowering.device_code.philox import word_type
 from graphc.lowering.nests import elementwise, position
 from graphc.lowering.scans.buffers import allocate, read
@@ -155,14 +155,7 @@ class Ranks:
         """The attempt that a draw is: the first one up to which there are enough numbers."""
         number = calls.number(draw)
 
-        def halve(bounds: list[ir.Value]) -> list[ir.Value]:
-            low, high = bounds
-            middle = (low + high) // 2
-            few = ~element(self._ranks, middle).above(number)
-            above = middle + 1
-            return [build.select(few, above, low), build.select(few, high, middle)]
-
         # Where no attempt before has failed, there is nothing to look up.
         last = self._size - 1
         last = build.select(number < element(self._ranks, draw), draw, last)
-        return carry_while([draw, last], lambda x: x[0] < x[1], halve)[0]
+        return bisected(draw, last, lambda at: ~element(self._ranks, at).above(number))

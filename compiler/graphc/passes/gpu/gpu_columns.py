@@ -75,9 +75,8 @@ class _Kernel:
             images = [smaller(sizes[axis], _BATCH) for axis in batch]
             # Blocks beside this column's.
             others = reduce(lambda a, b: a * b, images, across)
-            share = parts_of(build.const_index(_BUSY), _at_least_one(others))
-            wanted = parts_of(sizes[rows], height * _EACH)
-            count = _at_least_one(smaller(wanted, share))
+            share = parts_of(build.const_index(_BUSY), larger(others, 1))
+            count = larger(smaller(parts_of(sizes[rows], height * _EACH), share), 1)
             grid, threads = [across, count, *images], [width, height]
             self._width, self._height = width, height
         self._buffers = parts.buffers(kernel, [*(sizes[axis] for axis in batch), sizes[columns], count])
@@ -88,11 +87,11 @@ class _Kernel:
             if self._lanes > 1:
                 rest = sizes[columns] % self._lanes
                 self._aligned = rest.equals(0) & are_aligned(self._wide, self._lanes)
-            start = block_id(2) if batch else build.const_index(0)
-            stop = sizes[batch[0]] if batch else build.const_index(1)
-            step = grid_dim(2) if batch else build.const_index(1)
-            with span(stop, start=start, step=step) as number:
-                self._image([number][: len(batch)])
+            if batch:
+                with span(sizes[batch[0]], block_id(2), grid_dim(2)) as number:
+                    self._image([number])
+            else:
+                self._image([])
         kernel.launch(grid, threads)
         parts.combine(nest.op, self._buffers)
         nest.op.erase()
@@ -103,19 +102,14 @@ class _Kernel:
         tx, ty = thread_id(), thread_id(1)
         groups = parts_of(self._sizes[-1], lanes)
         width, height = self._width, self._height
-        start = block_id() * width
-        with span(groups, start=start, step=grid_dim() * width) as number:
-            group = number + tx
-            first = group * lanes
-            columns = [first + lane for lane in range(lanes)]
-            part = block_id(1)
-            row = part * height + ty
-            stride = grid_dim(1) * height
+        with span(groups, block_id() * width, grid_dim() * width) as number:
+            group, part = number + tx, block_id(1)
+            columns = [group * lanes + lane for lane in range(lanes)]
+            row, stride = part * height + ty, grid_dim(1) * height
             values = self._stripe(batch, group, groups, columns, row, stride)
             count = len(parts.accumulators)
-            thread = ty * width + tx
             for lane in range(lanes):
-                place = self._place(thread, lane)
+                place = self._place(ty * width + tx, lane)
                 for value, buffer in zip(values[lane * count :], self._shared, strict=False):
                     buffer[place] = value
             barrier()
@@ -185,20 +179,15 @@ class _Kernel:
     def _combine(self, tx: ir.Value, lane: int, target: list[ir.Value]) -> None:
         """Combines the stripes of a column, in order, and writes its part."""
         combiners = list(self._parts.combiners.values())
-        kinds = [ir.MemRefType(buffer.type).element_type for buffer in self._buffers]
 
         def body(row: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             place = self._place(row * self._width + tx, lane)
-            stripes = [stripes[place] for kind, stripes in zip(kinds, self._shared, strict=True)]
+            stripes = [buffer[place] for buffer in self._shared]
             return [how.combine(*pair) for how, *pair in zip(combiners, carried, stripes, strict=True)]
 
         totals = carry(self._height, self._parts.neutral(), body)
         for total, buffer in zip(totals, self._buffers, strict=True):
             buffer[target] = total
-
-
-def _at_least_one(value: ir.Value) -> ir.Value:
-    return larger(value, 1)
 
 
 def _is_columns(nest: Nest) -> bool:

@@ -14,7 +14,7 @@ from graphc.ir.value import larger, parts_of, smaller
 from graphc.library.arrays.running import KINDS as ALONG_ROWS
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
-from graphc.lowering.device_code.recurrences import LINEAR, RECURRENCE
+from graphc.lowering.scans.recurrences import LINEAR, RECURRENCE
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, block_shape, blocks_for
 from graphc.passes.gpu._notation import (

@@ -6,7 +6,8 @@ Writes at positions that an array says: which loops are such, and kernels for th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import as_index, converted, larger, smaller
 from graphc.ir.walk import is_inside
 from graphc.lowering.calls import product
-from graphc.lowering.carried import carry, carry_while, span, when
+from graphc.lowering.carried import bisected, carry, span, when
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import global_position
@@ -134,24 +135,25 @@ class ScatterKernels:
             self._sizes = [size for _, size in scatter.indices]
             self._count = product(self._sizes)
             self._places, self._order = (allocate([self._count], self._long) for _ in range(2))
-        self._each(kernel, self._count, self._place)
-        SortKernels(
-            scatter.op, self._places, self._order, np.dtype("int64"), self._tile, positions=True
-        ).lower()
+        with self._each(kernel, self._count) as number:
+            row = scatter.copy(scatter.row, self._at(number))
+            self._places[number] = converted(row, self._long)
+        kind = np.dtype("int64")
+        SortKernels(scatter.op, self._places, self._order, kind, self._tile, positions=True).lower()
         kernel = Kernel(scatter.op, "scatter")
         with kernel.host():
             self._width = product([size for _, size in scatter.own])
             work = self._count * self._width
-        self._each(kernel, work, self._write)
+        with self._each(kernel, work) as number:
+            self._write(number)
 
-    def _each(self, kernel: Kernel, count: ir.Value, work: Callable[[ir.Value], None]) -> None:
-        """A kernel that does something for all numbers below a count."""
+    @contextmanager
+    def _each(self, kernel: Kernel, count: ir.Value) -> Iterator[ir.Value]:
+        """All numbers below a count, in a kernel, which is launched."""
         with kernel.host():
             grid = blocks_for(count, self._threads, _BLOCKS)
-        with kernel.body():
-            first, stride = global_position()
-            with span(count, start=first, step=stride) as number:
-                work(number)
+        with kernel.body(), span(count, *global_position()) as number:
+            yield number
         kernel.launch([grid], [self._threads])
 
     def _at(self, number: ir.Value) -> dict[ir.Value, ir.Value]:
@@ -159,23 +161,15 @@ class ScatterKernels:
         variables = [variable for variable, _ in self._scatter.indices]
         return dict(zip(variables, split(number, self._sizes), strict=True))
 
-    def _place(self, number: ir.Value) -> None:
-        """Notes an index."""
-        row = self._scatter.copy(self._scatter.row, self._at(number))
-        self._places[number] = converted(row, self._long)
-
     def _write(self, number: ir.Value) -> None:
         """Applies all writes to a row at the first of them; or, where the last one wins, that one."""
         scatter = self._scatter
-        at, column = (build.index_op(name, number, self._width) for name in ("divui", "remui"))
-        row = self._row(at)
-        last = self._count - 1
+        at, column = number // self._width, number % self._width
+        row, last = self._row(at), self._count - 1
         if scatter.old is None:
-            beside = smaller(at + 1, last)
-            end = at.equals(last)
+            beside, end = smaller(at + 1, last), at.equals(last)
         else:
-            beside = larger(at - 1, 0)
-            end = at.equals(0)
+            beside, end = larger(at - 1, 0), at.equals(0)
         with when(end | self._row(beside).differs(row)):
             self._write_row(at, row, column)
 
@@ -201,17 +195,8 @@ class ScatterKernels:
         memory[place] = found
 
     def _end(self, at: ir.Value, row: ir.Value) -> ir.Value:
-        """First write to the next row, by bisection."""
-
-        def halve(bounds: list[ir.Value]) -> list[ir.Value]:
-            low, high = bounds
-            middle = (low + high) // 2
-            same = self._row(middle).equals(row)
-            above = middle + 1
-            return [build.select(same, above, low), build.select(same, high, middle)]
-
-        start = at + 1
-        return carry_while([start, self._count], lambda ends: ends[0] < ends[1], halve)[0]
+        """First write to the next row."""
+        return bisected(at + 1, self._count, lambda middle: self._row(middle).equals(row))
 
     def _number(self, at: ir.Value) -> ir.Value:
         """The write at a place of the order."""

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.value import as_index, bits_as, converted, larger, literal, smaller
 from graphc.lowering.calls import product
-from graphc.lowering.carried import carry_while, span
+from graphc.lowering.carried import bisected, span
 from graphc.passes.gpu._calls import calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
@@ -224,18 +224,13 @@ class SortKernels:
         end = smaller(other + width, self._n)
         mine = self._kept(source, row, place)
 
-        def search(values: list[ir.Value]) -> list[ir.Value]:
-            low, high = values
-            middle = (low + high) // 2
-            found = self._kept(source, row, middle)
+        def is_earlier(at: ir.Value) -> ir.Value:
+            found = self._kept(source, row, at)
             earlier = _after(mine, found)
-            if not self._positions:
-                # Of equal keys those of the run before come first.
-                earlier = earlier | (odd & mine[0].equals(found[0]))
-            return [build.select(earlier, middle + 1, low), build.select(earlier, high, middle)]
+            # Of equal keys those of the run before come first.
+            return earlier if self._positions else earlier | (odd & mine[0].equals(found[0]))
 
-        low, _ = carry_while([other, end], lambda ends: ends[0] < ends[1], search)
-        target = pair + (place - start) + (low - other)
+        target = pair + (place - start) + (bisected(other, end, is_earlier) - other)
         _store(mine, self._memory, 1 - source, row, target)
 
     def _keep(self, row: ir.Value, place: ir.Value, item: Item) -> None:

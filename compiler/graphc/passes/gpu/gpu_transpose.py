@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from graphc.ir import build
 from graphc.ir.lifetimes import root_of
-from graphc.ir.value import all_of, smaller
+from graphc.ir.value import smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import span, when
@@ -90,24 +89,21 @@ class _Writer:
         nest = self._nest
         with self._kernel.host():
             self._sizes = [nest.extent(axis) for axis in range(nest.rank)]
-            tile = build.const_index(_TILE)
             images = product([self._sizes[axis] for axis in self._rest])
             grid = [
-                blocks_for(self._sizes[self._last], tile, 1 << 30),
-                blocks_for(self._sizes[self._other], tile, _BLOCKS),
+                blocks_for(self._sizes[self._last], _TILE, 1 << 30),
+                blocks_for(self._sizes[self._other], _TILE, _BLOCKS),
                 smaller(images, _BLOCKS),
             ]
-            threads = [tile, build.const_index(_ROWS)]
         # One element more in a row: threads that read a column do not meet in one bank.
         shared = [self._kernel.shared([_TILE, _TILE + 1], o.argument.type) for o in self._inputs]
-        with self._kernel.body(), span(images, start=block_id(2), step=grid_dim(2)) as image:
+        with self._kernel.body(), span(images, block_id(2), grid_dim(2)) as image:
             rest = split(image, [self._sizes[axis] for axis in self._rest])
             place = dict(zip(self._rest, rest, strict=True))
-            start = block_id(1) * _TILE
-            step = grid_dim(1) * _TILE
-            with span(self._sizes[self._other], start=start, step=step) as number:
+            first, stride = (x * _TILE for x in (block_id(1), grid_dim(1)))
+            with span(self._sizes[self._other], first, stride) as number:
                 self._square(place, number, shared)
-        self._kernel.launch(grid, threads)
+        self._kernel.launch(grid, [_TILE, _ROWS])
 
     def _square(self, place: dict[int, ir.Value], other: ir.Value, shared: list[ir.Value]) -> None:
         """A square of the result."""
@@ -121,8 +117,7 @@ class _Writer:
         barrier()
         for line in lines:
             row, column = other + line, last + tx
-            inside = [row < self._sizes[self._other], column < self._sizes[self._last]]
-            with when(all_of(inside)):
+            with when((row < self._sizes[self._other]) & (column < self._sizes[self._last])):
                 self._element(self._indices(place, row, column), shared, tx, line)
         barrier()
 
