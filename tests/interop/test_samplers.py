@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
+import pytensor.tensor.random.basic as random
 import pytest
 import scipy.sparse
 from pymc.pytensorf import compile
@@ -13,6 +15,7 @@ from pytensor.compile.mode import Mode
 
 import graphc.interop.pytensor  # noqa: F401
 
+RNG = np.random.default_rng(3)
 X = np.linspace(-2, 3, 12)
 PDF = np.exp(-(X**2) / 2) + 0.1
 PDF[3:6] = 0.7  # flat in a part
@@ -73,6 +76,41 @@ def test_draws_are_those_of_python(name):
     for want, got in zip(*found, strict=True):
         assert np.shape(got) == np.shape(want)
         np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+@pytest.mark.parametrize("shape", [(), (2,), (2, 1)])
+@pytest.mark.parametrize(
+    "build",
+    {
+        "multinomial": lambda n, rng: random.multinomial(n, np.full((2, 3), 1 / 3), rng=rng),
+        "binomial": lambda n, rng: random.binomial(n, [0.3, 0.6], rng=rng),
+        "integers": lambda n, rng: random.integers(n - 4, n, rng=rng),
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_counts_may_be_floats(build, shape, dtype):
+    """Their fractions are dropped, where one of PyTensor's own modes has such draws."""
+    name, draws = build
+    n, found = pt.tensor("n", dtype=dtype, shape=shape), []
+    for given in (n, pt.cast(n, "int64")):
+        rng = pytensor.shared(np.random.default_rng(3))
+        found.append(pytensor.function([n], draws(given, rng), mode="GRAPHC"))
+    values = (np.array([5.7, 6.2])[: shape[0] if shape else 1].reshape(shape)).astype(dtype)
+    got, want = (f(values) for f in found)
+    assert found[0].vm.jit_fn.report.fallbacks == []
+    np.testing.assert_array_equal(got, want)
+    if name == "multinomial":
+        assert (got.sum(axis=-1) == values.astype("int64")).all()
+
+
+@pytest.mark.parametrize("p", [[-0.3, 1.3], [1.3, -0.3], [[0.4, 0.6], [-2.0, 3.0]], [0.2, 0.5, 0.3]])
+def test_a_negative_probability_is_none(p):
+    """As in PyTensor's modes: a mixture with a weight beyond 1, as models are before anybody checks them."""
+    drawn = random.categorical(np.array(p), size=(50, *np.shape(p)[:-1]), rng=pytensor.shared(RNG))
+    modes = (Mode("py", "minimum_compile"), "GRAPHC")
+    want, got = (pytensor.function([], drawn, mode=mode)() for mode in modes)
+    np.testing.assert_array_equal(got, want)
 
 
 def test_parameters_of_a_lattice_are_checked():

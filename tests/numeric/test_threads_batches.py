@@ -221,3 +221,26 @@ def test_parts_of_transforms():
         np.testing.assert_allclose(first, np.fft.fft(x), rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(second, np.fft.rfft(x), rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(third, x, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("rows", "groups"), [(None, 7), (None, None), (1200, 7), (1, 7)])
+def test_a_batch_of_densities_with_groups_keeps_rows_of_its_own(dtype, rows, groups):
+    """Gathers, scatters and sums of each row, with gradients: rows on the stack belong to one thread."""
+    count, data = 40, sample("float64", 40).astype(dtype)
+    positions = np.arange(count) * 3 % 7
+    point = pt.tensor("point", dtype=dtype, shape=(None if groups is None else groups + 1,))
+    scale = pt.exp(point[-1])
+    residual = (data - point[:-1][positions]) / scale
+    density = -0.5 * (residual**2).sum() - count * point[-1] - (point[:-1] ** 2).sum()
+    both = [density, graphc.grad(density, point)]
+    q = pt.tensor("q", dtype=dtype, shape=(rows, None if groups is None else groups + 1))
+    f = graphc.function([q], graphc.vectorize_graph(both, {point: q}))
+    one = graphc.function([point], both)
+    given = (sample("float64", rows or 1500, 8) * 0.3).astype(dtype)
+    densities, gradients = same_on_all_counts(f, given)
+    for i in range(0, len(given), 97):
+        value, slope = one(given[i])
+        tolerance = 1e-9 if dtype == "float64" else 1e-4
+        np.testing.assert_allclose(densities[i], value, rtol=tolerance)
+        np.testing.assert_allclose(gradients[i], slope, rtol=tolerance, atol=tolerance)

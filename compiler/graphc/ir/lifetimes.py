@@ -34,6 +34,8 @@ _DATA = (
 VIEWS = frozenset(
     f"memref.{name}" for name in ("cast", "collapse_shape", "expand_shape", "subview", "reinterpret_cast")
 )
+# Attribute of an `alloca` that belongs to each iteration of a loop alone: it has written what it reads of it.
+ROW = "graphc.row"
 _READS = ("memref.load", "memref.dim")
 _NO_ADDRESS = frozenset("i1 f16 bf16 f32 f64 complex<f32> complex<f64>".split())
 _STORES = ("memref.store", "llvm.store")

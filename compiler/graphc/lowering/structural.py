@@ -263,6 +263,9 @@ def _reshape(context: Conversion, op: ir.Operation) -> None:
         build.const_index(known) if known is not None else context.index_of(size)
         for known, size in zip(static_shape(result), list(op.operands)[1:], strict=True)
     ]
+    # Asked of the result, a size would be another value than those of what was computed beside it: loops over
+    # both would have other bounds, and not be fused.
+    context.define_sizes(result, sizes)
     context.define(result, reshape(context.tensor_of(op.operands[0]), build.storage_type(result.type), sizes))
 
 

@@ -150,6 +150,66 @@ def test_which_loops_are_fused(change, fused):
         assert str(module).count("scf.for") == (3 if fused else 4)
 
 
+# The first nest makes a row that the last one reads; the nest between them is varied. Both arrays that are
+# made on the way belong to one iteration alone.
+BETWEEN = """
+func.func @main(%a: memref<?x{size}xf64>, %b: memref<?x{size}xf64>, %n: index, %m: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %t = memref.alloc(%n{sizes}) : memref<?x{size}xf64>
+  %u = memref.alloc(%n) : memref<?xf64>
+  scf.for %i = %c0 to %n step %c1 {{
+    scf.for %j = %c0 to %m step %c1 {{
+      %v = memref.load %a[%i, %j] : memref<?x{size}xf64>
+      memref.store %v, %t[%i, %j] : memref<?x{size}xf64>
+    }}
+    %w = memref.load %t[%i, %c0] : memref<?x{size}xf64>
+    memref.store %w, %u[%i] : memref<?xf64>
+  }}
+  scf.for %i = %c0 to %m step %c1 {{
+    {between}
+  }}
+  scf.for %i = %c0 to %n step %c1 {{
+    %w = memref.load %u[{row}] : memref<?xf64>
+    scf.for %j = %c0 to %m step %c1 {{
+      %v = memref.load %t[%i, %j] : memref<?x{size}xf64>
+      %s = arith.addf %v, %w : f64
+      memref.store %s, %b[%i, %j] : memref<?x{size}xf64>
+    }}
+  }}
+  {after}
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "outermost", "rows"),
+    [
+        ({}, 2, 2),
+        ({"between": "%v = memref.load %b[%c0, %i] : memref<?x9xf64>"}, 2, 2),
+        ({"between": "%v = memref.load %t[%c0, %i] : memref<?x9xf64>"}, 3, 0),  # reads what is made
+        ({"between": "memref.store %z, %a[%c0, %i] : memref<?x9xf64>"}, 3, 0),  # writes what is read
+        ({"row": "%c0"}, 3, 0),
+        ({"after": "%v = memref.load %t[%c0, %c0] : memref<?x9xf64>"}, 2, 1),
+        ({"after": "memref.dealloc %t : memref<?x9xf64>"}, 2, 1),
+        ({"size": "?", "sizes": ", %m"}, 2, 1),  # no place on the stack
+        ({"size": "2049"}, 2, 1),
+    ],
+)
+def test_a_nest_moves_past_others_and_keeps_one_row_of_what_it_alone_accesses(change, outermost, rows):
+    slots = {"size": "9", "sizes": "", "row": "%i", "between": "", "after": "", **change}
+    if "%z" in slots["between"]:
+        slots["between"] = "%z = arith.constant 1.0 : f64\n    " + slots["between"]
+    with context(), ir.Location.unknown():
+        module = ir.Module.parse(BETWEEN.format(**slots))
+        run_pipeline(module, ["graphc-loop-fusion"], verify_each=True)
+        text = str(module)
+    assert len(re.findall(r"^    scf\.for", text, re.MULTILINE)) == outermost
+    assert text.count("memref.alloca") == text.count("graphc.row") == rows
+    assert text.count("memref.alloc(") == 2 - rows
+
+
 PRODUCT = '  %y = "graphc.matmul"(%a, %b) {{transpose_a = {0}, transpose_b = {1}}} : ({2}, {3}) -> {4}'
 
 

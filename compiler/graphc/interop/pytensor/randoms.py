@@ -30,6 +30,9 @@ _RENAMED = {
     "negative_binomial": "negative_binomial",
 }
 DISTRIBUTIONS = {name: name for name in _SAME} | _RENAMED
+# How many of the first parameters are integers. NumPy truncates numbers with fractions to them, and PyTensor
+# hands it one number at a time, or calls what numba makes of the same code.
+_INTEGERS = {"multinomial": 1, "binomial": 1, "integers": 2}
 
 
 def sampler_of(cls: type) -> type:
@@ -55,12 +58,18 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
         raise NoConversion("a distribution with a sampler of its own")
     rng, size, *parameters = inputs
     options = _options(node, rng, size)
+    count = _INTEGERS.get(op.name, 0)
+    parameters[:count] = [
+        pt.cast(x, "int64") if x.type.dtype.startswith("float") else x for x in parameters[:count]
+    ]
     if op.name == "gamma":
         results = pt.random.gamma(parameters[0], scale=parameters[1], **options)
     elif op.name == "multivariate_normal":
         results = pt.random.multivariate_normal(
             *parameters, method=getattr(op, "method", "cholesky"), **options
         )
+    elif op.name == "categorical":  # no mode of PyTensor looks for negative probabilities
+        results = pt.random.categorical(pt.maximum(parameters[0], 0), **options)
     elif op.name == "permutation" and node.inputs[2].type.ndim == 1 and size is None:
         results = pt.random.permutation(parameters[0], **options)
     elif op.name in DISTRIBUTIONS:

@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Container
 
-from graphc.ir.lifetimes import Lifetimes
+from graphc.ir import build
+from graphc.ir.lifetimes import ROW, Lifetimes
 from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.buffer.memory._buffer_sizes import item_size
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
+# Nests that one is compared with, the nearest ones: a long function has hundreds.
+_LOOK_BACK = 8
+# What is larger leaves no room for other rows in a first-level cache.
+_ROW_BYTES = 16 << 10
 # Operations that may stand between two loops: they touch no memory that a loop writes.
 _TRANSPARENT = (
     "arith.",
@@ -36,7 +41,7 @@ _VIEWS = (
 
 @record()
 class LoopFusion(Pass):
-    """Fuses neighbouring `scf.for` nests whose iteration i needs only iteration i of the one before.
+    """Fuses `scf.for` nests whose iteration i needs only iteration i of one before.
 
     Both nests have equal bounds. Row-wise work such as a softmax (a maximum, a sum of exponentials, a
     division per row) then visits each row while it is in the first-level cache instead of sweeping the whole
@@ -44,9 +49,15 @@ class LoopFusion(Pass):
 
     Two nests are fused if both carry no values, at least one contains another loop, and every buffer that one
     of them writes and both access is always indexed by the outer induction variable in the same position.
+    The first one moves to the second: past nests between them that touch nothing that it writes and write
+    nothing that it touches, if the second one reads what the first one writes.
     Nests in regions of conditionals count too, unless they are in a loop.
     Distinct allocations and function arguments do not overlap (the entry point guarantees it for arguments);
     buffers reached through views are left alone.
+
+    An allocation that is only accessed in one nest then, in the row of the iteration, is contracted to that
+    row: the iteration has written all that it reads of it. Such memory is on the stack, an `alloca` with the
+    attribute `graphc.row`, of which every thread has its own.
 
     Options:
         overlap: where memory is scarce, the bytes of buffers that may be in use together after two nests are
@@ -54,7 +65,7 @@ class LoopFusion(Pass):
             Sizes that are not known count as 0. -1 for any number.
 
     Source: Kennedy and McKinley, "Maximizing loop parallelism and improving data locality via loop fusion"
-    (1993).
+    (1993); Gao, Olsen, Sarkar and Thekkath, "Collective loop fusion for array contraction" (1992).
     """
 
     overlap: int = -1
@@ -67,18 +78,46 @@ class LoopFusion(Pass):
                 self._fuse_block(block)
 
     def _fuse_block(self, block: ir.Block) -> None:
-        previous: Any = None
+        nests: list[_Accesses] = []
+        fused: dict[ir.Operation, None] = {}
         ends = None if self.overlap < 0 else _Ends(block)
         for op in [op.operation for op in block.operations]:
             if op.name == "scf.for" and not len(op.results):
-                if previous is not None and _can_fuse(previous, op) and self._may_fuse(ends, previous, op):
+                nest = _Accesses(op)
+                while (found := self._partner(nests, nest, ends)) is not None:
+                    first = nests.pop(found)
                     if ends is not None:
-                        ends.fuse(previous, op)
-                    _fuse(previous, op)
+                        ends.fuse(first.loop, op)
+                    fused.pop(first.loop, None)
+                    fused[op] = None
+                    _fuse(first.loop, op)
+                    nest = _Accesses(op)
                     self.count("fused loops")
-                previous = op
+                nests.append(nest)
             elif not op.name.startswith(_TRANSPARENT):
-                previous = None
+                nests.clear()
+        if fused:
+            self._contract(block, fused)
+
+    def _partner(self, nests: list[_Accesses], second: _Accesses, ends: _Ends | None) -> int | None:
+        """The position of a nest that can be fused with one after all of them, the last one first."""
+        for back in range(1, min(len(nests), _LOOK_BACK) + 1):
+            first, between = nests[-back], nests[len(nests) - back + 1 :]
+            if back > 1 and not first.written & second.touched:
+                continue
+            if any(first.conflicts(other) for other in between):
+                continue
+            if _can_fuse(first, second) and self._may_fuse(ends, first.loop, second.loop):
+                return len(nests) - back
+        return None
+
+    def _contract(self, block: ir.Block, nests: Container[ir.Operation]) -> None:
+        """Keeps one row of what only one nest accesses."""
+        for alloc in [op.operation for op in block.operations if op.operation.name == "memref.alloc"]:
+            nest = _row_of(alloc, nests)
+            if nest is not None:
+                _keep_row(alloc, nest)
+                self.count("contracted buffers")
 
     def _may_fuse(self, ends: _Ends | None, first: ir.Operation, second: ir.Operation) -> bool:
         return ends is None or ends.overlap(first, second) <= self.overlap
@@ -116,18 +155,13 @@ def _bytes(alloc: ir.Operation) -> int:
     return 0 if min(sizes, default=0) < 0 else math.prod(sizes) * (item_size(kind.element_type) or 0)
 
 
-def _can_fuse(first: ir.Operation, second: ir.Operation) -> bool:
-    if list(first.operands) != list(second.operands):
+def _can_fuse(first: _Accesses, second: _Accesses) -> bool:
+    if list(first.loop.operands) != list(second.loop.operands):
         return False
-    left, right = _Accesses(first), _Accesses(second)
-    if left.opaque or right.opaque or not (left.nested or right.nested):
+    if first.opaque or second.opaque or not (first.nested or second.nested):
         return False
-    shared = (left.written & right.touched) | (right.written & left.touched)
-    for root in shared:
-        positions = left.positions(root) & right.positions(root)
-        if not positions:
-            return False
-    return True
+    shared = (first.written & second.touched) | (second.written & first.touched)
+    return all(first.positions(root) & second.positions(root) for root in shared)
 
 
 class _Accesses:
@@ -136,6 +170,7 @@ class _Accesses:
     """
 
     def __init__(self, loop: ir.Operation) -> None:
+        self.loop = loop
         self.opaque = False
         self.nested = False
         self.written: set[ir.Value] = set()
@@ -143,6 +178,12 @@ class _Accesses:
         self._positions: dict[ir.Value, set[int]] = {}
         self._variable = loop.regions[0].blocks[0].arguments[0]
         self._collect(loop)
+
+    def conflicts(self, other: _Accesses) -> bool:
+        """True if two nests may not change places."""
+        if self.opaque or other.opaque:
+            return True
+        return not (self.written.isdisjoint(other.touched) and other.written.isdisjoint(self.touched))
 
     def positions(self, root: ir.Value) -> set[int]:
         """Index positions that hold the induction variable in every access of the buffer."""
@@ -180,6 +221,58 @@ def _root(buffer: ir.Value) -> ir.Value:
     while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in _VIEWS:
         buffer = buffer.owner.operands[0]
     return buffer
+
+
+def _row_of(alloc: ir.Operation, nests: Container[ir.Operation]) -> ir.Operation | None:
+    """The nest each of whose iterations alone accesses its row of an allocation; None if there is none."""
+    kind = ir.MemRefType(alloc.results[0].type)
+    rows = list(kind.shape)[1:]
+    size = item_size(kind.element_type)
+    if not kind.rank or min(rows, default=0) < 0 or size is None or math.prod(rows) * size > _ROW_BYTES:
+        return None
+    found: ir.Operation | None = None
+    for use in alloc.results[0].uses:
+        user = use.owner.operation
+        position = {"memref.load": 0, "memref.store": 1}.get(user.name)
+        if position is None or use.operand_number != position:
+            return None
+        nest = user
+        while nest.parent is not None and nest.block != alloc.block:
+            nest = nest.parent.operation
+        if nest not in nests or (found is not None and found != nest):
+            return None
+        if user.operands[position + 1] != nest.regions[0].blocks[0].arguments[0]:
+            return None
+        found = nest
+    return found
+
+
+def _keep_row(alloc: ir.Operation, nest: ir.Operation) -> None:
+    """Replaces an allocation by one row of it on the stack, where LLVM takes single elements for values."""
+    kind = ir.MemRefType(alloc.results[0].type)
+    function = nest.parent.operation
+    while function.name != "func.func":
+        function = function.parent.operation
+    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), alloc.location:
+        row = build.create(
+            "memref.alloca",
+            [ir.MemRefType.get(list(kind.shape)[1:], kind.element_type)],
+            [],
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
+            alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64),
+            **{ROW: ir.UnitAttr.get()},
+        ).result
+    for use in list(alloc.results[0].uses):
+        user, position = use.owner.operation, use.operand_number
+        operands = list(user.operands)
+        operands[position : position + 2] = [row]
+        with ir.InsertionPoint(user), user.location:
+            attributes = {name: user.attributes[name] for name in user.attributes}
+            made = build.create(user.name, [r.type for r in user.results], operands, **attributes)
+        for old, new in zip(user.results, made.results, strict=True):
+            old.replace_all_uses_with(new)
+        user.erase()
+    alloc.erase()
 
 
 def _fuse(first: ir.Operation, second: ir.Operation) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.helpers import callee_of
-from graphc.ir.lifetimes import VIEWS
+from graphc.ir.lifetimes import ROW, VIEWS
 from graphc.ir.walk import walk
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.library.memory.access import PLACES
@@ -30,9 +30,9 @@ def is_independent(loop: ir.Operation, helpers: Mapping[str, Helper]) -> bool:
 
     That is so if the loop carries no values, contains nothing but arithmetic, loops and accesses of memory
     whose origin is known (arguments, allocations, places of a workspace: these do not overlap), and every
-    buffer that it writes is always indexed, in one position, by the induction variable: itself, plus
-    something that is the same in all iterations, or the variable of a loop over the positions up to the next
-    value, or over a part of as many positions in each iteration.
+    buffer that it writes, but for rows that belong to one iteration, is always indexed, in one position, by
+    the induction variable: itself, plus something that is the same in all iterations, or the variable of a
+    loop over the positions up to the next value, or over a part of as many positions in each iteration.
 
     Args:
         loop: an `scf.for`.
@@ -210,6 +210,8 @@ class _Accesses:
         root = root_of(buffer)
         if root is None or buffer in self._inside:
             return False
+        if not isinstance(root.owner, ir.Block) and ROW in root.owner.attributes:
+            return True
         self._accesses.setdefault(root, []).append((buffer, places))
         if writes:
             self._written.add(root)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.ir.copies import copy_with
 from graphc.ir.helpers import callee_of
+from graphc.ir.lifetimes import ROW
 from graphc.ir.walk import blocks_outside_loops, functions, walk
 from graphc.library.memory.access import PLACES
 from graphc.passes.buffer.parallel._independence import is_view
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class Captured:
     """The values that operations of one block need as arguments.
 
-    Memory is captured as a whole; views of it and constants are made again.
+    Memory is captured as a whole; views of it, constants and rows of single iterations are made again.
 
     Args:
         ops: the operations, each followed by those in its regions.
@@ -55,7 +56,7 @@ class Captured:
     def _need(self, value: ir.Value, seen: set[ir.Value]) -> None:
         """Captures a value, or notes the operation that makes it, after those that make its operands."""
         owner = value.owner
-        if isinstance(owner, ir.Block) or not (owner.name == "arith.constant" or is_view(owner)):
+        if isinstance(owner, ir.Block) or not _is_made_again(owner):
             seen.add(value)
             self.values.append(value)
             return
@@ -73,6 +74,10 @@ class Captured:
         for op, i, value in self._uses:
             if value in new:
                 op.operands[i] = new[value]
+
+
+def _is_made_again(op: ir.Operation) -> bool:
+    return bool(op.name == "arith.constant" or is_view(op) or ROW in op.attributes)
 
 
 # What a nest may contain: nothing that needs the context of a call or may end it.
