@@ -465,6 +465,38 @@ def test_results(name: str, order: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+# -- more parts ----------------------------------------------------------------------------------------------
+
+TAKEN_APART: dict[str, Callable[[Any, Any, list[int]], list[Any]]] = {
+    "slices": lambda v, ends, known: [v[b - s : b] for s, b in zip(known, np.cumsum(known), strict=True)],
+    "slices of unknown sizes": lambda v, ends, known: [
+        v[ends[i - 1] if i else 0 : ends[i]] for i in range(len(known))
+    ],
+    "split": lambda v, ends, known: pt.split(v, known, n_splits=len(known), axis=0),
+}
+
+
+@pytest.mark.parametrize("order", ["a batch of gradients", "the gradient of a batch"])
+@pytest.mark.parametrize("name", TAKEN_APART)
+def test_parts_of_different_sizes_in_a_batch(name: str, order: str) -> None:
+    """Twice as many parts of a vector twice as long cost twice as much, with a batch axis, too."""
+    counts = []
+    for number in (3, 6, 12):
+        known = [1 + 3 * (i % 3) for i in range(number)]
+        batch, ends = np.random.default_rng(number).normal(size=(7, sum(known))), pt.lvector("ends")
+        total = _sum_of(TAKEN_APART[name](x, ends, known))
+        if order == "a batch of gradients":
+            output = graphc.vectorize_graph(graphc.grad(total, x), {x: table})
+        else:
+            output = graphc.grad(graphc.vectorize_graph(total, {x: table}).sum(), table)
+        f = graphc.function([table, ends], output, on_unused_input="ignore")
+        values = [batch, np.cumsum(known)]
+        factors = np.repeat(0.1 * np.arange(1, number + 1), known)
+        np.testing.assert_allclose(f(*values), factors * np.exp(factors * batch), rtol=1e-12)
+        counts.append(sum(row.moved or 0 for row in roofline_of(f, values, seconds=1.0).rows))
+    assert math.log2(counts[-1] / counts[-2]) < 1.25, counts
+
+
 # -- what is stored where neighbours lie apart ---------------------------------------------------------------
 
 
