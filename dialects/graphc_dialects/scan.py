@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops: a region in which every state and output is declared, by name, by an operation of its own."""
+"""Loops: a region in which every state and output is declared, by name, by an operation of its own.
+
+`keep` says which rows remain: "all" (initial rows and steps), "steps", or "last" with `rows = n`, the n most
+recent ones; with `padded`, zeros that nobody reads stand for missing ones. What is neither sequence nor state
+is captured from above. `scan_prev` names the index of its loop, so that nested loops cannot be confused.
+"""
 
 from collections.abc import Sequence
 from typing import Any

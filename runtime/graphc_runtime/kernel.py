@@ -1,5 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels: machine code that is called through ctypes, or whatever else a target makes of a graph."""
+"""Kernels: machine code that is called through ctypes, or whatever else a target makes of a graph.
+
+Machine code exports ``i64 graphc_shapes(ptr ctx, ptr data, ptr dims, ptr out_dims)`` and ``i64 graphc_run(ptr
+ctx, ptr data, ptr dims)``. ``data`` are pointers, ``dims`` all their sizes flattened, in the order inputs,
+cells, outputs, updates; `graphc_shapes` sees the first two and writes the dynamic sizes of results one after
+the other. ``ctx`` points at ``{ptr arena_head, i64 given, i64 expected}`` and the words of
+`graphc_runtime.interrupts`. Arrays are C-contiguous and aligned. Status 0 is success, k + 1 check k of the
+manifest, -1 no memory, -2 damage that poisoned code found, -3 an exception of a signal handler.
+``graphc_release(ctx)`` frees the arena.
+"""
 
 from __future__ import annotations
 

@@ -385,7 +385,7 @@ class Rules:
 class Scan(ScanMethods, Op):
     """Runs an inner graph for `t = 0 .. n_steps - 1`.
 
-    Order of inner inputs, inner outputs, inputs and outputs: see docs/architecture/loops.md, or ask the spec.
+    Order of inner inputs, inner outputs, inputs and outputs: see docs/architecture/graph.md, or ask the spec.
     Use `graphc.scan` to build scans and `ScanArgs` to look at them; nothing else should count positions.
 
     Args:

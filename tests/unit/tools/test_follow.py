@@ -9,10 +9,12 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from graphc.passes.manager.base import discover
 from graphc_tools import one_operation
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -48,20 +50,88 @@ def test_what_is_named_is_there(path, name):
         assert name in definitions(ROOT / path), f"{path} has no {name}"
 
 
+PAGES = sorted(PAGE.parent.glob("*.md"))
+TOPS = ("compiler", "dialects", "runtime", "tools", "tests", "docs")
 FILES = [
-    str(path.relative_to(ROOT))
-    for top in ("compiler", "dialects", "runtime", "tools", "tests", "docs")
-    for path in (ROOT / top).rglob("*.py")
+    path.relative_to(ROOT).as_posix()
+    for top in TOPS
+    for path in (ROOT / top).rglob("*")
+    if path.is_file() and "__pycache__" not in path.parts
 ]
+FOLDERS = {folder.as_posix() for file in FILES for folder in Path(file).parents}
+# What other programs are called, and names of theirs.
+FOREIGN = {"OpView", "libnpyrandom.a", "ptxas"}
 
 
-@pytest.mark.parametrize("page", sorted(PAGE.parent.glob("*.md")), ids=lambda page: page.stem)
-def test_files_of_a_page_are_there(page):
-    """In full, or from any folder on: `passes/manager/run.py`."""
-    named = set(re.findall(r"`([\w./-]+\.py)(?::[\w.]+)?`", page.read_text(encoding="utf-8")))
-    named = {name for name in named if "..." not in name}
-    lost = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in FILES)]
-    assert not lost
+def at(path: str) -> list[str]:
+    """Files of which a path is the end, from any folder on: `passes/manager/run.py`."""
+    return [file for file in FILES if f"/{file}".endswith(f"/{path}")]
+
+
+@cache
+def words() -> set[str]:
+    """Every word of the sources."""
+    found: set[str] = set()
+    for file in FILES:
+        if (
+            file.endswith((".py", ".pyi", ".js", ".h"))
+            and not file.startswith("docs/")
+            and not file.endswith("test_follow.py")
+        ):
+            found.update(re.findall(r"\w+", (ROOT / file).read_text(encoding="utf-8")))
+    return found
+
+
+@cache
+def commands() -> tuple[set[str], set[str]]:
+    """Targets of make; scripts and flags of passes."""
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    scripts = re.findall(
+        r"^(graphc-\w+) = ", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return set(targets), {*scripts, *discover()}
+
+
+def is_there(span: str) -> bool:
+    """True if what a page sets in code exists, if it is a file, a folder, a name or a command of ours."""
+    if span in FOREIGN:
+        return True
+    named = re.fullmatch(r"([\w./-]+\.(?:py|md|h|html|js|css|mlir))(?::([\w.]+))?", span)
+    if named is not None:
+        found = at(named[1])
+        return any(named[2] is None or named[2] in definitions(ROOT / file) for file in found)
+    if re.fullmatch(r"[\w-]+(/[\w-]+)+/?", span):
+        return any(f"/{folder}".endswith(f"/{span.rstrip('/')}") for folder in FOLDERS)
+    targets, flags = commands()
+    if span.startswith("make "):
+        return span.split()[1] in targets
+    if span.startswith("python -m graphc_tools."):
+        return bool(at(f"graphc_tools/{span.rpartition('.')[2]}.py"))
+    if re.match(r"graphc-[a-z]", span):
+        return span.split()[0] in flags
+    if re.fullmatch(r"[\w.]+(\(.*\))?", span):
+        return all(word in words() for word in re.findall(r"\w+", span.partition("(")[0]))
+    return True
+
+
+def test_there_are_six_short_pages():
+    assert len(PAGES) == 6
+    assert {page.stem: n for page in PAGES if (n := len(page.read_text("utf-8").splitlines())) > 120} == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_sets_in_code_is_there(page):
+    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    spans = set(re.findall(r"`([^`\n]+)`", prose))
+    assert len(spans) > 40
+    assert [span for span in sorted(spans) if not is_there(span)] == []
+
+
+@pytest.mark.parametrize(
+    "span", ["scan/nothing.py", "scan/op.py:Nothing", "NoSuchClass", "make nothing", "no/such"]
+)
+def test_what_is_not_there_is_found(span):
+    assert not is_there(span)
 
 
 def passed(command: list[str]) -> tuple[int, str]:

@@ -5,7 +5,9 @@ Whether the elements of a buffer lie side by side, proven from the operations th
 
 Types alone do not tell: a row of a stack of unknown sizes has unknown strides. Where everything has its
 place, after bufferisation, operations do: strides and sizes are products of the same values then. What cannot
-be proven is taken for not contiguous.
+be proven is taken for not contiguous: what a kernel reads is copied then, what it writes is refused, and so
+is each cast of upstream's to a layout that is not proven. So no lowering rule asks a tensor for its layout,
+which is decided last.
 """
 
 from __future__ import annotations

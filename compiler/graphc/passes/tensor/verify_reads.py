@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Refuses a write to memory of which the older contents are read later."""
+"""Refuses a write to memory of which the older contents are read later.
+
+It refuses only what is certain to be wrong in some call: two parts have an element in common where they begin
+at the same one, where one was cut out of the other, or where numbers say so. It does not find parts of
+unknown sizes that overlap otherwise, single elements of them, nor reads and writes of one kernel.
+"""
 
 from __future__ import annotations
 
