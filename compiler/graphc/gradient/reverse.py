@@ -237,9 +237,9 @@ def grad(
 
     Returns:
         A variable, or variables in the form of ``wrt``. Each has the shape of its ``wrt`` and its dtype, or
-        ``floatX`` for integers. By an integer input, and through what has integer values (``argmax``,
-        comparisons, ``round``), gradients are zero, as in PyTensor. For complex ``z = a + ib`` it is
-        ``dL/da + i dL/db``.
+        ``floatX`` for integers. Through operations with integer values (``argmax``, comparisons, ``round``,
+        ``i * i`` of an integer) gradients are zero, as in PyTensor; ``i * 1.5`` and casts pass theirs on to
+        ``i``. For complex ``z = a + ib`` a gradient is ``dL/da + i dL/db``.
 
     Raises:
         TypeError: the cost is not a real scalar, or a rule returned something wrong.
