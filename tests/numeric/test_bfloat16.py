@@ -286,6 +286,6 @@ def test_every_operation_of_graphc_says_if_it_takes_bits() -> None:
     while pending:
         for each in pending.pop().__subclasses__():
             pending.append(each)
-            if each.__module__.startswith(f"{ops.__name__}.") and each.keeps_bfloat16 is True:
+            if each.__module__.startswith(f"{ops.__name__}.") and each.takes_as_stored is True:
                 found.add(each.__name__)
     assert {name for name in found if not name.startswith("_")} <= moving | {"IncSubtensor"}

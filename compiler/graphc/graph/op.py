@@ -58,7 +58,7 @@ class Op:
 
     # Whether bfloat16 is taken as it is: by what only moves elements, and by users' ops. Others compute in
     # float32.
-    keeps_bfloat16: bool = True
+    takes_as_stored: bool = True
     # Whether the result has the dtype of the first operand, which the others are put into.
     is_update: ClassVar[bool] = False
 
@@ -100,7 +100,7 @@ class Op:
         Returns:
             The output variable, or a list of them when there are several and no ``default_output``.
         """
-        if not self.keeps_bfloat16 and any(getattr(x, "dtype", None) == "bfloat16" for x in inputs):
+        if not self.takes_as_stored and any(getattr(x, "dtype", None) == "bfloat16" for x in inputs):
             return self._in_float32(inputs, name=name, return_list=return_list, **kwargs)
         node = self.make_node(*inputs, **kwargs)
         if not isinstance(node, Apply):
@@ -108,7 +108,7 @@ class Op:
                 f"make_node of {self} must return Apply(self, inputs, outputs), got {node!r} of type "
                 f"{type(node).__name__}"
             )
-        if not self.keeps_bfloat16 and any(getattr(v, "dtype", None) == "bfloat16" for v in node.outputs):
+        if not self.takes_as_stored and any(getattr(v, "dtype", None) == "bfloat16" for v in node.outputs):
             raise TypeError(f"{self} computes in float32: cast its result to bfloat16")
         if not type(self).__module__.startswith("graphc."):
             # The line that applies a user's op, rather than one of its make_node.

@@ -103,7 +103,7 @@ class Put(Op):
         set_instead_of_inc: set instead of increase.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
     is_update = True
 
     __props__ = ("axis", "set_instead_of_inc")

@@ -42,7 +42,7 @@ class _PythonMatrices(Op):
         signature: core dimensions in the notation of NumPy's gufuncs; results have no others than operands.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     signature: ClassVar[str]
     __props__: ClassVar[tuple[str, ...]] = ()

@@ -35,7 +35,7 @@ class ComplexSpecial(Op):
         name: of the function, or of one of its results; and of the elementwise row that has its derivative.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     __props__: ClassVar[tuple[str, ...]] = ("name",)
     absent: ClassVar[dict[str, str]] = {"emit": "SciPy computes it in Python; there is no C function"}

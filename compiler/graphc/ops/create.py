@@ -62,7 +62,7 @@ class Iota(Op):
         dtype: dtype of the result; start and step are cast to it.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     __props__ = ("dtype",)
 

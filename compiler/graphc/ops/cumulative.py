@@ -60,7 +60,7 @@ def _emit_initial(value: np.generic | int, node: Apply, operand: str, e: Emitter
 class _Running(Op):
     """Base of ops that make each row from the one before."""
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     reverse: bool
 

@@ -195,7 +195,7 @@ class Elementwise(Op):
     and dimension shuffles. Only dimensions of static size 1 broadcast.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     __props__ = ("name",)
     row: Row
@@ -313,7 +313,7 @@ class Cast(Elementwise):
     """
 
     __props__ = ("dtype",)
-    keeps_bfloat16 = True
+    takes_as_stored = True
 
     def __init__(self, dtype: str) -> None:
         super().__init__("cast")

@@ -45,7 +45,7 @@ class KernelOp(Op):
         kernel: name of the dialect operation and of the kernel.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     kernel: ClassVar[str]
     __props__: ClassVar[tuple[str, ...]] = ()

@@ -40,7 +40,7 @@ def _with_size(x: Variable, axis: int, size: int | None) -> Variable:
 class Matmul(Op):
     """Product over the last axis of a and the last but one of b; leading axes are a batch and agree."""
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     __props__ = ()
 

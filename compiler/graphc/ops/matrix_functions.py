@@ -68,7 +68,7 @@ class Cofactors(Op):
     two. Further derivatives at singular matrices are those of the decomposition, where it has them.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     __props__ = ()
     absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}

@@ -57,7 +57,7 @@ class Reduce(Op):
         axes: ascending axes.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     __props__ = ("kind", "axes")
 
@@ -148,7 +148,7 @@ class ArgReduce(Op):
         axis: the axis.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     __props__ = ("kind", "axis")
 

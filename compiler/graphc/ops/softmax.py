@@ -36,7 +36,7 @@ class _Normalized(Op):
         axes: axes over which the exponentials sum to 1, ascending.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     __props__: ClassVar[tuple[str, ...]] = ("axes",)
     _dialect = ""

@@ -59,7 +59,7 @@ class Apart(Op):
         to_zero: whether values that are 0 are moved as well: singular values, which are divided by.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
     __props__ = ("to_zero",)
     absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}
 

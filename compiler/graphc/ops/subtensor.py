@@ -189,7 +189,7 @@ class IncSubtensor(_Basic):
         self.idx_list = tuple(idx_list)
         self.set_instead_of_inc = set_instead_of_inc
         self.selects = 2 if set_instead_of_inc else 0
-        self.keeps_bfloat16 = set_instead_of_inc
+        self.takes_as_stored = set_instead_of_inc
 
     def __str__(self) -> str:
         return f"{'Set' if self.set_instead_of_inc else 'Inc'}Subtensor{{{describe_entries(self.idx_list)}}}"

@@ -100,7 +100,7 @@ class Solver(Op):
             on x.
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     # An op is what it solves: its own copy of a graph.
     __props__ = ("inner",)

@@ -68,7 +68,7 @@ class RandomVariable(Op):
         (2,)
     """
 
-    keeps_bfloat16 = False
+    takes_as_stored = False
 
     __props__ = ("distribution", "dtype")
     default_output = 1
