@@ -21,7 +21,7 @@ from graphc.graph.tensor.convert import constant
 from graphc.graph.type import Type
 from graphc.ops import math as elements
 from graphc.ops.dimshuffle import DimShuffle
-from graphc.ops.elementwise import Elementwise
+from graphc.ops.elementwise import Elementwise, pulled
 from graphc.ops.math import exp, log, log_ndtr, neg
 from graphc.ops.reduce import Reduce
 from graphc.ops.reduce import max as max_
@@ -96,7 +96,10 @@ def sum_pullback(sums: ExpSum, g: Variable) -> Variable:
         (moved,) = view.op.pullback(view.inputs, view.outputs, [g])
         assert moved is not None
         g = moved
-    return _put_back(g, sums.axes, sums.x.type.ndim) * Softmax(sums.axes, guarded=True)(sums.x)
+    share = Softmax(sums.axes, guarded=True)(sums.x)
+    term = pulled(_put_back(g, sums.axes, sums.x.type.ndim), lambda g: g * share)
+    assert term is not None
+    return term
 
 
 def sum_pushforward(sums: ExpSum, t: Variable) -> Variable:

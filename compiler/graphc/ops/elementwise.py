@@ -7,6 +7,7 @@ below the rows, whose derivatives are made of builders of any other row.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from inspect import Signature, signature
@@ -21,6 +22,7 @@ from graphc.graph.tensor.convert import as_tensor_variable, constant, is_weak_sc
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.broadcast import broadcast_static, check_broadcast, unbroadcast
+from graphc.ops.dimshuffle import DimShuffle
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -268,8 +270,8 @@ class Elementwise(Op):
         terms: list[Variable | None] = []
         for i, x in enumerate(inputs):
             partial = None if is_discrete(x) or isinstance(x, Constant) else self._partial(i, x)
-            term = None if partial is None else partial(*inputs, out, g)
-            terms.append(None if term is None else unbroadcast(term, x))
+            pull = None if partial is None else functools.partial(partial, *inputs, out)
+            terms.append(None if pull is None else pulled(g, pull, x))
         return terms
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
@@ -371,6 +373,121 @@ class Cast(Elementwise):
         if t is None or is_discrete(outputs[0]):
             return [None]
         return [cast_to(t, self.dtype)]
+
+
+def pulled(
+    g: Variable,
+    pull: Callable[[Variable], Variable | None],
+    x: Variable | None = None,
+    along: Sequence[int] = (),
+) -> Variable | None:
+    """A term of an operand from the cotangent of a result, of which each element is read where it is.
+
+    The zeros of a mask, as those of what `switch` did not choose, are exact: nothing depends on these
+    elements. They stay zeros whatever the derivatives there are, infinite or NaN, so the mask is put
+    around the product and not into it. It moves on with each product and joins those of other terms
+    (`unmasked`), and so is computed once, where the elements leave their places.
+
+    Args:
+        g: the cotangent.
+        pull: makes the term, linear in the cotangent.
+        x: the operand, if it may be broadcast.
+        along: axes along which an element of the term depends on others of the cotangent; a mask that differs
+            there stays inside.
+    """
+    found = unmasked(g)
+    if found is not None and any(found[0].type.shape[axis] != 1 for axis in along):
+        found = None
+    if found is None:
+        term = pull(g)
+        return term if term is None or x is None else unbroadcast(term, x)
+    condition, kept, first = found
+    inside = None
+    if x is not None:
+        sizes = zip(condition.type.shape, g.type.shape, x.type.shape, strict=True)
+        if any(mine != 1 for mine, size, wanted in sizes if wanted == 1 != size):
+            inside, x = x, None
+    term = pulled(kept, pull, x, along)
+    if term is None or not isinstance(term.type, TensorType):
+        return term
+    term = g if term is kept else masked(condition, term, first)
+    return term if inside is None else unbroadcast(term, inside)
+
+
+def masked(condition: Variable, kept: Variable, first: bool) -> TensorVariable:
+    """A value where a condition is ``first``, 0 elsewhere."""
+    zero = constant(np.zeros((), kept.type.numpy_dtype))
+    return OPS["switch"](condition, *((kept, zero) if first else (zero, kept)))
+
+
+def unmasked(g: Variable) -> tuple[Variable, Variable, bool] | None:
+    """The parts of what `masked` makes, also of views of it and of sums of terms with one condition."""
+    node = g.owner
+    if node is None:
+        return None
+    op: Any = node.op
+    if isinstance(op, Elementwise):
+        return _unmasked_elements(op, node)
+    if op.selects != 1 or not op.view_map:
+        return None
+    x, *rest = node.inputs
+    found = unmasked(x)
+    if found is None:
+        return None
+    condition, kept, first = found
+    if not isinstance(op, DimShuffle):
+        condition, kept = (_in_full(x, v) for v in (condition, kept))
+    return op(condition, *rest), op(kept, *rest), first
+
+
+# What rules of derivatives do to a cotangent besides multiplying it.
+_KEEP_ZEROS = frozenset(("cast", "second", "add", "neg", "real", "imag", "conj", "identity"))
+
+
+def _unmasked_elements(op: Elementwise, node: Apply) -> tuple[Variable, Variable, bool] | None:
+    if op.name == "switch":
+        condition, x, y = node.inputs
+        if _is_zero(y):
+            return condition, x, True
+        return (condition, y, False) if _is_zero(x) else None
+    if op.name not in _KEEP_ZEROS or node.outputs[0].type.kind not in "fc":
+        return None
+    *before, last = node.inputs
+    found = unmasked(last)
+    other = unmasked(before[0]) if op.name == "add" and found is not None else None
+    if found is None:
+        return None
+    condition, kept, first = found
+    if op.name == "add" and (other is None or other[2] != first or not _is_same(other[0], condition)):
+        return None
+    return condition, op(*([other[1]] if other is not None else before), kept), first
+
+
+def _is_same(v: Variable, w: Variable) -> bool:
+    """True if two variables are one, which may have been given axes for each use."""
+    return v is w or _without_axes(v) == _without_axes(w)
+
+
+def _without_axes(v: Variable) -> tuple[Variable, tuple[int | str, ...]]:
+    """What a variable has the elements of, and where its axes go, "x" for those of size 1."""
+    order: list[int | str] = list(range(v.type.ndim))
+    while v.owner is not None and isinstance(v.owner.op, DimShuffle):
+        inner = v.owner.op.new_order
+        order = [inner[axis] if isinstance(axis, int) else axis for axis in order]
+        v = v.owner.inputs[0]
+    return v, tuple("x" if isinstance(a, int) and v.type.shape[a] == 1 else a for a in order)
+
+
+def _in_full(x: Variable, v: Variable) -> Variable:
+    """A value in the shape of another that it broadcasts to."""
+    pairs = zip(v.type.shape, x.type.shape, strict=True)
+    return v if all(mine == theirs or mine != 1 for mine, theirs in pairs) else OPS["second"](x, v)
+
+
+def _is_zero(v: Variable) -> bool:
+    while v.owner is not None and isinstance(v.owner.op, DimShuffle):
+        v = v.owner.inputs[0]
+    return isinstance(v, Constant) and v.data.size == 1 and not v.data.any()
 
 
 def is_discrete(x: Variable) -> bool:

@@ -20,9 +20,9 @@ from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.axes import attribute, normalize_axes, normalize_axis
 from graphc.ops.create import alloc, ones_like, zeros
 from graphc.ops.derivatives import WithDerivativesOf
-from graphc.ops.elementwise import cast_to, is_discrete
+from graphc.ops.elementwise import cast_to, is_discrete, pulled
 from graphc.ops.join import concatenate
-from graphc.ops.math import cast, eq, real, second, switch
+from graphc.ops.math import eq, real, second, switch
 from graphc.ops.shaping import dimshuffle, reshape
 from graphc.ops.sizes import shape_source, size_of, sizes_of
 
@@ -91,14 +91,16 @@ class Reduce(Op):
             value = _REFERENCES[self.kind](x, axis=self.axes, dtype=wide).astype(x.dtype)
         output_storage[0][0] = np.asarray(value, dtype=x.dtype)
 
+    def _is_extreme(self, x: Variable, out: Variable) -> TensorVariable:
+        """Where the elements are that the result is: nothing depends on the others, whatever they are of."""
+        return eq(x, with_axes(out, self.axes, x.type.ndim))
+
     def _weight(self, x: Variable, out: Variable) -> TensorVariable | None:
         """Derivative of the result with respect to each element; None stands for 1."""
         ndim = x.type.ndim
         if self.kind == "sum":
             return None
         out = with_axes(out, self.axes, ndim)
-        if self.kind in ("max", "min"):
-            return cast(eq(x, out), x.type.dtype)
         # With one zero along the axes only its own derivative is not 0; with more, all are.
         zero = eq(x, 0)
         zeros = sum(zero, axis=self.axes, keepdims=True)
@@ -124,13 +126,19 @@ class Reduce(Op):
         if g is None or is_discrete(x):
             return [None]
         g = with_axes(g, self.axes, x.type.ndim)
+        if self.kind in ("max", "min"):
+            return [pulled(g, lambda g: switch(self._is_extreme(x, outputs[0]), g, 0))]
         weight = self._weight(x, outputs[0])
-        return [second(shape_source(x), g) if weight is None else g * weight]
+        if weight is None:
+            return [second(shape_source(x), g)]
+        return [pulled(g, lambda g: g * weight)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (x,), (t,) = inputs, tangents
         if t is None or is_discrete(x):
             return [None]
+        if self.kind in ("max", "min"):
+            return [Reduce("sum", self.axes)(switch(self._is_extreme(x, outputs[0]), t, 0))]
         weight = self._weight(x, outputs[0])
         return [Reduce("sum", self.axes)(t if weight is None else t * weight)]
 

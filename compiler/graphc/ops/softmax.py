@@ -12,7 +12,7 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import attribute, normalize_axes
-from graphc.ops.elementwise import cast_to
+from graphc.ops.elementwise import cast_to, pulled
 from graphc.ops.math import exp
 from graphc.ops.reduce import sum as sum_
 
@@ -60,7 +60,8 @@ class _Normalized(Op):
         return [None if tangents[0] is None else self._forward(outputs[0], tangents[0])]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None if cotangents[0] is None else self._back(outputs[0], cotangents[0])]
+        (g,), (out,) = cotangents, outputs
+        return [None if g is None else pulled(g, lambda g: self._back(out, g), along=self.axes)]
 
     def _sum(self, x: Variable) -> Variable:
         return sum_(x, axis=self.axes, keepdims=True)

@@ -154,3 +154,93 @@ def test_second_derivatives_of_singular_values_at_any_scale(dtype, scales):
     for exponent in scales:
         scale = np.asarray(2.0**exponent, dtype)
         np.testing.assert_allclose(f(a * scale) * scale, f(a), rtol=2e-3 if dtype == "float32" else 1e-9)
+
+
+# -- what is not chosen --------------------------------------------------------------------------------------
+
+ROWS = np.array([0.0, 4.0, -1.0, 1e-320])
+SINGULAR = {
+    "root": pt.sqrt,
+    "logarithm": pt.log,
+    "power": lambda x: x**0.5 * 3,
+    "quotient": lambda x: pt.sin(x) / x,
+    "chain": lambda x: pt.tanh(pt.log(pt.sqrt(x) * 2)),
+    "several uses": lambda x: pt.sqrt(x) * pt.log(x) + 1 / x,
+    "axes": lambda x: pt.squeeze(pt.log(pt.sqrt(x)[:, None]), axis=1),
+    "sum of a row": lambda x: pt.log(x[..., None] * np.array([1.0, 2.0])).sum(axis=-1),
+    "product of a row": lambda x: pt.prod(1 / x[..., None] + np.array([1.0, 2.0]), axis=-1),
+    "logsumexp": lambda x: pt.logsumexp(pt.log(x)[..., None] * np.array([1.0, 2.0]), axis=-1),
+    "softmax": lambda x: (pt.special.softmax(pt.log(x)[..., None] * [1.0, 2.0], axis=-1) * [1, 3]).sum(
+        axis=-1
+    ),
+    "views": lambda x: pt.exp(pt.log(x).reshape((-1, 1)).T).ravel().reshape(x.shape),
+    "casts": lambda x: pt.cast(pt.sqrt(pt.cast(x, "complex128").real), x.dtype),
+    "inner choice": lambda x: pt.switch(x > 2, pt.sqrt(x), pt.log(x)),
+}
+CHOICES = {
+    "where": lambda y, x: pt.where(x > 0.5, y, 2 * x),
+    "else": lambda y, x: pt.where(x <= 0.5, 2 * x, y),
+    "condition of a row": lambda y, x: pt.where(
+        (x > 0.5)[:, None], y[:, None] * [1.0, 0.0], x[:, None] * [2.0, 0.0]
+    ),
+    "two": lambda y, x: pt.where(x > 0.5, y, pt.where(x > -0.5, 2 * x, 2 * x + 0 * pt.abs(x))),
+    "nested": lambda y, x: pt.where(x > -2, pt.where(x > 0.5, y * 1.0, 2 * x), pt.log(x)),
+    "joined": lambda y, x: pt.where(
+        pt.concatenate([x, x]) > 0.5, pt.concatenate([y, 0 * x]), pt.concatenate([2 * x, 0 * x])
+    ),
+}  # fmt: skip
+
+
+def with_slopes(cost, x):
+    slope = graphc.grad(cost, x)
+    return [slope, graphc.grad(slope.sum(), x), graphc.pushforward(slope, x, pt.ones_like(x))]
+
+
+@pytest.mark.parametrize(
+    ("mode", "dtype"), [("fast_run", "float64"), ("fast_compile", "float32"), ("reference", "float64")]
+)
+def test_what_is_not_chosen_has_no_slope(mode, dtype):
+    """Whatever its derivatives are there: those of the chosen elements are those of the function alone, of
+    the others those of the other branch.
+    """
+    x = pt.vector("x", dtype=dtype)
+    one = pt.vector("one", dtype=dtype)
+    found, wanted = {}, {}
+    for name, function in SINGULAR.items():
+        for choice, chosen in CHOICES.items():
+            # Second derivatives of a few: of all that is not elementwise they may be NaN.
+            last = 1 if name in ("product of a row", "logsumexp", "softmax") or choice != "nested" else 3
+            found[name, choice] = with_slopes(chosen(function(x), x).sum(), x)[:last]
+            wanted[name, choice] = with_slopes(function(one).sum(), one)[:last]
+    values = ROWS.astype(dtype)
+    results = graphc.function([x], list(found.values()), mode=mode)(values)
+    exact = graphc.function([one], list(wanted.values()), mode=mode)(values[1:2])
+    for name, have, want in zip(found, results, exact, strict=True):
+        for order, (slope, alone) in enumerate(zip(have, want, strict=True)):
+            others = 0 if order else 2
+            np.testing.assert_allclose(slope, [others, alone[0], others, others], rtol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_limits_and_extremes_choose(mode):
+    """Beyond a limit, and of elements that are no maximum, nothing counts either; in loops, too."""
+    x = pt.vector("x")
+    costs = [
+        (pt.clip(pt.log(x), -5, 5).sum(), [0, 0.25, 2]),
+        (pt.maximum(-3.0, pt.log(x)).sum(), [0, 0.25, 2]),
+        (pt.minimum(1 / x, 1e3).sum(), [0, -1 / 16, -4]),
+        (pt.max(pt.log(x)), [0, 0.25, 0]),
+        (pt.min(-pt.sqrt(x)), [0, -0.25, 0]),
+        (
+            graphc.scan(
+                lambda v, total: total + pt.where(v > 0, pt.sqrt(v) * pt.log(v), v),
+                x,
+                pt.constant(0.0),
+                return_updates=False,
+            )[-1],
+            [1, (np.log(4) / 2 + 1) / 2, (np.log(0.5) / 2 + 1) / np.sqrt(0.5)],
+        ),
+    ]
+    found = graphc.function([x], [graphc.grad(cost, x) for cost, _ in costs], mode=mode)([0.0, 4.0, 0.5])
+    for have, (_, want) in zip(found, costs, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-12)
