@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from case_text import all_cases, text_of
@@ -16,6 +18,8 @@ from recipes import RECIPES, apply_case
 from script import script
 from shrinking import Shrinker
 from ways import WAYS, check
+
+import graphc
 
 SEEDS = range(12)
 # Loops that update shared variables give their updates.
@@ -92,6 +96,28 @@ def test_what_a_stable_form_knows_better_is_no_evidence_in_loops_either(depth):
         checked = Checked(program(text.format("x0"), values=np.full((2, 2), -1000.0)))
         assert not np.isfinite(checked.expected[0].value).any()
         assert checked.expected[0].evidence == evident
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-144, 1e-3, 1.0, 1e5])
+def test_differences_are_of_steps_that_are_small_beside_a_number(scale, monkeypatch):
+    roots = program("abs(pt.roots(x0))", values=np.array([1.2, -0.5]) * scale)
+    assert not check(roots, ["sloped"])
+    if scale < 1e-100:  # what is lost beside other results is no evidence
+        return
+    right = graphc.grad
+    monkeypatch.setattr(graphc, "grad", lambda *args, **how: [2 * g for g in right(*args, **how)])
+    assert check(program(f"pt.sin(x0 * {1 / scale})", values=np.array([0.7, -0.4]) * scale), ["sloped"])
+
+
+def test_slopes_of_a_line_with_a_closed_form_have_no_measure():
+    far = program("graphc.grad(pt.sigmoid(x0).sum(), x0)", "x0 * 2", values=np.array([37.0, 529.0]))
+    exact = replace(
+        far,
+        steps=(replace(far.steps[0], numpy="np.exp(-x0)", exact=True), far.steps[1]),
+        outputs=("v0", "v1"),
+    )
+    assert check(replace(far, outputs=("v0",)), ["sloped"])
+    assert not check(exact, ["sloped"])
 
 
 # Failures -----------------------------------------------------------------------------------------

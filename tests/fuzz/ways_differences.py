@@ -29,7 +29,10 @@ STEPS = (1e-4, 1e-5)
 def sloped(c: Checked) -> Iterator[Finding]:
     """The gradient of a loss of all results, as written and compiled."""
     xs = [x for x in c.program.inputs if str(x.value.dtype) in WIDE and not x.shared and not x.generator]
+    exact = {c.built.variables[name] for step in c.program.steps if step.exact for name in step.names}
     ys = [y for y in c.built.outputs if y.type.dtype in WIDE and y.owner is not None]
+    # The graph as written is no measure of lines that overflow or cancel, nor of their slopes.
+    ys = [y for y in ys if exact.isdisjoint(ancestors([y]))]
     if c.error is not None or not xs or not ys or any(x.value.size == 0 for x in xs):
         return
     if any(v.owner is not None and _has_another_slope(v.owner.op) for v in ancestors(ys)):
@@ -92,7 +95,9 @@ def _difference(
     values = known(c.built)
     directions = {}
     for x in wrt:
-        re, im = (part * rng.normal(size=values[x].shape) for part in parts)
+        # Beside numbers that are small, a step is small, too.
+        size = min(1.0, float(np.abs(values[x]).max(initial=0.0)) or 1.0)
+        re, im = (part * size * rng.normal(size=values[x].shape) for part in parts)
         directions[x] = re + 1j * im if x.type.dtype == "complex128" else re
     if not any(np.any(d) for d in directions.values()):
         return ""
