@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from graphc.graph.basic import Apply as Apply
     from graphc.graph.basic import Constant as Constant
     from graphc.graph.basic import Variable as Variable
+    from graphc.graph.basic import located as located
     from graphc.graph.function_graph import FunctionGraph as FunctionGraph
-    from graphc.graph.location import located as located
     from graphc.graph.op import Op as Op
     from graphc.graph.printing import debugprint as debugprint
     from graphc.graph.printing import dprint as dprint
@@ -116,7 +116,7 @@ _NAMES = {
     "dprint": "graphc.graph.printing",
     "debugprint": "graphc.graph.printing",
     "to_svg": "graphc.inspect.svg",
-    "located": "graphc.graph.location",
+    "located": "graphc.graph.basic",
     "In": "graphc.function.io",
     "Out": "graphc.function.io",
     "shared": "graphc.function.shared",
@@ -217,14 +217,14 @@ def _hint(name: str) -> str:
 
 def _show_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Shows an uncaught error as ``config.traceback`` says."""
-    importlib.import_module("graphc.graph.location").shorten(error)
+    importlib.import_module("graphc.graph.basic").shorten(error)
     _excepthook(kind, error, error.__traceback__)
 
 
 def _show_in_notebooks(
     shell: Any, kind: object, error: BaseException, *place: object, **more: object
 ) -> None:
-    importlib.import_module("graphc.graph.location").shorten(error)
+    importlib.import_module("graphc.graph.basic").shorten(error)
     shell.showtraceback((kind, error, error.__traceback__), **more)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from absent import absent, use
 
 import graphc
-from graphc.graph.equality import equal_computations
+from graphc.graph.replace import equal_computations
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import explicit_graph_inputs
 

@@ -222,7 +222,7 @@ def test_circles_of_types_are_small():
 LATE = {
     "graphc.backends.cpu.target": 1,
     "graphc.backends.cuda.target": 2,
-    "graphc.function.compiled": 3,
+    "graphc.function.compiled": 2,
     "graphc.function.function": 2,
     "graphc.function.io": 1,
     "graphc.function.modes": 2,

@@ -21,9 +21,9 @@ PACKAGES = {
 # The modules that may apply them, and to what.
 ALLOWED = {
     # What people write: names, signatures, options, documentation.
-    "graphc.artifacts.c_header": "names of models",
+    "graphc.artifacts.emit": "names of models",
     "graphc.artifacts.export": "names of states",
-    "graphc.passes.manager.parse": "options of passes",
+    "graphc.passes.manager.run": "options of passes",
     "graphc.tensor.einsums": "subscripts",
     "graphc.tensor.vectorizing": "signatures of core dimensions",
     "graphc_dialects.foreign": "modules that people write",

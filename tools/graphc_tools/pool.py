@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphc.backends.cpu import shipped
+from graphc.backends.cpu import object
 from graphc.backends.cpu.object import shipped_works
 from graphc.library.pool.build import MACHINES, pool_ir
 from graphc.library.wide_integers import wide_integers_ir
@@ -67,7 +67,7 @@ class Shipped:
         return _HEAD.format(what=self.what, module=self.module, hashes=hashes, objects=objects)
 
     def _literal(self, machine: str) -> str:
-        code = shipped.compile_shipped(self.ir_text(machine), machine)
+        code = object.compile_shipped(self.ir_text(machine), machine)
         text = base64.b64encode(zlib.compress(code, 9)).decode()
         return "\n".join(f'        "{line}"' for line in textwrap.wrap(text, 96, break_on_hyphens=False))
 
@@ -85,8 +85,8 @@ SHIPPED = {
 def main() -> None:
     for name, code in SHIPPED.items():
         (FOLDER / f"{name}.py").write_text(code.module_text())
-    works = {key: make for level in shipped.LEVELS for key, make in shipped_works(level).items()}
-    shipped.write_shipped({key: make() for key, make in works.items()})
+    works = {key: make for level in object.LEVELS for key, make in shipped_works(level).items()}
+    object.write_shipped({key: make() for key, make in works.items()})
 
 
 if __name__ == "__main__":

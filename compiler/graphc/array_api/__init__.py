@@ -16,7 +16,7 @@ from typing import Any
 from graphc.array_api import creation, elementwise, manipulation, searching, statistics, types
 from graphc.array_api.creation import *  # noqa: F403
 from graphc.array_api.elementwise import *  # noqa: F403
-from graphc.array_api.linear import matmul, matrix_transpose, tensordot, vecdot
+from graphc.array_api.linalg import matmul, matrix_transpose, tensordot, vecdot
 from graphc.array_api.manipulation import *  # noqa: F403
 from graphc.array_api.searching import *  # noqa: F403
 from graphc.array_api.statistics import *  # noqa: F403

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The linear algebra extension of the array API standard."""
+"""The linear algebra extension of the array API standard.
+
+Products of the array API standard, which are in its main namespace and in ``linalg``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.array_api.linear import matmul, matrix_transpose, tensordot, vecdot
 from graphc.array_api.types import as_array
 from graphc.tensor import linalg
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+
 
 __all__ = [
     "cholesky",
@@ -42,6 +45,26 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+def matmul(x1: TensorLike, x2: TensorLike, /) -> TensorVariable:
+    """Matrix products."""
+    return pt.matmul(x1, x2)
+
+
+def matrix_transpose(x: TensorLike, /) -> TensorVariable:
+    """Matrices with rows and columns exchanged."""
+    return pt.matrix_transpose(x)
+
+
+def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: int = 2) -> TensorVariable:
+    """Sums of products over pairs of axes."""
+    return pt.tensordot(x1, x2, axes)
+
+
+def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> TensorVariable:
+    """Sums of products along an axis; the first operand is conjugated."""
+    return linalg.vecdot(x1, x2, axis=axis)
 
 
 class EighResult(NamedTuple):

@@ -13,8 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphc.library.memory.arena import CONTEXT, HEADER, SIZE, allocate, define_arena, release, words
-from graphc.library.memory.workspace import MEMORY, PLANNED, find_places, pack, size_of, workspace_table
+from graphc.library.memory.workspace import (
+    CONTEXT,
+    HEADER,
+    MEMORY,
+    PLANNED,
+    SIZE,
+    allocate,
+    define_arena,
+    find_places,
+    pack,
+    release,
+    size_of,
+    words,
+    workspace_table,
+)
 from graphc.native.builtins import address, apart, at, inlined, invoke, unrolled
 from graphc.native.translate import Translator
 from graphc.native.types import I64, Static, Value
@@ -120,7 +133,7 @@ def c_memory_ir(memory: Sequence[dict[str, object]]) -> str:
     """The functions by which kernels get memory.
 
     Args:
-        memory: the memory plans of a kernel's functions (see `graphc.passes.buffer.memory._record`).
+        memory: the memory plans of a kernel's functions (see `graphc.passes.buffer.memory.plan_memory`).
     """
     t = Translator(prefix="graphc_memory", apart=False)
     t.define(begin, "graphc_c_begin", [CONTEXT, Value("%given", I64.to)])

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions for C programs as one LLVM module, whose only symbols are those of the C interface."""
+"""Functions for C programs as one LLVM module, whose only symbols are those of the C interface.
+
+Tables of NumPy's ziggurats for C programs, which cannot link them: in NumPy's library they are local.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import re
+import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from graphc.artifacts.c_factors import FACTORS, factors_ir
+from graphc.artifacts.c_factors import FACTORS, factors_ir, sort_ir
 from graphc.artifacts.c_function import Interface, exports, function_ir
 from graphc.artifacts.c_memory import SERIAL, c_memory_ir
 from graphc.artifacts.c_products import products_ir
-from graphc.artifacts.c_random import PREFIX, tables_ir
-from graphc.artifacts.c_sort import sort_ir
 from graphc.artifacts.c_text import TYPES, shared_ir
 from graphc.artifacts.c_workspace import DECLARATIONS
 from graphc.artifacts.export import need_of, require_c_names
@@ -22,8 +25,50 @@ from graphc.backends.cpu.pipeline import OPT_LEVEL
 from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
 from graphc.library.interrupts import poll_ir, polls
-from graphc_runtime import elf
+from graphc_runtime import elf, npyrandom
+from graphc_runtime.errors import LoadError
 from graphc_runtime.record import record
+
+PREFIX = "npyrandom_"
+_LENGTH = 256
+_KINDS = {"k_double": "i64", "w_double": "double", "k_float": "i32", "w_float": "float"}
+_TYPES: dict[str, type[ctypes._SimpleCData[int] | ctypes._SimpleCData[float]]] = {
+    "i64": ctypes.c_uint64,
+    "double": ctypes.c_double,
+    "i32": ctypes.c_uint32,
+    "float": ctypes.c_float,
+}
+
+
+def tables_ir(symbols: Collection[str]) -> str:
+    """LLVM IR of tables, with the values that NumPy has in this process.
+
+    Args:
+        symbols: names such as ``npyrandom_ki_double``.
+
+    Raises:
+        CompileError: this NumPy has no such table.
+    """
+    return "\n".join(map(_table, symbols))
+
+
+def _table(symbol: str) -> str:
+    name = symbol.removeprefix(PREFIX)
+    kind = _KINDS.get(name[:1] + name[2:])
+    try:
+        address = npyrandom.address(name)
+    except LoadError as error:
+        raise CompileError(f"draws of C programs need a table of NumPy's: {error}") from None
+    if kind is None:
+        raise CompileError(f"C programs cannot have {symbol}")
+    values = (_TYPES[kind] * _LENGTH).from_address(address)
+    # Numbers of both widths are written as the bits of a double.
+    texts = [
+        f"{kind} {value}" if isinstance(value, int) else f"{kind} 0x{struct.pack('>d', value).hex()}"
+        for value in values
+    ]
+    return f"@{symbol} = constant [{_LENGTH} x {kind}] [{', '.join(texts)}]"
+
 
 # What graphc calls BLAS, LAPACK and NumPy's draws by, and what libraries have after their own name.
 _LIBRARY_NAMES = {"blas_": "_", "lapack_": "_", "npyrandom_": ""}

@@ -3,11 +3,14 @@
 
 The front end emits text, says in a `Signature` how calls look and in `CompileOptions` what else code depends
 on, and asks a `Target` for an `Artifact`. It knows nothing of what lies below, and nothing below knows
-settings, variables or ops. `graphc.backends.registry` says which target a mode is.
+settings, variables or ops. `graphc.backends.target` says which target a mode is.
+
+The target of each mode: a new target adds to this table, and its name to `graphc.config.MODES`.
 """
 
 from __future__ import annotations
 
+import importlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -149,7 +152,7 @@ class CompileLog:
 class Target(ABC):
     """Makes artifacts, and loads them.
 
-    Outside of its folder a target is named by `graphc.backends.registry` and `graphc.config.MODES`: all else
+    Outside of its folder a target is named by `graphc.backends.target` and `graphc.config.MODES`: all else
     that the front end has to know of one, its class says.
 
     Args:
@@ -206,3 +209,24 @@ class Target(ABC):
         artifact = self.compile(text, signature, options, log)
         with log.phase("link"):
             return self.load(artifact)
+
+
+# Modes of compiled functions, and the class of their target.
+TARGETS: dict[str, str] = {
+    "fast_run": "graphc.backends.cpu.target:CpuTarget",
+    "fast_compile": "graphc.backends.cpu.target:CpuTarget",
+    "interpret": "graphc.backends.interpret.target:InterpretTarget",
+    "cuda": "graphc.backends.cuda.target:CudaTarget",
+}
+
+
+def target_class(mode: str) -> type[Target]:
+    """The class of a mode's target; what it needs is imported now."""
+    module, _, name = TARGETS[mode].partition(":")
+    found: type[Target] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def find_target(mode: str, resources: Resources) -> Target:
+    """The target of a mode."""
+    return target_class(mode)(resources)

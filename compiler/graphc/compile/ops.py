@@ -16,8 +16,7 @@ import numpy as np
 
 import graphc.tensor as pt
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.thunks import CallThunk

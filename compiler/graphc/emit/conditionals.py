@@ -28,10 +28,9 @@ from dataclasses import field
 
 from graphc.emit.emitter import Emitter
 from graphc.errors import CompileError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Variable, describe
 from graphc.graph.demand import Demands, Literal, Product, is_conditional, sides
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
 from graphc.graph.tensor.type import TensorType
 from graphc_runtime.record import record
 

@@ -4,6 +4,10 @@
 Index arithmetic of the emitter: sizes and offsets, folded where they are known.
 
 Which nodes can be compiled, and which constants are part of the code.
+
+Types, literals and locations in MLIR's textual form.
+
+Names of element types in the dialect.
 """
 
 from __future__ import annotations
@@ -14,17 +18,87 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.emit.literals import dense, location, quoted, tensor_type
-from graphc.emit.types import ELEMENTS
 from graphc.errors import CompileError
-from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.location import SourceLocation, describe
+from graphc.graph.basic import Apply, Constant, SourceLocation, Variable, describe
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant
 from graphc_runtime.index_arithmetic import BINARY, COMPARISONS, addi, muli, subi
 
 if TYPE_CHECKING:
     from graphc.graph.type import Type
+
+
+NAMES: dict[str, str] = {
+    "bool": "i1",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+}
+# Of what IR moves only: arithmetic of bfloat16 is that of float32 (`graphc.ops.rows_floats`).
+ELEMENTS = {**NAMES, "bfloat16": "ui16"}
+
+
+_BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def tensor_type(dtype: str, shape: Sequence[int | None]) -> str:
+    """Text of a ranked tensor type, ``tensor<2x?xf64>``."""
+    sizes = "".join(f"{'?' if size is None else size}x" for size in shape)
+    return f"tensor<{sizes}{ELEMENTS[dtype]}>"
+
+
+def dense(array: np.ndarray) -> str:
+    """Text of a dense elements attribute without its type, ``dense<[1, 2]>``."""
+    if array.size == 0:
+        return "dense<>"
+    first = array.reshape(-1)[:1]
+    if array.tobytes() == first.tobytes() * array.size:
+        return f"dense<{_element(first[0])}>"
+    return f"dense<{_nested(array)}>"
+
+
+def _nested(array: np.ndarray) -> str:
+    if array.ndim == 0:
+        return _element(array[()])
+    return f"[{', '.join(_nested(part) for part in array)}]"
+
+
+def _element(value: np.ndarray) -> str:
+    kind = value.dtype.kind
+    if kind == "V":
+        return str(int(value.view(np.uint16)))
+    if kind == "b":
+        return "true" if value else "false"
+    if kind in "iu":
+        return str(int(value))
+    if kind == "c":
+        return f"({_element(value.real)}, {_element(value.imag)})"
+    if np.isfinite(value):
+        return f"{float(value):.17e}"
+    # Infinities and NaN only exist as bit patterns.
+    return f"0x{int(value.view(_BITS[value.dtype.itemsize])):0{2 * value.dtype.itemsize}X}"
+
+
+def quoted(text: str) -> str:
+    """A string literal."""
+    if text.isascii() and text.isprintable() and not {'"', "\\"} & set(text):
+        return f'"{text}"'
+    out = []
+    for byte in text.encode():
+        char = chr(byte)
+        out.append(char if 32 <= byte < 127 and char not in '"\\' else f"\\{byte:02X}")
+    return f'"{"".join(out)}"'
+
+
+def location(name: str, where: SourceLocation | None) -> str:
+    """Text of a location that carries a name and, where known, the user's line."""
+    if where is None:
+        return f"loc({quoted(name)})"
+    return f"loc({quoted(name)}({quoted(where.file)}:{where.line}:0))"
 
 
 # Larger constants are arguments, so that code depends on the structure of a graph and not on data.

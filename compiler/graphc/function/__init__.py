@@ -12,7 +12,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from graphc.function.evaluate import evaluate as evaluate_variable
+from graphc.function.function import evaluate as evaluate_variable
 from graphc.function.function import function
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from graphc.function.call_form import Signature, with_targets
 from graphc.function.calls import Calls
-from graphc.function.compiled import Compiled
+from graphc.function.compiled import Compiled, Program
 from graphc.function.io import In, OutputForm
-from graphc.function.program import Program
 from graphc.function.report import CompileReport
 from graphc.function.results import Buffers
 from graphc.graph.basic import Variable

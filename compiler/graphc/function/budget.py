@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from graphc import emit
 from graphc.errors import MemoryBudgetWarning
+from graphc.graph.basic import describe, frames_inside
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe, frames_inside
 from graphc.ir.size import Number
 from graphc.library.memory.places import Planned, planned_bytes
 from graphc_runtime.manifest import Manifest

@@ -22,11 +22,10 @@ import numpy as np
 
 from graphc.errors import IntegerRangeError
 from graphc.function.call_form import Signature, container
-from graphc.function.compiled import Compiled
+from graphc.function.compiled import Compiled, Program
 from graphc.function.io import In
-from graphc.function.program import Program
 from graphc.function.results import Buffers, canonical, own_results
-from graphc.graph.location import describe
+from graphc.graph.basic import describe
 from graphc_runtime.commit import attempts, commit, has_turn, snapshot
 from graphc_runtime.executable import ReadyCall
 from graphc_runtime.kernel_call import is_owner

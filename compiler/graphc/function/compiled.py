@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a graph to its executable: out of the disk cache, or made by the target of the mode."""
+"""From a graph to its executable: out of the disk cache, or made by the target of the mode.
+
+Origins of errors of compiled code: the user's line, operands, the class of the exception.
+
+Parts of a `Function`: a graph, what runs it, and the report of how that was made.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +18,20 @@ from typing import Any, cast
 import numpy as np
 
 from graphc import emit
-from graphc.backends.registry import find_target
-from graphc.backends.target import CompileLog, CompileOptions, Target
+from graphc.backends.target import CompileLog, CompileOptions, Target, find_target
 from graphc.compile.fingerprint import fingerprint
 from graphc.config import config
 from graphc.errors import CompileError, UnsupportedError
 from graphc.function.call_form import KernelForm
 from graphc.function.report import CompileReport, Fallback
 from graphc.function.settings import resources
-from graphc.graph.executor import Executor
+from graphc.graph.basic import Apply, Constant, SourceLocation, Variable, describe
+from graphc.graph.contract import Executor
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import SourceLocation, describe
+from graphc.graph.printing import pprint
+from graphc.graph.traversal import graph_inputs
+from graphc.ops.checks import CheckAndRaise
+from graphc.ops.elementwise import Elementwise
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, install
@@ -38,6 +46,51 @@ from graphc_runtime.steps import shown
 from graphc_runtime.threads import set_default_threads
 from graphc_runtime.thunk import Register
 from graphc_runtime.worker import apart, checkpoint
+
+
+@record(frozen=True)
+class Program:
+    """A graph that can be run.
+
+    Attributes:
+        fgraph: inputs, then shared variables and large constants, to results, then updates.
+        executor: runs it. Functions that differ only in their shared variables have one in common.
+        report: what the compiler did.
+    """
+
+    fgraph: FunctionGraph
+    executor: Executor
+    report: CompileReport
+
+
+_LONGEST = 40  # characters of a formula
+_MOST = 4  # operands of operations that are not elementwise
+
+
+def origin_of(node: Apply) -> Origin:
+    """Known facts about a node in which something failed."""
+    line = None if node.location is None else str(node.location)
+    if isinstance(node.op, CheckAndRaise):
+        return Origin(line, error=node.op.exc_type, op=str(node.op))
+    operands = [x for x in node.inputs if getattr(x.type, "ndim", 0)]
+    words = [_words(x) for x in operands]
+    if isinstance(node.op, Elementwise):
+        is_told = len(operands) > 1
+    else:  # of loops, and of variables without a name, the words would say nothing
+        names = {v.name for v in graph_inputs(operands) if v.name is not None}
+        is_told = len(operands) <= _MOST and any(name in word for name in names for word in words)
+    return Origin(line, ", ".join(words) if is_told else None, op=str(node.op))
+
+
+def _words(v: Variable) -> str:
+    """A name or a short formula."""
+    if isinstance(v, Constant) and v.name is None:
+        return f"a constant of type {v.type}"
+    if v.name is not None or v.owner is None:
+        return str(v)
+    text = pprint(v, max_length=_LONGEST)
+    return str(v) if text == "..." else text
+
 
 # Operations from one line of the user, from which on a loop is advised where compiling takes long.
 _UNROLLED = 100
@@ -234,8 +287,6 @@ class Compiled(Executor):
 
     def where(self, node: str) -> Origin:
         """Known facts about a node of the emitted graph, such as ``n12``."""
-        from graphc.compile.origins import origin_of
-
         nodes = emit.all_nodes(self.fgraph)
         index = int(node[1:])
         return origin_of(nodes[index]) if index < len(nodes) else Origin()

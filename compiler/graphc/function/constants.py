@@ -33,10 +33,10 @@ from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.join import Join
 from graphc.ops.kernel import KernelOp
-from graphc.ops.linalg import Matmul
+from graphc.ops.matrices import Matmul
 from graphc.ops.reduce import ArgReduce, Reduce
-from graphc.ops.reshape import Sized
 from graphc.ops.shape import MakeVector, _Sizes
+from graphc.ops.shaping import Sized
 from graphc.ops.softmax import _Normalized
 from graphc.ops.subtensor import _Basic
 

@@ -11,13 +11,12 @@ from graphc import emit, hooks
 from graphc.config import MODES, config
 from graphc.emit.emitter import why_not_native
 from graphc.function.call_form import KernelForm, Signature, kernel_form, plain_form
-from graphc.function.compiled import Compiled, NotStored, compile_graph
-from graphc.function.program import Program
+from graphc.function.compiled import Compiled, NotStored, Program, compile_graph
 from graphc.function.report import CompileReport
 from graphc.function.settings import compile_options
 from graphc.graph.basic import Constant
+from graphc.graph.contract import Executor
 from graphc.graph.demand import is_conditional
-from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import ReferenceExecutor
 from graphc.graph.tensor.type import TensorType

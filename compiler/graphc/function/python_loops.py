@@ -27,8 +27,7 @@ from graphc.graph.reference import ReferenceExecutor
 from graphc.graph.replace import rebuild
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
-from graphc.ops.bounds import Entry
-from graphc.ops.subtensor import Subtensor
+from graphc.ops.subtensor import Entry, Subtensor
 from graphc.printing import Print
 from graphc.raise_op import CheckAndRaise
 from graphc.scan.op import Scan
@@ -36,7 +35,7 @@ from graphc.scan.spec import Invariant, Role, ScanSpec
 from graphc_runtime.thunk import Register
 
 if TYPE_CHECKING:
-    from graphc.graph.executor import Executor
+    from graphc.graph.contract import Executor
 
 
 def without_repeats(graph: FunctionGraph) -> FunctionGraph:

@@ -10,8 +10,7 @@ from weakref import WeakMethod
 
 from graphc import hooks
 from graphc.backends.target import CompileLog, CompileOptions
-from graphc.graph.basic import Apply
-from graphc.graph.location import SourceLocation
+from graphc.graph.basic import Apply, SourceLocation
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:

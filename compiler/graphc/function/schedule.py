@@ -19,8 +19,8 @@ from graphc.function.python_loops import without_repeats
 from graphc.function.report import CompileReport
 from graphc.function.steps import NodeStep, Observer, Segment
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.contract import Executor
 from graphc.graph.demand import is_conditional
-from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc_runtime.linker import Frame, Layout, Step, make_linker
 from graphc_runtime.thunk import Thunk

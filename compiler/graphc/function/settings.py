@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from graphc.backends.registry import TARGETS, target_class
-from graphc.backends.target import CompileOptions, Resources
+from graphc.backends.target import TARGETS, CompileOptions, Resources, target_class
 from graphc.config import FASTMATH, config
 
 _UNITS = {"B": 1}

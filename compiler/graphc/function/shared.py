@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from graphc.config import config
-from graphc.graph.basic import Variable
-from graphc.graph.location import capture
+from graphc.graph.basic import Variable, capture
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorSharedVariable
@@ -39,7 +38,7 @@ def shared_constructor(
     if hasattr(value, "bit_generator"):
         return share_generator(value, name, strict, allow_downcast, borrow, **kwargs)
     if hasattr(value, "tocsr"):
-        from graphc.sparse.shared import share_matrix
+        from graphc.sparse.variables import share_matrix
 
         return share_matrix(value, name, strict, allow_downcast)
     if kwargs:

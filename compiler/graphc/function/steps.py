@@ -20,7 +20,7 @@ from graphc_runtime.record import record
 from graphc_runtime.thunk import Flag, FunctionThunk, Register, Thunk, value_thunk
 
 if TYPE_CHECKING:
-    from graphc.graph.executor import Executor
+    from graphc.graph.contract import Executor
 
 
 class Observer(Protocol):

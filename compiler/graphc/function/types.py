@@ -180,7 +180,7 @@ class Function(BaseFunction):
             name: name of the copy.
             profile: accepted for compatibility.
         """
-        from graphc.function.rebuild import rebuild_function
+        from graphc.function.subset import rebuild_function
 
         return rebuild_function(self, swap or {}, delete_updates, name)
 

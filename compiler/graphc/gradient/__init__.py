@@ -13,8 +13,7 @@ from graphc.gradient.control import (
 )
 from graphc.gradient.derived import hessian, hessian_vector_product, jacobian
 from graphc.gradient.forward import Rop, pushforward
-from graphc.gradient.reverse import Lop, grad, pullback, value_and_grad
-from graphc.gradient.subgraph import subgraph_grad
+from graphc.gradient.reverse import Lop, grad, pullback, subgraph_grad, value_and_grad
 from graphc.gradient.transposed import pushforward_through_pullback
 from graphc.gradient.verify import GradientError, numeric_grad, verify_grad
 from graphc.graph.undefined import (

@@ -16,7 +16,7 @@ from graphc.graph.demand import Demand, is_conditional
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null
 from graphc.ops.advanced import Put
 from graphc.ops.derivatives import match_dtype, total
-from graphc.ops.reshape import BroadcastTo
+from graphc.ops.shaping import BroadcastTo
 from graphc.ops.subtensor import IncSubtensor
 
 

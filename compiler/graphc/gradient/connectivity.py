@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Sequence
 
 from graphc.errors import DisconnectedInputError
-from graphc.graph.basic import Apply, Variable
-from graphc.graph.location import describe, frames_inside
+from graphc.graph.basic import Apply, Variable, describe, frames_inside
 from graphc.graph.traversal import toposort
 
 Pattern = list[list[bool]]

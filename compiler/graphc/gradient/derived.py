@@ -18,7 +18,7 @@ from graphc.errors import VectorizeError
 from graphc.gradient.reverse import as_written, grad, pullback
 from graphc.graph.basic import Variable
 from graphc.graph.undefined import kind_of
-from graphc.ops.batch import batch_graph
+from graphc.ops.batching import batch_graph
 from graphc.ops.create import arange, eye
 from graphc.ops.derivatives import gradient_dtype, total
 from graphc.ops.join import stack

@@ -16,8 +16,7 @@ from graphc.gradient.connectivity import Paths, check_choice, report_disconnecte
 from graphc.gradient.reverse import as_written, check_ranks, one_of
 from graphc.gradient.stable import stable_form, sum_pushforward
 from graphc.gradient.transposed import call_pushforward, transpose_pullback
-from graphc.graph.basic import Apply, Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Variable, describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import disconnected_type, is_disconnected, is_discrete, is_null
 from graphc.ops.derivatives import match_dtype, zeros_like

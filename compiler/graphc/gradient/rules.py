@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.graph.basic import Apply, Variable
-from graphc.graph.location import describe, of_node
+from graphc.graph.basic import Apply, Variable, describe, of_node
 from graphc.graph.op import Op
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null
 

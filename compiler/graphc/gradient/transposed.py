@@ -10,8 +10,7 @@ from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths
 from graphc.gradient.rules import call_pullback, checked_terms, overrides
-from graphc.graph.basic import Apply, Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Variable, describe
 from graphc.graph.op import Op
 from graphc.graph.replace import graph_replace
 from graphc.graph.traversal import ancestors

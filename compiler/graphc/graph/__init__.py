@@ -3,10 +3,9 @@
 
 from graphc.graph import pickling as pickling
 from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.equality import equal_computations
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
-from graphc.graph.replace import clone, clone_replace, graph_replace
+from graphc.graph.replace import clone, clone_replace, equal_computations, graph_replace
 from graphc.graph.traversal import ancestors, explicit_graph_inputs, graph_inputs, toposort
 from graphc.graph.type import Type
 

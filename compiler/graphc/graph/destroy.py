@@ -25,8 +25,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from graphc.errors import InconsistencyError
-from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Constant, Variable, describe
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:

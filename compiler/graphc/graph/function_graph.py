@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from graphc import hooks
 from graphc.errors import MissingInputError
-from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.basic import Apply, Constant, Variable, describe
 from graphc.graph.destroy import analyse
-from graphc.graph.location import describe
 from graphc.graph.replace import clone_with_inputs
 from graphc.graph.traversal import graph_inputs, io_toposort
 
 if TYPE_CHECKING:
-    from graphc.graph.location import SourceLocation
+    from graphc.graph.basic import SourceLocation
     from graphc.graph.op import Op
     from graphc.graph.type import Type
 

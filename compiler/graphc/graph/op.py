@@ -8,8 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
-from graphc.graph.location import capture
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture
 from graphc.graph.thunks import perform_thunk
 from graphc.graph.type import Type, as_type
 

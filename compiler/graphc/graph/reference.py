@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.contract import Contract, add_place
+from graphc.graph.contract import Contract, Executor, add_place
 from graphc.graph.demand import is_conditional, sides
-from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
 from graphc.graph.thunks import user_thunk

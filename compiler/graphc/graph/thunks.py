@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
-from graphc.graph.basic import Apply
+from graphc.graph.basic import Apply, describe
 from graphc.graph.contract import Contract, add_place
-from graphc.graph.location import describe
 from graphc_runtime.thunk import Flag, Register, Thunk
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from graphc.graph.executor import Body
+    from graphc.graph.contract import Body
 
 
 class PerformThunk(Thunk):

@@ -7,8 +7,7 @@ import copy
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Constant, Variable
-from graphc.graph.location import capture
+from graphc.graph.basic import Constant, Variable, capture
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeGuard
 
 import numpy as np
 
-from graphc.graph.basic import Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Variable, describe
 from graphc.graph.type import Type
 from graphc_runtime.symbols import kind_letter
 

@@ -14,6 +14,8 @@ value, whichever way the member was made and whether the environment is eager, l
 Which functions give views, and when a reshaped array is one, is what NumPy does with an array in C order.
 
 Source: https://numpy.org/doc/stable/user/basics.copies.html.
+
+``EventLog``: what an environment with ``full_tracing`` ran.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from __future__ import annotations
 import sys
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -32,10 +35,50 @@ from graphc.immediate.record import token_of
 from graphc.immediate.tensor import Tensor, _bare
 from graphc.immediate.tracing import active_trace
 
+
+class Event(NamedTuple):
+    """One launch of an executable.
+
+    Attributes:
+        name: the operation.
+        inputs: dtype and shape of each input.
+        seconds: how long it ran, without compilation.
+        bytes: bytes of the results.
+        operations: operations in the launch; more than 1 when a queue was launched.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    seconds: float
+    bytes: int
+    operations: int
+
+
+class EventLog(deque[Event]):
+    """The events in order, the newest 100,000 of them. It prints as a table."""
+
+    def __init__(self) -> None:
+        super().__init__(maxlen=100_000)
+
+    @property
+    def seconds(self) -> float:
+        """Time of all events."""
+        return sum(event.seconds for event in self)
+
+    def __str__(self) -> str:
+        rows = [("operation", "us", "bytes", "inputs")]
+        rows += [(e.name, f"{e.seconds * 1e6:.1f}", str(e.bytes), ", ".join(e.inputs)) for e in self]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = [
+            f"{name:<{widths[0]}}  {us:>{widths[1]}}  {size:>{widths[2]}}  {inputs}"
+            for name, us, size, inputs in rows
+        ]
+        return "\n".join(lines)
+
+
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import IndexLike
     from graphc.immediate.environment import Environment
-    from graphc.immediate.events import EventLog
     from graphc.immediate.executable import ExecutableCache
     from graphc.immediate.lazy import Queue
     from graphc.immediate.place import Host

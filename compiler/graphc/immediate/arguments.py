@@ -12,8 +12,7 @@ import numpy as np
 
 from graphc.config import config
 from graphc.graph.basic import Variable
-from graphc.immediate.shape import Size
-from graphc.immediate.tensor import Tensor
+from graphc.immediate.tensor import Size, Tensor
 from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:

@@ -26,22 +26,18 @@ from graphc.errors import AsTensorError
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.variable import TensorOperators
-from graphc.immediate.aliasing import wrapper_of
+from graphc.immediate.aliasing import Event, EventLog, wrapper_of
 from graphc.immediate.arguments import STATIC, Given, Operand, Split, Weak
-from graphc.immediate.events import Event, EventLog
-from graphc.immediate.executable import CacheInfo, Executable, ExecutableCache, Key
+from graphc.immediate.executable import POSITIONS, CacheInfo, Executable, ExecutableCache, Key, Kind
 from graphc.immediate.indexing import Indexing
-from graphc.immediate.kinds import POSITIONS, Kind
 from graphc.immediate.lazy import Queue
-from graphc.immediate.namespace import NAMESPACES, Namespace, mirrored, names_of
+from graphc.immediate.namespace import NAMESPACES, ArrayApi, Namespace, mirrored, names_of
 from graphc.immediate.operation import Operation, OpFactory, OpWrapper
 from graphc.immediate.place import PLACES, Held
-from graphc.immediate.present import current as current
-from graphc.immediate.present import entered, shared_by
 from graphc.immediate.record import RecordedGraph, Recorders, Recording, Tensors
-from graphc.immediate.standard import ArrayApi
 from graphc.immediate.tape import Tape
-from graphc.immediate.tensor import Tensor, as_held, make_tensor, refuse_mixing
+from graphc.immediate.tensor import Tensor, as_held, entered, make_tensor, refuse_mixing, shared_by
+from graphc.immediate.tensor import current as current
 from graphc.immediate.tracing import lift
 from graphc.tensor.random import generator_of, state_of
 from graphc.tensor.random.stream import RandomStream

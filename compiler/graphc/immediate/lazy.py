@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.function.io import OutputForm
-from graphc.graph.basic import Variable
-from graphc.graph.location import SourceLocation, capture, describe
+from graphc.graph.basic import SourceLocation, Variable, capture, describe
 from graphc.immediate.arguments import Weak
-from graphc.immediate.executable import Executable
-from graphc.immediate.kinds import Kind
+from graphc.immediate.executable import Executable, Kind
 from graphc.immediate.record import Token, apply
 from graphc.immediate.tensor import Tensor, _new, as_held
 

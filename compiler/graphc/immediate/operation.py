@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.immediate.arguments import Operand
     from graphc.immediate.environment import Environment
-    from graphc.immediate.kinds import Kind
+    from graphc.immediate.executable import Kind
 
     # For each input which of its dimensions have size 1, None for numbers.
     Ones = Sequence[tuple[bool, ...] | None]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from graphc.function.function import function
-from graphc.graph.basic import Variable
-from graphc.graph.location import SourceLocation, capture
+from graphc.graph.basic import SourceLocation, Variable, capture
 from graphc.graph.printing import debugprint
 from graphc.graph.replace import rebuild
 from graphc.graph.tensor.convert import constant

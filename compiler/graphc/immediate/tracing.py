@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.function.io import OutputForm
-from graphc.graph.basic import Variable
-from graphc.graph.location import SourceLocation
+from graphc.graph.basic import SourceLocation, Variable
 from graphc.graph.op import in_float32, is_rounded
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType

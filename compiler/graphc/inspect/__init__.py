@@ -12,7 +12,7 @@ from html import escape
 
 from graphc.function.base import BaseFunction
 from graphc.function.report import CompileReport
-from graphc.graph.executor import Executor
+from graphc.graph.contract import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.inspect.debug import DebugExecutor
 from graphc.inspect.explorer import explore

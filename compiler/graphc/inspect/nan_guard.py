@@ -20,10 +20,9 @@ from graphc.function import iterations
 from graphc.function.report import CompileReport
 from graphc.function.schedule import Schedule
 from graphc.function.steps import Cells, NodeStep, Observer, Segment
-from graphc.graph.basic import Apply
-from graphc.graph.executor import Executor
+from graphc.graph.basic import Apply, describe
+from graphc.graph.contract import Executor
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
 from graphc_runtime.symbols import kind_letter
 from graphc_runtime.thunk import Thunk
 

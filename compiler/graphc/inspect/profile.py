@@ -15,7 +15,7 @@ from pathlib import Path
 
 from graphc.emit import all_nodes
 from graphc.function.compiled import Compiled
-from graphc.graph.location import SourceLocation
+from graphc.graph.basic import SourceLocation
 from graphc.inspect.writers import LETTER, group, label, rectangle, saved, svg, text_table
 from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.record import record

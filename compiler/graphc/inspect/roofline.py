@@ -25,8 +25,7 @@ from graphc.backends.target import CompileLog
 from graphc.config import config
 from graphc.emit import all_nodes
 from graphc.function.compiled import Compiled
-from graphc.graph.basic import Apply
-from graphc.graph.location import SourceLocation
+from graphc.graph.basic import Apply, SourceLocation
 from graphc.inspect.memory import Given, arguments_of, given_values
 from graphc.inspect.writers import html_table, text_table
 from graphc.ir.size import Argument, Number, Recorded

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finding operations, splitting blocks, counting iterations."""
+"""Finding operations, splitting blocks, counting iterations.
+
+Copies of operations that use other values, and what has to be copied for a value.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from graphc_dialects._base import constant_value
@@ -88,3 +92,46 @@ def inputs_of(op: Any) -> list[ir.Value]:
     for inner in [op, *inside]:
         own.update(a for region in inner.regions for block in region.blocks for a in block.arguments)
     return list(dict.fromkeys(x for inner in [op, *inside] for x in inner.operands if x not in own))
+
+
+def slice_of(
+    ops: Sequence[ir.Operation], wanted: Iterable[ir.Value], known: Container[ir.Value] = ()
+) -> list[ir.Operation]:
+    """The operations that some values are computed by.
+
+    Args:
+        ops: in order.
+        wanted: the values.
+        known: what need not be computed.
+    """
+    needed = {value for value in wanted if value not in known}
+    found = []
+    for op in reversed(ops):
+        if any(result in needed for result in op.results):
+            found.append(op)
+            needed.update(value for value in inputs_of(op) if value not in known)
+    return found[::-1]
+
+
+def use_instead(op: ir.Operation, new: Mapping[ir.Value, ir.Value]) -> None:
+    """Gives an operation, and those in its regions, other operands for some."""
+    for inner in [op, *walk(op)] if len(op.regions) else [op]:
+        for place, operand in enumerate(inner.operands):
+            if operand in new:
+                inner.operands[place] = new[operand]
+
+
+def copy_with(op: ir.Operation, new: dict[ir.Value, ir.Value]) -> ir.Operation:
+    """Copies an operation to the insertion point.
+
+    Args:
+        op: the operation.
+        new: values that the copy, and what is in its regions, uses instead of others; gains its results.
+
+    Returns:
+        The copy.
+    """
+    copy = op.clone()
+    use_instead(copy, new)
+    new.update(zip(op.results, copy.results, strict=True))
+    return copy

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc.ir import build
+from graphc.ir.build import dtype_of
 from graphc.ir.scan_view import is_scan
-from graphc.ir.types import dtype_of
 from graphc.ir.views import INLINED, UPDATES, UPDATES_PART, axis_of, part_of
 from graphc.ir.walk import is_used_once, walk
 from graphc.lowering.generic import ScalarWork, is_one_element

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.build import fill
+from graphc.ir.build import dtype_of, fill, storage_name
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
-from graphc.ir.types import dtype_of, storage_name
 from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS

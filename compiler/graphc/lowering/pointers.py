@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.types import dtype_of
+from graphc.ir.build import dtype_of
 from graphc_dialects._mlir import ir
 
 

@@ -11,7 +11,7 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import callee_of
 from graphc.library.helpers import Draws
 from graphc.lowering import calls
-from graphc.lowering.nests import elementwise
+from graphc.lowering.partial_reductions import elementwise
 from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scans.buffers import allocate, any_layout, read
 from graphc_dialects._mlir import ir

@@ -22,8 +22,7 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.lowering.memory.destination import Destination
-    from graphc.lowering.memory.destinations import Destinations
+    from graphc.lowering.memory.destinations import Destination, Destinations
     from graphc.lowering.scalars.builder import Scalar
 
 

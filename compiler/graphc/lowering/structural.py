@@ -14,11 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.build import fill
+from graphc.ir.build import dtype_of, fill
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import flags_of, static_shape
 from graphc.ir.references import attributes_of
-from graphc.ir.types import dtype_of
 from graphc.ir.value import as_index, smaller
 from graphc.ir.views import order_of
 from graphc.library.define import kernel_call
@@ -29,9 +28,8 @@ from graphc.lowering.conditionals import lower_conditional, lower_select
 from graphc.lowering.matmul import contraction
 from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
-from graphc.lowering.scans.buffers import allocate, read, writable, write
+from graphc.lowering.scans.buffers import allocate, drop_axes, insert_axes, read, writable, write
 from graphc.lowering.scans.scan import lower_scan
-from graphc.lowering.unit_axes import drop_axes, insert_axes
 from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES, Signature

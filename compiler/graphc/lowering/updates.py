@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.build import dtype_of
 from graphc.ir.ownership import updates_in_place
-from graphc.ir.types import dtype_of
 from graphc.ir.views import accumulates, axis_of
 from graphc.lowering.carried import loop
 from graphc.lowering.rules import Conversion, lowers

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
-from graphc.ops.axes import normalize_axis
-from graphc.ops.broadcast import unbroadcast
 from graphc.ops.create import arange, zeros, zeros_like
-from graphc.ops.elementwise import cast_to, expand_left, is_discrete
+from graphc.ops.dimshuffle import normalize_axis
+from graphc.ops.elementwise import cast_to, expand_left, is_discrete, unbroadcast
 from graphc.ops.math import eq, switch
 from graphc.ops.shaping import dimshuffle
 from graphc.ops.shaping import size as size_

@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import eq, ne
-from graphc.ops.shape import Shape_i
+from graphc.ops.shape import Shape_i, as_size, known_value, made_as
 from graphc.ops.shaping import repeat
-from graphc.ops.sizes import as_size, known_value, made_as
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter

@@ -10,19 +10,16 @@ import numpy as np
 
 from graphc.config import config
 from graphc.errors import ArgumentError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, remember
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, remember
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.checks import as_count, required
 from graphc.ops.elementwise import cast_to, is_discrete
 from graphc.ops.math import ceil, eq, ge, gt, le, lt, maximum, minimum, ne, switch
-from graphc.ops.reshape import BroadcastTo
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.shape import Shape_i
-from graphc.ops.shaping import as_sizes, dimshuffle
-from graphc.ops.sizes import as_size, known_as, known_size, known_value, made_as, sizes_of
+from graphc.ops.shape import Shape_i, as_size, known_as, known_size, known_value, made_as, sizes_of
+from graphc.ops.shaping import BroadcastTo, as_sizes, dimshuffle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import kind_of
 from graphc.ops.create import zeros_like as zeros_like_
 from graphc.ops.math import cast, conj, real
+from graphc.ops.shape import shape_source
 from graphc.ops.shaping import repeat
-from graphc.ops.sizes import shape_source
 
 if TYPE_CHECKING:
     from graphc_runtime.thunk import Register

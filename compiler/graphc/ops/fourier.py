@@ -13,8 +13,8 @@ from graphc.ops.join import stack
 from graphc.ops.kernel import KernelOp
 from graphc.ops.math import bitwise_or, cast, conj, eq, switch
 from graphc.ops.reduce import prod
+from graphc.ops.shape import known_size, size_of, sizes_of
 from graphc.ops.shaping import reshape
-from graphc.ops.sizes import known_size, size_of, sizes_of
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -10,8 +10,7 @@ import numpy as np
 
 from graphc.emit.conditionals import emit_choice
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
-from graphc.graph.location import capture, describe
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, capture, describe
 from graphc.graph.op import Op
 from graphc.graph.pytree import flatten
 from graphc.graph.tensor.convert import as_tensor_variable

@@ -10,23 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.emit.types import ELEMENTS
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
-from graphc.graph.location import describe
+from graphc.emit.emitter import ELEMENTS
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
-from graphc.ops.axes import normalize_axis
 from graphc.ops.checks import CheckAndRaise, as_count
 from graphc.ops.create import zeros_like
-from graphc.ops.dimshuffle import element_of
+from graphc.ops.dimshuffle import element_of, normalize_axis
 from graphc.ops.elementwise import cast_to, is_discrete
 from graphc.ops.ifelse import ifelse
 from graphc.ops.math import eq
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.shape import MakeVector
+from graphc.ops.shape import MakeVector, as_size, known_size, size_of
 from graphc.ops.shaping import as_sizes, atleast_2d, expand_dims, reshape, shape_padleft, specify_shape
-from graphc.ops.sizes import as_size, known_size, size_of
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter

@@ -31,8 +31,8 @@ from graphc.ops.matrices import (
 from graphc.ops.reduce import any as any_
 from graphc.ops.reduce import prod
 from graphc.ops.reduce import sum as sum_
+from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims, repeat, shape, shape_padright
-from graphc.ops.sizes import size_of
 from graphc.ops.solvers import Solve
 from graphc.ops.spectral import SVD
 

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Maxima and sums of windows over the last two axes."""
+"""Maxima and sums of windows over the last two axes.
+
+Convolutions of images and their two adjoints, of which each is the derivative of the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +15,117 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.create import zeros as zeros_
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
+from graphc.ops.rows_arithmetic import promote
 from graphc.ops.scattering import Gather, Scatter
+from graphc.ops.shape import size_of, sizes_of
 from graphc.ops.shaping import reshape
-from graphc.ops.sizes import sizes_of
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Apply
+
+
+class _Convolution(KernelOp):
+    """Base of three ops that are linear in both of their operands.
+
+    Args:
+        stride: steps of the filter along both axes.
+        pad: zeros before the image along both axes; how many are after it follows from the sizes.
+        dilation: distances of the elements of the filter along both axes.
+        groups: how many groups the channels of image and result are divided into.
+    """
+
+    __props__ = ("stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w", "groups")
+
+    def __init__(
+        self,
+        stride: tuple[int, int] = (1, 1),
+        pad: tuple[int, int] = (0, 0),
+        dilation: tuple[int, int] = (1, 1),
+        groups: int = 1,
+    ) -> None:
+        self.stride_h, self.stride_w = stride
+        self.pad_h, self.pad_w = pad
+        self.dilation_h, self.dilation_w = dilation
+        self.groups = groups
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        common = promote(*map(np.dtype, given)).name
+        dtype = {"float16": "float32"}.get(common, common)
+        if dtype not in ("float32", "float64", "complex64", "complex128"):
+            dtype = "float64"
+        return [dtype, dtype], [dtype]
+
+    def _with(
+        self, kind: type[_Convolution], x: Variable, y: Variable, sizes_from: Variable, ndim: int
+    ) -> Variable:
+        """Another op of the three with the same attributes, whose result has the last sizes of a variable."""
+        op = kind(
+            (self.stride_h, self.stride_w),
+            (self.pad_h, self.pad_w),
+            (self.dilation_h, self.dilation_w),
+            self.groups,
+        )
+        rank = sizes_from.type.ndim
+        return op(x, y, *(size_of(sizes_from, axis) for axis in range(rank - ndim, rank)))
+
+    def _adjoints(self, x: Variable, y: Variable, g: Variable) -> list[Variable]:
+        """Gradients of both operands from that of the result."""
+        raise NotImplementedError
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (x, y, *sizes), (g,) = inputs, cotangents
+        if g is None:
+            return [None] * len(inputs)
+        return [*self._adjoints(x, y, g), *[None] * len(sizes)]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        x, y, *sizes = inputs
+        terms: list[Variable] = []
+        if tangents[0] is not None:
+            terms.append(self(tangents[0], y, *sizes))
+        if tangents[1] is not None:
+            terms.append(self(x, tangents[1], *sizes))
+        return [terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else None]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [True], *[[False]] * (len(node.inputs) - 2)]
+
+
+class Conv2d(_Convolution):
+    """Cross-correlation of images (n, c, h, w) with filters (o, c / groups, p, q): (n, o, r, s).
+
+    Takes images, filters, r and s. Source: im2col of Chellapilla, Puri and Simard (2006).
+    """
+
+    kernel = "conv2d"
+
+    def _adjoints(self, x: Variable, f: Variable, g: Variable) -> list[Variable]:
+        return [self._with(Conv2dInput, g, f, x, 3), self._with(Conv2dFilters, x, g, f, 3)]
+
+
+class Conv2dInput(_Convolution):
+    """Adjoint of `Conv2d` in the images, which is transposed convolution.
+
+    Takes (n, o, r, s), filters (o, c / groups, p, q), c, h and w; the result is (n, c, h, w).
+    """
+
+    kernel = "conv2d_input"
+
+    def _adjoints(self, x: Variable, f: Variable, g: Variable) -> list[Variable]:
+        return [self._with(Conv2d, g, f, x, 2), self._with(Conv2dFilters, g, x, f, 3)]
+
+
+class Conv2dFilters(_Convolution):
+    """Adjoint of `Conv2d` in the filters.
+
+    Takes images (n, c, h, w), (n, o, r, s), and the sizes c / groups, p and q of the result, which is
+    (o, c / groups, p, q).
+    """
+
+    kernel = "conv2d_filters"
+
+    def _adjoints(self, x: Variable, y: Variable, g: Variable) -> list[Variable]:
+        return [self._with(Conv2dInput, y, g, x, 3), self._with(Conv2d, x, g, y, 2)]
 
 
 class _Windows(KernelOp):

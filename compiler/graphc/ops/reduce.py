@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
-from graphc.graph.location import describe, frames_inside
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, frames_inside
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
-from graphc.ops.axes import attribute, normalize_axes, normalize_axis
 from graphc.ops.create import alloc, ones_like, zeros
 from graphc.ops.derivatives import WithDerivativesOf
+from graphc.ops.dimshuffle import attribute, normalize_axes, normalize_axis
 from graphc.ops.elementwise import cast_to, is_discrete, pulled
 from graphc.ops.join import concatenate
 from graphc.ops.math import eq, real, second, switch
+from graphc.ops.shape import shape_source, size_of, sizes_of
 from graphc.ops.shaping import dimshuffle, reshape
-from graphc.ops.sizes import shape_source, size_of, sizes_of
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter

@@ -12,6 +12,5 @@ from graphc.ops import (  # noqa: F401
     rows_special_entropy,
     rows_special_gamma,
     rows_special_integral,
-    rows_special_lambert,
     rows_trig,
 )

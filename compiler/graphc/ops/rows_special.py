@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Elementwise rows: error functions and the normal distribution. SciPy is the reference, loaded when one is
 evaluated.
+
+Elementwise rows: the real branches of Lambert's W function.
 """
 
 from __future__ import annotations
@@ -12,13 +14,32 @@ import numpy as np
 from graphc.ops import forms, forms_special
 from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import register
-from graphc.ops.external import real_floats, register_scipy, scipy_function
+from graphc.ops.external import real_floats, register_kernel, register_scipy, scipy_function
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, erf, erfcx, exp, gt, maximum, minimum, sqr, switch
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
+
+
+def _slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+    return g * exp(-out) / (1 + out)
+
+
+register_kernel(
+    "lambertw0",
+    "The w with w exp(w) = x that is at least -1, for x from -1/e on; NaN elsewhere.",
+    1,
+    grad=(_slope,),
+)
+register_kernel(
+    "lambertw1",
+    "The w with w exp(w) = x that is at most -1, for x from -1/e to 0; NaN elsewhere.",
+    1,
+    grad=(_slope,),
+)
+
 
 _ERF_SLOPE = float(2 / np.sqrt(np.pi))
 _SQRT_HALF = float(np.sqrt(0.5))

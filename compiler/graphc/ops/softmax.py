@@ -11,7 +11,7 @@ import numpy as np
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.axes import attribute, normalize_axes
+from graphc.ops.dimshuffle import attribute, normalize_axes
 from graphc.ops.elementwise import cast_to, pulled
 from graphc.ops.math import exp
 from graphc.ops.reduce import sum as sum_

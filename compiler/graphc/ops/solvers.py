@@ -21,8 +21,8 @@ from graphc.ops.matrices import (
     on_diagonal,
     transposed,
 )
+from graphc.ops.shape import sizes_of
 from graphc.ops.shaping import dimshuffle, repeat, reshape
-from graphc.ops.sizes import sizes_of
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable

@@ -13,7 +13,7 @@ from graphc.library.products.sparse import COLUMNS, GROUP, GROUPS
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import size_of
+from graphc.ops.shape import size_of
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter

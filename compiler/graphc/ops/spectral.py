@@ -44,8 +44,8 @@ from graphc.ops.matrices import (
 )
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import sum as sum_
+from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims
-from graphc.ops.sizes import size_of
 from graphc.ops.solvers import Solve
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from graphc.graph.basic import Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Variable, describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
-from graphc.ops.sizes import known_size
+from graphc.ops.shape import known_size
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Variable, describe
 from graphc.graph.pytree import Structure, flatten
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
-from graphc.ops.axes import normalize_axis
 from graphc.ops.create import zeros as zeros_
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import invert, maximum, switch
+from graphc.ops.shape import known_size, size_of
 from graphc.ops.shaping import moveaxis, reshape
-from graphc.ops.sizes import known_size, size_of
 from graphc.scan.arguments import as_steps
 from graphc.scan.builder import Callee, LoopBuilder
 from graphc.scan.returned import as_condition

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Constant, Variable, describe
 from graphc.graph.tensor.type import TensorType
-from graphc.ops.sizes import as_size
-from graphc.scan.gradient.builder import ScanBuilder
+from graphc.ops.shape import as_size
+from graphc.scan.gradient.forward import ScanBuilder
 from graphc.scan.op import Scan
 
 if TYPE_CHECKING:

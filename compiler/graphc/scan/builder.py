@@ -14,14 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.errors import MissingInputError
-from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Constant, Variable, describe
 from graphc.graph.replace import rebuild
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import explicit_graph_inputs
 from graphc.names import unique_name
-from graphc.ops.sizes import known_size
+from graphc.ops.shape import known_size
 from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Output, ScanSpec, State, Untraced
 from graphc.scan.spec import Sequence as SequenceRole

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.emit.conditionals import emit_graph
-from graphc.emit.literals import quoted
+from graphc.emit.emitter import quoted
 from graphc.graph.basic import Apply
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.dimshuffle import emit_dimshuffle

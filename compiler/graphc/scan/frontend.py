@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from graphc.errors import checks_keywords
-from graphc.graph.basic import Variable
-from graphc.graph.location import frames_inside
+from graphc.graph.basic import Variable, frames_inside
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.ops.create import arange
 from graphc.ops.math import floor_div, maximum, minimum
-from graphc.ops.sizes import known_as, known_size, size_of
+from graphc.ops.shape import known_as, known_size, size_of
 from graphc.scan.arguments import (
     OutputArgument,
     SequenceArgument,

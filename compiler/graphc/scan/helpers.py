@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.ops.create import zeros
 from graphc.ops.join import concatenate
 from graphc.ops.math import ne
-from graphc.ops.sizes import size_of
+from graphc.ops.shape import size_of
 from graphc.scan.arguments import as_sequences
 from graphc.scan.builder import Callee
 from graphc.scan.frontend import build_loop

@@ -16,20 +16,18 @@ import numpy as np
 
 from graphc.emit.conditionals import obstacle
 from graphc.emit.emitter import why_not_native
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
 from graphc.graph.demand import is_conditional
-from graphc.graph.equality import same_graph
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.reference import ReferenceExecutor
-from graphc.graph.replace import clone_with_inputs, rebuild
+from graphc.graph.replace import clone_with_inputs, rebuild, same_graph
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant
 from graphc.graph.traversal import ancestors
+from graphc.ops.shape import known_size
 from graphc.ops.shaping import specify_shape
-from graphc.ops.sizes import known_size
 from graphc.scan.emit import emit
 from graphc.scan.mappings import connection_pattern
 from graphc.scan.pytensor_names import ScanMethods
@@ -41,7 +39,7 @@ from graphc_runtime.record import record
 if TYPE_CHECKING:
     import numpy as np
 
-    from graphc.graph.executor import Body
+    from graphc.graph.contract import Body
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Variable, describe
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import ne

@@ -13,12 +13,11 @@ from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
-from graphc.ops.batch import batch_graph
+from graphc.ops.batching import batch_graph
 from graphc.ops.math import cast
+from graphc.ops.shape import known_size
 from graphc.ops.shaping import repeat, swapaxes
-from graphc.ops.sizes import known_size
-from graphc.scan.gradient.builder import ScanBuilder
-from graphc.scan.gradient.forward import pushforward
+from graphc.scan.gradient.forward import ScanBuilder, pushforward
 from graphc.scan.gradient.reverse import pullback
 from graphc.scan.op import Rules, Scan
 

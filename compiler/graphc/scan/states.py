@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Constant, Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Constant, Variable, describe
 from graphc.graph.replace import rebuild
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType

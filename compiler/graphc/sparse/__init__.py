@@ -29,7 +29,6 @@ from graphc.sparse.basic import (
     csm_properties,
     shape,
 )
-from graphc.sparse.comparisons import eq, ge, gt, le, lt, neq
 from graphc.sparse.conversion import (
     csc_from_dense,
     csr_from_dense,
@@ -37,19 +36,25 @@ from graphc.sparse.conversion import (
     remove0,
     square_diagonal,
 )
-from graphc.sparse.elementwise import FUNCTIONS
-from graphc.sparse.ordering import clean, ensure_sorted_indices
-from graphc.sparse.scaling import (
+from graphc.sparse.elementwise import (
+    FUNCTIONS,
     add_s_s_data,
     col_scale,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    neq,
     row_scale,
     sp_ones_like,
     sp_zeros_like,
     structured_add_s_v,
 )
-from graphc.sparse.shared import share_matrix as shared
 from graphc.sparse.structure import (
     block_diag,
+    clean,
+    ensure_sorted_indices,
     get_item,
     get_item_2d,
     get_item_2lists,
@@ -61,6 +66,7 @@ from graphc.sparse.structure import (
 from graphc.sparse.sums import diag, sp_sum
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
 from graphc.sparse.variables import CSC, CSR, csc_matrix, csr_matrix, matrix
+from graphc.sparse.variables import share_matrix as shared
 
 # PyTensor's further names of the same functions: by what the operands are.
 multiply, subtract, csm_shape = mul, sub, shape

@@ -13,15 +13,14 @@ from typing import cast as typed
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
-from graphc.graph.location import capture
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, zeros
 from graphc.ops.math import cast
+from graphc.ops.shape import known_size, vector_entries
 from graphc.ops.shaping import reshape
-from graphc.ops.sizes import known_size, vector_entries
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
 from graphc.tensor.indexing import inc_subtensor
 from graphc.tensor.sorting import searchsorted

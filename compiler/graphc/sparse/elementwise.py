@@ -1,20 +1,188 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of the values of a sparse matrix; what has no value stays without one."""
+"""Functions of the values of a sparse matrix; what has no value stays without one.
+
+Comparisons of sparse matrices.
+
+Sparse matrices with the places of others: scaled, added to, filled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from graphc.graph.basic import Apply
+from graphc.graph.op import Op
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.create import ones_like, zeros, zeros_like
 from graphc.ops.math import conj as conj_
-from graphc.sparse.arithmetic import structured
-from graphc.sparse.basic import as_sparse_variable
+from graphc.ops.shaping import dimshuffle
+from graphc.sparse.arithmetic import along_axes, mul, structured, with_data
+from graphc.sparse.basic import (
+    CSM,
+    as_dense,
+    as_sparse_variable,
+    csm_data,
+    csm_properties,
+    is_sparse,
+)
+from graphc.sparse.type import SparseTensorType
 from graphc.tensor import compat as math
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
-    from graphc.sparse.like import SparseLike
+    from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
     from graphc.sparse.type import SparseVariable
+    from graphc_runtime.thunk import Register
+
+
+def sp_ones_like(x: SparseLike) -> SparseVariable:
+    """Ones at the places of the values.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.sp_ones_like(x).eval().toarray()
+        array([[0., 1.],
+               [1., 0.]])
+    """
+    return structured(ones_like, x)
+
+
+def sp_zeros_like(x: SparseLike) -> SparseVariable:
+    """A sparse matrix of the same shape without values.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.sp_zeros_like(x).eval().nnz
+        0
+    """
+    x = as_sparse_variable(x)
+    _, indices, indptr, sizes = csm_properties(x)
+    return CSM(x.type.format)(zeros(0, dtype=x.type.dtype), indices[:0], zeros_like(indptr), sizes)
+
+
+def col_scale(x: SparseLike, s: MatrixLike) -> SparseVariable:
+    """The columns of a sparse matrix times the elements of a vector.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.col_scale(x, pt.constant([10.0, 1.0])).eval().toarray()
+        array([[ 0.,  2.],
+               [30.,  0.]])
+    """
+    return mul(x, s)
+
+
+def row_scale(x: SparseLike, s: TensorLike) -> SparseVariable:
+    """The rows of a sparse matrix times the elements of a vector.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.row_scale(x, pt.constant([10.0, 1.0])).eval().toarray()
+        array([[ 0., 20.],
+               [ 3.,  0.]])
+    """
+    return mul(x, dimshuffle(s, (0, "x")))
+
+
+def add_s_s_data(x: SparseLike, y: SparseLike) -> SparseVariable:
+    """The sum of two sparse matrices of one format that have their values at the same places.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.add_s_s_data(x, x).eval().toarray()
+        array([[0., 4.],
+               [6., 0.]])
+    """
+    x, y = as_sparse_variable(x), as_sparse_variable(y)
+    if x.type.format != y.type.format:
+        raise TypeError(f"add_s_s_data takes matrices of one format, got types {x.type} and {y.type}")
+    return with_data(x, csm_data(x) + csm_data(y))
+
+
+def structured_add_s_v(x: SparseLike, v: TensorLike) -> SparseVariable:
+    """A vector added to each row of a sparse matrix, where that has values.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0], [3.0, 0.0]])
+        >>> graphc.sparse.structured_add_s_v(x, pt.constant([10.0, 20.0])).eval().toarray()
+        array([[ 0., 22.],
+               [13.,  0.]])
+    """
+    x, v = as_sparse_variable(x), as_tensor_variable(v)
+    if v.type.ndim != 1:
+        raise TypeError(f"structured_add_s_v takes a vector, got {v} of type {v.type}")
+    return with_data(x, csm_data(x) + along_axes(v, x))
+
+
+_COMPARISONS = {
+    "eq": "__eq__",
+    "neq": "__ne__",
+    "lt": "__lt__",
+    "le": "__le__",
+    "gt": "__gt__",
+    "ge": "__ge__",
+}
+
+
+class Compare(Op):
+    """Elementwise comparison of two sparse matrices by SciPy, a sparse matrix of booleans.
+
+    Args:
+        kind: eq, neq, lt, le, gt or ge.
+    """
+
+    __props__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def make_node(self, x: SparseLike, y: SparseLike) -> Apply:
+        x, y = as_sparse_variable(x), as_sparse_variable(y)
+        known = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
+        return Apply(self, [x, y], [SparseTensorType(x.type.format, "bool", known).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Matrix], output_storage: Sequence[Register]) -> None:
+        x, y = inputs
+        if x.shape != y.shape:
+            raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")
+        found = getattr(x, _COMPARISONS[self.kind])(y)
+        output_storage[0][0] = node.outputs[0].type.filter(found, allow_downcast=True)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False], [False]]
+
+
+def _comparison(kind: str, words: str) -> Callable[[MatrixLike, MatrixLike], SparseOrTensor]:
+    def function(x: MatrixLike, y: MatrixLike) -> SparseOrTensor:
+        if is_sparse(x) and is_sparse(y):
+            return Compare(kind)(x, y)
+        x, y = (as_dense(v) if is_sparse(v) else v for v in (x, y))
+        return getattr(math, kind)(x, y)
+
+    function.__name__ = function.__qualname__ = kind
+    function.__doc__ = f"""Where x is {words} y: sparse of two sparse matrices, else dense booleans.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 1.0]])
+        >>> graphc.sparse.{kind}(x, 0.5).eval().shape
+        (1, 2)
+    """
+    return function
+
+
+eq, neq, lt, le, gt, ge = (
+    _comparison(kind, words)
+    for kind, words in {
+        "eq": "equal to",
+        "neq": "different from",
+        "lt": "less than",
+        "le": "at most",
+        "gt": "greater than",
+        "ge": "at least",
+    }.items()
+)
+
 
 # Functions that are 0 at 0, by the name of `graphc.tensor`: those of the matrix.
 _OF_ZERO = (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.emit.emitter import why_not_native
 from graphc.graph.basic import Variable
+from graphc.graph.contract import Executor
 from graphc.graph.demand import is_conditional
-from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.replace import fresh_root, rebuild
 from graphc.graph.tensor.type import TensorType

@@ -3,6 +3,8 @@
 
 Where the values of a result come from is decided by SciPy on matrices that hold the positions of values
 instead of values (`Places`); the values are taken by compiled code, which is what is differentiated.
+
+Order of the indices of sparse matrices.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ from graphc.sparse.basic import (
     in_format,
     is_sparse,
     put_together,
+    same_places,
     size_along,
 )
-from graphc.sparse.conversion import csr_from_dense
+from graphc.sparse.conversion import csr_from_dense, remove0
 from graphc.sparse.type import FORMATS
 
 if TYPE_CHECKING:
@@ -400,3 +403,26 @@ def block_diag(*matrices: MatrixLike, format: str = "csc") -> SparseVariable:
     columns = list(zip(*(x.type.shape for x in blocks), strict=True))
     known = [None if None in sizes else sum(sizes) for sizes in columns]
     return Regular(_blocks, (0, 1))(gathered("block_diag", blocks, known, format=format), *blocks)
+
+
+def ensure_sorted_indices(x: SparseLike) -> SparseVariable:
+    """A sparse matrix with sorted indices in each row (or column, if compressed by columns).
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0, 2.0]])
+        >>> graphc.sparse.ensure_sorted_indices(x).eval().toarray()
+        array([[1., 2.]])
+    """
+    x = as_sparse_variable(x)
+    return Regular(same_places)(gathered("same", [x], x.type.shape), x)
+
+
+def clean(x: SparseLike) -> SparseVariable:
+    """A sparse matrix without zeros among its values, and with sorted indices.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.clean(x).eval().nnz
+        1
+    """
+    return ensure_sorted_indices(remove0(x))

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.ops.axes import normalize_axis
 from graphc.ops.create import alloc, arange
 from graphc.ops.create import zeros as zeros_
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.join import stack
 from graphc.ops.math import eq, maximum, minimum, switch
 from graphc.ops.reduce import sum as sum_

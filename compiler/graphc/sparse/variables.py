@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sparse matrices as inputs, and made of their parts."""
+"""Sparse matrices as inputs, and made of their parts.
+
+Shared sparse matrices.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,38 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from graphc.config import config
+from graphc.graph.shared import SharedVariable
 from graphc.sparse.basic import CSM
-from graphc.sparse.type import SparseTensorType
+from graphc.sparse.type import FORMATS, SparseTensorType, SparseVariable
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
+    from graphc.sparse.like import Matrix
     from graphc.sparse.type import SparseVariable
+
+
+class SparseTensorSharedVariable(SparseVariable, SharedVariable):
+    """A shared sparse matrix; its value is a matrix of SciPy."""
+
+
+def share_matrix(
+    value: Matrix, name: str | None = None, strict: bool = False, allow_downcast: bool | None = None
+) -> SparseTensorSharedVariable:
+    """A shared variable with a sparse matrix of SciPy as its value; its shape may change.
+
+    Raises:
+        TypeError: the format is neither csr nor csc.
+
+    Examples:
+        >>> import scipy.sparse
+        >>> x = graphc.sparse.variables(scipy.sparse.csr_matrix([[0.0, 2.0]]))
+        >>> x.get_value().toarray()
+        array([[0., 2.]])
+    """
+    if value.format not in FORMATS:
+        raise TypeError(f"a shared sparse matrix must be in csr or csc format, got {value.format}")
+    kind = SparseTensorType(value.format, value.dtype.name)
+    return SparseTensorSharedVariable(kind, value, strict, allow_downcast, name)
 
 
 def matrix(

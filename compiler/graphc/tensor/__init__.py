@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from graphc.tensor import special as special
     from graphc.tensor.accumulating import *  # noqa: F403
     from graphc.tensor.arithmetic import *  # noqa: F403
-    from graphc.tensor.at import *  # noqa: F403
-    from graphc.tensor.bits import *  # noqa: F403
-    from graphc.tensor.covariance import *  # noqa: F403
     from graphc.tensor.differences import *  # noqa: F403
     from graphc.tensor.dims import *  # noqa: F403
     from graphc.tensor.einsums import *  # noqa: F403
@@ -51,7 +48,6 @@ if TYPE_CHECKING:
     from graphc.tensor.histograms import *  # noqa: F403
     from graphc.tensor.index_arrays import *  # noqa: F403
     from graphc.tensor.indexing import *  # noqa: F403
-    from graphc.tensor.interpolation import *  # noqa: F403
     from graphc.tensor.linalg.products import cross as cross
     from graphc.tensor.linalg.products import kron as kron
     from graphc.tensor.linalg.products import matvec as matvec
@@ -62,19 +58,16 @@ if TYPE_CHECKING:
     from graphc.tensor.masks import *  # noqa: F403
     from graphc.tensor.nn.losses import to_one_hot as to_one_hot
     from graphc.tensor.padding import *  # noqa: F403
-    from graphc.tensor.permutations import *  # noqa: F403
     from graphc.tensor.polynomials import *  # noqa: F403
     from graphc.tensor.products import *  # noqa: F403
     from graphc.tensor.ranges import *  # noqa: F403
     from graphc.tensor.rearranging import *  # noqa: F403
     from graphc.tensor.reductions import *  # noqa: F403
-    from graphc.tensor.rounding import *  # noqa: F403
     from graphc.tensor.sets import *  # noqa: F403
     from graphc.tensor.sorting import *  # noqa: F403
     from graphc.tensor.special import *  # noqa: F403
     from graphc.tensor.splitting import *  # noqa: F403
     from graphc.tensor.statistics import *  # noqa: F403
-    from graphc.tensor.tapers import *  # noqa: F403
     from graphc.tensor.vectorizing import *  # noqa: F403
 
     basic, nlinalg, slinalg = _convert, linalg, linalg
@@ -86,13 +79,31 @@ _NAMESPACES = (
 # Where other names are looked for, in this order: what most graphs need is before what few do.
 _MODULES = (
     *("ops.reduce", "tensor.reductions", "ops.shaping", "tensor.indexing", "ops.create", "ops.join"),
-    *("tensor.products", "tensor.dims", "tensor.arithmetic", "tensor.ranges", "tensor.logic"),
-    *("tensor.special", "tensor.accumulating", "tensor.sorting", "tensor.rearranging"),
-    *("tensor.splitting", "tensor.statistics", "tensor.masks", "tensor.rounding"),
-    *("tensor.index_arrays", "tensor.einsums", "tensor.vectorizing", "tensor.functional"),
-    *("tensor.bits", "tensor.padding", "tensor.differences", "tensor.sets", "tensor.at"),
-    *("tensor.covariance", "tensor.histograms", "tensor.interpolation", "tensor.permutations"),
-    *("tensor.polynomials", "tensor.tapers"),
+    *(
+        "tensor.products",
+        "tensor.dims",
+        "tensor.arithmetic",
+        "tensor.ranges",
+        "tensor.logic",
+        "tensor.special",
+    ),
+    *(
+        "tensor.accumulating",
+        "tensor.sorting",
+        "tensor.rearranging",
+        "tensor.splitting",
+        "tensor.statistics",
+        "tensor.masks",
+    ),
+    *(
+        "tensor.index_arrays",
+        "tensor.einsums",
+        "tensor.vectorizing",
+        "tensor.functional",
+        "tensor.padding",
+        "tensor.differences",
+    ),
+    *("tensor.sets", "tensor.histograms", "tensor.polynomials"),
 )
 _ELSEWHERE = {
     **dict.fromkeys(("cross", "kron", "matvec", "vdot", "vecdot", "vecmat"), "graphc.tensor.linalg.products"),

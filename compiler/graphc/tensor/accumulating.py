@@ -14,10 +14,10 @@ from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
-from graphc.ops.axes import normalize_axis
 from graphc.ops.checks import required
 from graphc.ops.create import full as full_
 from graphc.ops.cumulative import Cumulative, Running
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.elementwise import cast_to
 from graphc.ops.join import concatenate
 from graphc.ops.math import abs as abs_
@@ -39,8 +39,8 @@ from graphc.ops.math import (
 )
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shape import known_size, size_of
 from graphc.ops.shaping import dimshuffle, moveaxis, ravel, specify_shape
-from graphc.ops.sizes import known_size, size_of
 from graphc.tensor.sorting import argsort, searchsorted
 
 if TYPE_CHECKING:

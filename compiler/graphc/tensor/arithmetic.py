@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise functions of ``graphc.tensor`` that are made of others."""
+"""Elementwise functions of ``graphc.tensor`` that are made of others.
+
+Rounding of numbers.
+
+Bits as elements, and elements as bits.
+"""
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.ops.create import zeros
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.elementwise import cast_to, ufunc_rule
-from graphc.ops.join import stack
+from graphc.ops.join import concatenate, stack
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
+    bitwise_and,
     cast,
     copysign,
     eq,
@@ -26,15 +36,22 @@ from graphc.ops.math import (
     mod,
     ne,
     real,
+    round_half_away,
     signbit,
     switch,
     trunc,
 )
 from graphc.ops.math import complex as complex_
 from graphc.ops.math import pow as pow_
+from graphc.ops.math import round as round_
+from graphc.ops.math import round_half_to_even as round_half_to_even_
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
+from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shape import sizes_of
+from graphc.ops.shaping import expand_dims, moveaxis, ravel, reshape
+from graphc.tensor.logic import real_operand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,20 +61,147 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "around",
     "bitwise_count",
     "ceil_intdiv",
     "fabs",
+    "fix",
     "float_power",
     "fmax",
     "fmin",
     "fmod",
     "heaviside",
+    "iround",
     "largest",
     "modf",
     "nan_to_num",
+    "packbits",
     "positive",
+    "round_half_away_from_zero",
+    "round_half_to_even",
     "smallest",
+    "unpackbits",
 ]
+
+
+def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> TensorVariable:
+    """Eight booleans as one uint8 each; the last ones are filled up with 0.
+
+    Args:
+        a: booleans or integers, of which those that are not 0 count as true.
+        axis: the axis; by default the array is flattened.
+        bitorder: "big": the first one is the highest bit; or "little".
+
+    Examples:
+        >>> pt.packbits([1, 0, 0, 0, 0, 0, 0, 1]).eval()
+        array([129], dtype=uint8)
+    """
+    x, axis = _on_axis(a, axis, "packbits")
+    values = moveaxis(cast(ne(x, 0), "uint8"), axis, -1)
+    *batch, n = sizes_of(values)
+    groups = (n + 7) // 8
+    padded = concatenate([values, zeros((*batch, groups * 8 - n), dtype="uint8")], axis=-1)
+    bits = reshape(padded, (*batch, groups, 8)) * constant(_weights(bitorder))
+    return moveaxis(sum_(bits, axis=-1, dtype="uint8"), -1, axis)
+
+
+def unpackbits(
+    a: TensorLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> TensorVariable:
+    """The bits of uint8 as eight elements each; arguments as of `packbits`.
+
+    ``count`` limits the result to so many along the axis; negative numbers leave out the last ones.
+
+    Examples:
+        >>> pt.unpackbits(np.array([129], dtype="uint8")).eval()
+        array([1, 0, 0, 0, 0, 0, 0, 1], dtype=uint8)
+    """
+    x, axis = _on_axis(a, axis, "unpackbits")
+    if x.type.dtype != "uint8":
+        raise TypeError(f"unpackbits takes uint8, got {x} of type {x.type}")
+    values = expand_dims(moveaxis(x, axis, -1), -1)
+    *batch, n, _ = sizes_of(values)
+    bits = cast(ne(bitwise_and(values, constant(_weights(bitorder))), 0), "uint8")
+    flat = reshape(bits, (*batch, n * 8))
+    if count is not None:
+        number = count if isinstance(count, Variable) else int(count)
+        if isinstance(number, Variable) or number < 0:
+            flat = flat[..., :number]
+        else:
+            flat = concatenate([flat, zeros((*batch, number), dtype="uint8")], axis=-1)[..., :number]
+    return moveaxis(flat, -1, axis)
+
+
+def _on_axis(a: TensorLike, axis: int | None, what: str) -> tuple[TensorVariable, int]:
+    x = as_tensor_variable(a)
+    if axis is None:
+        return ravel(x), 0
+    return x, normalize_axis(axis, x.type.ndim, what)
+
+
+def _weights(bitorder: str) -> np.ndarray:
+    if bitorder not in ("big", "little"):
+        raise ValueError(f'bitorder must be "big" or "little", got {bitorder!r}')
+    powers = 1 << np.arange(8)
+    return (powers if bitorder == "little" else powers[::-1]).astype(np.uint8)
+
+
+def fix(x: TensorLike) -> TensorVariable:
+    """Rounded towards 0; integers stay as they are.
+
+    Examples:
+        >>> pt.fix([-1.7, 1.7]).eval()
+        array([-1.,  1.])
+    """
+    x = real_operand(x, "fix")
+    return trunc(x) if x.type.kind == "f" else x
+
+
+def around(a: TensorLike, decimals: int = 0) -> TensorVariable:
+    """Numbers rounded to so many decimals, halves to even, as ``numpy.round``; integers only to fewer.
+
+    Examples:
+        >>> pt.around([1.25, 2.75], 1).eval()
+        array([1.2, 2.8])
+    """
+    x = as_tensor_variable(a)
+    if x.type.kind not in "fc" and decimals >= 0:
+        return x
+    if decimals == 0:
+        return round_half_to_even_(x)
+    scale = 10.0 ** builtins.abs(int(decimals))
+    rounded = round_half_to_even_(x * scale if decimals > 0 else x / scale)
+    return cast(rounded / scale if decimals > 0 else rounded * scale, x.type.dtype)
+
+
+def iround(a: TensorLike, mode: str | None = None) -> TensorVariable:
+    """Nearest integers as int64; ``mode`` as of `round`.
+
+    Examples:
+        >>> pt.iround([1.4, 1.6]).eval()
+        array([1, 2])
+    """
+    return cast(round_(a, mode=mode), "int64")
+
+
+def round_half_to_even(x: TensorLike) -> TensorVariable:
+    """Nearest integers in the dtype of x, halves to even ones.
+
+    Examples:
+        >>> pt.round_half_to_even([0.5, 1.5, 2.5]).eval()
+        array([0., 2., 2.])
+    """
+    return round_half_to_even_(x)
+
+
+def round_half_away_from_zero(x: TensorLike) -> TensorVariable:
+    """Nearest integers in the dtype of x, halves away from zero.
+
+    Examples:
+        >>> pt.round_half_away_from_zero([0.5, 1.5, 2.5]).eval()
+        array([1., 2., 3.])
+    """
+    return round_half_away(x)
 
 
 def _common(x: TensorLike, y: TensorLike) -> tuple[TensorVariable, TensorVariable]:

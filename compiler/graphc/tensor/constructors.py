@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from graphc.config import config
-from graphc.graph.location import capture, frames_inside
+from graphc.graph.basic import capture, frames_inside
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorVariable
 from graphc_runtime.symbols import DTYPES

@@ -17,12 +17,12 @@ from graphc.graph.tensor.convert import (
     get_underlying_scalar_constant_value,
 )
 from graphc.graph.tensor.variable import TensorVariable
-from graphc.ops.axes import normalize_axis
 from graphc.ops.checks import Assert
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import bitwise_or, eq, switch
+from graphc.ops.shape import as_size, known_size, product_of, size_of, sizes_of, vector_entries
 from graphc.ops.shaping import reshape, shape_padleft, shape_padright
-from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of, vector_entries
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
-from graphc.ops.linalg import Matmul
+from graphc.ops.matrices import Matmul
 from graphc.ops.reduce import Reduce
-from graphc.ops.reshape import Reshape
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.shaping import dimshuffle, specify_shape
-from graphc.ops.sizes import product_of, size_of
+from graphc.ops.shape import product_of, size_of
+from graphc.ops.shaping import Reshape, dimshuffle, specify_shape
 from graphc.tensor.rearranging import diagonal
 from graphc_runtime.record import record
 

@@ -3,6 +3,8 @@
 
 Single precision gives single precision. Compiled code does transforms itself, fastest where the size is
 static, a multiple of 4, and has small prime factors only.
+
+Frequencies of Fourier transforms, and their order.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
-from graphc.ops.axes import normalize_axis
 from graphc.ops.checks import required
+from graphc.ops.create import arange
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.fourier import (
     COMPLEX,
     REAL,
@@ -28,11 +31,11 @@ from graphc.ops.fourier import (
     columns_table,
     table,
 )
-from graphc.ops.math import cast, conj
+from graphc.ops.math import cast, conj, lt, switch
+from graphc.ops.shape import as_size, known_size, product_of, size_of, sizes_of
 from graphc.ops.shaping import moveaxis, reshape, specify_shape
-from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of
-from graphc.tensor.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 from graphc.tensor.padding import pad
+from graphc.tensor.rearranging import roll
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,13 +43,92 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.like import Lengths, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+
+def _positive(n: TensorLike, what: str) -> TensorVariable:
+    return required(as_size(n, what), lambda n: n >= 1, f"{what}: n must be at least 1")
+
+
+def fftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
+    """Frequencies of `fft` in cycles per unit of the sample spacing d: 0, 1, ..., -2, -1 over d * n.
+
+    Examples:
+        >>> pt.fft.fftfreq(4, 0.5).eval()
+        array([ 0. ,  0.5, -1. , -0.5])
+    """
+    size = _positive(n, "fftfreq")
+    at = arange(size)
+    return switch(lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
+
+
+def rfftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
+    """Frequencies of `rfft` in cycles per unit of the sample spacing d.
+
+    Examples:
+        >>> pt.fft.rfftfreq(4, 0.5).eval()
+        array([0. , 0.5, 1. ])
+    """
+    size = _positive(n, "rfftfreq")
+    return arange(size // 2 + 1) / (size * as_tensor_variable(d))
+
+
+def _shifted(x: TensorLike, axes: int | Sequence[int] | None, what: str, sign: int) -> TensorVariable:
+    moved = as_tensor_variable(x)
+    if axes is None:
+        axes = range(moved.type.ndim)
+    chosen = [axes] if isinstance(axes, int) else list(axes)
+    for axis in (normalize_axis(a, moved.type.ndim, what) for a in chosen):
+        size = size_of(moved, axis)
+        known = known_size(size)
+        half = size // 2 if known is None else known // 2
+        moved = roll(moved, half * sign, axis)
+    return moved
+
+
+def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None) -> TensorVariable:
+    """The frequency 0 in the middle of the axes, all of them by default.
+
+    Examples:
+        >>> pt.fft.fftshift([0, 1, -2, -1]).eval()
+        array([-2, -1,  0,  1])
+    """
+    return _shifted(x, axes, "fftshift", 1)
+
+
+def ifftshift(x: TensorLike, axes: int | Sequence[int] | None = None) -> TensorVariable:
+    """Inverse of `fftshift`.
+
+    Examples:
+        >>> pt.fft.ifftshift([-2, -1, 0, 1]).eval()
+        array([ 0,  1, -2, -1])
+    """
+    return _shifted(x, axes, "ifftshift", -1)
+
+
 # The size of a transformed axis; None keeps the one it has.
 Length: TypeAlias = "TensorLike | None"
 
-__all__ = [
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
-    "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
-]  # fmt: skip
 
 _NORMS = (None, "backward", "ortho", "forward")
 

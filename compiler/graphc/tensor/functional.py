@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.axes import normalize_axis
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.math import cast, second, switch
 from graphc.ops.shaping import expand_dims, moveaxis
 from graphc.tensor.vectorizing import vmap

@@ -11,8 +11,8 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import cast, ge, le, minimum, switch
 from graphc.ops.matrices import float_dtype
 from graphc.ops.reduce import sum as sum_
+from graphc.ops.shape import product_of, size_of
 from graphc.ops.shaping import expand_dims, reshape
-from graphc.ops.sizes import product_of, size_of
 from graphc.tensor.accumulating import diff
 from graphc.tensor.sets import _edges, bincount
 from graphc.tensor.sorting import searchsorted

@@ -14,8 +14,8 @@ from graphc.ops.join import stack
 from graphc.ops.math import bitwise_and, cast, clip, floor_div, ge, le, lt
 from graphc.ops.reduce import all as all_
 from graphc.ops.reduce import prod
+from graphc.ops.shape import known_size, product_of, size_of, sizes_of
 from graphc.ops.shaping import as_sizes, expand_dims
-from graphc.ops.sizes import known_size, product_of, size_of, sizes_of
 from graphc.tensor.masks import flatnonzero, nonzero
 from graphc.tensor.rearranging import diag_indices
 

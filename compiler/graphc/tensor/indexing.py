@@ -5,6 +5,8 @@ An index is read once into a list of *lenses*; each reads from one array and can
 into it.
 
 Reading what stands between brackets, by NumPy's rules.
+
+Changes at an index beyond setting and adding; ``x.at[index]`` has all of them as methods.
 """
 
 from __future__ import annotations
@@ -15,20 +17,37 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from graphc.errors import IndexTypeError
-from graphc.graph.basic import Constant, Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Constant, Variable, describe
 from graphc.graph.tensor.convert import as_tensor_variable, has_variable
+from graphc.graph.tensor.variable import At
 from graphc.ops.advanced import Put, Take
-from graphc.ops.axes import normalize_axis
-from graphc.ops.bounds import FULL, SYMBOLIC, Bound, Entry
-from graphc.ops.dimshuffle import DimShuffle
+from graphc.ops.dimshuffle import DimShuffle, normalize_axis
 from graphc.ops.elementwise import cast_to, expand_left
-from graphc.ops.math import bitwise_and, cast, clip, ge, lt, mod, second, switch
-from graphc.ops.reshape import FitIndex, Reshape
-from graphc.ops.shape import MakeVector, Shape
-from graphc.ops.shaping import dimshuffle, expand_dims, ravel, specify_shape
-from graphc.ops.sizes import as_size, known_size, product_of, reads_sizes, size_of, sizes_of, vector_entries
-from graphc.ops.subtensor import IncSubtensor, Subtensor, fitting
+from graphc.ops.math import bitwise_and, cast, clip, ge, lt, maximum, minimum, mod, mul, second, switch
+from graphc.ops.scattering import Scatter
+from graphc.ops.shape import (
+    MakeVector,
+    Shape,
+    as_size,
+    known_size,
+    product_of,
+    reads_sizes,
+    size_of,
+    sizes_of,
+    vector_entries,
+)
+from graphc.ops.shaping import (
+    FitIndex,
+    Reshape,
+    broadcast_to,
+    dimshuffle,
+    expand_dims,
+    moveaxis,
+    ravel,
+    reshape,
+    specify_shape,
+)
+from graphc.ops.subtensor import FULL, SYMBOLIC, Bound, Entry, IncSubtensor, Subtensor, fitting
 from graphc.tensor.masks import masked, nonzero, true_positions
 from graphc_runtime.record import record
 
@@ -260,8 +279,12 @@ def parse_index(x: Variable, index: IndexLike) -> ParsedIndex:
 
 
 __all__ = [
+    "At",
     "getitem",
     "inc_subtensor",
+    "max_subtensor",
+    "min_subtensor",
+    "mul_subtensor",
     "set_subtensor",
     "take",
 ]
@@ -610,3 +633,72 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> 
     elif mode != "raise":
         raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
     return a[(slice(None),) * axis + (indices,)]
+
+
+_COMBINE = {"mul": mul, "max": maximum, "min": minimum}
+
+
+def _combine(target: Any, y: TensorLike, kind: str) -> TensorVariable:
+    """The array of an indexed variable with the selected elements combined with others, one by one."""
+    x, lenses = lenses_below(target)
+    y = fitting(as_tensor_variable(y), target.type, f"{kind}_subtensor")
+    if not lenses or not isinstance(lenses[-1], TakeLens):
+        return set_subtensor(target, _COMBINE[kind](target, y))
+    values = [x]
+    for lens in lenses[:-1]:
+        values.append(lens.get(values[-1]))
+    result = _scattered(values[-1], lenses[-1], expand_left(y, target.type.ndim), target, kind)
+    for lens, value in zip(reversed(lenses[:-1]), reversed(values[:-1]), strict=True):
+        result = lens.put(value, result, False)
+    return result
+
+
+def _scattered(
+    x: TensorVariable, lens: TakeLens, y: TensorVariable, target: TensorVariable, kind: str
+) -> TensorVariable:
+    """x with rows at positions combined with y, which broadcasts to the target."""
+    rank, last = lens.indices.type.ndim, x.type.ndim - 1
+    if None in y.type.shape or y.type.shape != target.type.shape:
+        y = broadcast_to(y, sizes_of(target))
+    chosen = range(lens.axis, lens.axis + rank)
+    kept = [a for a in range(y.type.ndim) if a not in chosen]
+    y = dimshuffle(y, (*kept, *chosen))
+    y = reshape(y, [*(sizes_of(y)[: len(kept)]), -1])
+    changed = Scatter(kind)(moveaxis(x, lens.axis, last), y, ravel(lens.indices))
+    return moveaxis(changed, last, lens.axis)
+
+
+def mul_subtensor(x: TensorLike, y: TensorLike) -> TensorVariable:
+    """A copy of an array in which an indexed part is multiplied; repeated positions multiply again.
+
+    Args:
+        x: an indexed variable, ``a[index]``.
+        y: array-like that broadcasts to the part.
+
+    Examples:
+        >>> pt.mul_subtensor(pt.ones(3)[1:], [5.0, 2.0]).eval()
+        array([1., 5., 2.])
+    """
+    return _combine(x, y, "mul")
+
+
+def max_subtensor(x: TensorLike, y: TensorLike) -> TensorVariable:
+    """A copy of an array in which an indexed part is the larger one of it and ``y``; of repeated positions
+    the largest counts. Arguments as `mul_subtensor`.
+
+    Examples:
+        >>> pt.max_subtensor(pt.zeros(3)[1:], [-1.0, 2.0]).eval()
+        array([0., 0., 2.])
+    """
+    return _combine(x, y, "max")
+
+
+def min_subtensor(x: TensorLike, y: TensorLike) -> TensorVariable:
+    """A copy of an array in which an indexed part is the smaller one of it and ``y``; of repeated positions
+    the smallest counts. Arguments as `mul_subtensor`.
+
+    Examples:
+        >>> pt.min_subtensor(pt.zeros(3)[1:], [-1.0, 2.0]).eval()
+        array([ 0., -1.,  0.])
+    """
+    return _combine(x, y, "min")

@@ -10,7 +10,7 @@ from graphc.ops.ifelse import ifelse
 from graphc.ops.join import stack
 from graphc.ops.math import eq, gt, imag, isinf, isnan, lt, ne
 from graphc.ops.reduce import all as all_
-from graphc.ops.sizes import sizes_of
+from graphc.ops.shape import sizes_of
 from graphc.tensor.dims import atleast_Nd
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from graphc.graph.traversal import ancestors, graph_inputs, truncated_graph_inpu
 from graphc.graph.undefined import DisconnectedType
 from graphc.ops.create import zeros_like
 from graphc.ops.math import cast, neg
-from graphc.ops.sizes import sizes_of
+from graphc.ops.shape import sizes_of
 from graphc.tensor.dims import pack, unpack
 from graphc.tensor.linalg.solving import solve
 

@@ -17,8 +17,8 @@ from graphc.ops.math import cast, clip, eq, floor, floor_div, maximum, minimum, 
 from graphc.ops.math import round as round_
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
+from graphc.ops.shape import known_size, size_of, sizes_of
 from graphc.ops.shaping import broadcast_to, expand_dims, reshape
-from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.tensor.indexing import take
 from graphc.tensor.reductions import mean
 from graphc.tensor.statistics import median

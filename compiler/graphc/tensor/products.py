@@ -11,11 +11,13 @@ import numpy as np
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
-from graphc.ops.axes import normalize_axis
-from graphc.ops.linalg import Matmul
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.math import cast
-from graphc.ops.reshape import BroadcastTo, Reshape
+from graphc.ops.matrices import Matmul
+from graphc.ops.shape import product_of, size_of, sizes_of
 from graphc.ops.shaping import (
+    BroadcastTo,
+    Reshape,
     dimshuffle,
     expand_dims,
     ravel,
@@ -25,7 +27,6 @@ from graphc.ops.shaping import (
     specify_shape,
     squeeze,
 )
-from graphc.ops.sizes import product_of, size_of, sizes_of
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike

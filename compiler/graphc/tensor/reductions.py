@@ -29,8 +29,8 @@ from graphc.ops.reduce import (
     reduced_axes,
     sum,
 )
+from graphc.ops.shape import size_of
 from graphc.ops.shaping import broadcast_arrays, dimshuffle
-from graphc.ops.sizes import size_of
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike

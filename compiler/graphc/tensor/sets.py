@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.location import describe
+from graphc.graph.basic import describe
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.advanced import Put
-from graphc.ops.axes import normalize_axis
 from graphc.ops.checks import Assert, as_count, required
 from graphc.ops.counting import BinLength, Contained, CountBins, Histogram, SumBins, WeightedHistogram
 from graphc.ops.create import arange, ones, zeros_like
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.elementwise import cast_to
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, eq, ge, gt, isnan, maximum, minimum, ne, switch
@@ -24,8 +24,8 @@ from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shape import as_size, size_of, sizes_of
 from graphc.ops.shaping import moveaxis, ravel, reshape, size
-from graphc.ops.sizes import as_size, size_of, sizes_of
 from graphc.scan.helpers import foldl
 from graphc.tensor.accumulating import cumsum, diff
 from graphc.tensor.masks import masked, true_positions

@@ -13,15 +13,16 @@ import numpy as np
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
-from graphc.ops.axes import normalize_axis
 from graphc.ops.checks import required
 from graphc.ops.counting import TopK
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.elementwise import cast_to
 from graphc.ops.ifelse import ifelse
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, eq, switch
 from graphc.ops.reduce import any as any_
-from graphc.ops.scattering import Gather, Scatter
+from graphc.ops.scattering import ArgPartition, ArgSort, Gather, Partition, Scatter, SearchSorted, Sort
+from graphc.ops.shape import known_size, size_of, sizes_of
 from graphc.ops.shaping import (
     atleast_1d,
     broadcast_to,
@@ -31,8 +32,6 @@ from graphc.ops.shaping import (
     shape_padleft,
     specify_shape,
 )
-from graphc.ops.sizes import known_size, size_of, sizes_of
-from graphc.ops.sorting import ArgPartition, ArgSort, Partition, SearchSorted, Sort
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.axes import normalize_axis
-from graphc.ops.broadcast import broadcast_static
 from graphc.ops.checks import CheckAndRaise, as_count, required
 from graphc.ops.create import arange, ones, zeros, zeros_like
+from graphc.ops.dimshuffle import normalize_axis
+from graphc.ops.elementwise import broadcast_static
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, eq, gt, logical_not, lt, maximum, minimum, ne, switch
+from graphc.ops.shape import known_size, product_of, size_of
 from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, ravel, reshape, specify_shape
-from graphc.ops.sizes import known_size, product_of, size_of
 from graphc.tensor.indexing import set_subtensor
 from graphc.tensor.masks import compress, flatnonzero
 from graphc.tensor.sorting import argsort

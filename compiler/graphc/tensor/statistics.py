@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Order statistics of ``graphc.tensor``, and reductions that pass over NaN."""
+"""Order statistics of ``graphc.tensor``, and reductions that pass over NaN.
+
+Moments of several variables: covariances and correlations.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.axes import normalize_axes
 from graphc.ops.checks import required
 from graphc.ops.create import alloc
+from graphc.ops.dimshuffle import normalize_axes
 from graphc.ops.elementwise import cast_to
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import abs as abs_
-from graphc.ops.math import cast, ceil, eq, floor, floor_div, ge, gt, isinf, isnan, maximum, sqr, sqrt, switch
+from graphc.ops.math import (
+    cast,
+    ceil,
+    clip,
+    conj,
+    eq,
+    floor,
+    floor_div,
+    ge,
+    gt,
+    imag,
+    isinf,
+    isnan,
+    maximum,
+    real,
+    sqr,
+    sqrt,
+    switch,
+)
+from graphc.ops.math import complex as complex_
 from graphc.ops.math import round as round_
 from graphc.ops.reduce import any as any_
 from graphc.ops.reduce import argmax, argmin, prod
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.scattering import Gather
-from graphc.ops.shaping import atleast_1d, dimshuffle, moveaxis, reshape
-from graphc.ops.sizes import known_size, size_of, sizes_of
-from graphc.ops.sorting import Partition, Sort
+from graphc.ops.scattering import Gather, Partition, Sort
+from graphc.ops.shape import known_size, size_of, sizes_of
+from graphc.ops.shaping import atleast_1d, dimshuffle, expand_dims, moveaxis, reshape
+from graphc.tensor.products import dot
+from graphc.tensor.rearranging import diagonal
+from graphc.tensor.reductions import mean
 from graphc.tensor.reductions import mean as mean_
 
 if TYPE_CHECKING:
@@ -32,11 +56,88 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
+
 __all__ = [
-    "average", "median", "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmedian",
-    "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "percentile",
+    "average",
+    "corrcoef",
+    "cov",
+    "median",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "percentile",
     "quantile",
-]  # fmt: skip
+]
+
+
+def cov(
+    m: TensorLike,
+    y: TensorLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+) -> TensorVariable:
+    """Covariance matrix of variables.
+
+    Args:
+        m: vector, or matrix with a variable in each row.
+        y: more variables, of the same form.
+        rowvar: whether variables are rows; else they are columns.
+        bias: divide by the number of observations instead of one less.
+        ddof: the number that is subtracted from that of observations; overrides ``bias``.
+
+    Examples:
+        >>> pt.cov([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]).eval()
+        array([[ 1., -2.],
+               [-2.,  4.]])
+    """
+    rows = _variables(m, rowvar)
+    if y is not None:
+        rows = concatenate([rows, _variables(y, rowvar)], axis=0)
+    deviation = rows - mean(rows, axis=1, keepdims=True)
+    less = (0 if bias else 1) if ddof is None else ddof
+    count = cast(maximum(size_of(rows, 1) - less, 0), "float64")
+    result = dot(deviation, conj(deviation).T) / count
+    scalar = known_size(size_of(rows, 0)) == 1
+    return result[0, 0] if scalar else result
+
+
+def _variables(m: TensorLike, rowvar: bool) -> TensorVariable:
+    x = as_tensor_variable(m)
+    if x.type.ndim > 2:
+        raise ValueError(f"cov takes a vector or a matrix, got {x} of type {x.type}")
+    x = cast_to(x, "complex128" if x.type.kind == "c" else "float64")
+    if x.type.ndim < 2:
+        return reshape(x, [1, -1])
+    return x if rowvar else x.T
+
+
+def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> TensorVariable:
+    """Correlation coefficients of variables; arguments as `cov`.
+
+    Examples:
+        >>> pt.corrcoef([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]).eval().round(6)
+        array([[ 1., -1.],
+               [-1.,  1.]])
+    """
+    c = cov(x, y, rowvar)
+    if c.type.ndim == 0:
+        return c / c
+    deviation = sqrt(diagonal(real(c)))
+    c = c / expand_dims(deviation, 1) / expand_dims(deviation, 0)
+    if c.type.kind == "c":
+        return complex_(clip(real(c), -1, 1), clip(imag(c), -1, 1))
+    return clip(c, -1, 1)
+
 
 # So many quantiles are selected instead of sorting everything.
 FEW = 4

@@ -13,10 +13,10 @@ from graphc.errors import ArgumentError
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
-from graphc.ops.axes import normalize_axis
-from graphc.ops.batch import batch_graph
+from graphc.ops.batching import batch_graph
+from graphc.ops.dimshuffle import normalize_axis
+from graphc.ops.shape import size_of
 from graphc.ops.shaping import moveaxis
-from graphc.ops.sizes import size_of
 from graphc.transforms.vectorize import vectorize_graph
 
 if TYPE_CHECKING:

@@ -16,16 +16,14 @@ from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths, io_connection_pattern
 from graphc.gradient.forward import tangents_of
 from graphc.gradient.transposed import pushforward_through_pullback
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
-from graphc.graph.equality import equal_computations, same_graph
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.graph.replace import clone_replace, clone_with_inputs, rebuild
+from graphc.graph.replace import clone_replace, clone_with_inputs, equal_computations, rebuild, same_graph
 from graphc.graph.shared import SharedVariable
 from graphc.graph.traversal import graph_inputs, toposort
 from graphc.graph.undefined import is_disconnected, is_null
-from graphc.ops.batch import batch_graph
+from graphc.ops.batching import batch_graph
 from graphc.ops.derivatives import gradient_dtype, zeros_like
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``vectorize_graph``: graphs with any number of leading batch axes added to some variables.
 
-One axis after the other is added by `graphc.ops.batch`.
+One axis after the other is added by `graphc.ops.batching`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from graphc.graph.basic import Variable
 from graphc.graph.replace import checked_constants, checked_replacements, rebuild
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import toposort
-from graphc.ops.batch import batch_some, rank_of
+from graphc.ops.batching import batch_some, rank_of
 from graphc.ops.shape import Shape, Shape_i
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from graphc.backends.cpu.object import compile_to_object
 from graphc.library.memory.access import places_ir
-from graphc.library.memory.arena import HEADER
+from graphc.library.memory.workspace import HEADER
 from graphc_runtime import loader, symbols
 
 from .test_divide import divide

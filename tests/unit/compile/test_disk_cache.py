@@ -13,7 +13,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu import object as codegen
-from graphc.backends.cpu.shipped import LEVELS, TRIPLE, _shipped, find_shipped, level_of
+from graphc.backends.cpu.object import LEVELS, TRIPLE, _shipped, find_shipped, level_of
 from graphc.native import parts
 from graphc.native.parts import Part, PartStore, forget_parts
 from graphc_runtime import elf

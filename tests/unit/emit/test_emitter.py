@@ -11,10 +11,10 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.emit import emit_module
-from graphc.emit.literals import dense, location, quoted, tensor_type
+from graphc.emit.emitter import dense, location, quoted, tensor_type
 from graphc.errors import CompileError
+from graphc.graph.basic import SourceLocation
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import SourceLocation
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

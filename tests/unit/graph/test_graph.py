@@ -12,7 +12,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.errors import MissingInputError, UndefinedGradientError
 from graphc.graph import Apply, Constant, FunctionGraph, Op, Variable
-from graphc.graph.location import SourceLocation, capture, describe
+from graphc.graph.basic import SourceLocation, capture, describe
 from graphc.graph.tensor.type import TensorType
 
 

@@ -18,11 +18,10 @@ from graphc.errors import VectorizeError
 from graphc.graph.basic import Variable
 from graphc.graph.op import Op
 from graphc.graph.traversal import toposort
-from graphc.ops.batch import batch_graph
-from graphc.ops.batching import rule_of
+from graphc.ops.batching import batch_graph, rule_of
 from graphc.ops.create import Iota
 from graphc.ops.kernel import KernelOp
-from graphc.ops.reshape import FitIndex
+from graphc.ops.shaping import FitIndex
 from graphc.printing import Print
 from graphc.raise_op import Assert
 from graphc.tensor import random

@@ -12,7 +12,7 @@ import pytest
 import graphc
 import graphc.array_api
 import graphc.tensor as pt
-from graphc.immediate.shape import Size
+from graphc.immediate.tensor import Size
 
 A = np.array([[1.5, -2.0, 3.25], [0.5, 4.0, -6.0]], "float32")
 

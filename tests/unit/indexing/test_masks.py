@@ -8,7 +8,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.ops.masks import FlatNonzero
+from graphc.ops.counting import FlatNonzero
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.library.helpers import ScalarCall
-from graphc.library.scalars import corrections, double_double, registry
+from graphc.library.scalars import corrections, registry, zeta
 from graphc.native.builtins import fma
 
 # psi next to its zeros, to 17 digits.
@@ -68,11 +68,11 @@ def test_vector_forms_are_kept() -> None:
 
 def test_double_double() -> None:
     a, b = Fraction(1, 3), Fraction(2, 7)
-    (high, other), (low, other_low) = double_double.table([a, b])
+    (high, other), (low, other_low) = zeta.table([a, b])
     for operation, exact in (
-        (double_double.add, a + b),
-        (double_double.multiply, a * b),
-        (double_double.divide, a / b),
+        (zeta.add, a + b),
+        (zeta.multiply, a * b),
+        (zeta.divide, a / b),
     ):
         t = np.array([high, low])
         operation(t, other, other_low)

@@ -14,7 +14,7 @@ import graphc.tensor as pt
 from graphc import Apply, Op, Type, ifelse
 from graphc.errors import VectorizeError
 from graphc.graph.tensor.type import TensorType
-from graphc.ops.batch import batch_graph
+from graphc.ops.batching import batch_graph
 from graphc.ops.ifelse import IfElse, select
 from graphc.transforms.vectorize import vectorize_graph
 

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 import graphc.passes
-from graphc.ir.diagnostics import PassError, fail
-from graphc.ir.modules import modules_below
+from graphc.ir.diagnostics import PassError, fail, modules_below
 from graphc.passes.manager.base import Pass, discover, find
-from graphc.passes.manager.parse import parse_pipeline, split_top_level
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.manager.run import parse_pipeline, run_pipeline, split_top_level
 from graphc_dialects._mlir import ir
 from graphc_dialects.diagnostics import collect
 from graphc_dialects.dialect import new_context

@@ -9,8 +9,7 @@ from graphc.backends.stages import Request
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.library.memory.places import Interval
-from graphc.passes.buffer.memory._buffer_sizes import Size
-from graphc.passes.buffer.memory._workspace import Buffer, Workspace
+from graphc.passes.buffer.memory._workspace import Buffer, Size, Workspace
 from graphc.passes.graph.fusion._clusters import UnitGraph
 from graphc.passes.graph.joins import _rules
 from graphc.passes.manager.run import run_pipeline

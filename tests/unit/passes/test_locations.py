@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.ir.locations import node_of
+from graphc.ir.diagnostics import node_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 from graphc.ir.walk import functions, walk
 from graphc.library.memory.places import Interval, Layout, _place, aligned, live_bytes, pack
-from graphc.passes.buffer.memory._buffer_sizes import Size
-from graphc.passes.buffer.memory._record import Room, lend
-from graphc.passes.buffer.memory._workspace import Buffer
-from graphc.passes.buffer.memory.plan_memory import Planner
+from graphc.passes.buffer.memory._workspace import Buffer, Size
+from graphc.passes.buffer.memory.plan_memory import Planner, Room, lend
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context

@@ -10,7 +10,7 @@ from graphc.backends.interpret.interpreter import run_function
 from graphc.ir.affine import at
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.size import Size
-from graphc.passes.loops._last_row import LastRowUses
+from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops.scan_to_map import rule_of
 from graphc.passes.manager.base import find
 from graphc.passes.manager.run import run_pipeline

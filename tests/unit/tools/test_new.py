@@ -66,7 +66,7 @@ class SampleTarget(InterpretTarget):
 TARGET = {
     "compiler/graphc/backends/sample/__init__.py": ("", "\n"),
     "compiler/graphc/backends/sample/target.py": ("", _SAMPLE_TARGET),
-    "compiler/graphc/backends/registry.py": (
+    "compiler/graphc/backends/target.py": (
         '    "cuda": ',
         '    "sample": "graphc.backends.sample.target:SampleTarget",\n    "cuda": ',
     ),

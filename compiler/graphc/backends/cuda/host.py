@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from graphc.ir import build
-from graphc.ir.types import dtype_of
+from graphc.ir.build import dtype_of
 from graphc.ir.walk import functions
 from graphc.passes.gpu.gpu_placement import WORK
 from graphc_dialects._mlir import ir

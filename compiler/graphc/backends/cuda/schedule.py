@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from graphc.errors import CompileError, UnsupportedError
 from graphc.ir import build
+from graphc.ir.build import dtype_of
+from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.locations import node_of
-from graphc.ir.types import dtype_of
 from graphc.ir.walk import functions, walk
 from graphc.lowering.random import BUFFERS
 from graphc.passes.gpu._host import ARITHMETIC, PREDICATES, SAME, UNSIGNED, is_of_host, is_poll, polls_of

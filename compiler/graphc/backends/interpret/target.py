@@ -19,7 +19,7 @@ from graphc.backends.interpret.interpreter import checks, run_function
 from graphc.backends.stages import GRAPH, PLACES, entries, request_of
 from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.errors import CompileError
-from graphc.ir.locations import node_of
+from graphc.ir.diagnostics import node_of
 from graphc.ir.walk import functions, symbol_of
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir

@@ -9,8 +9,7 @@ import numpy as np
 
 from graphc.config import config
 from graphc.errors import AsTensorError, TensorOverflowError, TensorRankError
-from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.location import capture
+from graphc.graph.basic import Apply, Constant, Variable, capture
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import register_transfer, transfer

@@ -27,8 +27,8 @@ from pytensor.tensor.basic import get_underlying_scalar_constant_value
 from pytensor.tensor.exceptions import NotScalarConstantError
 
 import graphc.tensor as pt
-from graphc.graph import location
-from graphc.graph.location import SourceLocation
+from graphc.graph import basic
+from graphc.graph.basic import SourceLocation
 from graphc.interop.pytensor.equal_rows import settled
 from graphc.interop.pytensor.fallback import run_in_python
 from graphc.interop.pytensor.types import constant_value, is_dense, is_tensor, new_input, share
@@ -46,7 +46,7 @@ _LIBRARIES = ("pytensor", "pymc", "pymc_extras", "graphc", "nutpie", "bambi")
 def located(node: Apply) -> Iterator[None]:
     """Nodes of graphc made in the block have the place of PyTensor's node, if PyTensor knows it."""
     place = place_of(node)
-    with nullcontext() if place is None else location.located(*place):
+    with nullcontext() if place is None else basic.located(*place):
         yield
 
 

@@ -40,7 +40,7 @@ from graphc.interop.pytensor.equal_rows import equal_row
 from graphc.ops.advanced import Take
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Cast, Elementwise
-from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
+from graphc.ops.shaping import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.subtensor import Subtensor
 
 if TYPE_CHECKING:

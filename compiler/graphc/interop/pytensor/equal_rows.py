@@ -13,12 +13,11 @@ import numpy as np
 
 import graphc.tensor as pt
 from graphc.graph.basic import Apply, Constant
-from graphc.ops.bounds import FULL
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
-from graphc.ops.reshape import BroadcastTo, SpecifyShape
 from graphc.ops.shape import MakeVector, Shape, Shape_i
-from graphc.ops.subtensor import Subtensor
+from graphc.ops.shaping import BroadcastTo, SpecifyShape
+from graphc.ops.subtensor import FULL, Subtensor
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable

@@ -1,20 +1,129 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sorting, searching, cumulative ops, softmax, windows, convolutions and Fourier transforms."""
+"""Sorting, searching, cumulative ops, softmax, windows, convolutions and Fourier transforms.
+
+Minima and roots: SciPy searches, graphc compiles what it evaluates.
+
+Conditionals, checks, prints and ops that are graphs of their own.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pytensor.graph.basic import Apply
 from scipy.interpolate import PPoly
 
+import graphc
 import graphc.tensor as pt
+from graphc import printing, raise_op
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, static_int
+from graphc.tensor import optimize
 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.interop.pytensor.convert import Result
+
+
+@converts("IfElse")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    condition, *sides = inputs
+    results = graphc.ifelse(condition, sides[: op.n_outs], sides[op.n_outs :])
+    return list(results) if isinstance(results, (list, tuple)) else [results]
+
+
+@converts("LazyIfElse")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    """The form of `ifelse` from PyTensor 3.2 on, with a graph for each side."""
+    condition, *values = inputs
+    graphs = [side.fgraph for side in (op.true_branch, op.false_branch)]
+    yes, no = (c.inner(graph.inputs, graph.outputs, values) for graph in graphs)
+    results = graphc.ifelse(condition, yes, no)
+    return list(results) if isinstance(results, (list, tuple)) else [results]
+
+
+@converts("CheckAndRaise")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
+
+
+@converts("CheckParameterValue", module="pymc")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    """As the caller asked for by the names of PyMC's rewrites, see `Converter`."""
+    value, *conditions = inputs
+    if c.checks == "remove":
+        return value
+    if c.checks == "raise" or not getattr(op, "can_be_replaced_by_ninf", False):
+        return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
+    true: TensorVariable = pt.constant(np.True_)
+    met = reduce(pt.bitwise_and, (pt.all(pt.cast(x, "bool")) for x in conditions), true)
+    return pt.switch(met, value, pt.constant(np.asarray(-np.inf, dtype=value.type.dtype)))
+
+
+@converts("OpFromGraph", "SymbolicOp", "TensorSymbolicOp", "SymbolicRandomVariable")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    inner = op.fgraph
+    if inner is None:
+        raise NoConversion("the op has no graph of its own")
+    return c.inner(inner.inputs, inner.outputs, inputs)
+
+
+@converts("Print")
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    if op.global_fn.__name__ != "_print_fn":
+        raise NoConversion("it prints with a function of the user's")
+    return printing.Print(op.message, op.attrs)(inputs[0])
+
+
+_MODULE = "pytensor.tensor.optimize"
+
+
+def _solved(op: Op, inputs: Values, c: Converter, made_by: Any, role: str, *options: str) -> Any:
+    """The results of graphc's op of the same search.
+
+    Args:
+        op: PyTensor's.
+        inputs: of the node.
+        c: what converts its graph.
+        made_by: the class of graphc's op.
+        role: of the value of the inner graph, which is minimised or zero.
+        options: attributes that both ops have.
+    """
+    if getattr(op, "bound_kwargs", ()):
+        raise NoConversion("bounds that are computed")
+    converter = Converter(c)
+    inner = [converter.new_input(variable) for variable in op.fgraph.inputs]
+    (value,) = converter.convert(op.fgraph.outputs[:1])
+    made = made_by(*inner, **{role: value}, **{name: getattr(op, name) for name in options})
+    return list(made.make_node(*inputs).outputs)
+
+
+@converts("MinimizeScalarOp", module=_MODULE)
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    return _solved(op, inputs, c, optimize.MinimizeScalarOp, "objective", "method", "optimizer_kwargs")
+
+
+@converts("MinimizeOp", module=_MODULE)
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    if op.hessp:
+        raise NoConversion("products of the Hessian with vectors")
+    options = ("method", "jac", "hess", "use_vectorized_jac", "optimizer_kwargs")
+    return _solved(op, inputs, c, optimize.MinimizeOp, "objective", *options)
+
+
+@converts("RootScalarOp", module=_MODULE)
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    options = ("method", "jac", "hess", "optimizer_kwargs")
+    return _solved(op, inputs, c, optimize.RootScalarOp, "equation", *options)
+
+
+@converts("RootOp", module=_MODULE)
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
+    options = ("method", "jac", "use_vectorized_jac", "optimizer_kwargs")
+    return _solved(op, inputs, c, optimize.RootOp, "equations", *options)
 
 
 @converts("Argmax")

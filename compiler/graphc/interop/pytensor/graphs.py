@@ -11,19 +11,6 @@ from typing import TYPE_CHECKING, Any
 from pytensor.graph.basic import Variable
 
 # Importing a module of rules registers these.
-from graphc.interop.pytensor import (  # noqa: F401
-    control,
-    elementwise,
-    extras,
-    indexing,
-    linalg,
-    optimization,
-    randoms,
-    samplers,
-    scans,
-    shapes,
-    sparse,
-)
 from graphc.interop.pytensor.convert import Converter
 from graphc.interop.pytensor.masks import computed_once
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Generic, TypeVar
 
-from graphc.ir.modules import modules_below
+from graphc.ir.diagnostics import modules_below
 
 R = TypeVar("R")
 

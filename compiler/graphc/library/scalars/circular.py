@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from graphc.library.scalars.double_double import add, assign, multiply
 from graphc.library.scalars.long_powers import bits_of
 from graphc.library.scalars.registry import scalar
+from graphc.library.scalars.zeta import add, assign, multiply
 from graphc.native.builtins import apart, cast, floor, fma, local, unrolled
 
 _WORDS, _WORD = 40, (1 << 32) - 1

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from graphc.library.scalars.double_double import add, assign, divide, multiply, table
 from graphc.library.scalars.registry import correction
+from graphc.library.scalars.zeta import add, assign, divide, multiply, table
 from graphc.native.builtins import floor, local
 
 _PI, _PI_LOW = math.pi, 1.2246467991473532e-16

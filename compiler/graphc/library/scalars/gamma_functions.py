@@ -12,9 +12,9 @@ import math
 from fractions import Fraction
 
 from graphc.library.scalars.circular import sine
-from graphc.library.scalars.double_double import add, assign, divide, multiply, table
 from graphc.library.scalars.long_powers import INF, NAN, exponential, logarithm
 from graphc.library.scalars.registry import scalar
+from graphc.library.scalars.zeta import add, assign, divide, multiply, table
 from graphc.native.builtins import apart, copysign, floor, fma, isnan, local, log, unrolled
 
 _FAR = 20.0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Logarithms with 20 digits and exponentials of such numbers, for functions that no library computes.
 
-Numbers are sums t[0] + t[1] as in `graphc.library.scalars.double_double`.
+Numbers are sums t[0] + t[1] as in `graphc.library.scalars.zeta`.
 """
 # mypy: ignore-errors
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from graphc.library.scalars.double_double import add, assign, divide, multiply, table
 from graphc.library.scalars.registry import scalar
+from graphc.library.scalars.zeta import add, assign, divide, multiply, table
 from graphc.native.builtins import apart, cast, copysign, floor, fma, isnan, local, unrolled, view
 
 INF, NAN = math.inf, math.nan

@@ -78,7 +78,7 @@ from graphc.lowering.device_code.ziggurats import (
     Uniforms,
     Ziggurat,
 )
-from graphc.lowering.nests import elementwise, position
+from graphc.lowering.partial_reductions import elementwise, position
 from graphc.lowering.random import taken
 from graphc.lowering.rules import ON_DEVICES, Conversion
 from graphc_dialects._mlir import ir

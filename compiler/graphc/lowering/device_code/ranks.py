@@ -18,7 +18,7 @@ from graphc.library.define import kernel_call
 from graphc.lowering import calls
 from graphc.lowering.carried import bisected, carry_while, either
 from graphc.lowering.device_code.philox import word_type
-from graphc.lowering.nests import elementwise, position
+from graphc.lowering.partial_reductions import elementwise, position
 from graphc.lowering.scans.buffers import allocate, read
 from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir

@@ -20,7 +20,7 @@ from graphc.lowering.device_code.formulas import Formula, affine, half, inverse,
 from graphc.lowering.device_code.philox import State, uniform, word
 from graphc.lowering.device_code.ranks import Orbit, Ranks, element, words_of
 from graphc.lowering.device_code.ziggurats import EXPONENTIAL, NORMAL, Ziggurat
-from graphc.lowering.nests import position
+from graphc.lowering.partial_reductions import position
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -31,7 +31,7 @@ from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
 from graphc.lowering.device_code.philox import Halves, State, uniform, uniform_of_half, word, word_type
 from graphc.lowering.device_code.ranks import Ranks, element, running, words_of
-from graphc.lowering.nests import elementwise, position
+from graphc.lowering.partial_reductions import elementwise, position
 from graphc.lowering.structural import reshape
 from graphc_dialects._mlir import ir
 from graphc_runtime import npyrandom

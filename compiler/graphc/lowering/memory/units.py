@@ -6,24 +6,229 @@ that follows it in the source, so that no loop runs on sizes or indices a failin
 What computes a value that is written to a buffer comes after the buffer (and so after the checks before
 it), unless the buffer needs the value. What computes a new row of a scan comes after the checks of the body:
 memory is written when it is known that what is written fits.
+
+Inheritance of memory: the values that may take over the memory of another one.
+
+A destination is passed on to what its value is made from: of `s / n`, written to a buffer, also the sum `s`
+is computed there. It is passed on along one path: of `s + t` one operand alone is there, and what that one is
+made from. `Destinations.lend` holds it, whoever asks first.
+
+Liveness: memory that the values of a block take, and when it is free again.
+
+The order of a block's units decides how much is in use at once. A gradient's products with what was kept of
+the forward pass, for example, are read by nobody but the caller: done as soon as their operands are there,
+they free these; done at the end, every operand is kept until then.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphc.ir.kinds import REDUCTIONS, is_elementwise
-from graphc.ir.scan_view import new_rows_of
-from graphc.ir.views import RENAMES
+from graphc.ir.kinds import REDUCTIONS, is_elementwise, static_shape
+from graphc.ir.scan_view import is_trace, new_rows_of
+from graphc.ir.views import COUNTS, GATHERS, INLINED, RENAMES, UPDATES
 from graphc.ir.walk import inputs_of
-from graphc.lowering.memory.inheritance import computed_with
-from graphc.lowering.memory.liveness import Liveness
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_dialects.scan_verify import DECLARATIONS
-from graphc_dialects.write import is_write, root_of
+from graphc_dialects.write import is_write, reads_buffer, root_of
+
+# Operations whose result is their first operand's memory.
+ALIASES = frozenset({*INLINED, *RENAMES})
+# What stands for a size that is not known; only the comparison of sums counts.
+UNKNOWN_SIZE = 512
+
+
+class Liveness:
+    """Elements in use while the units of a block are done one after the other.
+
+    Args:
+        members: the operations of each unit.
+        kept: values that live in memory of the caller, such as results.
+    """
+
+    def __init__(
+        self, members: Mapping[tuple[str, int], Sequence[ir.Operation]], kept: Sequence[ir.Value]
+    ) -> None:
+        self._kept = {root(value) for value in kept}
+        self._weight: dict[ir.Value, int] = {}
+        self._readers: dict[ir.Value, set[Any]] = {}
+        self._made: dict[tuple[str, int], list[ir.Value]] = {}
+        self._read: dict[tuple[str, int], set[ir.Value]] = {}
+        for unit, operations in members.items():
+            self._made[unit] = [r for op in operations for r in op.results if self._takes_memory(op, r)]
+        for unit, operations in members.items():
+            inside = {result for op in operations for result in op.results}
+            outside = {x for op in operations for x in inputs_of(op)} - inside
+            self._read[unit] = {value for value in map(root, outside) if value in self._weight}
+            for value in self._read[unit]:
+                self._readers[value].add(unit)
+        for unit, values in self._made.items():
+            # What nobody outside reads stays in registers.
+            self._made[unit] = [value for value in values if self._readers[value]]
+
+    def _takes_memory(self, op: ir.Operation, result: ir.Value) -> bool:
+        if op.name in ALIASES or not isinstance(result.type, ir.RankedTensorType):
+            return False
+        if result in self._kept:
+            return False
+        self._weight[result] = _elements(result)
+        self._readers[result] = set()
+        return True
+
+    def growth(self, unit: tuple[str, int]) -> int:
+        """Elements in use after a unit less those before it, if it is done next."""
+        made = sum(self._weight[value] for value in self._made[unit])
+        freed = sum(self._weight[value] for value in self._read[unit] if self._readers[value] == {unit})
+        return made - freed
+
+    def rank(self, unit: tuple[str, int]) -> int:
+        """-1 for units that free memory, 0 for those after which as much is in use, 1 for others.
+
+        A sum of what nobody else reads any more, for example, comes before a product that needs as much as it
+        frees: else its operand is kept until the end of all such products. A few elements do not count.
+        """
+        growth = self.growth(unit)
+        return 1 if growth > 0 else -1 if growth <= -UNKNOWN_SIZE else 0
+
+    def done(self, unit: tuple[str, int]) -> list[Any]:
+        """Says that a unit is done; returns the units whose growth is another now."""
+        changed: list[ir.Type] = []
+        for value in self._read[unit]:
+            readers = self._readers[value]
+            readers.discard(unit)
+            if len(readers) == 1:
+                changed.extend(readers)
+        return changed
+
+
+def root(value: ir.Value) -> ir.Value:
+    """The value whose memory a value is part of."""
+    while True:
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.name not in ALIASES or owner.name in COUNTS:
+            return value
+        value = owner.operands[0]
+
+
+def _elements(value: ir.Value) -> int:
+    count = 1
+    for size in static_shape(value):
+        count *= UNKNOWN_SIZE if size is None else size
+    return count
+
+
+def heirs(value: ir.Value) -> list[ir.Value]:
+    """The values that take over a value's memory, one from the other, the last one at the end."""
+    found = []
+    following = successor(value)
+    while following is not None:
+        found.append(following)
+        following = successor(following)
+    return found
+
+
+def successor(value: ir.Value) -> ir.Value | None:
+    """The value that takes over the memory of this one, or None.
+
+    It is the update of a value that has no other reader; or of the elementwise results of a cluster that is
+    the only reader, and reads each element where it writes it, the one that is written to a buffer.
+    """
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return None
+    users = _only_readers(value, owner.operation.block)
+    if not users:
+        return None
+    if len(users) == 1 and users[0].name in UPDATES:
+        read_once = list(users[0].operands).count(value) == 1
+        return users[0].results[0] if read_once and users[0].operands[0] == value else None
+    number = _cluster(users[0])
+    if number is None or _cluster(owner.operation) == number or owner.name in INLINED:
+        return None
+    if any(op.name in REDUCTIONS or op.name in GATHERS for op in users):
+        return None
+    if any(list(op.results[0].type.shape) != list(value.type.shape) for op in users):
+        return None
+    return _written(users, value)
+
+
+def _only_readers(value: ir.Value, block: ir.Block) -> list[ir.Operation]:
+    """The operation, or the operations of one cluster, that alone read a value, in its block; else none.
+
+    The first reader that does not fit ends the search: a number may be read by every part of a join.
+    """
+    users: dict[ir.Operation, None] = {}
+    number = None
+    for use in value.uses:
+        op = use.owner.operation
+        if op in users:
+            continue
+        if op.block != block or (users and (number is None or _cluster(op) != number)):
+            return []
+        if not users:
+            number = _cluster(op)
+        users[op] = None
+    return list(users)
+
+
+def computed_with(value: ir.Value) -> list[ir.Value]:
+    """Results of the operations that take part in computing a value in memory that is given beforehand."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return []
+    if reads_buffer(owner):
+        return [root_of(owner.operands[0]).results[0]]
+    if is_trace(owner):
+        return [owner.operands[0]]
+    found = [value]
+    for x in _read_with(owner):
+        following = successor(x)
+        if following is not None and following == value:
+            found += computed_with(x)
+    return found
+
+
+def _read_with(op: ir.Operation) -> list[ir.Value]:
+    """Operands of an operation, or of the cluster that it is the last of."""
+    number = _cluster(op.operation)
+    found: dict[ir.Value, None] = {}
+    pending = [op.operation]
+    seen = set(pending)
+    while pending:
+        for x in pending.pop().operands:
+            owner = x.owner
+            if isinstance(owner, ir.Block):
+                continue
+            if number is None or _cluster(owner.operation) != number:
+                found[x] = None
+            elif owner.operation not in seen:
+                seen.add(owner.operation)
+                pending.append(owner.operation)
+    return list(found)
+
+
+def _written(pending: list[ir.Operation], value: ir.Value) -> ir.Value | None:
+    """The first result of members of a cluster that is written to a buffer, if it has the value's type."""
+    number = _cluster(pending[0])
+    seen = set(pending)
+    while pending:
+        op = pending.pop(0)
+        for use in op.results[0].uses:
+            user = use.owner.operation
+            if is_write(user) and op.name not in REDUCTIONS:
+                return op.results[0] if op.results[0].type == value.type else None
+            if _cluster(user) == number and user not in seen:
+                seen.add(user)
+                pending.append(user)
+    return None
+
+
+def _cluster(op: ir.Operation) -> int | None:
+    return ir.IntegerAttr(op.attributes["cluster"]).value if "cluster" in op.attributes else None
+
 
 Unit = tuple[str, int]
 # Attribute of functions whose text has the units in the order in which they are to be done.

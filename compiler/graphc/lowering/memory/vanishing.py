@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphc.ir.build import dtype_of
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import is_elementwise
-from graphc.ir.types import dtype_of
 from graphc.ir.views import INLINED, RENAMES
 from graphc.ops.elementwise import ROWS
 from graphc_dialects._mlir import ir

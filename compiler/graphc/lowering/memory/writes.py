@@ -8,8 +8,7 @@ from typing import Any
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.views import INLINED, axes_order, axis_of
-from graphc.lowering.memory.destination import Destination, Size
-from graphc.lowering.memory.destinations import is_empty
+from graphc.lowering.memory.destinations import Destination, Size, is_empty
 from graphc.lowering.rules import Conversion, lowers
 from graphc.lowering.scans.buffers import allocate, read
 from graphc_dialects._mlir import ir

@@ -181,7 +181,7 @@ def _expm1(x: Real, y: Real) -> Pair:
     real, imag = _exp(x, y)
     half = (y * 0.5).f("sin")
     square = half * half
-    near = (0.0 - 2.0 * square) + x.f("expm1") * y.f("cos")  # 0 for a real part of -0, see `rows_explog`
+    near = (0.0 - 2.0 * square) + x.f("expm1") * y.f("cos")  # 0 for a real part of -0, see `ops.table.explog`
     limit = _OVERFLOW[x.scalar.dtype.name][0]
     return ((abs(x) < limit) & (square < 0.25)).pick(near, real - 1.0), imag
 

@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.build import dtype_of
 from graphc.ir.kinds import CHEAP, is_elementwise, static_shape
-from graphc.ir.types import dtype_of
 from graphc.ir.value import smaller
 from graphc.ir.views import INLINED
 from graphc.library.helpers import KernelCall

@@ -25,8 +25,7 @@ from graphc.ir.kinds import static_shape
 from graphc.ir.scan_view import ScanView, is_trace, name_of, new_rows_of, retention, scans, taps_of, writes_of
 from graphc.ir.views import INLINED, RENAMES, TAKES_ROW, UPDATES, order_of, stacked_order
 from graphc.lowering.generic import is_one_element
-from graphc.lowering.memory.chains import is_fill
-from graphc.lowering.memory.destination import Destination
+from graphc.lowering.memory.destinations import Destination, is_fill
 from graphc.lowering.memory.units import Unit, Units
 from graphc.lowering.memory.vanishing import may_vanish
 from graphc.lowering.rules import UpdatedState

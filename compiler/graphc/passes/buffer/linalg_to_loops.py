@@ -1,18 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From bufferised linalg to loops."""
+"""From bufferised linalg to loops.
+
+Turns `linalg.fill` and strided `memref.copy` into `scf.for` nests.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from graphc.ir import build
 from graphc.ir.walk import functions, walk
+from graphc.lowering.carried import loop
 from graphc.lowering.checked_gathers import merge_checked_gathers
-from graphc.lowering.fills import lower_copy, lower_fill
 from graphc.lowering.loops import LoopNest
+from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
+
+
+def lower_fill(op: ir.Operation) -> None:
+    """Lowers one `linalg.fill` on a buffer; contiguous buffers are filled by a flat loop."""
+    value, buffer = op.operands
+    with ir.InsertionPoint(op), op.location:
+        memref = ir.MemRefType(buffer.type)
+        if memref.rank > 1 and is_row_major(buffer):
+            buffer = collapse(buffer, [list(range(memref.rank))])
+        _fill_nest(value, buffer, build.dims(buffer), [])
+    op.erase()
+
+
+def _fill_nest(value: ir.Value, buffer: ir.Value, sizes: list[ir.Value], indices: list[ir.Value]) -> None:
+    if len(indices) == len(sizes):
+        build.create("memref.store", [], [value, buffer, *indices])
+        return
+    _, block = loop(sizes[len(indices)], [])
+    with ir.InsertionPoint(block):
+        _fill_nest(value, buffer, sizes, [*indices, block.arguments[0]])
+        build.create("scf.yield", [], [])
+
+
+def lower_copy(op: ir.Operation) -> None:
+    """Lowers a `memref.copy` of which one side is not contiguous; others become a `memcpy` later."""
+    source, target = op.operands
+    if is_contiguous(source) and is_contiguous(target) and source != target:
+        return
+    with ir.InsertionPoint(op), op.location:
+        if source != target:
+            rank = ir.MemRefType(source.type).rank
+            if rank > 1 and is_row_major(source) and is_row_major(target):
+                source, target = (collapse(buffer, [list(range(rank))]) for buffer in (source, target))
+            _copy_nest(source, target, build.dims(target), [])
+    op.erase()
+
+
+def _copy_nest(source: ir.Value, target: ir.Value, sizes: list[ir.Value], indices: list[ir.Value]) -> None:
+    if len(indices) == len(sizes):
+        element = ir.MemRefType(source.type).element_type
+        value = build.create("memref.load", [element], [source, *indices]).result
+        build.create("memref.store", [], [value, target, *indices])
+        return
+    _, block = loop(sizes[len(indices)], [])
+    with ir.InsertionPoint(block):
+        _copy_nest(source, target, sizes, [*indices, block.arguments[0]])
+        build.create("scf.yield", [], [])
+
 
 _LOWERED = ("linalg.generic", "linalg.fill", "memref.copy")
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphc.ir import build
+from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of, declare_helper, declared
-from graphc.ir.locations import node_of
 from graphc.ir.walk import functions, symbol_of, walk
 from graphc.library.helpers import Draws, Gemm, Helper, KernelCall, ProfileCall, Split
 from graphc.passes.manager.base import Pass

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from graphc.ir import build
-from graphc.ir.copies import copy_with
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import smaller
-from graphc.ir.walk import static_steps, walk_for
+from graphc.ir.walk import copy_with, static_steps, walk_for
 from graphc.lowering.carried import loop as count
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from graphc.errors import CompileError
 from graphc.ir import build
-from graphc.ir.copies import copy_with, slice_of
-from graphc.ir.types import dtype_of
-from graphc.ir.walk import inputs_of, walk
+from graphc.ir.build import dtype_of
+from graphc.ir.walk import copy_with, inputs_of, slice_of, walk
 from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
 from graphc.lowering.pointers import address
 from graphc.passes.gpu._notation import read_vector, write_vector

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.ir.types import dtype_of
+from graphc.ir.build import dtype_of
 from graphc.ir.value import all_of
 from graphc.lowering.calls import product as number_of
 from graphc.lowering.carried import span, when

@@ -13,14 +13,14 @@ from dataclasses import field
 from functools import cached_property
 
 from graphc.ir import build
+from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.types import dtype_of
 from graphc.ir.value import all_of, larger, smaller
 from graphc.ir.walk import functions, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
-from graphc.lowering.nests import nest as make_nest
 from graphc.lowering.partial_reductions import constant
+from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store

@@ -9,7 +9,7 @@ from __future__ import annotations
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, span
-from graphc.lowering.nests import nest as make_nest
+from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for
 from graphc.passes.gpu._nest import (
     Nest,

@@ -9,7 +9,7 @@ from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import larger, parts_of
 from graphc.ir.walk import walk
 from graphc.library.helpers import Helper
-from graphc.passes.buffer.parallel._independence import is_independent
+from graphc.passes.buffer.parallel.outline_loops import is_independent
 from graphc.passes.gpu._host import is_arithmetic, is_of_host, is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._notation import global_position

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.ir.types import dtype_of
+from graphc.ir.build import dtype_of
 from graphc.ir.value import all_of, as_index, parts_of, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product as number_of

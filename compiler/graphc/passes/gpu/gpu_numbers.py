@@ -6,9 +6,8 @@ Numbers that a kernel computes, and the host reads.
 
 from __future__ import annotations
 
-from graphc.ir.copies import copy_with
 from graphc.ir.value import converted
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import copy_with, functions, walk
 from graphc.passes.gpu._host import is_arithmetic, is_of_host, is_poll, polls_of
 from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.manager.base import Pass

@@ -15,12 +15,11 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.build import dtype_of
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.copies import copy_with
-from graphc.ir.locations import node_of
+from graphc.ir.diagnostics import node_of
 from graphc.ir.traits.interfaces import EXPENSIVE, SEQUENTIAL
-from graphc.ir.types import dtype_of
-from graphc.ir.walk import functions, inputs_of, symbol_of, walk
+from graphc.ir.walk import copy_with, functions, inputs_of, symbol_of, walk
 from graphc.lowering.device_code.draws import have_kernel
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

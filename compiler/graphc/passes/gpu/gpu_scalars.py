@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from graphc.ir.copies import copy_with
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import copy_with, functions, walk
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

@@ -16,9 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.ir.copies import copy_with
 from graphc.ir.lifetimes import VIEWS, root_of
-from graphc.ir.walk import functions, is_inside, walk
+from graphc.ir.walk import copy_with, functions, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import loop, span
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.copies import copy_with, slice_of
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import as_index, converted, larger, smaller
-from graphc.ir.walk import is_inside
+from graphc.ir.walk import copy_with, is_inside, slice_of
 from graphc.lowering.calls import product
 from graphc.lowering.carried import bisected, carry, span, when
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from graphc.ir import build
-from graphc.ir.copies import copy_with
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import as_index, converted, larger, literal, parts_of, smaller
-from graphc.ir.walk import symbol_of, walk
+from graphc.ir.walk import copy_with, symbol_of, walk
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import MODULE, Kernel, allocate
 from graphc.passes.gpu._product import unmark

@@ -14,8 +14,8 @@ from graphc.ir.value import larger, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import span
-from graphc.lowering.nests import nest as make_nest
 from graphc.lowering.partial_reductions import Combiner, combiner
+from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of
 from graphc.passes.gpu._notation import block_id, global_position, grid_dim, on_first_thread

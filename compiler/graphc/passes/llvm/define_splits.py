@@ -8,8 +8,7 @@ from graphc.ir.helpers import declared
 from graphc.ir.walk import symbol_of
 from graphc.library.helpers import Split
 from graphc.library.pool.splits import SIZES, decision
-from graphc.passes.llvm.parts._frame import SHARE, function, split_call
-from graphc.passes.llvm.parts._kernel import is_glue
+from graphc.passes.llvm.parts._kernel import SHARE, function, is_glue, split_call
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 

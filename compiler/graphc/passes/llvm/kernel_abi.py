@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.locations import node_of
+from graphc.ir.diagnostics import node_of
 from graphc.ir.walk import signature_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

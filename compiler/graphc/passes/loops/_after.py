@@ -10,12 +10,10 @@ from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, collect, name_of
 from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.ir.views import MOVES_AXES
-from graphc.passes.loops._batch import Batcher, is_total
+from graphc.passes.loops._batch import Batcher, copy_size, is_total
+from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops._cost import is_expensive, loop_elements, needed_in_loop, row_elements
-from graphc.passes.loops._index import copy_size
-from graphc.passes.loops._last_row import LastRowUses
-from graphc.passes.loops._sources import KeptRows, first_iteration, is_sequence_row
-from graphc.passes.loops.scan_to_map import rule_of
+from graphc.passes.loops.scan_to_map import KeptRows, first_iteration, is_sequence_row, rule_of
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import steps_of

@@ -18,8 +18,8 @@ from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.ir.views import MOVES_AXES, SAME_ELEMENTS, axes_order, with_sizes
 from graphc.passes.loops._after import After
 from graphc.passes.loops._batch import Batcher
+from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops._cost import row_elements, users_of
-from graphc.passes.loops._last_row import LastRowUses
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir

@@ -12,8 +12,7 @@ from graphc.ir.traits.interfaces import CannotBatch
 from graphc.ir.views import GATHERS
 from graphc.passes.loops._batch import Batcher, is_total
 from graphc.passes.loops._cost import is_expensive, loop_elements, row_elements, users_of
-from graphc.passes.loops._sources import SequenceRows, is_sequence_row
-from graphc.passes.loops.scan_to_map import read_row, rule_of
+from graphc.passes.loops.scan_to_map import SequenceRows, is_sequence_row, read_row, rule_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

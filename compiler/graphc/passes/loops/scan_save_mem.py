@@ -43,8 +43,19 @@ from graphc.ir.views import (
     order_of,
     part_of,
 )
-from graphc.passes.loops._consumers import Bounds, Consumer, Seen, consumers, set_rows, takes_whole
-from graphc.passes.loops._length import Key, Length, Unknown, Unknowns, head_of
+from graphc.passes.loops._consumers import (
+    Bounds,
+    Consumer,
+    Key,
+    Length,
+    Seen,
+    Unknown,
+    Unknowns,
+    consumers,
+    head_of,
+    set_rows,
+    takes_whole,
+)
 from graphc.passes.loops._move_up import move_up, operations_after
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir

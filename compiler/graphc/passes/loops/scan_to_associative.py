@@ -16,17 +16,7 @@ from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.ir.traits.recurrences import recurrence
 from graphc.ir.views import take_rows
 from graphc.passes.loops._batch import Batcher
-from graphc.passes.loops._last_row import LastRowUses
-from graphc.passes.loops._recognise import (
-    Fold,
-    Linear,
-    combined_stack,
-    fold_of,
-    initial_row,
-    is_simple_state,
-    linear_of,
-    term_stack,
-)
+from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops.scan_to_map import (
     Trial,
     batcher_of,
@@ -36,13 +26,23 @@ from graphc.passes.loops.scan_to_map import (
     replace_traces,
     state_dependences,
 )
+from graphc.passes.loops.scan_to_reduce import (
+    Fold,
+    Linear,
+    combined_stack,
+    fold_of,
+    initial_row,
+    is_simple_state,
+    linear_of,
+    term_stack,
+)
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import add_index, const_index
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.passes.loops._recognise import Term
+    from graphc.passes.loops.scan_to_reduce import Term
     from graphc_dialects._mlir import ir
 
 

@@ -1,30 +1,238 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops that only sum up."""
+"""Loops that only sum up.
+
+Recognises what a state's step is: a fold with an associative operation, or a linear recurrence.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
+from graphc.ir.known_rows import known_splat
 from graphc.ir.rewrite import erase_unused, tensor_type
-from graphc.ir.scan_view import ScanView, scans
-from graphc.ir.traits.interfaces import CannotBatch
-from graphc.passes.loops._last_row import LastRowUses
-from graphc.passes.loops._recognise import (
-    OPERATION,
-    combined_stack,
-    fold_of,
-    initial_row,
-    is_one,
-    is_simple_state,
+from graphc.ir.scan_view import ScanView, scans, taps_of, writes_of
+from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.passes.loops._batch import Batcher
+from graphc.passes.loops._consumers import LastRowUses
+from graphc.passes.loops.scan_to_map import (
+    Trial,
+    batcher_of,
+    build,
+    drop_if_empty,
+    is_streamed,
+    state_dependences,
 )
-from graphc.passes.loops.scan_to_map import Trial, batcher_of, drop_if_empty, is_streamed, state_dependences
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
+Dependences = dict[ir.Value, frozenset[str]]
+_KINDS = {
+    "graphc.add": "add",
+    "graphc.sub": "add",
+    "graphc.mul": "mul",
+    "graphc.maximum": "max",
+    "graphc.minimum": "min",
+    "graphc.and": "and",
+    "graphc.or": "or",
+    "graphc.logical_and": "and",
+    "graphc.logical_or": "or",
+}
+# The elementwise operation of each kind.
+OPERATION = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
+
+
+@record()
+class Term:
+    """A value of the body, or its negative."""
+
+    value: Any
+    negative: bool = False
+
+
+@record()
+class Fold:
+    """`acc = acc (+) term (+) term ...`.
+
+    Attributes:
+        kind: add, mul, max, min, and, or; for booleans one of the last two.
+        terms: what is combined with the row before, in order of combination.
+        path: the operations from the row before to the new one, that read included.
+    """
+
+    kind: str
+    terms: list[Term]
+    path: set[ir.Operation] = field(default_factory=set)
+
+
+@record()
+class Linear:
+    """`h = a * h + b`; `path` as for `Fold`."""
+
+    a: Term
+    b: Term
+    path: set[ir.Operation] = field(default_factory=set)
+
+
+def is_simple_state(carry: ir.Operation) -> bool:
+    """True if a state reads and writes just one row."""
+    return taps_of(carry) == [-1] and writes_of(carry) == [0]
+
+
+def fold_of(view: ScanView, name: str, carry: ir.Operation, dependences: Dependences) -> Fold | None:
+    """The fold that a state is, or None."""
+    value, fold = carry.operands[1], Fold("", [])
+    boolean = str(value.type.element_type) == "i1"
+    while True:
+        op = _uncast(view, value, fold.path)
+        if op is None:
+            return None
+        fold.path.add(op)
+        if view.reads_state(op, name):
+            return fold if fold.kind else None
+        kind = _kind(op, boolean)
+        if kind is None or fold.kind not in ("", kind):
+            return None
+        fold.kind = kind
+        split = _split(op, name, dependences)
+        if split is None or (op.name == "graphc.sub" and split[2]):
+            return None
+        value, other, _ = split
+        fold.terms.insert(0, Term(other, op.name == "graphc.sub"))
+
+
+def _kind(op: ir.Operation, boolean: bool) -> str | None:
+    kind = _KINDS.get(op.name)
+    if kind is None or (op.name.startswith("graphc.logical") and not boolean):
+        return None
+    if not boolean:
+        return kind
+    # For booleans a sum is "or", a product is "and", and so are the extremes. There is no difference.
+    if op.name == "graphc.sub":
+        return None
+    return {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(kind, kind)
+
+
+def _uncast(view: ScanView, value: ir.Value, path: set[ir.Operation]) -> ir.Operation | None:
+    """The operation of the body below changes of static sizes, which are added to the path."""
+    while True:
+        if isinstance(value.owner, ir.Block) or not view.is_inside(value):
+            return None
+        op = value.owner.operation
+        if op.name != "tensor.cast":
+            return op
+        path.add(op)
+        value = op.operands[0]
+
+
+def _split(op: ir.Operation, name: str, dependences: Dependences) -> tuple[ir.Value, ir.Value, bool] | None:
+    """The operand that depends on a state, the other one, and whether it is the second that depends."""
+    a, b = op.operands
+    first, second = (name in dependences.get(x, ()) for x in (a, b))
+    if first == second:
+        return None
+    return (b, a, True) if second else (a, b, False)
+
+
+def linear_of(view: ScanView, name: str, carry: ir.Operation, dependences: Dependences) -> Linear | None:
+    """The linear recurrence `h = a * h + b` that a state is: a product inside a sum or difference, and
+    negations. Nothing is multiplied out, so that the arithmetic stays the same.
+    """
+    path: set[ir.Operation] = set()
+    total, negative = _positive(view, carry.operands[1], path)
+    if total is None or total.name not in ("graphc.add", "graphc.sub"):
+        return None
+    outer = _split(total, name, dependences)
+    if outer is None:
+        return None
+    path.add(total)
+    is_difference = total.name == "graphc.sub"
+    b = Term(outer[1], negative ^ (is_difference and not outer[2]))
+    product, negative_product = _positive(view, outer[0], path)
+    if product is None or product.name != "graphc.mul":
+        return None
+    inner = _split(product, name, dependences)
+    if inner is None:
+        return None
+    path.add(product)
+    read = _uncast(view, inner[0], path)
+    if read is None or not view.reads_state(read, name):
+        return None
+    path.add(read)
+    return Linear(Term(inner[1], negative ^ negative_product ^ (is_difference and outer[2])), b, path)
+
+
+def _positive(view: ScanView, value: ir.Value, path: set[ir.Operation]) -> tuple[ir.Operation | None, bool]:
+    """The operation of the body below negations, which are added to the path, and whether it is negated."""
+    negative = False
+    op = _uncast(view, value, path)
+    while op is not None and op.name == "graphc.neg":
+        path.add(op)
+        negative = not negative
+        op = _uncast(view, op.operands[0], path)
+    return op, negative
+
+
+# -- stacks of what was recognised -------------------------------------------------------------------------
+
+
+def term_stack(b: Batcher, view: ScanView, term: Term) -> Batch:
+    """The stack of a term.
+
+    Raises:
+        CannotBatch: there is none.
+    """
+    batch = build(b, view, term.value)
+    if not term.negative:
+        return batch
+    return Batch(b.create("graphc.neg", [batch.value], batch.value.type), batch.stacked)
+
+
+def combined_stack(b: Batcher, view: ScanView, fold: Fold) -> Batch:
+    """The stack of all terms of a fold, combined.
+
+    Raises:
+        CannotBatch: there is none.
+    """
+    total, *others = [term_stack(b, view, term) for term in fold.terms]
+    for other in others:
+        stacked = total.stacked or other.stacked
+        batches = [total, other]
+        operands = b.agreeing(batches) if stacked else [x.value for x in batches]
+        shapes = zip(*(x.type.shape for x in operands), strict=True)
+        shape = [_joint(sizes) for sizes in shapes]
+        type_ = tensor_type(shape, operands[0].type.element_type)
+        total = Batch(b.create(f"graphc.{OPERATION[fold.kind]}", operands, type_), stacked)
+    return total
+
+
+def _joint(sizes: tuple[int, ...]) -> int:
+    wide = [size for size in sizes if size != 1] or [1]
+    return max(wide)
+
+
+def initial_row(carry: ir.Operation) -> ir.Value:
+    """The initial row of a simple state as a stack whose type says that it is one row."""
+    value = carry.operands[0]
+    type_ = tensor_type([1, *list(value.type.shape)[1:]], value.type.element_type)
+    if value.type == type_:
+        return value
+    return ir.Operation.create("tensor.cast", [type_], [value]).result
+
+
+def is_one(value: ir.Value) -> bool:
+    """True if a value is known to be 1 everywhere."""
+    known = known_splat(value)
+    if known is None or known[0] != "splat":
+        return False
+    import numpy as np
+
+    return bool(np.frombuffer(known[2], known[1])[0] == 1)
+
+
 if TYPE_CHECKING:
     from graphc.passes.loops._batch import Batcher
-    from graphc.passes.loops._recognise import Fold
 
 
 @record()

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from graphc.ir.build import dtype_of
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import DONATED
-from graphc.ir.types import dtype_of
 from graphc.lowering.conditionals import place_results
 from graphc.lowering.converter import FunctionConverter
 from graphc.lowering.memory.donation import Donations

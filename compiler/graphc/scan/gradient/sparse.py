@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphc.gradient.accumulate import is_zeros
 from graphc.graph.basic import Variable
-from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.create import zeros as zeros_
 from graphc.ops.create import zeros_like
 from graphc.ops.derivatives import total
 from graphc.ops.elementwise import Elementwise
-from graphc.ops.sizes import sizes_of
-from graphc.ops.subtensor import IncSubtensor
+from graphc.ops.shape import sizes_of
+from graphc.ops.subtensor import FULL, SYMBOLIC, Entry, IncSubtensor
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.graph.location import describe
+from graphc.graph.basic import describe
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.math import minimum
-from graphc.ops.sizes import size_of
+from graphc.ops.shape import size_of
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable

@@ -11,8 +11,8 @@ from graphc.ops.create import arange, eye, tril, triu
 from graphc.ops.factors import QR, Cholesky, LUFactor, PermuteRows, PivotToPermutation, QRRaw, QRUpper
 from graphc.ops.math import cast, eq
 from graphc.ops.matrices import adjoint, diagonal, on_diagonal, real
+from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims, specify_shape, squeeze
-from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveTriangular
 from graphc.ops.spectral import SVD, Eig, Eigh, Eigvalsh, SingularValues, SVDFull
 from graphc.tensor.linalg.checks import matrix, smaller_size, square

@@ -16,8 +16,8 @@ from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet, derivative_of_expm
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import sum as sum_
+from graphc.ops.shape import size_of, sizes_of
 from graphc.ops.shaping import reshape
-from graphc.ops.sizes import size_of, sizes_of
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.products import matmul

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, constant
-from graphc.ops.axes import normalize_axes
+from graphc.ops.dimshuffle import normalize_axes
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, gt, imag, maximum, ne, real, sqr, sqrt
 from graphc.ops.math import pow as pow_
@@ -16,8 +16,8 @@ from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
+from graphc.ops.shape import size_of
 from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, ravel, reshape, squeeze
-from graphc.ops.sizes import size_of
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.linalg.functions import inv

@@ -12,6 +12,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.create import zeros
 from graphc.ops.join import concatenate, stack
 from graphc.ops.matrices import conj
+from graphc.ops.shape import size_of, sizes_of
 from graphc.ops.shaping import (
     broadcast_to,
     expand_dims,
@@ -22,7 +23,6 @@ from graphc.ops.shaping import (
     specify_shape,
     squeeze,
 )
-from graphc.ops.sizes import size_of, sizes_of
 from graphc.tensor.dims import atleast_Nd, broadcast_shape
 from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.products import dot, matmul

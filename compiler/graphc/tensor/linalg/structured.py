@@ -11,8 +11,8 @@ from graphc.ops.join import concatenate
 from graphc.ops.math import cast
 from graphc.ops.matrices import conj
 from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shape import as_size, size_of, sizes_of
 from graphc.ops.shaping import expand_dims, reshape
-from graphc.ops.sizes import as_size, size_of, sizes_of
 from graphc.tensor.indexing import take
 from graphc.tensor.linalg.checks import matrix
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.axes import normalize_axis
 from graphc.ops.create import zeros
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.join import concatenate
 from graphc.ops.math import cast, gt, maximum
 from graphc.ops.matrices import adjoint, float_dtype, real_dtype
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import sum as sum_
+from graphc.ops.shape import product_of, size_of, sizes_of
 from graphc.ops.shaping import expand_dims, ravel, reshape, transpose
-from graphc.ops.sizes import product_of, size_of, sizes_of
 from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.linalg.decompositions import cholesky, svd
 from graphc.tensor.linalg.solving import solve

@@ -7,13 +7,13 @@ import math
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.axes import normalize_axis
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, clip, erfc, expm1, gt, minimum, switch, tanh
 from graphc.ops.math import sigmoid as sigmoid_
 from graphc.ops.math import softplus as softplus_
+from graphc.ops.shape import known_size, size_of
 from graphc.ops.shaping import dimshuffle
-from graphc.ops.sizes import known_size, size_of
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike

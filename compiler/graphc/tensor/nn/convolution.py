@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.convolution import Conv2d, Conv2dInput
 from graphc.ops.elementwise import cast_to
 from graphc.ops.math import maximum
+from graphc.ops.pooling import Conv2d, Conv2dInput
+from graphc.ops.shape import known_size, size_of, sizes_of
 from graphc.ops.shaping import dimshuffle, reshape, specify_shape
-from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.tensor.nn.windows import Window, folded, known, parse_padding, per_axis, sides, window
 from graphc.tensor.padding import pad
 from graphc.tensor.rearranging import flip as flip_

@@ -10,14 +10,14 @@ import numpy as np
 from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.axes import normalize_axis
 from graphc.ops.checks import as_count
 from graphc.ops.create import arange
+from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, cast, eq, ge, le, log, log1p, lt, minimum, softplus, switch
 from graphc.ops.reduce import sum as sum_
+from graphc.ops.shape import size_of
 from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, reshape
-from graphc.ops.sizes import size_of
 from graphc.tensor.special import log_softmax
 
 if TYPE_CHECKING:

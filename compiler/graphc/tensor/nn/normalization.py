@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.axes import normalize_axes, normalize_axis
+from graphc.ops.dimshuffle import normalize_axes, normalize_axis
 from graphc.ops.math import cast, ge, sqrt, switch
+from graphc.ops.shape import sizes_of
 from graphc.ops.shaping import dimshuffle, reshape
-from graphc.ops.sizes import sizes_of
 from graphc.tensor.random.continuous import random
 from graphc.tensor.reductions import mean as mean_
 

@@ -13,8 +13,8 @@ from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.create import ones
 from graphc.ops.math import cast
 from graphc.ops.pooling import MaxPool, WindowSum
+from graphc.ops.shape import sizes_of
 from graphc.ops.shaping import expand_dims, squeeze
-from graphc.ops.sizes import sizes_of
 from graphc.tensor.nn.windows import Window, known, parse_padding, per_axis, window
 from graphc.tensor.padding import pad
 

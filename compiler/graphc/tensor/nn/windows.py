@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.graph.tensor.convert import constant
 from graphc.ops.math import maximum
-from graphc.ops.sizes import known_size, size_of
+from graphc.ops.shape import known_size, size_of
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:

@@ -10,15 +10,13 @@ import numpy as np
 
 from graphc.config import config
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
-from graphc.graph.location import describe
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType, parse_dtype
-from graphc.ops.broadcast import broadcast_static
-from graphc.ops.elementwise import cast_to
+from graphc.ops.elementwise import broadcast_static, cast_to
+from graphc.ops.shape import as_size, known_size, size_of
 from graphc.ops.shaping import as_sizes, dimshuffle
-from graphc.ops.sizes import as_size, known_size, size_of
 from graphc.tensor.random import library
 from graphc.tensor.random.distributions import DISTRIBUTIONS, MOST_PARAMETERS, Distribution
 from graphc.tensor.random.expressions import Constraint, Traced

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Variable
-from graphc.graph.location import describe
+from graphc.graph.basic import Variable, describe
 from graphc.graph.undefined import grad_undefined
-from graphc.ops.broadcast import unbroadcast
 from graphc.ops.create import ones_like
+from graphc.ops.elementwise import unbroadcast
 from graphc.ops.math import log, log1p
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.graph.undefined import grad_undefined
 from graphc.ops.elementwise import cast_to
+from graphc.ops.shape import as_size, known_size, size_of
 from graphc.ops.shaping import as_sizes
-from graphc.ops.sizes import as_size, known_size, size_of
 from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.type import as_generator, generator_type
 from graphc_runtime.generators import generator_of, state_of

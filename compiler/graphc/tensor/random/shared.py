@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.location import capture
+from graphc.graph.basic import capture
 from graphc.graph.tensor.variable import TensorSharedVariable
 from graphc.tensor.random.methods import DrawMethods
 from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from graphc.ir.lifetimes import VIEWS, Lifetimes
 from graphc.ir.walk import functions
-from graphc.passes.buffer.parallel._loop_cost import minimum_of
+from graphc.passes.buffer.parallel.outline_loops import minimum_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

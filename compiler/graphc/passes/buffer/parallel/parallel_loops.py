@@ -8,9 +8,7 @@ from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
 from graphc.ir.walk import functions, walk
 from graphc.library.helpers import Gemm, Helper, Split
 from graphc.library.pool.splits import THRESHOLD_PICOSECONDS
-from graphc.passes.buffer.parallel._independence import is_independent
-from graphc.passes.buffer.parallel._loop_cost import cost_value, unit_cost
-from graphc.passes.buffer.parallel.outline_loops import Captured
+from graphc.passes.buffer.parallel.outline_loops import Captured, cost_value, is_independent, unit_cost
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from graphc.ir import plain
+from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.locations import node_of
 from graphc.ir.walk import functions, walk
 from graphc.ir.work import Block, Kernel, Place, Work
 from graphc.library.helpers import BlockProduct, Draws, Gemm, Helper, KernelCall, ScalarCall
 from graphc.lowering.math import expansions
 from graphc.passes.buffer._expressions import Expressions
 from graphc.passes.buffer.expand_math import ExpandMath
-from graphc.passes.buffer.memory._buffer_sizes import item_size
+from graphc.passes.buffer.memory._workspace import item_size
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.ir.algebra import kind, registrar
 from graphc.ir.diagnostics import integer
 from graphc.ir.kinds import PRODUCTS
+from graphc.ir.patterns import kind, registrar
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.scan_view import is_scan
 from graphc.ir.views import dimshuffle, order_of, transposed_order

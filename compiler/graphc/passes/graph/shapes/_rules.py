@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from graphc.ir.algebra import registrar
 from graphc.ir.checks import says_sizes, size_of
+from graphc.ir.patterns import registrar
 from graphc.ir.rewrite import Rewriter, RuleTable
 from graphc.ir.views import MOVES_AXES, RESIZES, TAKES_PART, axes_order, bounds_of, repeated
 from graphc_dialects._mlir import ir

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.ir.algebra import is_normal, kind, registrar, split_constant, unit_splat
+from graphc.ir.patterns import is_normal, kind, registrar, split_constant, unit_splat
 from graphc.ir.rewrite import Rewriter, RuleTable
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from graphc.ir.algebra import guarded, kind, registrar, unary
+from graphc.ir.patterns import guarded, kind, registrar, unary
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc_dialects._mlir import ir
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ir.algebra import kind, registrar, split_constant
+from graphc.ir.patterns import kind, registrar, split_constant
 from graphc.ir.rewrite import Rewriter, RuleTable
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ir.algebra import is_unit, kind, registrar
 from graphc.ir.kinds import FOLDS, fold_of, reduced_axes
+from graphc.ir.patterns import is_unit, kind, registrar
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import MOVES_AXES, REPEATS, repeated

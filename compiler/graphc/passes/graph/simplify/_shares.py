@@ -13,8 +13,8 @@ from functools import partial, reduce
 from operator import or_
 from typing import NamedTuple
 
-from graphc.ir.algebra import kind, unary
 from graphc.ir.kinds import SUMS, fold_of, reduced_axes
+from graphc.ir.patterns import kind, unary
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.views import MOVES_AXES, REPEATS, SAME_ELEMENTS, order_of, restored_order
 from graphc_dialects._mlir import ir

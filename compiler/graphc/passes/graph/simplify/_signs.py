@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.ir.algebra import kind, negated, registrar
-from graphc.ir.patterns import rules
+from graphc.ir.patterns import kind, negated, registrar, rules
 from graphc.ir.rewrite import Rewriter, RuleTable
 from graphc.ir.views import MOVES_AXES, axes_order, dimshuffle
 from graphc.passes.graph.simplify._lines import SIGNS

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.ir.algebra import kind, registrar, unit_splat
 from graphc.ir.kinds import FOLDS, SUMS, reduced_axes
+from graphc.ir.patterns import kind, registrar, unit_splat
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import (
     MOVES_AXES,

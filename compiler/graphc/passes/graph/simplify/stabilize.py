@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ir.algebra import broadcast_type, kind, negated, registrar, unary
 from graphc.ir.kinds import FOLDS, fold_of, reduce, reduced_axes
-from graphc.ir.patterns import rules
+from graphc.ir.patterns import broadcast_type, kind, negated, registrar, rules, unary
 from graphc.ir.rewrite import Rewriter, RuleTable, apply_rules, is_tensor, tensor_type
 from graphc.ir.views import JOINS, SELECTED, UPDATES, accumulates, dimshuffle, restored_order
 from graphc.ops.elementwise import ROWS
