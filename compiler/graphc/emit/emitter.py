@@ -38,7 +38,7 @@ NAMES: dict[str, str] = {
     "complex64": "complex<f32>",
     "complex128": "complex<f64>",
 }
-# Of what IR moves only: arithmetic of bfloat16 is that of float32 (`graphc.ops.rows_floats`).
+# Of what IR moves only: arithmetic of bfloat16 is that of float32 (`graphc.ops.table.floats`).
 ELEMENTS = {**NAMES, "bfloat16": "ui16"}
 
 

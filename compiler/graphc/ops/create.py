@@ -17,9 +17,9 @@ from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.checks import as_count, required
 from graphc.ops.elementwise import cast_to, is_discrete
 from graphc.ops.math import ceil, eq, ge, gt, le, lt, maximum, minimum, ne, switch
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import Shape_i, as_size, known_as, known_size, known_value, made_as, sizes_of
 from graphc.ops.shaping import BroadcastTo, as_sizes, dimshuffle
+from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
     from collections.abc import Callable

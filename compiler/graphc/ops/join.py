@@ -21,9 +21,9 @@ from graphc.ops.dimshuffle import element_of, normalize_axis
 from graphc.ops.elementwise import cast_to, is_discrete
 from graphc.ops.ifelse import ifelse
 from graphc.ops.math import eq
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import MakeVector, as_size, known_size, size_of
 from graphc.ops.shaping import as_sizes, atleast_2d, expand_dims, reshape, shape_padleft, specify_shape
+from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter

@@ -3,7 +3,7 @@
 they are. NumPy's rules for dtypes hold (NEP 50).
 
 An operation is declared here, with the names of its operands; what there is to know of it, derivatives too,
-says its row (``ops/rows_*.py``). Rows are made of these builders, and nothing here of rows.
+says its row (``ops/table/*.py``). Rows are made of these builders, and nothing here of rows.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ from graphc.ops.elementwise import cast_to, is_complex, is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.math import conj as conj_
 from graphc.ops.math import real as real_
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims, shape_padright, specify_shape, swapaxes
+from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter

@@ -15,10 +15,10 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.create import zeros as zeros_
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.scattering import Gather, Scatter
 from graphc.ops.shape import size_of, sizes_of
 from graphc.ops.shaping import reshape
+from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply

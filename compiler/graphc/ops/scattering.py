@@ -17,8 +17,8 @@ from graphc.ops.create import zeros as zeros_
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.math import cast, eq, switch
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shaping import broadcast_to
+from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike

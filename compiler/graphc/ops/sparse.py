@@ -12,8 +12,8 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.library.products.sparse import COLUMNS, GROUP, GROUPS
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import size_of
+from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter

@@ -20,10 +20,10 @@ from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.join import stack
 from graphc.ops.math import cast as cast_
 from graphc.ops.math import real
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shaping import dimshuffle, reshape, specify_shape
 from graphc.ops.shaping import transpose as transpose_
 from graphc.ops.sparse import CsrProduct, CsrSampledProduct
+from graphc.ops.table.arithmetic import promote
 from graphc.sparse.basic import (
     CSM,
     Regular,

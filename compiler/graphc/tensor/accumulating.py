@@ -38,9 +38,9 @@ from graphc.ops.math import (
     switch,
 )
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import known_size, size_of
 from graphc.ops.shaping import dimshuffle, moveaxis, ravel, specify_shape
+from graphc.ops.table.arithmetic import promote
 from graphc.tensor.sorting import argsort, searchsorted
 
 if TYPE_CHECKING:

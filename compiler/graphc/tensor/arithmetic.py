@@ -48,9 +48,9 @@ from graphc.ops.math import round_half_to_even as round_half_to_even_
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import sizes_of
 from graphc.ops.shaping import expand_dims, moveaxis, ravel, reshape
+from graphc.ops.table.arithmetic import promote
 from graphc.tensor.logic import real_operand
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
 from graphc.ops.matrices import Matmul
 from graphc.ops.reduce import Reduce
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import product_of, size_of
 from graphc.ops.shaping import Reshape, dimshuffle, specify_shape
+from graphc.ops.table.arithmetic import promote
 from graphc.tensor.rearranging import diagonal
 from graphc_runtime.record import record
 

@@ -22,10 +22,10 @@ from graphc.ops.elementwise import cast_to
 from graphc.ops.join import stack
 from graphc.ops.math import cast, clip, eq, floor_div, lt, mod, ne, second, switch
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.scattering import Gather
 from graphc.ops.shape import as_size, known_size, size_of, sizes_of
 from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, ravel, reshape, specify_shape
+from graphc.ops.table.arithmetic import promote
 from graphc.tensor.dims import atleast_Nd, broadcast_shape
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from graphc.ops.math import cast, maximum, sqrt
 from graphc.ops.math import pow as pow_
 from graphc.ops.matrices import float_dtype
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import atleast_1d, expand_dims
+from graphc.ops.table.arithmetic import promote
 from graphc.tensor.accumulating import convolve
 from graphc.tensor.linalg.decompositions import eigvals
 from graphc.tensor.linalg.functions import lstsq

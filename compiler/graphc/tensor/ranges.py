@@ -21,9 +21,9 @@ from graphc.ops.join import stack
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, cos, eq, floor, i0, log10, maximum, sqr, sqrt, switch
 from graphc.ops.math import sign as sign_
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import as_size, sizes_of
 from graphc.ops.shaping import as_sizes, broadcast_to, dimshuffle, moveaxis, ravel, reshape, shape_padleft
+from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike

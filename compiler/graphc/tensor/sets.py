@@ -23,9 +23,9 @@ from graphc.ops.reduce import any as any_
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import as_size, size_of, sizes_of
 from graphc.ops.shaping import moveaxis, ravel, reshape, size
+from graphc.ops.table.arithmetic import promote
 from graphc.scan.helpers import foldl
 from graphc.tensor.accumulating import cumsum, diff
 from graphc.tensor.masks import masked, true_positions

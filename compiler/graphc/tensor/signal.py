@@ -10,9 +10,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
 from graphc.ops.math import maximum
 from graphc.ops.math import round as round_
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import product_of, sizes_of
 from graphc.ops.shaping import dimshuffle, expand_dims, reshape, squeeze
+from graphc.ops.table.arithmetic import promote
 from graphc.tensor.fft import fft2, ifft2, irfft2, rfft2
 from graphc.tensor.nn.convolution import correlated
 from graphc.tensor.nn.windows import Window, folded, known

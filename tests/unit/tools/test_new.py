@@ -32,7 +32,7 @@ ELEMENTWISE = {
         "",
         'sample_cube = declare("sample_cube", _unary)\n__all__ += ["sample_cube"]\n',
     ),
-    "compiler/graphc/ops/rows_arithmetic.py": (
+    "compiler/graphc/ops/table/arithmetic.py": (
         "",
         """
 register(

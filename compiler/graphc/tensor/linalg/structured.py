@@ -10,9 +10,9 @@ from graphc.ops.create import arange, eye, zeros_like
 from graphc.ops.join import concatenate
 from graphc.ops.math import cast
 from graphc.ops.matrices import conj
-from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import as_size, size_of, sizes_of
 from graphc.ops.shaping import expand_dims, reshape
+from graphc.ops.table.arithmetic import promote
 from graphc.tensor.indexing import take
 from graphc.tensor.linalg.checks import matrix
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops import forms_bessel, forms_gamma
 from graphc.ops.elementwise import Undefined, register
 from graphc.ops.external import (
     by_differences,
@@ -43,6 +42,7 @@ from graphc.ops.math import (
     zeta,
 )
 from graphc.ops.math import sign as sign_
+from graphc.ops.table import forms_bessel, forms_gamma
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.ops.forms import in_double
+from graphc.ops.table.forms import in_double
 
 if TYPE_CHECKING:
     from graphc.lowering.scalars.builder import ScalarBuilder

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops import forms_bessel, forms_special
 from graphc.ops import math as elements
 from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import Undefined, is_complex
@@ -52,6 +51,7 @@ from graphc.ops.math import (
     switch,
 )
 from graphc.ops.math import round as round_
+from graphc.ops.table import forms_bessel, forms_special
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.ops import forms
+from graphc.ops.table import forms
 
 if TYPE_CHECKING:
     from graphc.lowering.scalars.builder import ScalarBuilder

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.elementwise import OperandType, register
 from graphc.ops.math import cast, conj, imag, real
-from graphc.ops.rows_arithmetic import promote
+from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops import forms_bessel, forms_special, math
+from graphc.ops import math
 from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import is_complex
 from graphc.ops.external import by_differences, floats_or_double, register_part, register_scipy
@@ -53,6 +53,7 @@ from graphc.ops.math import (
     yv,
 )
 from graphc.ops.math import sign as sign_
+from graphc.ops.table import forms_bessel, forms_special
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops import forms
 from graphc.ops.elementwise import register, ufunc_rule
 from graphc.ops.external import real_floats
 from graphc.ops.math import eq, exp, expm1, sigmoid, sqr, switch
+from graphc.ops.table import forms
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.ops import forms
-from graphc.ops.forms_gamma import polynomial, sine_of_pi_times
+from graphc.ops.table import forms
+from graphc.ops.table.forms_gamma import polynomial, sine_of_pi_times
 
 if TYPE_CHECKING:
     from graphc.lowering.scalars.builder import ScalarBuilder

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops import forms, forms_special
 from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import register
 from graphc.ops.external import real_floats, register_kernel, register_scipy, scipy_function
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, erf, erfcx, exp, gt, maximum, minimum, sqr, switch
+from graphc.ops.table import forms, forms_special
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable

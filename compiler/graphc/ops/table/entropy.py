@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops import forms_special as forms
 from graphc.ops.elementwise import register
 from graphc.ops.external import floats_or_double, real_floats, scipy_function
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, cos, eq, gt, log, log1p, lt, sqr, switch
-from graphc.ops.rows_explog import share
+from graphc.ops.table import forms_special as forms
+from graphc.ops.table.explog import share
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops import forms
 from graphc.ops.elementwise import register, ufunc_rule
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import complex as complex_
 from graphc.ops.math import cos, cosh, hypot, lt, sin, sinh, sqr, sqrt, switch
+from graphc.ops.table import forms
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
