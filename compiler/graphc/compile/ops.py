@@ -192,7 +192,7 @@ def _pickles_by_value() -> bool:
 
 
 def _several(value: object) -> str:
-    """What to write for a list of arrays where one array is declared."""
+    """The advice for a list of arrays where one array is declared."""
     if isinstance(value, list) and any(isinstance(each, np.ndarray) for each in value):
         return f": a list of {len(value)} arrays; several outputs are as many otypes, and a tuple"
     return ""

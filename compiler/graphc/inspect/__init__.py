@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is shown of functions and of what they were compiled to: reports, plans, profiles, traces, pages.
+"""Views of functions and of what they were compiled to: reports, plans, profiles, traces, pages.
 
 Nothing below imports this package, and few processes load it: methods of functions end here through
 `graphc.hooks.inspection`.
@@ -7,19 +7,24 @@ Nothing below imports this package, and few processes load it: methods of functi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from html import escape
 
+from graphc.backends.target import CompileLog
+from graphc.emit import all_nodes
 from graphc.function.base import BaseFunction
+from graphc.function.compiled import Compiled
 from graphc.function.report import CompileReport
+from graphc.function.types import Function
 from graphc.graph.contract import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.inspect.debug import DebugExecutor
 from graphc.inspect.explorer import explore
-from graphc.inspect.memory import memory_plan
+from graphc.inspect.memory import Given, arguments_of, given_values, memory_plan
 from graphc.inspect.nan_guard import GuardedExecutor
 from graphc.inspect.profile import Profile
-from graphc.inspect.roofline import roofline_of
+from graphc.inspect.roofline import Counts, Roofline, machine_limits, row_of
 from graphc.inspect.svg import notebook_picture
 from graphc.inspect.trace import Trace
 from graphc.inspect.writers import html_table
@@ -78,3 +83,67 @@ def report_html(report: CompileReport) -> str:
         listed = [(each.op, each.reason, str(each.location or "")) for each in report.fallbacks]
         parts.append(html_table(("runs in Python", "because", "made at"), listed))
     return "".join(parts)
+
+
+# Seconds that calls are timed for.
+_SECONDS = 0.2
+
+
+def roofline_of(function: Function, args: Sequence[object], seconds: float | None = None) -> Roofline:
+    """See `CompileReport.roofline`."""
+    found = Roofline(function.report.name, machine_limits(), seconds=seconds)
+    whole = function.executor.whole
+    given = given_values(function, args) if whole is not None else []
+    segments = [whole] if whole is not None else list(function.executor.segments())
+    for segment in segments:
+        _add(found, segment, given)
+    if seconds is None and whole is not None and _may_run(function, args):
+        _measure(found, function, whole, args)
+    return found
+
+
+def _add(found: Roofline, segment: Compiled, given: list[Given]) -> None:
+    """Adds the kernels of an executable."""
+    log = segment.views(CompileLog(work=[]))
+    nodes = all_nodes(segment.fgraph)
+    for work in log.work or ():
+        counts = Counts(work, arguments_of(segment, given))
+        for kernel in work["kernels"]:
+            found.rows.append(row_of(kernel, counts, nodes, found.limits))
+            found.unknown += [name for name in counts.unknown(kernel) if name not in found.unknown]
+
+
+def _may_run(function: BaseFunction, args: Sequence[object]) -> bool:
+    """True if calls with these arguments can be timed: all are values, and nothing is changed by a call."""
+    if len(args) < len(function.inputs) or any(isinstance(value, tuple) for value in args):
+        return False
+    return not function.updates and not function.signature.donated
+
+
+def _measure(found: Roofline, function: Function, whole: Compiled, args: Sequence[object]) -> None:
+    """Times calls, and kernels where the function has counters for them."""
+    before = _totals(function)
+    calls, end = 0, time.perf_counter() + _SECONDS
+    best = float("inf")
+    while not calls or time.perf_counter() < end:
+        start = time.perf_counter()
+        function(*args)
+        best, calls = min(best, time.perf_counter() - start), calls + 1
+    found.seconds = best
+    spent = [after - start for after, start in zip(_totals(function), before, strict=True)]
+    slots = whole.executable.manifest.extra.get("profile", [])
+    free = {
+        i: {int(node[1:]) for node in slot["nodes"]}
+        for i, slot in enumerate(slots)
+        if i and not slot["parent"]
+    }
+    for row in found.rows:
+        match = next((i for i, nodes in free.items() if nodes & row.nodes), None)
+        if match is not None and row.is_measured:
+            del free[match]
+            row.seconds = spent[match] / calls
+
+
+def _totals(function: Function) -> list[float]:
+    """Seconds that each counter of a function has added up, with what is in it; none without counters."""
+    return [] if function.profile is None else [row.total for row in function.profile.rows()]

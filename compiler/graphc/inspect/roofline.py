@@ -21,12 +21,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from graphc.backends.target import CompileLog
 from graphc.config import config
-from graphc.emit import all_nodes
-from graphc.function.compiled import Compiled
 from graphc.graph.basic import Apply, SourceLocation
-from graphc.inspect.memory import Given, arguments_of, given_values
 from graphc.inspect.writers import html_table, text_table
 from graphc.ir.size import Argument, Number, Recorded
 from graphc.ir.work import Block, Kernel, Place, Work
@@ -35,8 +31,7 @@ from graphc_runtime.record import record
 from graphc_runtime.threads import usable_cores
 
 if TYPE_CHECKING:
-    from graphc.function.base import BaseFunction
-    from graphc.function.types import Function
+    pass
 
 
 Key = Literal["flops", "functions", "moved"]
@@ -595,67 +590,3 @@ def row_of(kernel: Kernel, counts: Counts, nodes: Sequence[Apply], limits: Machi
         nodes=frozenset(numbers),
         moved=counts.moved(kernel),
     )
-
-
-# Seconds that calls are timed for.
-_SECONDS = 0.2
-
-
-def roofline_of(function: Function, args: Sequence[object], seconds: float | None = None) -> Roofline:
-    """See `CompileReport.roofline`."""
-    found = Roofline(function.report.name, machine_limits(), seconds=seconds)
-    whole = function.executor.whole
-    given = given_values(function, args) if whole is not None else []
-    segments = [whole] if whole is not None else list(function.executor.segments())
-    for segment in segments:
-        _add(found, segment, given)
-    if seconds is None and whole is not None and _may_run(function, args):
-        _measure(found, function, whole, args)
-    return found
-
-
-def _add(found: Roofline, segment: Compiled, given: list[Given]) -> None:
-    """Adds the kernels of an executable."""
-    log = segment.views(CompileLog(work=[]))
-    nodes = all_nodes(segment.fgraph)
-    for work in log.work or ():
-        counts = Counts(work, arguments_of(segment, given))
-        for kernel in work["kernels"]:
-            found.rows.append(row_of(kernel, counts, nodes, found.limits))
-            found.unknown += [name for name in counts.unknown(kernel) if name not in found.unknown]
-
-
-def _may_run(function: BaseFunction, args: Sequence[object]) -> bool:
-    """True if calls with these arguments can be timed: all are values, and nothing is changed by a call."""
-    if len(args) < len(function.inputs) or any(isinstance(value, tuple) for value in args):
-        return False
-    return not function.updates and not function.signature.donated
-
-
-def _measure(found: Roofline, function: Function, whole: Compiled, args: Sequence[object]) -> None:
-    """Times calls, and kernels where the function has counters for them."""
-    before = _totals(function)
-    calls, end = 0, time.perf_counter() + _SECONDS
-    best = float("inf")
-    while not calls or time.perf_counter() < end:
-        start = time.perf_counter()
-        function(*args)
-        best, calls = min(best, time.perf_counter() - start), calls + 1
-    found.seconds = best
-    spent = [after - start for after, start in zip(_totals(function), before, strict=True)]
-    slots = whole.executable.manifest.extra.get("profile", [])
-    free = {
-        i: {int(node[1:]) for node in slot["nodes"]}
-        for i, slot in enumerate(slots)
-        if i and not slot["parent"]
-    }
-    for row in found.rows:
-        match = next((i for i, nodes in free.items() if nodes & row.nodes), None)
-        if match is not None and row.is_measured:
-            del free[match]
-            row.seconds = spent[match] / calls
-
-
-def _totals(function: Function) -> list[float]:
-    """Seconds that each counter of a function has added up, with what is in it; none without counters."""
-    return [] if function.profile is None else [row.total for row in function.profile.rows()]

@@ -536,7 +536,7 @@ def _is_same(v: Variable, w: Variable) -> bool:
 
 
 def _without_axes(v: Variable) -> tuple[Variable, tuple[int | str, ...]]:
-    """What a variable has the elements of, and where its axes go, "x" for those of size 1."""
+    """The variable whose elements a variable has, and the places of its axes, "x" for those of size 1."""
     order: list[int | str] = list(range(v.type.ndim))
     while v.owner is not None and isinstance(v.owner.op, DimShuffle):
         inner = v.owner.op.new_order

@@ -91,7 +91,7 @@ class Reduce(Op):
         output_storage[0][0] = np.asarray(value, dtype=x.dtype)
 
     def _is_extreme(self, x: Variable, out: Variable) -> TensorVariable:
-        """Where the elements are that the result is: nothing depends on the others, whatever they are of."""
+        """Positions of the elements that the result is: nothing depends on the others."""
         return eq(x, with_axes(out, self.axes, x.type.ndim))
 
     def _weight(self, x: Variable, out: Variable) -> TensorVariable | None:

@@ -181,7 +181,7 @@ def shape_source(x: Variable) -> Variable:
 
 
 def made_as(x: Variable) -> Variable:
-    """What a vector was made of where ``x`` is an element of one; ``x`` itself otherwise.
+    """The value that a vector was made of where ``x`` is an element of one; ``x`` itself otherwise.
 
     It says what is known of a size. A graph reads ``x``: the vector may be replaced, or be an input.
     """

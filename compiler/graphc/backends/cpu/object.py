@@ -413,7 +413,7 @@ def _on_level(work: _Work, level: str) -> _Work:
 
 
 def shipped_works(level: str) -> dict[bytes, Callable[[], bytes]]:
-    """What makes the objects that ship for a level, by their keys."""
+    """Makers of the objects that ship for a level, by their keys."""
     works = [_on_level(_part_work(part, 3), level) for part in shipped_parts(level)]
     return {key_of(work.identity()): partial(_object, work) for work in works}
 
