@@ -12,6 +12,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc import inspect
 from graphc.inspect import roofline
 from graphc.inspect.roofline import MachineLimits, machine_limits
 from graphc.scan import until
@@ -22,7 +23,7 @@ x, y, m, w = pt.vector("x"), pt.vector("y"), pt.matrix("m"), pt.matrix("w")
 
 @pytest.fixture(autouse=True)
 def known_machine(monkeypatch):
-    monkeypatch.setattr(roofline, "machine_limits", lambda: LIMITS)
+    monkeypatch.setattr(inspect, "machine_limits", lambda: LIMITS)
 
 
 def test_a_product_has_two_operations_for_each_multiplication():
