@@ -251,8 +251,11 @@ conformance-linked: $(BRIDGE)/.bridge $(BRIDGE_NEWEST)/.bridge
 	nice $(BRIDGE_NEWEST)/bin/python tests/conformance/linked.py --suites $(SUITES) $(CONFORMANCE_ARGS)
 # Takes hours; PyPI's archives of PyMC's sources lack most tests, so that CONFORMANCE_ARGS=--clone clones the version
 # that is installed, where SUITES has no folder pymc-vVERSION. CONFORMANCE_ARGS="logprob/ ode/" chooses files.
-conformance-pymc: $(BRIDGE)/.bridge
+conformance-pymc: $(BRIDGE)/.bridge $(BRIDGE_PYMC6)/.bridge
 	nice $(BRIDGE)/bin/python tests/conformance/linked.py pymc --suites $(SUITES) --jobs $(JOBS) $(CONFORMANCE_ARGS)
+	@if [ -f $(BRIDGE_PYMC6)/.bridge ]; then \
+	  nice $(BRIDGE_PYMC6)/bin/python tests/conformance/linked.py pymc --suites $(SUITES) --jobs $(JOBS) $(CONFORMANCE_ARGS); \
+	else echo "PyMC 6 needs Python 3.12 or later, which is not here"; fi
 conformance-quick: $(VENV)/.test
 	$(BIN)/python tests/conformance/run.py --quick --jobs $(JOBS) --suites $(SUITES)
 

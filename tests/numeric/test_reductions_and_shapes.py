@@ -169,6 +169,28 @@ def test_empty_arrays() -> None:
         perform([x.max(axis=0)], {x: empty})
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128"])
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "reference", "interpret"])
+@pytest.mark.parametrize("static", [False, True], ids=["unknown", "static"])
+def test_log_sums_of_nothing(dtype: str, mode: str, static: bool) -> None:
+    """As SciPy's: -inf, whose slopes are those of no elements, in loops and batches too."""
+    for shape in ((3, 0), (0, 3), (0, 0)):
+        x = pt.tensor("x", dtype=dtype, shape=shape if static else (None, None))
+        y = pt.tensor("y", dtype=dtype, shape=shape[1:] if static else (None,))
+        for axis in (0, 1, None):
+            f = graphc.function([x], [pt.logsumexp(x, axis), pt.log(pt.exp(x).sum(axis))], mode=mode)
+            for found in f(np.zeros(shape, dtype)):
+                wanted = np.full(np.zeros(shape).sum(axis).shape, -np.inf, dtype)
+                np.testing.assert_array_equal(found, wanted)
+        if dtype == "float64":
+            slopes = graphc.grad(pt.logsumexp(x, axis=1).sum(), x)
+            assert graphc.function([x], slopes, mode=mode)(np.zeros(shape)).shape == shape
+            rows = graphc.scan(pt.logsumexp, sequences=[x], return_updates=False)
+            each = graphc.vectorize_graph(pt.logsumexp(y), {y: x})
+            found = graphc.function([x], [rows, each], mode=mode)(np.zeros(shape))
+            np.testing.assert_array_equal(found, np.full((2, shape[0]), -np.inf))
+
+
 def test_errors_at_run_time() -> None:
     x, y = pt.matrix("x"), pt.matrix("y")
     a, b = np.zeros((2, 3)), np.zeros((2, 4))

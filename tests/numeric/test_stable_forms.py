@@ -108,6 +108,7 @@ CASES = {
     "log(-expm1)": lambda m, a, b, c: m.log(-m.expm1(a)),
     "log(-(exp - 1))": lambda m, a, b, c: m.log(-(m.exp(a) - 1)),
     "log(expm1)": lambda m, a, b, c: m.log(m.expm1(a)),
+    "log(-(1 - exp))": lambda m, a, b, c: m.log(-(1 - m.exp(a))),
     "log(exp - exp)": lambda m, a, b, c: m.log(m.exp(a) - m.exp(b)),
     "log(exp + exp - exp)": lambda m, a, b, c: m.log(m.exp(a) + m.exp(b) - m.exp(c)),
     # TestExpLog, TestFuncInverse

@@ -24,7 +24,6 @@ from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise, pulled
 from graphc.ops.math import exp, log, log_ndtr, neg
 from graphc.ops.reduce import Reduce
-from graphc.ops.reduce import max as max_
 from graphc.ops.shaping import dimshuffle
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.stable import INVERSES
@@ -201,11 +200,7 @@ class _Graph:
         return made
 
     def reduced(self, v: Variable, kind: str, x: Variable) -> Variable:
-        axes = _reduction(v).axes
-        if kind == "max" and not all(x.type.shape[axis] for axis in axes):  # there may be no elements
-            largest: Variable = max_(x, axis=axes, initial=-np.inf)
-            return largest
-        made: Variable = Reduce(kind, axes)(x)
+        made: Variable = Reduce(kind, _reduction(v).axes, allow_empty=kind == "max")(x)
         return made
 
     def spread(self, v: Variable, total: Variable) -> Variable:

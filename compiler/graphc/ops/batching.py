@@ -210,7 +210,7 @@ def _(
 def _(
     op: Reduce, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
 ) -> list[Variable]:
-    return [Reduce(op.kind, [axis + 1 for axis in op.axes])(inputs[0])]
+    return [Reduce(op.kind, [axis + 1 for axis in op.axes], op.allow_empty)(inputs[0])]
 
 
 @_rule.register

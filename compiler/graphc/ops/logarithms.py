@@ -246,7 +246,8 @@ class Logarithms(Generic[V]):
         if len(terms) > _MOST_PARTS:
             return None
         if len(terms) == 1:
-            return self._of_negative(terms[0][0])
+            ((v, sign),) = terms
+            return self._of_negative(v) if sign < 0 else self.form(v)
         special = self._of_pair(terms) if len(terms) == 2 else None
         if special is not None:
             return special

@@ -54,17 +54,24 @@ class Reduce(Op):
     Args:
         kind: sum, prod, max, min, and, or. Extremes propagate NaN; and/or act on bits.
         axes: ascending axes.
+        allow_empty: extremes of no numbers are infinite; otherwise they are an error.
     """
 
     takes_as_stored = False
 
-    __props__ = ("kind", "axes")
+    __props__ = ("kind", "axes", "allow_empty")
 
-    def __init__(self, kind: str, axes: Sequence[int]) -> None:
+    def __init__(self, kind: str, axes: Sequence[int], allow_empty: bool = False) -> None:
         if kind not in _REFERENCES:
             raise ValueError(f"the kind of a reduction must be one of {', '.join(_REFERENCES)}, got {kind!r}")
         self.kind = kind
         self.axes = tuple(axes)
+        self.allow_empty = allow_empty
+
+    def _has_no_value(self, shape: Sequence[int | None]) -> bool:
+        """True if nothing is reduced, and an extreme is asked for."""
+        needs_one = self.kind in ("max", "min") and not self.allow_empty
+        return needs_one and builtins.any(shape[axis] == 0 for axis in self.axes)
 
     def __str__(self) -> str:
         return f"{self.kind.capitalize()}{{axes={list(self.axes)}}}"
@@ -73,7 +80,7 @@ class Reduce(Op):
         x = as_tensor_variable(x)
         normalize_axes(self.axes, x.type.ndim, self.kind)
         kept = [size for axis, size in enumerate(x.type.shape) if axis not in self.axes]
-        if self.kind in ("max", "min") and builtins.any(x.type.shape[axis] == 0 for axis in self.axes):
+        if self._has_no_value(x.type.shape):
             raise ValueError(
                 f"{self.kind} over an empty axis has no value; the operand has shape {x.type.shape}"
             )
@@ -81,13 +88,14 @@ class Reduce(Op):
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         (x,) = inputs
-        if self.kind in ("max", "min") and builtins.any(x.shape[axis] == 0 for axis in self.axes):
+        if self._has_no_value(x.shape):
             raise ValueError(
                 f"{self.kind} over an empty axis has no value{describe(node.location)}: shape {x.shape}"
             )
         with np.errstate(all="ignore"):
             wide = _WIDE.get(x.dtype.name, x.dtype) if self.kind in ("sum", "prod") else x.dtype
-            value = _REFERENCES[self.kind](x, axis=self.axes, dtype=wide).astype(x.dtype)
+            start = {"initial": -np.inf if self.kind == "max" else np.inf} if self.allow_empty else {}
+            value = _REFERENCES[self.kind](x, axis=self.axes, dtype=wide, **start).astype(x.dtype)
         output_storage[0][0] = np.asarray(value, dtype=x.dtype)
 
     def _is_extreme(self, x: Variable, out: Variable) -> TensorVariable:
@@ -144,7 +152,8 @@ class Reduce(Op):
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(node.inputs[0])]
         out_type = e.type_of(node.outputs[0])
-        return [e.op(f"graphc.reduce_{self.kind}", operands, types, out_type, attribute("axes", self.axes))]
+        attributes = attribute("axes", self.axes) + (", allow_empty = true" if self.allow_empty else "")
+        return [e.op(f"graphc.reduce_{self.kind}", operands, types, out_type, attributes)]
 
 
 class ArgReduce(Op):
@@ -204,11 +213,13 @@ def reduced_axes(axis: Axis, ndim: int, what: str) -> tuple[int, ...]:
     return () if scalar else normalize_axes(axis, ndim, what)
 
 
-def reduced(kind: str, x: TensorVariable, axis: Axis, keepdims: bool) -> TensorVariable:
+def reduced(
+    kind: str, x: TensorVariable, axis: Axis, keepdims: bool, allow_empty: bool = False
+) -> TensorVariable:
     axes = reduced_axes(axis, x.type.ndim, kind)
     if not axes and kind not in ("max", "min"):
         return x
-    result = Reduce(kind, axes)(x) if axes else x
+    result = Reduce(kind, axes, allow_empty)(x) if axes else x
     return with_axes(result, axes, x.type.ndim) if keepdims else result
 
 

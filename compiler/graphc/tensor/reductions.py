@@ -233,7 +233,7 @@ def logsumexp(
     """log(sum(b * exp(x))) over axes, without overflow.
 
     Where all elements are -inf the result is -inf and the slopes are 0, as in PyTorch: what cannot happen
-    in a forward pass over states must not make the gradient of all others NaN.
+    in a forward pass over states must not make the gradient of all others NaN. It is -inf over no elements.
 
     Args:
         x: array-like.
@@ -265,7 +265,7 @@ def _logsumexp(
         x = switch(eq(b, 0), np.array(-np.inf, x.type.dtype), x)
     axes = reduced_axes(axis, x.type.ndim, "logsumexp")
     # The shift cancels out, in the derivative too.
-    top = zero_grad(max(real(x) if x.type.kind == "c" else x, axes, keepdims=True))
+    top = zero_grad(reduced("max", real(x) if x.type.kind == "c" else x, axes, True, allow_empty=True))
     top = switch(isinf(top), 0, top)
     terms = exp(x - top)
     total = sum(terms if b is None else b * terms, axes, keepdims=True)
