@@ -47,7 +47,7 @@ ALLOWED = {
     "graphc_tools._driver": "messages",
     "graphc_tools._reproducer": "the pipeline in a comment",
     # What is shown: a picture or a page of a stage is made of its text.
-    "graphc.inspect.svg_sources": "stages in pictures",
+    "graphc.inspect.svg": "stages in pictures",
     "graphc_tools.loop_notation": "names in listings",
     "graphc_tools.short_form": "how types and numbers are written",
     # The hand-over from MLIR's LLVM to llvmlite's, and complex numbers, which the bindings print only.

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.backends.cpu.object import this_machine
-from graphc.backends.cpu.veclib import add_vector_variants, is_available
+from graphc.backends.cpu.object import add_vector_variants, is_available, this_machine
 from graphc.backends.handoff import to_llvmlite
 from graphc.backends.llvm import parsed
 from graphc.lowering.math import expansions

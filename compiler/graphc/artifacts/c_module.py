@@ -20,9 +20,14 @@ from graphc.artifacts.c_workspace import DECLARATIONS
 from graphc.artifacts.export import need_of, require_c_names
 from graphc.artifacts.source import Source
 from graphc.backends import llvm
-from graphc.backends.cpu.object import UNROLLED_SIZE, VECTORISED_SIZE, Machine
+from graphc.backends.cpu.object import (
+    UNROLLED_SIZE,
+    VECTORISED_SIZE,
+    Machine,
+    add_vector_variants,
+    is_available,
+)
 from graphc.backends.cpu.pipeline import OPT_LEVEL
-from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
 from graphc.library.interrupts import poll_ir, polls
 from graphc_runtime import elf, npyrandom

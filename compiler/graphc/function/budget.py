@@ -15,7 +15,7 @@ from graphc.library.memory.places import Planned, planned_bytes
 from graphc_runtime.manifest import Manifest
 
 if TYPE_CHECKING:
-    from graphc.ir.recomputed import Recomputed
+    from graphc.ir.plain import Recomputed
 
 # How many of the largest buffers a warning names.
 _NAMED = 3

@@ -21,8 +21,7 @@ from graphc.function.modes import build_program, first_program, get_mode, stored
 from graphc.function.report import CompileReport
 from graphc.function.types import Function
 from graphc.graph.basic import Variable, describe, frames_inside
-from graphc.graph.destroy import require_mutable
-from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.function_graph import FunctionGraph, require_mutable
 from graphc.graph.replace import fresh_root, graph_replace, of_type, rebuild
 from graphc.graph.shared import SharedVariable
 from graphc.graph.traversal import ancestors, get_var_by_name, read_by, toposort

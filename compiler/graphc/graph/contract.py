@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Promises of users' code about memory, and the checks that hold it to them.
 
-Who may overwrite whom is decided from declarations when a function is made (`graphc.graph.destroy`), so all
+Who may overwrite whom is decided from declarations when a function is made (`graph.function_graph`), so all
 of a graph relies on them:
 
 * an input is not changed unless it is in ``destroy_map``: other inputs are given as views that refuse to be

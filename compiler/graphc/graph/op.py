@@ -38,7 +38,7 @@ class Op:
             are equal and interchangeable; without ``__props__`` an op equals only itself.
         default_output: index of the output that a call returns when the node has several; None returns all.
         view_map: output index to list of inputs it may alias. destroy_map: the same for inputs that `perform`
-            overwrites; `graphc.graph.destroy` says what graphs such ops make.
+            overwrites; `graphc.graph.function_graph` says what graphs such ops make.
         itypes, otypes: types of inputs and outputs, for ops whose `make_node` has nothing to compute.
 
     Examples:

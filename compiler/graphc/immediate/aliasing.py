@@ -30,10 +30,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.immediate.operation import OpWrapper
+from graphc.immediate.operation import OpWrapper, active_trace
 from graphc.immediate.record import token_of
 from graphc.immediate.tensor import Tensor, _bare
-from graphc.immediate.tracing import active_trace
 
 
 class Event(NamedTuple):

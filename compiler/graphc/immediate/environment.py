@@ -32,13 +32,12 @@ from graphc.immediate.executable import POSITIONS, CacheInfo, Executable, Execut
 from graphc.immediate.indexing import Indexing
 from graphc.immediate.lazy import Queue
 from graphc.immediate.namespace import NAMESPACES, ArrayApi, Namespace, mirrored, names_of
-from graphc.immediate.operation import Operation, OpFactory, OpWrapper
+from graphc.immediate.operation import Operation, OpFactory, OpWrapper, lift
 from graphc.immediate.place import PLACES, Held
 from graphc.immediate.record import RecordedGraph, Recorders, Recording, Tensors
 from graphc.immediate.tape import Tape
 from graphc.immediate.tensor import Tensor, as_held, entered, make_tensor, refuse_mixing, shared_by
 from graphc.immediate.tensor import current as current
-from graphc.immediate.tracing import lift
 from graphc.tensor.random import generator_of, state_of
 from graphc.tensor.random.stream import RandomStream
 from graphc_runtime.cuda.array import DeviceArray

@@ -28,8 +28,7 @@ from graphc.function.compiled import Compiled
 from graphc.graph.basic import Apply
 from graphc.inspect.memory import Given, arguments_of, given_values
 from graphc.inspect.roofline import Counts, MachineLimits, RooflineRow, row_of
-from graphc.inspect.svg import draw
-from graphc.inspect.svg_sources import picture_of_graph, picture_of_module
+from graphc.inspect.svg import draw, picture_of_graph, picture_of_module
 from graphc.inspect.writers import saved
 from graphc_runtime.record import record
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Numbers, names, lists and records as attributes of IR, and back."""
+"""Numbers, names, lists and records as attributes of IR, and back.
+
+Operations that are rematerialised to save memory, as the attribute `graphc.recomputed` of modules.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from graphc_dialects._mlir import ir
 
@@ -45,3 +48,48 @@ def read(attribute: ir.Attribute) -> Plain:
     if isinstance(attribute, ir.DictAttr):
         return {item.name: read(item.attr) for item in attribute}
     raise ValueError(f"{attribute} is no plain data")
+
+
+RECOMPUTED = "graphc.recomputed"
+
+
+class Array(TypedDict):
+    """An array that is computed again.
+
+    Attributes:
+        node: of the graph, such as `n12`. bytes: its size.
+        times: how often it is computed again. flops: the operations that this takes.
+    """
+
+    node: str
+    bytes: int
+    times: int
+    flops: int
+
+
+class Recomputed(TypedDict, total=False):
+    """Rematerialised operations; empty where no budget was given.
+
+    Attributes:
+        unknown: how many arrays have sizes that are not known.
+        peak: the most bytes that the others should need at once.
+        flops: how many operations are done more than before.
+        arrays: what is computed again.
+    """
+
+    unknown: int
+    peak: int
+    flops: int
+    arrays: list[Array]
+
+
+def attach(module: ir.Module, record: Recomputed) -> None:
+    """Stores what is computed again in a module."""
+    module.operation.attributes[RECOMPUTED] = write(record)
+
+
+def attached(module: ir.Module) -> Recomputed:
+    """Reads the attribute of a module."""
+    attributes = module.operation.attributes
+    found: Recomputed = read(attributes[RECOMPUTED]) if RECOMPUTED in attributes else {}
+    return found

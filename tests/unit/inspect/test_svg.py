@@ -10,8 +10,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.inspect.svg import to_svg
-from graphc.inspect.svg_layout import Box, Picture, layout
+from graphc.inspect.svg import Box, Picture, layout, to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -109,7 +108,7 @@ def test_boxes_do_not_overlap_and_edges_point_down(seed):
 
 
 def test_members_lie_in_their_frames():
-    from graphc.inspect.svg_sources import picture_of_module
+    from graphc.inspect.svg import picture_of_module
 
     picture = picture_of_module(MODULE, True)
     layout(picture)

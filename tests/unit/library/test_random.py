@@ -8,7 +8,7 @@ import pytest
 from graphc.library.helpers import Draws, Gemm
 from graphc.library.random.define import define_random
 from graphc.library.random.draws import DRAWS
-from graphc.library.random.generators import WORDS
+from graphc.library.random.registers import WORDS
 from graphc.library.random.vectors import VECTORS
 from graphc.native.parts import Definitions
 from graphc_runtime import elf, image

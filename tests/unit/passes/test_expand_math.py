@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from graphc.backends import llvm
-from graphc.backends.cpu.veclib import add_vector_variants, is_available, vector_symbols
+from graphc.backends.cpu.object import add_vector_variants, is_available, vector_symbols
 from graphc.backends.handoff import to_llvmlite
 from graphc.ir.diagnostics import PassError
 from graphc.lowering.math import expansions

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphc.backends.interpret.interpreter import run_function
-from graphc.ir.recomputed import attached
+from graphc.ir.plain import attached
 from graphc.ir.walk import functions
 from graphc.lowering.memory.units import Units
 from graphc.passes.graph.memory.rematerialise import Memory, Program, search

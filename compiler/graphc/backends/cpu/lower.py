@@ -24,8 +24,8 @@ from graphc.backends.target import CompileLog, CompileOptions, PassView
 from graphc.errors import CompileError
 from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import callee_of, declared
-from graphc.ir.recomputed import Recomputed
-from graphc.ir.recomputed import attached as attached_recomputed
+from graphc.ir.plain import Recomputed
+from graphc.ir.plain import attached as attached_recomputed
 from graphc.library.helpers import Helper
 from graphc.library.memory.places import planned_bytes
 from graphc.native.parts import Piece
@@ -207,7 +207,7 @@ class Lowered:
         helpers: what it calls that `graphc.library` defines.
         takes_memory_first: whether no memory is taken, which can fail, once cells may have been overwritten.
         slots: what is measured (see `graphc.passes.buffer.profile_operations`).
-        recomputed: what is computed again (see `graphc.ir.recomputed`).
+        recomputed: what is computed again (see `graphc.ir.plain`).
         is_wide: whether loops over elements compute elementary functions.
     """
 

@@ -35,7 +35,7 @@ from pytensor.tensor.random.type import RandomGeneratorType
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import NoneTypeT, SliceType
 
-from graphc.backends.toolchain import toolchain
+from graphc.backends.target import toolchain
 from graphc.config import config
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 """LLVM IR of the thread pool that compiled kernels share: its functions and variables.
 
 * `graphc_share`, `graphc_share_short` and `graphc_share_blas` divide ranges among threads
-  (`graphc.library.pool.share`, `graphc.library.pool.blas`).
+  (`graphc.library.pool.region`, `graphc.library.pool.region`).
 * `graphc_parallel(body, arguments, chunks, threads)` calls `body(arguments, i)` once for each i in
   0..chunks-1, on at most `threads` threads. Chunks are claimed in order.
 * `graphc_thread_count()` is the number of threads that kernels of the calling thread may use.
@@ -18,7 +18,7 @@ from __future__ import annotations
 import platform
 
 from graphc.library.float_environment import environment_ir
-from graphc.library.pool import blas, region, share
+from graphc.library.pool import region
 from graphc.native.translate import Translator
 from graphc.native.types import BYTE, I64, Type, Value
 
@@ -45,9 +45,9 @@ def pool_ir(machine: str) -> str:
     t.define(region.thread_count, "graphc_thread_count", [])
     t.define(region.reset, "graphc_pool_reset", [])
     t.define(region.parallel, "graphc_parallel", [code, frame, chunks, threads])
-    t.define(share.share, "graphc_share", ranges)
-    t.define(share.share_short, "graphc_share_short", [code, frame, upper, cost])
-    t.define(blas.share_blas, "graphc_share_blas", ranges)
+    t.define(region.share, "graphc_share", ranges)
+    t.define(region.share_short, "graphc_share_short", [code, frame, upper, cost])
+    t.define(region.share_blas, "graphc_share_blas", ranges)
     name, kind, value = _PAUSE[machine]
     pause = f"call void {name}({kind}{value})"
     return (

@@ -18,7 +18,26 @@ milliseconds on a busy machine, longer than most work worth splitting; threads k
 cores, and the setting for it belongs to the whole process. Regions 300 ms apart cost, on two cores under KVM,
 160 us with libiomp5, 7970 with libgomp (whose regions hang in a child of a fork) and 13 here. TBB ends
 regions in the same way and has no C interface.
+
+Ranges that the thread pool divides among threads.
+
+* `graphc_share(body, frame, lower, upper, cost, alignment)` calls `body(frame, first, past)` for ranges that
+  cover lower..upper, several for each thread, multiples of the alignment but for the last. `cost` is the time
+  of one position in picoseconds. With one thread, or not enough work for two ranges, there is one call.
+* `graphc_share_short(body, frame, count, cost)` is for regions that are shorter than the time to wake a
+  thread; ranges cover 0..count, which takes `cost` picoseconds in all. The steps of a loop that each multiply
+  a vector with the same matrix are such regions: worth sharing with workers that still look for work after
+  the step before, not worth waking any. So regions are done alone while all workers sleep, until that has
+  taken ten times as long as calling them; the region after that calls them. A loop has their help from then
+  on, and single calls lose at most a tenth.
+
+The part of the thread pool that keeps BLAS from using threads of its own.
+
+`graphc_share_blas` is `graphc_share` for bodies that call BLAS: BLAS is told to use one thread until all
+callers that asked for it are done. `graphc_blas_get` and `graphc_blas_set` are the library's functions, null
+where it has none.
 """
+
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -32,6 +51,7 @@ from graphc.native.builtins import (
     atomic_store,
     call,
     cast,
+    choose,
     compare_exchange,
     fetch_add,
     function,
@@ -39,6 +59,7 @@ from graphc.native.builtins import (
     invoke,
     local,
     variable,
+    view,
 )
 
 # Tells the processor that a loop waits.
@@ -213,3 +234,86 @@ def wait():
             tries += 1
         else:
             call("sched_yield", returns="i32")
+
+
+# The least work of a range in picoseconds, and the ranges for each thread: more of them balance the load,
+# fewer keep neighbouring memory together.
+LEAST, RANGES = 8_000_000, 4
+# Picoseconds of short regions done alone before workers are called for the next one: ten times what that
+# costs.
+CALL_AFTER = 100_000_000
+
+
+@inlined
+def described(body, frame, lower, upper, size):
+    """The description that a chunk is given."""
+    task = local(5, "i64")
+    task[0] = address(body)
+    task[1] = address(frame)
+    task[2] = lower
+    task[3] = upper
+    task[4] = size
+    return view(task, "u8")
+
+
+def do_range(given, i):
+    """A chunk: the range of this number."""
+    task = view(given, "i64")
+    first = task[2] + task[4] * i
+    invoke(at(task[0], "u8"), at(task[1], "u8"), first, min(first + task[4], task[3]))
+
+
+def share(body, frame, lower, upper, cost, alignment):
+    """Calls a function for ranges; the smallest size is a multiple of the alignment."""
+    threads = cast(thread_count(), "u64")
+    extent = upper - lower
+    size = (max(extent // (threads * RANGES), LEAST // cost) // alignment + 1) * alignment
+    last = (extent - 1) // size
+    if last > 0 and threads > 1:
+        task = described(body, frame, lower, upper, size)
+        parallel(function(do_range, "u8*", "i64"), task, cast(last + 1, "i64"), cast(threads, "i64"))
+    else:
+        invoke(body, frame, lower, upper)
+
+
+def share_short(body, frame, count, cost):
+    """As `share`, for regions that are shorter than the time to wake a thread."""
+    threads, calls = cast(thread_count(), "u64"), False
+    helpers = cast(0, "u64")
+    if threads > 1:
+        workers = atomic_load(word("graphc_pool_workers"), 0, "monotonic")
+        asleep = atomic_load(word("sleeping"), 0, "monotonic")
+        if workers > asleep:
+            helpers = cast(workers - asleep, "u64")
+        else:
+            before = cast(atomic_load(word("unshared"), 0, "monotonic"), "u64")
+            calls = before + cost > CALL_AFTER
+            atomic_store(word("unshared"), 0, choose(calls, 0, before + cost), "monotonic")
+    if helpers == 0 and not calls:
+        invoke(body, frame, cast(0, "i64"), count)
+        return
+    most = threads if calls else min(helpers + 1, threads)
+    size = (count + most - 1) // most
+    chunks = (count - 1) // size + 1
+    task = described(body, frame, 0, count, size)
+    region(function(do_range, "u8*", "i64"), task, cast(chunks, "i64"), cast(most, "i64"), calls)
+
+
+def share_blas(body, frame, lower, upper, cost, alignment):
+    """Shares ranges, with BLAS on one thread."""
+    if word("graphc_blas_set")[0] == 0:
+        share(body, frame, lower, upper, cost, alignment)
+        return
+    mutex = variable("blas_mutex", "u8")
+    call("pthread_mutex_lock", mutex, returns="i32")
+    word("blas_users")[0] += 1
+    if word("blas_users")[0] == 1:
+        variable("blas_before", "i32")[0] = invoke(at(word("graphc_blas_get")[0], "u8"), returns="i32")
+        set_threads(cast(1, "i32"))
+    call("pthread_mutex_unlock", mutex, returns="i32")
+    share(body, frame, lower, upper, cost, alignment)
+    call("pthread_mutex_lock", mutex, returns="i32")
+    word("blas_users")[0] -= 1
+    if word("blas_users")[0] == 0:
+        set_threads(variable("blas_before", "i32")[0])
+    call("pthread_mutex_unlock", mutex, returns="i32")

@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterable
 
 from graphc.library.helpers import Draws, Helper, of_kind
 from graphc.library.random.draws import DRAWS, TYPES, DrawWriter, load_parameters
-from graphc.library.random.generators import WORDS, generator_functions
-from graphc.library.random.registers import FAST, fast_fill
+from graphc.library.random.registers import FAST, WORDS, fast_fill, generator_functions
 from graphc.library.random.vectors import VECTORS
 from graphc.native.parts import Definitions
 

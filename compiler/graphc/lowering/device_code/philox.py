@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.value import converted
-from graphc.library.random.generators import PHILOX_MULTIPLIERS, PHILOX_ROUNDS, PHILOX_STEPS
+from graphc.library.random.registers import PHILOX_MULTIPLIERS, PHILOX_ROUNDS, PHILOX_STEPS
 from graphc_dialects._mlir import ir
 
 # In the state: whether half a word is left, and the half.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from graphc.lowering.math import exponential, inverse_trigonometric, logarithm
+from graphc.lowering.math import coefficients
 from graphc.lowering.math.builder import Builder, Number
 
 Expansion = Callable[[Builder, Number], Number]
@@ -21,20 +21,20 @@ Expansion = Callable[[Builder, Number], Number]
 def expansions() -> dict[str, Expansion]:
     """Operation name to expansion."""
     return {
-        "math.acos": inverse_trigonometric.acos,
-        "math.asin": inverse_trigonometric.asin,
-        "math.atan": inverse_trigonometric.atan,
-        "math.cosh": exponential.cosh,
-        "math.erf": exponential.erf,
-        "math.exp": exponential.exp,
-        "math.exp2": exponential.exp2,
-        "math.expm1": exponential.expm1,
-        "math.log": logarithm.log,
-        "math.log10": logarithm.log10,
-        "math.log1p": logarithm.log1p,
-        "math.log2": logarithm.log2,
-        "math.sinh": exponential.sinh,
-        "math.tanh": exponential.tanh,
+        "math.acos": coefficients.acos,
+        "math.asin": coefficients.asin,
+        "math.atan": coefficients.atan,
+        "math.cosh": coefficients.cosh,
+        "math.erf": coefficients.erf,
+        "math.exp": coefficients.exp,
+        "math.exp2": coefficients.exp2,
+        "math.expm1": coefficients.expm1,
+        "math.log": coefficients.log,
+        "math.log10": coefficients.log10,
+        "math.log1p": coefficients.log1p,
+        "math.log2": coefficients.log2,
+        "math.sinh": coefficients.sinh,
+        "math.tanh": coefficients.tanh,
     }
 
 

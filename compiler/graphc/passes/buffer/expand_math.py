@@ -39,7 +39,7 @@ class ExpandMath(Pass):
     A call of libm in a loop body keeps LLVM from vectorising the loop. The expansions consist of
     arithmetic, bit operations, selects and fused multiply-add only, without fast-math flags, and are
     accurate to 2 units in the last place with IEEE special values (docs/math.md has the table). f16 is
-    computed in f32. Functions with no expansion stay calls; `graphc.backends.cpu.veclib` tells LLVM about
+    computed in f32. Functions with no expansion stay calls; `graphc.backends.cpu.object` tells LLVM about
     vector variants of those in glibc's libmvec. Operands may be scalars or vectors.
 
     A loop that computes much, and stores it where neighbours lie apart (a column, a transposed part), is not

@@ -23,7 +23,7 @@ from graphc.ir.constants import CONSTANTS, element_dtype
 from graphc.ir.diagnostics import fail, node_of
 from graphc.ir.donations import offered
 from graphc.ir.kinds import CHEAP, PRODUCTS, REDUCTIONS, flags_of, is_elementwise, static_shape
-from graphc.ir.recomputed import Array, Recomputed, attach
+from graphc.ir.plain import Array, Recomputed, attach
 from graphc.ir.scan_view import scans
 from graphc.ir.views import COUNTS, GATHERS
 from graphc.ir.walk import functions, inputs_of, symbol_of, walk
