@@ -23,14 +23,12 @@ from graphc.graph.tensor.type import TensorType
 from graphc_runtime.worker import renew_in_children
 
 if TYPE_CHECKING:
-    from graphc.graph.basic import Variable
-    from graphc.immediate.place import Held, Host, Run
-
-
-if TYPE_CHECKING:
     from builtins import type as Type
 
+    from graphc.graph.basic import Variable
     from graphc.immediate.environment import Environment
+    from graphc.immediate.place import Held, Host, Run
+
 
 # Operators of two operands, by the names of their functions. A kind has a table for each.
 OPERATORS = (

@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from graphc.immediate.namespace import ArrayApi
 
 
-if TYPE_CHECKING:
-    from graphc.immediate.environment import Environment
-
-
 class Size(int):
     """A number of elements: a Python integer, with the promotion of the symbolic sizes of a graph.
 

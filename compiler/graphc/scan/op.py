@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from graphc.graph.contract import Body
+    from graphc.graph.op import Op
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.spec import Role, State
     from graphc_runtime.thunk import Register
 
 
@@ -253,12 +255,6 @@ class _Run:
             return (0, *self._executor.run(zeros)[position].shape)
         except (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError):
             return (0, *(size or 0 for size in static))
-
-
-if TYPE_CHECKING:
-    from graphc.graph.op import Op
-    from graphc.graph.tensor.variable import TensorVariable
-    from graphc.scan.spec import Role, State
 
 
 def check_inputs(op: Any, inputs: Sequence[TensorVariable]) -> list[Variable]:

@@ -34,7 +34,7 @@ def share_matrix(
 
     Examples:
         >>> import scipy.sparse
-        >>> x = graphc.sparse.variables(scipy.sparse.csr_matrix([[0.0, 2.0]]))
+        >>> x = graphc.sparse.shared(scipy.sparse.csr_matrix([[0.0, 2.0]]))
         >>> x.get_value().toarray()
         array([[0., 2.]])
     """

@@ -22,7 +22,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 VERSION = "7.8.9"
 FOLDERS = ("compiler", "dialects", "runtime", "tools")
-COMMANDS = {"compile", "lsp", "new", "opt", "run", "view"}
+COMMANDS = {"compile", "lsp", "new", "opt", "run", "test", "view"}
 PIP = ("-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-compile")
 SHOWN = "import graphc as g, graphc_runtime as r; print(g.__version__, r.__version__, g.__file__, r.__file__)"
 GIT = ("git", "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")

@@ -297,9 +297,6 @@ def sizes(x: Converted) -> list[Converted]:
     return [x.shape[axis] for axis in range(x.type.ndim)]
 
 
-if TYPE_CHECKING:
-    from graphc.graph.basic import Variable as Converted
-
 _DEPTH = 20_000
 
 
@@ -353,10 +350,6 @@ def _deep_recursion() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
-
-
-if TYPE_CHECKING:
-    from graphc.graph.basic import Variable as Converted
 
 
 class GraphcOp(Op):

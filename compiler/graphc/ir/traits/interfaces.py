@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from graphc.ir.diagnostics import modules_below
+from graphc.ir.modules import modules_below
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

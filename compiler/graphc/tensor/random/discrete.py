@@ -18,7 +18,7 @@ from graphc.ops.shape import as_size, known_size, size_of
 from graphc.ops.shaping import as_sizes, expand_dims, specify_shape
 from graphc.tensor.linalg.decompositions import cholesky
 from graphc.tensor.products import matmul
-from graphc.tensor.random.continuous import draw
+from graphc.tensor.random.drawing import draw
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal, Root, check_vectors
 from graphc.tensor.random.shared import shared_rng
@@ -26,7 +26,7 @@ from graphc.tensor.random.shared import shared_rng
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.tensor.random.continuous import Drawn, DrawOptions
+    from graphc.tensor.random.drawing import Drawn, DrawOptions
 
 
 def integers(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from graphc.tensor.random.continuous import draw
+from graphc.tensor.random.drawing import draw
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import SizeLike, TensorLike
-    from graphc.tensor.random.continuous import Drawn, DrawOptions
+    from graphc.tensor.random.drawing import Drawn, DrawOptions
 
 
 def laplace(
