@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import graphc.passes
-from graphc.ir.diagnostics import PassError, fail, modules_below
+from graphc.ir.diagnostics import PassError, fail
+from graphc.ir.modules import modules_below
 from graphc.passes.manager.base import Pass, discover, find
 from graphc.passes.manager.run import parse_pipeline, run_pipeline, split_top_level
 from graphc_dialects._mlir import ir

@@ -22,8 +22,9 @@ except ModuleNotFoundError as error:
         "pip install 'graphc[pytensor]'"
     ) from error
 
-from graphc.interop.pytensor.convert import from_pytensor, to_pytensor
+from graphc.interop.pytensor.graphs import from_pytensor
 from graphc.interop.pytensor.linker import GraphcLinker, register
+from graphc.interop.pytensor.reverse import to_pytensor
 
 register()
 

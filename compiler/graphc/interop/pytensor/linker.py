@@ -35,7 +35,7 @@ from graphc.function.settings import compile_options
 from graphc.function.types import Function
 from graphc.graph.basic import Constant, Variable
 from graphc.interop.pytensor.calls import make_quick
-from graphc.interop.pytensor.convert import converted
+from graphc.interop.pytensor.graphs import converted
 from graphc.interop.pytensor.identity import key_of
 from graphc.interop.pytensor.types import is_dense, is_generator
 from graphc_runtime.cache import disk_cache
