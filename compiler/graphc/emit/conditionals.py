@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Graphs with conditionals in the dialect: nodes in the regions of ``scf.if``.
 
-`graphc.emit.conditionals` decides which regions there are; this module writes them.
-
-Where the nodes of a graph with conditionals stand: in which regions, and in which order.
+A plan says which regions there are, where the nodes stand and in which order; then the plan is written.
 
 The demand of a node (`graphc.graph.demand`) says under which conditions it runs. In a block stand the nodes
 that are needed whenever the block runs; what else is needed there belongs to groups, each a condition with
@@ -14,10 +12,6 @@ Steps are ordered by list scheduling: nodes of the block itself as soon as they 
 everything can run, so that all conditionals of one condition become one where dependences allow. Else a group
 is split: first what can run now. What regions elsewhere need from a side, such as the backward part of a
 gradient from the forward part, becomes a further result.
-
-The order of steps in the blocks of a `graphc.emit.conditionals`, by list scheduling.
-
-What a plan for a graph with conditionals is made of (see `graphc.emit.conditionals`).
 """
 
 from __future__ import annotations

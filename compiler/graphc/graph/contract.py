@@ -14,7 +14,7 @@ of a graph relies on them:
 debug mode, tells what it would otherwise mend, in the way of Theano's ``DebugMode``. Operations of graphc are
 trusted.
 
-Executors of graphs.
+`Executor` is the interface of what runs a graph.
 """
 
 from __future__ import annotations

@@ -5,15 +5,11 @@ A rule is a function of ``(op, node, inputs, batched, size)``: the node without 
 which of them have the axis, and its size. It returns the outputs with the axis, or without it where they are
 the same for all.
 
-Batches of indexed arrays, and of indices (see `graphc.ops.batching`).
-
 Where each element of a batch has indices of its own, the batch axis and the indexed one are joined, and the
 indices count in both.
 
-Adds one leading batch axis to some variables of a graph, and so of all that is computed from them.
-
-An op says how by ``batch(node, inputs, batched, size) -> list of outputs``; the rules of graphc's own ops are
-in `graphc.ops.batching`. Where there is no rule, or none for the inputs that are batched, a loop applies the
+`batch_graph` adds the axis to some variables of a graph, and so to all that is computed from them. An op says how
+by ``batch(node, inputs, batched, size) -> list of outputs``. Where there is no rule, or none for the inputs that are batched, a loop applies the
 op to one element of the batch after the other (`graphc.scan.batch_loop`).
 """
 

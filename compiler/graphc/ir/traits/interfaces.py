@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The traits that passes ask for.
+"""The traits that passes ask for: tables of what is known of operations.
 
-`graphc.random`.
-
-Tables of what is known of operations, filled by files that are imported when a table is first asked.
+A table is filled by files that are imported when it is first asked. What is known of `graphc.random` stands
+here, too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`graphc.join`, and what it becomes: parts that are written to one buffer.
 
-`graphc.check`.
-
-Upstream's operations that the graph stage uses.
+Further operations without a file of their own: `graphc.check`, and upstream's that the graph stage uses.
 """
 
 from __future__ import annotations
