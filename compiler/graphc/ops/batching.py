@@ -9,8 +9,9 @@ Where each element of a batch has indices of its own, the batch axis and the ind
 indices count in both.
 
 `batch_graph` adds the axis to some variables of a graph, and so to all that is computed from them. An op says
-how by ``batch(node, inputs, batched, size) -> list of outputs``. Where there is no rule, or none for the inputs
-that are batched, a loop applies the op to one element of the batch after the other (`graphc.scan.batch_loop`).
+how by ``batch(node, inputs, batched, size) -> list of outputs``. Where there is no rule, or none for the
+inputs that are batched, a loop applies the op to one element of the batch after the other
+(`graphc.scan.batch_loop`).
 """
 
 from __future__ import annotations
