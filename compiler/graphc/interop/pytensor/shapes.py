@@ -17,6 +17,7 @@ import graphc.gradient as gradient
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes, static_int
 from graphc.interop.pytensor.types import is_tensor
+from graphc.ops.shape import made_as
 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
@@ -55,8 +56,9 @@ def _entry(entry: object, c: Converter) -> Any:
 @converts("Subtensor", "AdvancedSubtensor", "AdvancedSubtensor1")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     index = _index(op, node, 1, c)
-    # An element of a vector of single values is that value; as a tuple, the index would be one of the vector.
-    return inputs[0][index[0] if len(index) == 1 else index]
+    # An element of a vector of single values is that value, as after PyTensor's rewrites: it does not ask for
+    # the others, nor for their checks.
+    return made_as(inputs[0][index[0] if len(index) == 1 else index])
 
 
 @converts("IncSubtensor", "AdvancedIncSubtensor", "AdvancedIncSubtensor1")
