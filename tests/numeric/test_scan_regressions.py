@@ -181,3 +181,22 @@ def test_what_a_body_assumes_is_not_remembered_after_it() -> None:
         keys.leave()
         assert keys.shape(y) == keys.shape(x) == [("dim", x, 0)]
         assert keys.size(n) == ("dim", x, 0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("read", [lambda rows: rows, lambda rows: rows[::-1], lambda rows: rows[-1]])
+def test_rows_of_either_side_with_checks(mode: str, read: Any) -> None:
+    """The size of a row is known outside, where both sides have it by a check and the condition changes."""
+    x, h = pt.dmatrix("x"), pt.dvector("h")
+
+    def step(row: Any, other: Any) -> Any:
+        checked = graphc.raise_op.CheckAndRaise(ValueError, "too large")(row, pt.all(other < 9))
+        return graphc.ifelse((row > 0).all(), checked * 2, other + row)
+
+    rows_made = graphc.scan(step, sequences=[x], non_sequences=[h], return_updates=False)
+    f = graphc.function([x, h], read(rows_made), mode=mode)
+    data, other = np.array([[1.0, 2.0], [-1.0, 2.0], [3.0, 0.5]]), np.array([1.0, 3.0])
+    expected = [row * 2 if (row > 0).all() else other + row for row in data]
+    np.testing.assert_array_equal(f(data, other), read(np.array(expected)))
+    with pytest.raises(ValueError):
+        f(data, np.array([1.0, 10.0]))

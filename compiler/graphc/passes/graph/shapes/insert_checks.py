@@ -281,6 +281,7 @@ class InsertChecks(Pass):
             unified = unify_sizes(function)
             if unified:
                 self.count("sizes that are one", unified)
-            if unified or walk_for(function, frozenset(RESIZES)):
+            # A size that holds for both sides of a conditional tells its size outside of a loop: it stays.
+            if (unified or walk_for(function, frozenset(RESIZES))) and not walk_for(function, ("scf.if",)):
                 equal = _Equal()
                 Rewriter(function, {**RULES, CHECK: [equal.check], SCAN: [equal.scan]}).run()
