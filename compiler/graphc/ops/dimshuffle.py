@@ -82,9 +82,11 @@ def emit_dimshuffle(e: Emitter, x: str, type_: str, order: Sequence[int], result
 
 def element_of(x: Variable, position: int) -> Variable | None:
     """The variable that an element of a vector is known to be (`graphc.Op.element`)."""
+    if x.type.ndim != 1:
+        return None
     if isinstance(x, Constant):
         return constant(x.data[position])
-    return None if x.owner is None or x.type.ndim != 1 else x.owner.op.element(x.owner, position)
+    return None if x.owner is None else x.owner.op.element(x.owner, position)
 
 
 class DimShuffle(Op):

@@ -218,3 +218,16 @@ def test_sizes_are_read_from_their_vector():
     m = pt.matrix("m")
     text = graphc.function([m], m.reshape(pt.concatenate([m.shape, [1]]))).ir_stages()["graph (optimised)"]
     assert "graphc.join" not in text and "graphc.check" not in text
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 1, 1)])
+def test_constants_of_one_element_lose_all_axes(shape):
+    """Only an element of a vector is a number that the vector was made of."""
+    x = pt.matrix("x")
+    one = pt.constant(np.full(shape, 2.0)).dimshuffle()
+    output = [x * one.dimshuffle("x", "x"), graphc.grad(pt.var(x, where=np.full((1, 1), True)).sum(), x)]
+    values = np.array([[1.0, 2.0], [4.0, 3.0]])
+    for mode in ("fast_run", "fast_compile", "interpret", "reference"):
+        doubled, slopes = graphc.function([x], output, mode=mode)(values)
+        np.testing.assert_array_equal(doubled, 2 * values)
+        np.testing.assert_allclose(slopes, (values - values.mean()) / 2, rtol=1e-12)
