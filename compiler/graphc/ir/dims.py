@@ -100,9 +100,11 @@ class DimKeys:
         return op.name in _KEEP_SIGN and all(self.is_size(operand, depth - 1) for operand in op.operands)
 
     def assume_equal(self, a: Key, b: Key) -> None:
-        """Records that two sizes are equal from here on, because a check has just passed."""
+        """Records that two sizes are equal from here on, because a check has just passed. Of two different
+        numbers none has passed: nothing runs from here on, and numbers stay what they are.
+        """
         a, b = self.find(a), self.find(b)
-        if a != b:
+        if a != b and not (isinstance(a, int) and isinstance(b, int)):
             if isinstance(a, int):
                 a, b = b, a
             self._leader[a] = b

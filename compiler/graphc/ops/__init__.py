@@ -1,4 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The operations: one module for each family, one row or class for each operation."""
+"""The operations: one module for each family, one row or class for each operation.
 
-from graphc.ops.table import rows  # noqa: F401
+Importing a module of rows fills the table of elementwise operations.
+"""
+
+from graphc.ops.table import (  # noqa: F401
+    arithmetic,
+    bessel,
+    compare,
+    entropy,
+    explog,
+    floats,
+    gamma,
+    integral,
+    round,
+    special,
+    trig,
+)

@@ -181,18 +181,13 @@ class _Equal:
             return
         for a, b, steps in _facts(op):
             if steps is None:
-                self._assume(rw, a, b)
+                rw.dims.assume_equal(rw.dims.size(a), rw.dims.size(b))
             else:
                 self._by_steps.setdefault(steps, []).append((a, b))
 
     def scan(self, rw: Rewriter, op: ir.Operation) -> None:
         for a, b in self._by_steps.get(op.operands[0], ()):
-            self._assume(rw, a, b)
-
-    def _assume(self, rw: Rewriter, a: ir.Value, b: ir.Value) -> None:
-        keys = rw.dims.size(a), rw.dims.size(b)
-        if not all(isinstance(key, int) for key in keys):
-            rw.dims.assume_equal(*keys)
+            rw.dims.assume_equal(rw.dims.size(a), rw.dims.size(b))
 
 
 def _facts(check: ir.Operation) -> list[tuple[ir.Value, ir.Value, ir.Value | None]]:
