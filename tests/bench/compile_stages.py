@@ -88,7 +88,7 @@ def _watched() -> Clock:
     from graphc.backends import llvm
     from graphc.backends.cpu import lower, target
     from graphc.backends.cpu import object as made
-    from graphc.passes.manager import run
+    from graphc.passes import run
 
     clock, kinds = Clock(), ["kernel"]
     clock.watch(run, "_run_step", lambda module, step, *_: _PASSES[isinstance(step, str)])

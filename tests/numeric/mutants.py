@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from graphc.backends.cpu.pipeline import PIPELINES, pipeline
-from graphc.passes.manager.base import discover
+from graphc.passes import discover
 from graphc_tools._driver import split_source
 from graphc_tools._usage import UsageError
 from graphc_tools.lit_format import parse_command

@@ -19,8 +19,8 @@ import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu.pipeline import FAST_RUN, PIPELINES, pipeline
 from graphc.backends.interpret.interpreter import run_function
-from graphc.passes.manager.base import discover, find
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes import discover, find
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

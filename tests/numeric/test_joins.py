@@ -53,7 +53,7 @@ def check_meaning(graph: JoinGraph, option: str, before: bool = True) -> None:
         before: compare the results without the pass too.
     """
     from graphc.backends.interpret.interpreter import run_function
-    from graphc.passes.manager.run import run_pipeline
+    from graphc.passes.run import run_pipeline
     from graphc_dialects._mlir import ir
     from graphc_dialects.dialect import new_context
 

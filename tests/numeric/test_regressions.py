@@ -171,7 +171,7 @@ def test_modules_have_the_names_of_pytensor_too() -> None:
 
 def test_a_function_without_arguments_has_no_context() -> None:
     """A loop nest that was moved to a function of its own and has nothing left to do."""
-    from graphc.passes.manager.run import run_pipeline
+    from graphc.passes.run import run_pipeline
     from graphc_dialects._mlir import ir
     from graphc_dialects.dialect import new_context
 

@@ -19,7 +19,7 @@ from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.scan_view import retention, scans
 from graphc.ir.walk import walk
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc.scan import spec as roles
 from graphc.scan.op import Scan
 from graphc_dialects._mlir import ir

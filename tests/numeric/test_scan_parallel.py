@@ -187,7 +187,7 @@ def test_sizes_are_checked_only_if_there_are_steps() -> None:
 
 
 def test_cheap_operands_are_not_stored() -> None:
-    from graphc.passes.manager.run import run_pipeline
+    from graphc.passes.run import run_pipeline
     from graphc_dialects._mlir import ir
     from graphc_dialects.dialect import new_context
 

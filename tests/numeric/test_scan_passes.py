@@ -13,8 +13,8 @@ from scan_modules import Limits, ScanCase, assert_close, generate, scan_cases
 
 from graphc.backends.cpu.pipeline import PIPELINES, pipeline
 from graphc.backends.interpret.interpreter import run_function
-from graphc.passes.manager.base import discover
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes import discover
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

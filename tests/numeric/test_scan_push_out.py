@@ -16,7 +16,7 @@ from graphc.backends.interpret.interpreter import run_function
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.scan_view import ScanView, scans
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -23,7 +23,7 @@ ALLOWED = {
     # What people write: names, signatures, options, documentation.
     "graphc.artifacts.emit": "names of models",
     "graphc.artifacts.export": "names of states",
-    "graphc.passes.manager.run": "options of passes",
+    "graphc.passes.run": "options of passes",
     "graphc.tensor.einsums": "subscripts",
     "graphc.tensor.vectorizing": "signatures of core dimensions",
     "graphc_dialects.foreign": "modules that people write",

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from graphc.ir.diagnostics import PassError
-from graphc.passes.manager.base import Pass
-from graphc.passes.manager.run import PipelineReport, parse_pipeline, run_pipeline
+from graphc.passes import Pass
+from graphc.passes.run import PipelineReport, parse_pipeline, run_pipeline
 from graphc_dialects._mlir import ir, passmanager
 from graphc_dialects.diagnostics import Diagnostic, Position, collect
 from graphc_dialects.dialect import new_context

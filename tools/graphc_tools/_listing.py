@@ -7,7 +7,7 @@ import argparse
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
-from graphc.passes.manager.base import STAGES, discover, find
+from graphc.passes import STAGES, discover, find
 from graphc_runtime.installed import version as own_version
 from graphc_tools._options import PROGRAM, build_parser
 

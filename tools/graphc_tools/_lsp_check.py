@@ -9,7 +9,7 @@ from functools import cache
 
 from graphc.backends import worker
 from graphc.ops.elementwise import ROWS
-from graphc.passes.manager.base import discover, find
+from graphc.passes import discover, find
 from graphc_dialects._mlir import ir
 from graphc_dialects.diagnostics import Diagnostic, Position, collect
 from graphc_dialects.dialect import new_context, operation_classes

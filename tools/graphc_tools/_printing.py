@@ -8,7 +8,7 @@ import linecache
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
-from graphc.passes.manager.run import PipelineReport
+from graphc.passes.run import PipelineReport
 from graphc_dialects.diagnostics import Diagnostic
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from graphc.ir.patterns import described
-from graphc.passes.manager.base import STAGES, discover, find
+from graphc.passes import STAGES, discover, find
 from graphc_tools import opt
 from graphc_tools.docs_operations import NOTICE as _NOTICE
 from graphc_tools.docs_operations import cell, operations_page

@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from graphc.passes.manager.base import STAGES, discover, flag_of
+from graphc.passes import STAGES, discover, flag_of
 from graphc_dialects.dialect import operation_classes
 from graphc_tools import new_op, new_pass
 

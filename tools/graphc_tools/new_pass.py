@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import functions, walk
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir

@@ -20,8 +20,8 @@ from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.pipeline import pipeline
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
-from graphc.passes.manager.base import find
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes import find
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 from graphc_tools.loop_notation import loop_notation

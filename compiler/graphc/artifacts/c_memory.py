@@ -133,7 +133,7 @@ def c_memory_ir(memory: Sequence[dict[str, object]]) -> str:
     """The functions by which kernels get memory.
 
     Args:
-        memory: the memory plans of a kernel's functions (see `graphc.passes.buffer.memory.plan_memory`).
+        memory: the memory plans of a kernel's functions (see `graphc.passes.buffer.plan_memory`).
     """
     t = Translator(prefix="graphc_memory", apart=False)
     t.define(begin, "graphc_c_begin", [CONTEXT, Value("%given", I64.to)])

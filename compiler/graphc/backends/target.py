@@ -167,7 +167,7 @@ class CompileLog:
         passes: name and seconds of each pass that ran.
         stages: name and text of the IR at each stage; None where nobody asks for it, as it takes time.
         views: the IR after each pass; None where nobody asks for it. With it, what LLVM gets has locations.
-        work: what the kernels do (see `graphc.passes.buffer.work.count_work`); None where nobody asks for it.
+        work: what the kernels do (see `graphc.passes.buffer.count_work`); None where nobody asks for it.
     """
 
     phases: dict[str, float] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``Function.memory_plan``: where a compiled function keeps its intermediate values, and for how long.
 
-The plan is part of the manifest of the compiled code (`passes.buffer.memory.plan_memory` writes it), so
+The plan is part of the manifest of the compiled code (`passes.buffer.plan_memory` writes it), so
 functions that come from the cache or from a pickle have it too. In its picture time runs to the right, memory
 upwards.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arithmetic and traffic of kernels, as plain data that sizes are put into later.
 
-`graphc.passes.buffer.work.count_work` makes it, `graphc.inspect.roofline` evaluates it. Sizes and bounds are
+`graphc.passes.buffer.count_work` makes it, `graphc.inspect.roofline` evaluates it. Sizes and bounds are
 numbers of expressions (`graphc.passes.buffer._expressions`).
 """
 

@@ -23,7 +23,7 @@ from graphc.backends.stages import Stage
 from graphc.errors import CompileError
 from graphc.native.parts import Piece
 from graphc.passes.llvm.divide_kernel import EXPORTS, DivideKernel
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime import elf, loader, symbols
 from graphc_runtime.elf import JOINED

@@ -9,7 +9,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.errors import CompileError
 from graphc.ir.diagnostics import PassError
-from graphc.passes.graph.fusion.fusion import Fusion
+from graphc.passes.graph.fusion import Fusion
 from graphc_tools.opt import main
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 from graphc_tools.gpu.kernels import Kernels, run_kernel

@@ -12,7 +12,7 @@ import pytest
 from graphc.backends.contexts import shared_context
 from graphc.backends.cuda import pipeline
 from graphc.backends.cuda.code import kernels_to_llvm, to_ptx
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.ptx_entries import entries

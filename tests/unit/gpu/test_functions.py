@@ -21,7 +21,7 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.walk import walk
 from graphc.ops.elementwise import OPS, ROWS
 from graphc.passes.gpu.gpu_placement import SCIPY
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import executable
 from graphc_tools.gpu.kernels import Kernels

@@ -8,7 +8,7 @@ from gpu_cases import CASES
 
 from graphc.backends.cuda import pipeline
 from graphc.backends.cuda.code import kernels_to_llvm, lower, to_amd_object
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

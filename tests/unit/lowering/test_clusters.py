@@ -8,8 +8,8 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.passes.graph.fusion import _clusters
-from graphc.passes.graph.fusion._clusters import UnitGraph
+from graphc.passes.graph import _clusters
+from graphc.passes.graph._clusters import UnitGraph
 
 
 class Plain:

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -21,7 +21,7 @@ from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.helpers import declared
 from graphc.library.products.define import product_parts
 from graphc.lowering.scans.buffers import unit_dimshuffle
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_dialects.dialect import new_context
 from graphc_runtime import symbols

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.backends.interpret.interpreter import run_function
 from graphc.graph.tensor.type import tolerances
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -14,8 +14,8 @@ import pytest
 import graphc.passes
 from graphc.ir.diagnostics import PassError, fail
 from graphc.ir.modules import modules_below
-from graphc.passes.manager.base import Pass, discover, find
-from graphc.passes.manager.run import parse_pipeline, run_pipeline, split_top_level
+from graphc.passes import Pass, discover, find
+from graphc.passes.run import parse_pipeline, run_pipeline, split_top_level
 from graphc_dialects._mlir import ir
 from graphc_dialects.diagnostics import collect
 from graphc_dialects.dialect import new_context
@@ -229,9 +229,9 @@ def test_pass_at_the_wrong_stage_is_refused() -> None:
 
 def test_discovery_imports_no_pass_and_no_mlir() -> None:
     code = (
-        "import sys; from graphc.passes.manager.base import discover; assert discover();"
+        "import sys; from graphc.passes import discover; assert discover();"
         "assert not [n for n in sys.modules if 'mlir' in n], 'MLIR was loaded';"
-        "assert 'graphc.passes.graph.fusion.fusion' not in sys.modules"
+        "assert 'graphc.passes.graph.fusion' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphc.passes.manager.base import STAGES, discover, find
+from graphc.passes import STAGES, discover, find
 
 LIT = Path(__file__).parents[2] / "lit" / "passes"
 

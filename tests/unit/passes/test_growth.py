@@ -18,7 +18,7 @@ from graphc.backends.stages import request_of
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.walk import walk
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context

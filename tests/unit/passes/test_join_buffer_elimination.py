@@ -16,8 +16,8 @@ import graphc.tensor as pt
 from graphc.backends.cpu.pipeline import FAST_RUN
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.size import Size, SizesOf
-from graphc.passes.graph.joins._rules import Joined, Tile, arrange
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.graph._joins import Joined, Tile, arrange
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context

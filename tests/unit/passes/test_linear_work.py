@@ -9,10 +9,10 @@ from graphc.backends.stages import Request
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.library.memory.places import Interval
-from graphc.passes.buffer.memory._workspace import Buffer, Size, Workspace
-from graphc.passes.graph.fusion._clusters import UnitGraph
-from graphc.passes.graph.joins import _rules
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.buffer._workspace import Buffer, Size, Workspace
+from graphc.passes.graph import _joins
+from graphc.passes.graph._clusters import UnitGraph
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context
@@ -56,7 +56,7 @@ def test_merging_readers_of_one_value(monkeypatch):
 
 def test_chains_of_updates_are_arranged_when_they_may_fill_the_whole(monkeypatch):
     calls, depth = [], [0]
-    original = _rules.arrange
+    original = _joins.arrange
 
     def arrange(*given):
         """Counts the calls that are not of its own."""
@@ -67,7 +67,7 @@ def test_chains_of_updates_are_arranged_when_they_may_fill_the_whole(monkeypatch
         finally:
             depth[0] -= 1
 
-    monkeypatch.setattr(_rules, "arrange", arrange)
+    monkeypatch.setattr(_joins, "arrange", arrange)
     lowered(*elements(50), "graphc-join-buffer-elimination")
     assert not calls
     x = pt.tensor("x", dtype="float64", shape=(50,))

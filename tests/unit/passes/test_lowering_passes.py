@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipelines import OPTIONAL, compile_text, interpret, with_options, without
 
 from graphc.backends.cpu.pipeline import FAST_RUN
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import assert_close, context, function

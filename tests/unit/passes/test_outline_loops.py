@@ -11,8 +11,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.passes.buffer.parallel.outline_loops import OutlineLoops
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.buffer.outline_loops import OutlineLoops
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphc.ir.patterns import Applied, Line, Operand, Variable, described, op, x, y
 from graphc.ops.elementwise import ROWS
-from graphc.passes.graph.simplify._lines import ALGEBRA, SIGNS, STABLE_FORMS
+from graphc.passes.graph._lines import ALGEBRA, SIGNS, STABLE_FORMS
 
 # Operands of one sign, so that logarithms and quotients are defined on both sides.
 RANGES = {"i": (1, 9), "u": (1, 9), "f": (0.1, 0.9), "c": (0.1, 0.9)}

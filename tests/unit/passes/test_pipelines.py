@@ -8,8 +8,8 @@ import pytest
 from graphc.backends.cpu.pipeline import PIPELINES, pipeline
 from graphc.backends.cuda import pipeline as cuda
 from graphc.backends.stages import Request, entries
-from graphc.passes.manager.base import STAGES, Pass
-from graphc.passes.manager.run import illegal_operation, is_legal, normalise, run_pipeline
+from graphc.passes import STAGES, Pass
+from graphc.passes.run import illegal_operation, is_legal, normalise, run_pipeline
 from graphc_dialects._mlir import ir, passmanager
 from graphc_dialects.dialect import new_context
 

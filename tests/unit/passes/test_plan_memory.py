@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from graphc.ir.walk import functions, walk
 from graphc.library.memory.places import Interval, Layout, _place, aligned, live_bytes, pack
-from graphc.passes.buffer.memory._workspace import Buffer, Size
-from graphc.passes.buffer.memory.plan_memory import Planner, Room, lend
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.buffer._workspace import Buffer, Size
+from graphc.passes.buffer.plan_memory import Planner, Room, lend
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -15,8 +15,8 @@ from graphc.backends.interpret.interpreter import run_function
 from graphc.ir.plain import attached
 from graphc.ir.walk import functions
 from graphc.lowering.memory.units import Units
-from graphc.passes.graph.memory.rematerialise import Memory, Program, search
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.graph.rematerialise import Memory, Program, search
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context
@@ -178,7 +178,7 @@ def test_equal_operations_stay_apart() -> None:
     from graphc.backends.cpu.pipeline import pipeline
     from graphc.backends.stages import Request
     from graphc.library.memory.places import planned_bytes
-    from graphc.passes.buffer.memory.plan_memory import attached as plans
+    from graphc.passes.buffer.plan_memory import attached as plans
 
     with context(), ir.Location.unknown():
         for budget in (12, 4):

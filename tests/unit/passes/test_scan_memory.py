@@ -13,8 +13,8 @@ from graphc.ir.affine import Evaluator, Range, Region, Split, X, at, exactly, is
 from graphc.ir.diagnostics import PassError
 from graphc.ir.scan_view import ScanView, retention, scans
 from graphc.ir.size import Size
-from graphc.passes.manager.base import find
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes import find
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import assert_same, context, function

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import assert_close, context, outcome

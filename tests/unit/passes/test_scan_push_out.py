@@ -10,10 +10,10 @@ from graphc.backends.interpret.interpreter import run_function
 from graphc.ir.affine import at
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.size import Size
+from graphc.passes import find
 from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops.scan_to_map import rule_of
-from graphc.passes.manager.base import find
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context

@@ -10,7 +10,7 @@ import pytest
 
 from graphc.backends.interpret.interpreter import run_function
 from graphc.ir.diagnostics import PassError
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import assert_same, context, function, outcome

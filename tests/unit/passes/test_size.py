@@ -115,7 +115,7 @@ OWN = {
     "graphc/ir/dims.py": "which sizes are equal",
     "graphc/emit/emitter.py": "writes and folds text",
     "graphc/passes/buffer/_expressions.py": "records index values",
-    "graphc/passes/buffer/memory/_workspace.py": "products that buffers are made of",
+    "graphc/passes/buffer/_workspace.py": "products that buffers are made of",
 }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from graphc.passes.manager.base import discover
+from graphc.passes import discover
 from graphc_tools import one_operation
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -64,7 +64,7 @@ FOREIGN = {"OpView", "libnpyrandom.a", "ptxas"}
 
 
 def at(path: str) -> list[str]:
-    """Files of which a path is the end, from any folder on: `passes/manager/run.py`."""
+    """Files of which a path is the end, from any folder on: `passes/run.py`."""
     return [file for file in FILES if f"/{file}".endswith(f"/{path}")]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from graphc.passes.graph.fusion import fusion
+from graphc.passes.graph import fusion
 from graphc_tools.lit_format import parse_command
 from graphc_tools.opt import main
 

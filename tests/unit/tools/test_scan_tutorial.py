@@ -11,7 +11,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
-from graphc.passes.manager.base import discover
+from graphc.passes import discover
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 from graphc_tools.loop_notation import loop_notation

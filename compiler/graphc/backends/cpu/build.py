@@ -61,7 +61,7 @@ def build_artifact(
         opt_level: 0 to 3.
         tiers: native entries to include; the one this process uses if not given.
         extra: data for the manifest that the runtime does not read.
-        memory: the memory plans of the kernel's functions (see `graphc.passes.buffer.memory.plan_memory`).
+        memory: the memory plans of the kernel's functions (see `graphc.passes.buffer.plan_memory`).
         keep_bytes: largest workspace that is kept for the next call.
         poison: see `graphc.backends.target.CompileOptions`.
         arena: whether the kernel takes memory of the call's arena.

@@ -23,7 +23,7 @@ from graphc_runtime.manifest import Signature
 
 # The compiler, less what only graphs with loops need.
 _PACKAGES = (
-    *("ir", "emit", "passes.manager", "passes.graph", "passes.tensor", "passes.buffer", "passes.llvm"),
+    *("ir", "emit", "passes.graph", "passes.tensor", "passes.buffer", "passes.llvm"),
     *("lowering", "backends.cpu"),
     *("library.memory", "library.pool", "library.products", "library.random"),
 )

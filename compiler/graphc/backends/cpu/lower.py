@@ -29,12 +29,11 @@ from graphc.ir.plain import attached as attached_recomputed
 from graphc.library.helpers import Helper
 from graphc.library.memory.places import planned_bytes
 from graphc.native.parts import Piece
-from graphc.passes.buffer import expand_math, profile_operations
-from graphc.passes.buffer.memory.plan_memory import attached
-from graphc.passes.buffer.work import count_work
+from graphc.passes.buffer import count_work, expand_math, profile_operations
+from graphc.passes.buffer.plan_memory import attached
 from graphc.passes.llvm.define_splits import SINGLE
 from graphc.passes.llvm.divide_kernel import EXPORTS
-from graphc.passes.manager.run import normalise, run_pipeline
+from graphc.passes.run import normalise, run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.collecting import paused
 from graphc_runtime.errors import Site
@@ -202,7 +201,7 @@ class Lowered:
         has_shapes: whether `shapes` is defined.
         plain: those of `main` and `shapes` that LLVM leaves as they are, or inlines as they are.
         is_single: whether `main` does nothing but call loops without others in them.
-        memory: the memory plan of each function (see `graphc.passes.buffer.memory.plan_memory`).
+        memory: the memory plan of each function (see `graphc.passes.buffer.plan_memory`).
         donated: what became of the arguments that were offered to results.
         helpers: what it calls that `graphc.library` defines.
         takes_memory_first: whether no memory is taken, which can fail, once cells may have been overwritten.

@@ -23,7 +23,7 @@ from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.errors import CompileError, UnsupportedError
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import walk
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.analysis import mapped, with_sites_after

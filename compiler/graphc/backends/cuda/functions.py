@@ -16,7 +16,7 @@ from graphc.backends.contexts import pooled_context
 from graphc.backends.handoff import to_llvmlite
 from graphc.library.helpers import ScalarCall
 from graphc.library.scalars import registry
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 
 PREFIX = "graphc_scalar."

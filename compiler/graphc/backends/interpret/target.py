@@ -21,7 +21,7 @@ from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.errors import CompileError
 from graphc.ir.diagnostics import node_of
 from graphc.ir.walk import functions, symbol_of
-from graphc.passes.manager.run import run_pipeline
+from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.errors import Site

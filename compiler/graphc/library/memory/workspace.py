@@ -11,7 +11,7 @@ own.
 Poisoned code fills memory with 0xFF, a NaN of every floating-point type, and puts 64 bytes of another pattern
 on either side of a workspace, which are compared at the end of the call.
 
-`graphc.passes.buffer.memory.plan_memory` writes the calls of these functions. They are made machine code of
+`graphc.passes.buffer.plan_memory` writes the calls of these functions. They are made machine code of
 with little effort: they are the same in every object, and none is in a loop.
 
 Places buffers at run time: the algorithm of `graphc.library.memory.places`.
@@ -318,7 +318,7 @@ class WorkspaceTable:
 
 
 def workspace_table(record: dict[str, Any]) -> WorkspaceTable:
-    """From the record of a workspace (see `graphc.passes.buffer.memory.plan_memory`)."""
+    """From the record of a workspace (see `graphc.passes.buffer.plan_memory`)."""
     if record["fixed"]:
         return WorkspaceTable(record["number"])
     rows = [(b["first"], b["last"], b["units"], b["key"]) for b in record["buffers"]]

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 from functools import reduce
 
 from graphc.ir.build import predicate_of
-from graphc.passes.buffer.memory._workspace import size_of
+from graphc.passes.buffer._workspace import size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import read_results

@@ -13,7 +13,7 @@ from graphc.lowering.carried import loop
 from graphc.lowering.loops import APART
 from graphc.lowering.math import Builder, expansions
 from graphc.lowering.math.builder import F32, F64
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

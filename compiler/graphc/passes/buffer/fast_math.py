@@ -6,7 +6,7 @@ from __future__ import annotations
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk, walk_for
 from graphc.lowering.loops import SUM_FLAGS
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

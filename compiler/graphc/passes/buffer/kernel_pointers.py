@@ -21,7 +21,7 @@ from graphc.ir.walk import walk_for
 from graphc.lowering import pointers
 from graphc.lowering.memory.layouts import Factors, Product, is_contiguous, product_of, reinterpret
 from graphc.lowering.scans.buffers import allocate, copy
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
 _CASTS = ("memref.cast", "memref.memory_space_cast")

@@ -14,7 +14,7 @@ from graphc.lowering.carried import loop
 from graphc.lowering.checked_gathers import merge_checked_gathers
 from graphc.lowering.loops import LoopNest
 from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Container
 from graphc.ir import build
 from graphc.ir.lifetimes import ROW, Lifetimes
 from graphc.ir.walk import blocks_outside_loops, functions
-from graphc.passes.buffer.memory._workspace import item_size
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
+from graphc.passes.buffer._workspace import item_size
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

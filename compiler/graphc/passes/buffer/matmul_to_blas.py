@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from graphc.ir.walk import walk
 from graphc.lowering.matmul import IS_PRODUCT, AlignedMatrices, Product, with_fills
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -11,7 +11,7 @@ from graphc.ir.helpers import callee_of, helper_of
 from graphc.ir.walk import functions, static_steps, symbol_of, walk, walk_for
 from graphc.library.helpers import Poll
 from graphc.lowering.scans.scan import FEW
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

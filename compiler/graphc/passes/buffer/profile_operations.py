@@ -10,7 +10,7 @@ from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of, declare_helper, declared
 from graphc.ir.walk import functions, symbol_of, walk
 from graphc.library.helpers import Draws, Gemm, Helper, KernelCall, ProfileCall, Split
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
 SLOTS = "graphc.profile"

@@ -10,7 +10,7 @@ from graphc.ir.lifetimes import root_of
 from graphc.ir.value import smaller
 from graphc.ir.walk import copy_with, static_steps, walk_for
 from graphc.lowering.carried import loop as count
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -21,6 +21,7 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
 from graphc.lowering.partial_reductions import constant
 from graphc.lowering.partial_reductions import nest as make_nest
+from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store
@@ -35,7 +36,6 @@ from graphc.passes.gpu._notation import (
 )
 from graphc.passes.gpu._rows import split
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

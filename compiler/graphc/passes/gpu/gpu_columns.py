@@ -11,12 +11,12 @@ from graphc.ir.value import larger, parts_of, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import is_in_loop
+from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of
 from graphc.passes.gpu._notation import WARP, barrier, block_id, grid_dim, thread_id
 from graphc.passes.gpu._rows import Group, at_once, cost, strided, wide_operands
 from graphc.passes.gpu.gpu_whole import Parts, elements, in_parts
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

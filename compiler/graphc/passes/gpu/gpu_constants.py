@@ -11,8 +11,8 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.walk import functions, walk
 from graphc.lowering.scans.buffers import allocate
+from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

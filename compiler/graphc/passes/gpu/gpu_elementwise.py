@@ -10,6 +10,7 @@ from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, span
 from graphc.lowering.partial_reductions import nest as make_nest
+from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for
 from graphc.passes.gpu._nest import (
     Nest,
@@ -23,7 +24,6 @@ from graphc.passes.gpu._nest import (
     store_vector,
 )
 from graphc.passes.gpu._notation import extract, global_position
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

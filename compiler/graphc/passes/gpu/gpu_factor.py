@@ -17,6 +17,7 @@ from graphc.lowering.carried import carry, span
 from graphc.lowering.partial_reductions import nest
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc.lowering.scalars.complex_functions import Real
+from graphc.passes import Pass
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
@@ -29,7 +30,6 @@ from graphc.passes.gpu._notation import (
     thread_id,
 )
 from graphc.passes.gpu._rows import split
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

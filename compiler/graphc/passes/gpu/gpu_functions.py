@@ -12,7 +12,7 @@ from graphc.ir import build
 from graphc.ir.helpers import callee_of
 from graphc.ir.value import converted
 from graphc.ir.walk import walk
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -7,7 +7,7 @@ from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.views import MOVES_AXES, REPEATS, order_of, transposed_order
 from graphc.ir.walk import functions
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
 

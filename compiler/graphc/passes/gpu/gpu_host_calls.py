@@ -8,8 +8,8 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.walk import functions, walk
 from graphc.lowering.random import BUFFERS
 from graphc.lowering.scans.buffers import allocate, copy
+from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -9,12 +9,12 @@ from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import larger, parts_of
 from graphc.ir.walk import walk
 from graphc.library.helpers import Helper
-from graphc.passes.buffer.parallel.outline_loops import is_independent
+from graphc.passes import Pass
+from graphc.passes.buffer.outline_loops import is_independent
 from graphc.passes.gpu._host import is_arithmetic, is_of_host, is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu.gpu_numbers import place_for, read, write
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -14,12 +14,12 @@ from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product as number_of
 from graphc.lowering.carried import carry, when
 from graphc.lowering.matmul import with_fills
+from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load
 from graphc.passes.gpu._notation import barrier, extract, read_vector, thread_id
 from graphc.passes.gpu._product import Product, add_to_result, as_product, each_part, form_of, mark, zero
 from graphc.passes.gpu._tensor_product import Shape, TensorProduct, shapes_of
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

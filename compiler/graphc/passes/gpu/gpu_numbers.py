@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from graphc.ir.value import converted
 from graphc.ir.walk import copy_with, functions, walk
+from graphc.passes import Pass
 from graphc.passes.gpu._host import is_arithmetic, is_of_host, is_poll, polls_of
 from graphc.passes.gpu._kernel import Kernel, allocate
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

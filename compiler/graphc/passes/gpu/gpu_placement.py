@@ -21,7 +21,7 @@ from graphc.ir.diagnostics import node_of
 from graphc.ir.traits.interfaces import EXPENSIVE, SEQUENTIAL
 from graphc.ir.walk import copy_with, functions, inputs_of, symbol_of, walk
 from graphc.lowering.device_code.draws import have_kernel
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_dialects.elementwise import ELEMENTWISE

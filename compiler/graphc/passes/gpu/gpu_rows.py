@@ -16,12 +16,12 @@ from graphc.ir.lifetimes import root_of
 from graphc.ir.value import all_of, literal
 from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.lowering.calls import product
+from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Nest
 from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc.passes.gpu.gpu_whole import FEW, in_parts, reduce_in_parts
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -15,6 +15,7 @@ from graphc.library.arrays.running import KINDS as ALONG_ROWS
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
 from graphc.lowering.scans.recurrences import LINEAR, RECURRENCE
+from graphc.passes import Pass
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, block_shape, blocks_for
 from graphc.passes.gpu._notation import (
@@ -29,7 +30,6 @@ from graphc.passes.gpu._notation import (
 )
 from graphc.passes.gpu._reduce import THREADS, BlockPrefix, Running
 from graphc.passes.gpu._rows import split
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.recurrence import KINDS
 from graphc_runtime.record import record

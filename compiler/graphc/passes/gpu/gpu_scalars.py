@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from graphc.ir.walk import copy_with, functions, walk
+from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

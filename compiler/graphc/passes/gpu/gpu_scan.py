@@ -20,6 +20,7 @@ from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import copy_with, functions, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import loop, span
+from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store
@@ -27,7 +28,6 @@ from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu._product import zero
 from graphc.passes.gpu._rows import split
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

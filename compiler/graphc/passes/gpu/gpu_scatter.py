@@ -17,12 +17,12 @@ from graphc.ir.value import as_index, converted, larger, smaller
 from graphc.ir.walk import copy_with, is_inside, slice_of
 from graphc.lowering.calls import product
 from graphc.lowering.carried import bisected, carry, span, when
+from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu._rows import split
 from graphc.passes.gpu.gpu_sort import SortKernels
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -12,6 +12,7 @@ from graphc.ir import build
 from graphc.ir.value import as_index, bits_as, converted, larger, literal, smaller
 from graphc.lowering.calls import product
 from graphc.lowering.carried import bisected, span
+from graphc.passes import Pass
 from graphc.passes.gpu._calls import calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
@@ -24,7 +25,6 @@ from graphc.passes.gpu._notation import (
     thread_id,
 )
 from graphc.passes.gpu._rows import split
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -14,10 +14,10 @@ from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import as_index, converted, larger, literal, parts_of, smaller
 from graphc.ir.walk import copy_with, symbol_of, walk
+from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import MODULE, Kernel, allocate
 from graphc.passes.gpu._product import unmark
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

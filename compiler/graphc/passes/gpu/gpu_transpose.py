@@ -8,11 +8,11 @@ from graphc.ir.value import smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import span, when
+from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._notation import barrier, block_id, grid_dim, thread_id
 from graphc.passes.gpu._rows import split
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -16,12 +16,12 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import span
 from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.lowering.partial_reductions import nest as make_nest
+from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of
 from graphc.passes.gpu._notation import block_id, global_position, grid_dim, on_first_thread
 from graphc.passes.gpu._reduce import BlockReduction
 from graphc.passes.gpu._rows import Columns, Fold, Group, at_once, cost, each_of, split, wide_operands
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
 from graphc.ir.walk import LOOPS, split_after, symbol_of, walk_for
 from graphc.library.helpers import CONTEXT, Allocation
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:

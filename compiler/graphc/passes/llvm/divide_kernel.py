@@ -11,10 +11,10 @@ from typing import Any
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.walk import symbol_of, walk
 from graphc.library.helpers import Helper, Split
-from graphc.passes.llvm.parts import _kernel as frame
-from graphc.passes.llvm.parts._inner_loops import outline_blocks
-from graphc.passes.llvm.parts._kernel import CONSTANTS, Argument, Kernel, Nest
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
+from graphc.passes.llvm import _kernel as frame
+from graphc.passes.llvm._inner_loops import outline_blocks
+from graphc.passes.llvm._kernel import CONSTANTS, Argument, Kernel, Nest
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.ir.diagnostics import node_of
 from graphc.ir.walk import signature_of
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 

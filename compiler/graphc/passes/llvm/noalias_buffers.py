@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from graphc.ir.diagnostics import fail
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
 

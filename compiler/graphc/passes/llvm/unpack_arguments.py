@@ -10,7 +10,7 @@ from graphc.ir.build import constant_value
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import LOOPS, signature_of, symbol_of
 from graphc.library.memory.access import END, PLACES
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from graphc.ir.ownership import owns_memory
 from graphc.ir.scan_view import ScanView, scans
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
 

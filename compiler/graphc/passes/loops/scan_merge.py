@@ -34,10 +34,10 @@ from graphc.ir.size import Size
 from graphc.ir.views import TAKES_PART, TAKES_ROW, bounds_of
 from graphc.ir.walk import functions, inputs_of, walk
 from graphc.names import unique_name
+from graphc.passes import Pass
 from graphc.passes.loops._batch import INDEX, in_iteration
 from graphc.passes.loops._consumers import Length
 from graphc.passes.loops.scan_merge_inouts import Numbering
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_runtime.record import record

@@ -29,7 +29,7 @@ from graphc.ir.scan_view import (
     writes_of,
 )
 from graphc.ir.views import create_here, take_rows
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises

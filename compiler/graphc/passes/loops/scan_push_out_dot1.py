@@ -16,11 +16,11 @@ from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, scans, taps_of, writes_of
 from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.ir.views import MOVES_AXES, SAME_ELEMENTS, axes_order, with_sizes
+from graphc.passes import Pass
 from graphc.passes.loops._after import After
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops._cost import row_elements, users_of
-from graphc.passes.manager.base import Pass
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -11,7 +11,7 @@ from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import POSITIONAL
 from graphc.ir.views import INLINED, RENAMES
 from graphc.ir.walk import functions, inputs_of, walk
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects.check import raises
 from graphc_dialects.scan_verify import DECLARATIONS

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.ir.scan_view import ScanView, is_state, name_of, retention, scans
 from graphc.ir.traits.interfaces import CannotBatch
+from graphc.passes import Pass
 from graphc.passes.loops._after import After
 from graphc.passes.loops._cost import is_expensive, row_elements, users_of
 from graphc.passes.loops.scan_push_out_dot1 import Accumulator, products
 from graphc.passes.loops.scan_to_map import is_sequence_row
-from graphc.passes.manager.base import Pass
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:

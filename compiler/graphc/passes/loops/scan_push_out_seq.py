@@ -10,10 +10,10 @@ from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.traits.interfaces import CannotBatch
 from graphc.ir.views import GATHERS
+from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher, is_total
 from graphc.passes.loops._cost import is_expensive, loop_elements, row_elements, users_of
 from graphc.passes.loops.scan_to_map import SequenceRows, is_sequence_row, read_row, rule_of
-from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

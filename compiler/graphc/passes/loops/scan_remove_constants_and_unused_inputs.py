@@ -49,7 +49,7 @@ from graphc.ir.scan_view import (
 )
 from graphc.ir.views import COUNTS, TAKES_ROW, create_here, repeated, row_at, take_rows
 from graphc.ir.walk import functions, walk
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size

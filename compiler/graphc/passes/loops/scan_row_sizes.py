@@ -12,7 +12,7 @@ from graphc.ir import build
 from graphc.ir.kinds import reduce
 from graphc.ir.scan_view import ScanView, collect, name_of, scan_name, scans, take_trace, tap_of, window_of
 from graphc.ir.views import row_at, with_sizes
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size

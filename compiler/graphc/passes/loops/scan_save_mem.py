@@ -43,6 +43,7 @@ from graphc.ir.views import (
     order_of,
     part_of,
 )
+from graphc.passes import Pass
 from graphc.passes.loops._consumers import (
     Bounds,
     Consumer,
@@ -57,7 +58,6 @@ from graphc.passes.loops._consumers import (
     takes_whole,
 )
 from graphc.passes.loops._move_up import move_up, operations_after
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import has_checks, raises
 from graphc_dialects.scan_shapes import UnknownSize, trace_size

@@ -15,6 +15,7 @@ from graphc.ir.scan_view import ScanView, is_padded, retention, scans
 from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.ir.traits.recurrences import recurrence
 from graphc.ir.views import take_rows
+from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops.scan_to_map import (
@@ -36,7 +37,6 @@ from graphc.passes.loops.scan_to_reduce import (
     linear_of,
     term_stack,
 )
-from graphc.passes.manager.base import Pass
 from graphc_dialects._base import add_index, const_index
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

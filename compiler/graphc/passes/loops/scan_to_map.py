@@ -39,10 +39,10 @@ from graphc.ir.scan_view import (
 from graphc.ir.traits.interfaces import BATCH, Batch, CannotBatch
 from graphc.ir.views import INLINED, TAKES_ROW, counted, row_at, take_rows
 from graphc.ir.walk import inputs_of
+from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher, Rule, attributes_of, coefficient, copy_index
 from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops._cost import loop_elements, row_elements
-from graphc.passes.manager.base import Pass
 from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import has_checks

@@ -13,6 +13,7 @@ from graphc.ir.known_rows import known_splat
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, scans, taps_of, writes_of
 from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops.scan_to_map import (
@@ -23,7 +24,6 @@ from graphc.passes.loops.scan_to_map import (
     is_streamed,
     state_dependences,
 )
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -29,7 +29,7 @@ from graphc.ir.scan_view import (
 )
 from graphc.ir.views import joined, order_of, repeated, row_at, stack_of_one, stacked_order
 from graphc.ir.walk import walk
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size

@@ -9,7 +9,7 @@ from graphc.ir.donations import DONATED
 from graphc.lowering.conditionals import place_results
 from graphc.lowering.converter import FunctionConverter
 from graphc.lowering.memory.donation import Donations
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

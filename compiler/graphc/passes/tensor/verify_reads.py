@@ -14,7 +14,7 @@ from dataclasses import replace
 from graphc.ir.build import predicate_of
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import functions, is_inside, walk
-from graphc.passes.manager.base import Pass
+from graphc.passes import Pass
 from graphc.passes.tensor._regions import (
     LOOPS,
     VIEWS,

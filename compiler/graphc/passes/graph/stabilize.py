@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Replaces expressions that overflow or cancel by equal ones that do not.
+
+The rules of the stabilize pass; its docstring lists them with their reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphc.ir.kinds import FOLDS, fold_of, reduce, reduced_axes
+from graphc.ir.patterns import broadcast_type, kind, negated, registrar, rules, unary
+from graphc.ir.rewrite import Rewriter, RuleTable, apply_rules, is_tensor, tensor_type
+from graphc.ir.views import JOINS, SELECTED, UPDATES, accumulates, dimshuffle, restored_order
+from graphc.ops.elementwise import ROWS
+from graphc.ops.stable import INVERSES, Stable
+from graphc.passes import Pass
+from graphc.passes.graph._lines import ALGEBRA, STABLE_FORMS
+from graphc.passes.graph._shares import SOFTMAX, log_of_softmax, may_be_merged, share_of_sum
+from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
+
+
+# The forms are written with differences: `1 + (-1) * x` is one. `log(exp(x))` is x without a rounding.
+_FIRST = [line for line in ALGEBRA if line.name in ("mul one", "add of neg", "log of exp")]
+RULES: RuleTable = rules(_FIRST)
+for _name, _rules in rules(STABLE_FORMS, views=True).items():
+    RULES.setdefault(_name, []).extend(_rules)
+_rule = registrar(RULES)
+_KNOWN = frozenset((*ROWS, "cast", SOFTMAX))
+
+
+class _Values:
+    """The algebra of the values that a rewriter visits; see `graphc.ops.stable`."""
+
+    def __init__(self, rw: Rewriter) -> None:
+        self._rw = rw
+
+    def made_by(self, v: ir.Value) -> tuple[str, Sequence[ir.Value]]:
+        op = self._rw.defs.get(v)
+        if op is None or not _is_float(self._rw, v):
+            return "", ()
+        name = op.name
+        if name in UPDATES:
+            return ("", ()) if accumulates(op) else ("select", list(op.operands)[:2])
+        if name in JOINS:
+            return "select", list(op.operands)
+        if name in SELECTED:
+            return "select", [op.operands[0]]
+        if name in FOLDS:
+            return fold_of(op) or "", [op.operands[0]]
+        short = name[7:]
+        if short == "cast" and not _is_float(self._rw, op.operands[0]):
+            return "", ()
+        return (short, list(op.operands)) if short in _KNOWN else ("", ())
+
+    def array(self, v: ir.Value) -> np.ndarray | None:
+        array = self._rw.constant(v) if _is_float(self._rw, v) else None
+        return array if isinstance(array, np.ndarray) else None
+
+    def number(self, v: ir.Value) -> float | None:
+        number = self._rw.splat(v)
+        return None if number is None or number.dtype.kind == "c" else float(number)
+
+    def shape(self, v: ir.Value) -> Sequence[int]:
+        return [max(size, -1) for size in v.type.shape]
+
+    def apply(self, name: str, *operands: ir.Value) -> ir.Value:
+        type_ = broadcast_type(operands)
+        if name in ("eq", "ne", "lt", "isfinite", "logical_and"):
+            type_ = tensor_type(type_.shape, ir.IntegerType.get_signless(1))
+        return self._rw.create(f"graphc.{name}", list(operands), type_)
+
+    def scalar(self, number: float, like: ir.Value) -> ir.Value:
+        return self._rw.scalar_like(number, like)
+
+    def negative(self, x: ir.Value) -> ir.Value:
+        return negated(self._rw, x)
+
+    def literal(self, array: np.ndarray, like: ir.Value) -> ir.Value:
+        return self._rw.literal(array, like.type)
+
+    def again(self, v: ir.Value, operands: Sequence[ir.Value]) -> ir.Value:
+        op = self._rw.defs[v]
+        before = list(op.operands)
+        types = [
+            tensor_type(x.type.shape, y.type.element_type) for x, y in zip(before, operands, strict=False)
+        ]
+        cast = [self._rw.cast_static(y, type_) for y, type_ in zip(operands, types, strict=True)]
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        return self._rw.create(op.name, [*cast, *before[len(cast) :]], v.type, **attributes)
+
+    def reduced(self, v: ir.Value, kind: str, x: ir.Value) -> ir.Value:
+        options = {"allow_empty": ir.BoolAttr.get(True)} if kind == "max" else {}
+        return reduce(kind, x, reduced_axes(self._rw.defs[v]), v.type, self._rw.create, **options)
+
+    def spread(self, v: ir.Value, total: ir.Value) -> ir.Value:
+        reduction = self._rw.defs[v]
+        return _with_axes_back(self._rw, total, reduction.operands[0], list(reduced_axes(reduction)))
+
+    def log_sum_exp(self, v: ir.Value, x: ir.Value) -> ir.Value:
+        return _log_sum_exp(self._rw, x, self._rw.defs[v])
+
+    def log_softmax(self, v: ir.Value) -> ir.Value:
+        return log_of_softmax(self._rw, self._rw.defs[v])
+
+    def log_erfc(self, x: ir.Value) -> ir.Value:
+        """log1p(-erf(x)) for x < 1, log_ndtr(-sqrt(2) x) + log(2) for others."""
+        rw, one, type_ = self._rw, self._rw.scalar_like(1, x), x.type
+        limited = rw.create("graphc.minimum", [x, one], type_)
+        near = unary(rw, "log1p", unary(rw, "neg", unary(rw, "erf", limited)))
+        scaled = rw.create("graphc.mul", [x, rw.scalar_like(-np.sqrt(2), x)], type_)
+        far = rw.create("graphc.add", [unary(rw, "log_ndtr", scaled), rw.scalar_like(np.log(2), x)], type_)
+        return self.apply("switch", self.apply("lt", x, one), near, far)
+
+    def fixed(self, v: ir.Value) -> ir.Value:
+        return v
+
+    def placed_after(self, v: ir.Value) -> object:
+        """Places the logarithm of a value where the value is computed, as good for other readers, and outside
+        of the loop that this one is in.
+        """
+        return self._rw.move_after(v)
+
+    def placed(self, before: object) -> None:
+        self._rw.move_to(before)
+
+    def largest_exponent(self, v: ir.Value) -> float:
+        return float(np.log(np.finfo(self._rw.dtype(v)).max)) - 1
+
+
+def _is_float(rw: Rewriter, v: ir.Value) -> bool:
+    return is_tensor(v) and kind(rw, v) == "f"
+
+
+def _rules_of(rw: Rewriter) -> Stable[ir.Value]:
+    found = rw.notes.get(Stable)
+    if not isinstance(found, Stable):
+        found = rw.notes[Stable] = Stable(_Values(rw))
+    return found
+
+
+@_rule("log", "log1p", "log2", "log10")
+def logarithm(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """Of an expression of exponentials."""
+    if not _is_float(rw, op.results[0]) or rw.defs.get(op.operands[0]) is None:
+        return None
+    rules, (v,) = _rules_of(rw), op.operands
+    if op.name == "graphc.log1p" and _is_limited(rw, v):
+        return None
+    form = rules.log1p(v) if op.name == "graphc.log1p" else rules.log(v)
+    if form is None:
+        return None
+    base = {"graphc.log2": 2, "graphc.log10": 10}.get(op.name)
+    return form.log if base is None else rules.times(form.log, 1 / math.log(base))
+
+
+def _is_limited(rw: Rewriter, v: ir.Value) -> bool:
+    """True if it is -erf(minimum(x, 1)), as `log_erfc` leaves it."""
+    x = rw.operand_of(v, "graphc.neg")
+    x = None if x is None else rw.operand_of(x, "graphc.erf")
+    return x is not None and rw.defining(x, "graphc.minimum") is not None
+
+
+@_rule(*INVERSES)
+def function_of_inverse(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    found = _rules_of(rw).inverse(op.results[0]) if _is_float(rw, op.results[0]) else None
+    return None if found is None else found.value
+
+
+@_rule("pow", "sqr", "sqrt", "reduce_prod")
+def power_of_exponential(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """exp(x) ** y -> exp(x * y); the product of exponentials -> the exponential of the sum."""
+    form = _rules_of(rw).power(op.results[0]) if _is_float(rw, op.results[0]) else None
+    return None if form is None else unary(rw, "exp", form.log)
+
+
+# -- sums of exponentials ------------------------------------------------------------------------------------
+
+
+def _with_axes_back(rw: Rewriter, value: ir.Value, like: ir.Value, axes: list[int]) -> ir.Value:
+    """Inserts axes of size 1 where a reduction of `like` removed them."""
+    type_ = like.type
+    result = tensor_type(
+        [1 if axis in axes else size for axis, size in enumerate(type_.shape)], type_.element_type
+    )
+    return dimshuffle(value, restored_order(len(type_.shape), axes), result, rw.create)
+
+
+def _log_sum_exp(rw: Rewriter, x: ir.Value, reduction: ir.Operation) -> ir.Value:
+    """The shifted form. The shift is 0 where the maximum is not finite, so that no inf - inf appears."""
+    axes, type_ = reduced_axes(reduction), reduction.results[0].type
+    top = reduce("max", x, axes, type_, rw.create, allow_empty=ir.BoolAttr.get(True))
+    finite = rw.create("graphc.isfinite", [top], tensor_type(type_.shape, ir.IntegerType.get_signless(1)))
+    shift = rw.create("graphc.switch", [finite, top, rw.scalar_like(0, top)], type_)
+    centred = rw.create("graphc.sub", [x, _with_axes_back(rw, shift, x, list(axes))], x.type)
+    total = reduce("sum", unary(rw, "exp", centred), axes, type_, rw.create)
+    return rw.create("graphc.add", [unary(rw, "log", total), shift], type_)
+
+
+_rule("true_div", "mul")(share_of_sum)
+
+
+@_rule("true_div", "mul")
+def product_of_exponentials(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """exp(x) * exp(y) -> exp(x + y); x ** 100 * x ** -100 -> 1."""
+    if not _is_float(rw, op.results[0]) or not all(may_be_merged(rw, v) for v in op.operands):
+        return None
+    found = _rules_of(rw).product(op.results[0])
+    return None if found is None else found.value
+
+
+class Stabilize(Pass):
+    """Rewrites real floating-point expressions into numerically safer forms.
+
+    | pattern | becomes | what was wrong |
+    |---|---|---|
+    | `exp(x) - 1`, `1 - exp(x)` | `expm1(x)`, `-expm1(x)` | all digits lost for small x |
+    | `1 - sigmoid(x)`, `1 - ndtr(x)` | `sigmoid(-x)`, `ndtr(-x)` | 0 far out |
+    | `1 - tanh(x)`, `1 + tanh(x)` | `2 sigmoid(-2 x)`, `2 sigmoid(2 x)` | 0 far out |
+    | `1 - erf(x)`, `1 + erf(x)` | `erfc(x)`, `erfc(-x)` | 0 for x > 6; lost digits |
+    | `1 / (1 + exp(-x))`, `exp(x) / (1 + exp(x))` | `sigmoid(x)` | nan or lost digits when exp overflows |
+    | `exp(x) / (exp(x) + exp(y) + ...)` | `sigmoid(x - logaddexp(y, ...))` | as above |
+    | `exp(x) / sum(exp(x))` | `softmax(x)` | nan when exp overflows |
+    | `exp(x) * (w / sum(exp(x)))` | `softmax(x) * w` | as above; nan when all exp underflow |
+    | `exp(x) * exp(y)`, `exp(x) / exp(y)` | `exp(x + y)`, `exp(x - y)` | 0 times infinity |
+    | `exp(x) ** y`, `prod(exp(x))` | `exp(x * y)`, `exp(sum(x))` | as above |
+    | `exp(x) * sigmoid(-x)` | `sigmoid(x)` | as above |
+    | `sigmoid(x) / (1 - sigmoid(x))` | `exp(x)` | infinite for x > 37 |
+    | `x ** 100 * x ** -100` | `x ** 0` | 0 times infinity, where x is neither |
+    | `arctanh(tanh(x))`, `logit(sigmoid(x))`, ... | `x` | infinite far out |
+    | `log(V)`, `log1p(V)`, `log2(V)`, `log10(V)` | the logarithm of V | V over- or underflows |
+
+    In the last line V is any expression of exponentials; its logarithm is made of those of its parts:
+
+    | V | its logarithm |
+    |---|---|
+    | `exp(x)`, `exp2(x)`, `c ** x`, constants | `x`, `x log(2)`, `x log(c)`, constants |
+    | `sigmoid(x)`, `softmax(x)`, `ndtr(x)` | `-softplus(-x)`, `log_softmax(x)`, `log_ndtr(x)` |
+    | `erfc(x)` | for x >= 1 `log_ndtr(-sqrt(2) x) + log(2)` |
+    | `expm1(x)`, `sinh(x)`, `cosh(x)` | `x + log1mexp(-x)`, ... |
+    | `iv(v, x)`, `kv(v, x)` and those of orders 0, 1 | `log(ive(v, x)) + abs(x)`, `log(kve(v, x)) - x` |
+    | terms, `sum` | `logaddexp`, `softplus`; `m + log(sum(exp(x - m)))`, m the maximum |
+    | differences | `x + log1mexp(y - x)` |
+    | `w * exp(x) + u * exp(y)`, w and u of unknown sign | `m + log(w * exp(x - m) + u * exp(y - m))` |
+    | products, quotients, powers, roots, `prod` | sums, differences, multiples |
+    | `maximum`, `minimum`, `clip`, `max`, `min`, `switch`, casts | the same of the logarithms |
+    | views, slices, elements at indices or masks | the same of the logarithm |
+    | sorted, repeated, joined, assigned elements | the same of the logarithms |
+
+    Exponentials of arrays that broadcast against each other stay factors: their product has more elements.
+    Functions are found behind what only moves or selects elements. A constant counts as a number where it has
+    one element; ones that broadcast keep their shape.
+    In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and
+    +inf and NaN come through. The softmax of a quotient is `guarded` in the same way, so that +inf makes NaN
+    only where it stands and 0 elsewhere, as the quotient has it. Exponential and sum are found as factors of
+    one product, with views, broadcasts, signs and other factors between, as derivatives by the chain rule
+    have them. Sums that are shifted by a maximum already are recognised and stay. Where the original is
+    finite and accurate, results agree to a few units in the last place of what is exponentiated.
+
+    The rules are those by which derivatives are taken (`graphc/ops/logarithms.py`): values and derivatives
+    know the same expressions. The logarithm of a value is computed where the value was, outside of loops that
+    only read it, and once for all that ask for it.
+
+    Source: PyTensor's `tensor/rewriting/math.py` (names `log1p`, `local_log_sum_exp`, `local_1msigmoid`,
+    ...); M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.
+    """
+
+    stage = "graph"
+    lines = STABLE_FORMS
+
+    def run(self, module: ir.Module) -> None:
+        apply_rules(module, RULES, self.count)

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Passes: their base class, how they are found and run, and the IR that each stage allows."""
