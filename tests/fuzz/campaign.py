@@ -3,6 +3,7 @@
 
 python tests/fuzz/campaign.py --minutes 30             until the time is over
 python tests/fuzz/campaign.py --seed 1234              one seed, shown
+python tests/fuzz/campaign.py --ways reference,device      on the machine's CUDA device, if it has one
 python tests/fuzz/campaign.py --results folder         where the summary and failing scripts go
 python tests/fuzz/campaign.py --sources tree/compiler:tree/dialects:tree/runtime:tree/tools
 """
@@ -104,8 +105,9 @@ class Campaign:
         seconds_to_shrink: float = 60.0,
         thorough: bool = True,
         tier: str = "",
+        ways: Sequence[str] = (),
     ) -> None:
-        self.worker = Worker(sources, tier)
+        self.worker, self.ways = Worker(sources, tier), ways
         self.results, self.seconds_to_shrink, self.thorough = results, seconds_to_shrink, thorough
         self.counts: Counter[str] = Counter()
         self.seconds: Counter[str] = Counter()
@@ -124,7 +126,7 @@ class Campaign:
             program = answer
             self.counts["lines"] += len(program.steps)
             self.counts["that fail on purpose"] += program.raises
-            answer = self.evaluate(program, ways_of(seed, program, self.thorough))
+            answer = self.evaluate(program, self.ways or ways_of(seed, program, self.thorough))
         if isinstance(answer, Exception):
             return [self._report(seed, program, Finding("generator", "error", str(answer)))]
         self.seconds.update(answer.seconds)
@@ -219,16 +221,17 @@ def main() -> int:
     parser.add_argument(
         "--sources", default="", help="PYTHONPATH of the compiler to try, instead of this one"
     )
+    parser.add_argument("--ways", default="", help="evaluate in these ways alone, with commas between")
     options = parser.parse_args()
-    campaign = Campaign(options.results, options.sources)
+    ways = [way for way in options.ways.split(",") if way]
     if options.seed is not None:
-        campaign = Campaign(options.results, options.sources)
+        campaign = Campaign(options.results, options.sources, ways=ways)
         print(campaign.worker.ask("grow", options.seed))
         texts = campaign.run(options.seed)
         print("\n".join(texts) or "agrees")
         return int(bool(texts))
     start = first_seed() if options.start is None else options.start
-    campaigns = [Campaign(options.results, options.sources) for _ in range(options.jobs)]
+    campaigns = [Campaign(options.results, options.sources, ways=ways) for _ in range(options.jobs)]
     with ThreadPoolExecutor(options.jobs) as pool:
         loops = [
             pool.submit(_until, campaign, options, range(start + i, 10**15, options.jobs), campaigns)
