@@ -145,10 +145,9 @@ case(
     [MATRIX],
     lambda m, a: m.funm(a, np.tanh, output="complex"),
     lambda a: scipy.linalg.funm(a.astype(np.result_type(a, np.complex64)), np.tanh, disp=False)[0],
-    gradient=False,
     dtypes=COMPLEX,
 )
-case("funm:batch", [BATCH], lambda m, a: m.funm(a, np.sin), _batch(scipy.linalg.sinm), gradient=False)
+case("funm:batch", [BATCH], lambda m, a: m.funm(a, np.sin), _batch(scipy.linalg.sinm))
 case("rsf2csf", [SMALL], lambda m, a: m.rsf2csf(*m.schur(a)), gradient=False)
 case(
     "ordqz",

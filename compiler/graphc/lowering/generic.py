@@ -15,6 +15,7 @@ One-element work in the body of a loop: straight scalar code, without buffers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of
 from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS
+from graphc.ops.reduce import extreme_of_nothing
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -37,16 +39,7 @@ if TYPE_CHECKING:
 _INT64 = np.dtype("int64")
 
 
-def _lowest(dtype: np.dtype) -> float:
-    if dtype.kind in "fc":
-        return -np.inf
-    return False if dtype == np.bool_ else np.iinfo(dtype).min
-
-
-def _highest(dtype: np.dtype) -> float:
-    if dtype.kind in "fc":
-        return np.inf
-    return True if dtype == np.bool_ else np.iinfo(dtype).max
+_lowest, _highest = (partial(extreme_of_nothing, kind) for kind in ("max", "min"))
 
 
 @record(frozen=True)

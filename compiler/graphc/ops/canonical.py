@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -225,19 +226,20 @@ class Logm(_Principal):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a,), (g,) = inputs, cotangents
-        return [None if g is None else self._derivative(transposed(a), g)]
+        return [None if g is None else _derivative(self, transposed(a), g)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (a,), (t,) = inputs, tangents
-        return [None if t is None else self._derivative(a, t)]
+        return [None if t is None else _derivative(self, a, t)]
 
-    def _derivative(self, a: Variable, direction: Variable) -> TensorVariable:
-        """A block of the logarithm of [[a, direction], [0, a]]."""
-        top = concatenate([a, direction], axis=-1)
-        bottom = concatenate([zeros_like(direction), a], axis=-1)
-        whole: TensorVariable = self(concatenate([top, bottom], axis=-2))
-        n = shape(a)[-1]
-        return whole[..., :n, n:]
+
+def _derivative(function: Op, a: Variable, direction: Variable) -> TensorVariable:
+    """A block of a function of [[a, direction], [0, a]]: the derivative in that direction."""
+    top = concatenate([a, direction], axis=-1)
+    bottom = concatenate([zeros_like(direction), a], axis=-1)
+    whole: TensorVariable = function(concatenate([top, bottom], axis=-2))
+    n = shape(a)[-1]
+    return whole[..., :n, n:]
 
 
 class QZ(_PythonMatrices):
@@ -312,41 +314,155 @@ class RSF2CSF(_WithoutGradient):
 
 
 class Funm(_PythonMatrices):
-    """A function of complex matrices, by recurrences over the Schur form (B. N. Parlett, 1976).
+    """A function of complex matrices, by its values at complex numbers: Taylor series of matrices whose
+    eigenvalues are close, recurrences between groups that are not; see `_of_triangle`.
 
     Args:
-        func: a function of NumPy arrays of complex numbers.
+        func: a function of NumPy arrays of complex numbers, element by element.
     """
 
     signature = "(n,n)->(n,n)"
     __props__ = ("func",)
     calls_user_code = True
-    absent: ClassVar[dict[str, str]] = {
-        **_PythonMatrices.absent,
-        "pullback": "the derivative of a function in Python is not known",
-    }
 
     def __init__(self, func: Callable[[np.ndarray], object]) -> None:
         self.func = func
 
     def compute(self, a: np.ndarray) -> np.ndarray:
-        from scipy.linalg import funm
+        from scipy.linalg import schur
 
-        def values(x: np.ndarray) -> np.ndarray:
-            found = self.func(x)
-            if isinstance(found, Variable):
-                raise TypeError(
-                    f"funm needs a function of NumPy arrays, such as numpy.exp, but {self.func!r:.60} gave "
-                    f"the variable {found}"
-                )
-            return np.asarray(found)
+        t, z = schur(a.astype("complex128"), output="complex")
+        return np.asarray(z @ _of_triangle(self._values, t) @ z.conj().T)
 
-        found: np.ndarray = funm(a, values, disp=False)[0]
-        return found
+    def _values(self, x: np.ndarray) -> np.ndarray:
+        found = self.func(x)
+        if isinstance(found, Variable):
+            raise TypeError(
+                f"funm needs a function of NumPy arrays, such as numpy.exp, but {self.func!r:.60} gave "
+                f"the variable {found}"
+            )
+        return np.asarray(found)
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        why = self.absent["pullback"]
-        raise UndefinedGradientError(f"funm has no gradient: {why}; use expm, logm or sqrtm")
+        (a,), (g,) = inputs, cotangents
+        return [None if g is None else _derivative(self, transposed(a), g)]
+
+
+_Function = Callable[[np.ndarray], np.ndarray]
+# Radii of circles, each half an octave smaller, points of each, and terms of the series.
+_RADII, _POINTS, _TERMS = 64, 64, 48
+_EPS = float(np.finfo("float64").eps)
+
+
+def _of_triangle(func: _Function, t: np.ndarray) -> np.ndarray:
+    """A function of an upper triangular matrix: its series, or recurrences, whichever loses less.
+
+    Recurrences (B. N. Parlett, 1976) divide by differences of eigenvalues. So eigenvalues form groups as far
+    apart as can be (P. I. Davies, N. J. Higham, A Schur-Parlett algorithm for computing matrix functions,
+    2003), and groups are divided only where the estimate of the error of their series is larger than that of
+    the recurrences. It is where the function is not analytic near to the group.
+    """
+    if len(t) == 1:
+        return func(t[0]).reshape(1, 1)
+    eigenvalues = np.diag(t)
+    series, error = _of_group(func, t)
+    values = func(eigenvalues)
+    error = max(error, float(np.abs(np.diag(series) - values).max()))
+    size = max(float(np.abs(values).max()), float(np.abs(series).max()))
+    gap = _widest_gap(eigenvalues)
+    divided = size * float(np.abs(np.triu(t, 1)).max()) / gap if gap else np.inf
+    if error <= _EPS * max(4 * size, divided) and error <= 1e-3 * size:
+        return series
+    groups = _groups(eigenvalues, gap / 2) if gap else np.arange(len(t))
+    t, q, groups = _in_order(t, groups)
+    return np.asarray(q @ _of_groups(func, t, groups) @ q.conj().T)
+
+
+def _of_group(func: _Function, t: np.ndarray) -> tuple[np.ndarray, float]:
+    """The Taylor series of a function around the mean of eigenvalues, and an estimate of its error.
+
+    Its coefficients come from values on a circle (J. N. Lyness, C. B. Moler, Numerical differentiation of
+    analytic functions, 1967). Of many circles that one is taken that has the smallest error: values on large
+    ones may be large, and what is rounded on small ones is divided by powers of the radius. The last quarter
+    of the coefficients, which are 0 of an analytic function, tells how far others are off.
+    """
+    unit = np.eye(len(t))
+    center = np.trace(t) / len(t)
+    shifted = t - center * unit
+    largest = 8 * max(1.0, abs(center), float(np.abs(np.diag(shifted)).max()))
+    radii = largest * 0.5 ** (np.arange(_RADII) / 2)
+    circle = np.exp(2j * np.pi * np.arange(_POINTS) / _POINTS)
+    with np.errstate(all="ignore"):
+        values = func((center + radii[:, None] * circle).ravel()).reshape(_RADII, _POINTS)
+        coefficients = np.fft.fft(values, axis=1) / _POINTS
+        tails = np.abs(coefficients[:, _TERMS:]).max(axis=1)
+        powers, sizes = unit, [1.0]
+        for _ in range(_TERMS):
+            powers = powers @ shifted
+            sizes.append(float(np.abs(powers).max()))
+        growth = (np.array(sizes) / radii[:, None] ** np.arange(_TERMS + 1)).sum(axis=1)
+        errors = np.maximum(tails, _EPS * np.abs(values).max(axis=1)) * growth
+        errors = np.where(np.isfinite(errors), errors, np.inf)
+        best = int(np.argmin(errors))
+        total = np.zeros_like(t)
+        for coefficient in coefficients[best, _TERMS - 1 :: -1]:
+            total = total @ (shifted / radii[best]) + coefficient * unit
+    return total, float(errors[best])
+
+
+def _widest_gap(values: np.ndarray) -> float:
+    """The longest edge of a minimum spanning tree."""
+    gap, away = 0.0, np.abs(values - values[0])
+    left = np.arange(len(values)) > 0
+    while left.any():
+        nearest = int(np.argmin(np.where(left, away, np.inf)))
+        gap = max(gap, float(away[nearest]))
+        left[nearest] = False
+        away = np.minimum(away, np.abs(values - values[nearest]))
+    return gap
+
+
+def _groups(values: np.ndarray, close: float) -> np.ndarray:
+    """A number for each value; those have one that are close, or close to what is close."""
+    near = np.abs(values[:, None] - values) <= close
+    numbers = np.arange(len(values))
+    while True:
+        lowest = np.where(near, numbers, len(values)).min(axis=1)
+        if (lowest == numbers).all():
+            return numbers
+        numbers = lowest
+
+
+def _in_order(t: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The triangle with groups beside one another, the unitary matrix that makes it, and their numbers."""
+    from scipy.linalg.lapack import ztrexc
+
+    q, names = np.eye(len(t), dtype=t.dtype), [int(g) for g in groups]
+    places = {g: float(np.mean(np.flatnonzero(groups == g))) for g in names}
+    for at in range(len(names)):
+        first = min(range(at, len(names)), key=lambda i: (places[names[i]], names[i], i))
+        if first != at:
+            t, q, _ = ztrexc(t, q, first + 1, at + 1)
+            names.insert(at, names.pop(first))
+    return np.triu(t), q, np.array(names)
+
+
+def _of_groups(func: _Function, t: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Of a triangle of blocks: off the diagonal what commutes with the triangle."""
+    from scipy.linalg.lapack import ztrsyl
+
+    edges = [0, *(np.flatnonzero(np.diff(groups)) + 1), len(t)]
+    parts = [slice(low, high) for low, high in pairwise(edges)]
+    f = np.zeros_like(t)
+    for j, column in enumerate(parts):
+        f[column, column] = _of_triangle(func, t[column, column])
+        for row in parts[:j][::-1]:
+            between = slice(row.stop, column.start)
+            right = f[row, row] @ t[row, column] - t[row, column] @ f[column, column]
+            right += f[row, between] @ t[between, column] - t[row, between] @ f[between, column]
+            x, scale, _ = ztrsyl(t[row, row], t[column, column], right, isgn=-1)
+            f[row, column] = x / scale
+    return f
 
 
 class LDL(_WithoutGradient):

@@ -16,12 +16,12 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, fram
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
-from graphc.ops.create import alloc, ones_like, zeros
+from graphc.ops.create import ones_like, zeros
 from graphc.ops.derivatives import WithDerivativesOf
 from graphc.ops.dimshuffle import attribute, normalize_axes, normalize_axis
 from graphc.ops.elementwise import cast_to, is_discrete, pulled
 from graphc.ops.join import concatenate
-from graphc.ops.math import eq, real, second, switch
+from graphc.ops.math import eq, maximum, minimum, real, second, switch
 from graphc.ops.shape import shape_source, size_of, sizes_of
 from graphc.ops.shaping import dimshuffle, reshape
 
@@ -47,6 +47,15 @@ _REFERENCES: dict[str, Callable[..., Any]] = {
 }
 
 
+def extreme_of_nothing(kind: str, dtype: np.dtype) -> float:
+    """What ``max`` and ``min`` start from, an infinity where there is one."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if kind == "max" else np.iinfo(dtype).max
+    if dtype.kind == "b":
+        return kind == "min"
+    return -np.inf if kind == "max" else np.inf
+
+
 class Reduce(Op):
     """Combine the elements along axes, which are dropped. The result has the operand's dtype. Sums and
     products of float16, float32 and complex64 are accumulated in the next wider dtype.
@@ -54,7 +63,7 @@ class Reduce(Op):
     Args:
         kind: sum, prod, max, min, and, or. Extremes propagate NaN; and/or act on bits.
         axes: ascending axes.
-        allow_empty: extremes of no numbers are infinite; otherwise they are an error.
+        allow_empty: extremes of no numbers are those of `extreme_of_nothing`; otherwise they are an error.
     """
 
     takes_as_stored = False
@@ -94,7 +103,7 @@ class Reduce(Op):
             )
         with np.errstate(all="ignore"):
             wide = _WIDE.get(x.dtype.name, x.dtype) if self.kind in ("sum", "prod") else x.dtype
-            start = {"initial": -np.inf if self.kind == "max" else np.inf} if self.allow_empty else {}
+            start = {"initial": extreme_of_nothing(self.kind, x.dtype)} if self.allow_empty else {}
             value = _REFERENCES[self.kind](x, axis=self.axes, dtype=wide, **start).astype(x.dtype)
         output_storage[0][0] = np.asarray(value, dtype=x.dtype)
 
@@ -272,7 +281,8 @@ def _extreme(
     initial: TensorLike | None,
     where: TensorLike | None,
 ) -> TensorVariable:
-    """``max`` or ``min``. An initial value is one more element, so that there may be no others.
+    """``max`` or ``min``. An initial value is one more element, so that there may be no others; where an
+    element equals it, the element has the gradient.
 
     Raises:
         ValueError: a mask without an initial value.
@@ -282,16 +292,9 @@ def _extreme(
             raise ValueError(f"{kind} with where= needs initial=, the result where no element is selected")
         return reduced(kind, x, axis, keepdims)
     start = cast_to(as_tensor_variable(initial), x.type.dtype)
-    axes = reduced_axes(axis, x.type.ndim, kind)
-    x = masked(x, where, start)
-    kept = [a for a in range(x.type.ndim) if a not in axes]
-    sizes = [size_of(x, a) for a in kept]
-    rows = reshape(dimshuffle(x, (*kept, *axes)), [*sizes, -1 if axes else 1], ndim=len(kept) + 1)
-    if sizes:
-        start = alloc(start, *sizes, 1)
-    rows = concatenate([rows, start if sizes else reshape(start, (1,))], axis=len(kept))
-    found = reduced(kind, rows, len(kept), False)
-    return with_axes(found, axes, x.type.ndim) if keepdims else found
+    x = masked(x, where, extreme_of_nothing(kind, x.type.numpy_dtype))
+    found = reduced(kind, x, axis, keepdims, allow_empty=True)
+    return maximum(found, start) if kind == "max" else minimum(found, start)
 
 
 def as_dtype(x: TensorVariable, dtype: str, what: str) -> TensorVariable:
@@ -369,7 +372,7 @@ def max(
         x: array-like.
         axis: axes; None for all.
         keepdims: keep reduced axes with size 1.
-        initial: one more element.
+        initial: one more element; it has no gradient where another one is equal.
         where: which elements count; needs ``initial``.
 
     Examples:
@@ -393,7 +396,7 @@ def min(
         x: array-like.
         axis: axes; None for all.
         keepdims: keep reduced axes with size 1.
-        initial: one more element.
+        initial: one more element; it has no gradient where another one is equal.
         where: which elements count; needs ``initial``.
 
     Examples:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -66,6 +68,47 @@ def test_extremes_of_no_elements_are_the_initial_value(env):
     for call in (lambda: pt.max(A, where=MASK), lambda: env.min(env.as_tensor(A), where=MASK)):
         with pytest.raises(ValueError, match="needs initial="):
             call()
+
+
+@pytest.mark.parametrize("kind", ["max", "min"])
+@pytest.mark.parametrize("mode", ["fast_run", "reference"])
+def test_what_a_mask_leaves_out_gives_an_initial_value_no_gradient(kind, mode):
+    """An extreme with an initial value is ``maximum`` or ``minimum`` of both: at ties, too."""
+    sign = 1.0 if kind == "max" else -1.0
+    x, i = pt.matrix("x"), pt.scalar("i")
+    reduce, pair = getattr(pt, kind), getattr(pt, f"{kind}imum")
+    for mask, axis in product([[True, False, True], [False] * 3, [True] * 3], [None, 0, 1]):
+        got = reduce(x, axis=axis, initial=i, where=np.array(mask))
+        want = pair(reduce(x[:, np.flatnonzero(mask)], axis=axis), i) if any(mask) and axis != 0 else None
+        looped = graphc.scan(
+            lambda row, mask=mask: reduce(row, initial=i, where=np.array(mask)),
+            sequences=x,
+            return_updates=False,
+        )
+        outputs = [got, *graphc.grad(got.sum(), [x, i])]
+        f = graphc.function([x, i], outputs, mode=mode)
+        each = graphc.function([x, i], graphc.grad(looped.sum(), [x, i]), mode=mode)
+        g = None if want is None else graphc.function([x, i], [want, *graphc.grad(want.sum(), [x, i])])
+        for tie in (2.0, 1.0, 9.0):
+            data = sign * np.array([[1.0, 5.0, 2.0], [2.0, 7.0, 2.0]])
+            found = f(data, sign * tie)
+            np.testing.assert_array_equal(
+                found[0], getattr(np, kind)(data, axis=axis, where=np.array(mask), initial=sign * tie)
+            )
+            assert not found[1][:, ~np.array(mask)].any()
+            if g is not None:
+                for a, b in zip(found, g(data, sign * tie), strict=True):
+                    np.testing.assert_array_equal(a, b)
+            if axis == 1:
+                for a, b in zip(found[1:], each(data, sign * tie), strict=True):
+                    np.testing.assert_array_equal(a, b)
+    start = 3 if kind == "max" else -3
+    for dtype in ("int8", "uint16", "int64", "bool", "float16"):
+        for data in (np.zeros((0, 2), dtype), np.ones((3, 2), dtype)):
+            initial = np.array(start).astype(dtype)
+            v = pt.tensor("v", dtype=dtype, shape=(None, 2))
+            found = graphc.function([v], reduce(v, axis=0, initial=initial), mode=mode)(data)
+            np.testing.assert_array_equal(found, getattr(np, kind)(data, axis=0, initial=initial))
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "mean", "var", "std"])

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.special
 
 import graphc
 import graphc.tensor as pt
@@ -134,3 +136,66 @@ def test_not_positive_definite():
     x = pt.tensor(dtype="float64", shape=(3, None))
     with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
         graphc.function([x], linalg.cholesky_banded(x))(-BANDS)
+
+
+def _exact(function, a):
+    """A function of a matrix by eigenvectors in 100 digits, of a matrix that differs in the 40th."""
+    n, rng = len(a), np.random.default_rng(1)
+    with mpmath.workdps(100):
+        noise = mpmath.matrix(rng.normal(size=(n, n)).tolist()) * mpmath.mpf(10) ** -40
+        values, vectors = mpmath.eig(mpmath.matrix(a.tolist()) + noise)
+        found = vectors * mpmath.diag([function(x) for x in values]) * vectors**-1
+        return np.array(found.tolist(), complex)
+
+
+FUNCTIONS = {
+    "sin": (np.sin, mpmath.sin),
+    "tanh": (np.tanh, mpmath.tanh),
+    "sqrt": (np.sqrt, mpmath.sqrt),
+    "log": (np.log, mpmath.log),
+    "reciprocal": (np.reciprocal, lambda x: 1 / x),
+    "erf": (scipy.special.erf, mpmath.erf),
+    "fast": (lambda x: np.exp(20j * x), lambda x: mpmath.exp(20j * x)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("spread", [0, 1e-12, 1e-8, 1e-5, 1e-3, 0.05, 0.5])
+def test_functions_of_matrices_whose_eigenvalues_are_close(name, spread):
+    function, reference = FUNCTIONS[name]
+    rng = np.random.default_rng(3)
+    for size, scale in ((2, 1.0), (4, 1e-3), (4, 3.0)):
+        q = np.linalg.qr(rng.normal(size=(size, size)))[0]
+        eigenvalues = np.where(np.arange(size) < 3, 1 + spread * rng.uniform(size=size), 4)
+        a = scale * q @ (np.diag(eigenvalues) + np.triu(rng.uniform(-1, 1, (size, size)), 1)) @ q.T
+        want = _exact(reference, a)
+        # What rounding of the matrix moves is no error.
+        moved = np.abs(_exact(reference, a * (1 + 2e-16 * rng.uniform(-1, 1, a.shape))) - want).max()
+        x = pt.dmatrix()
+        found = graphc.function([x], linalg.funm(x, function, output="complex"))(a)
+        assert np.abs(found - want).max() <= 2e-14 * np.abs(want).max() + 300 * moved
+        narrow = graphc.function([x], linalg.funm(pt.cast(x, "float32"), function, output="complex"))(a)
+        assert narrow.dtype == "complex64"
+        near = _exact(reference, a.astype("float32").astype("float64"))
+        assert np.abs(narrow - near).max() <= 1e-6 * np.abs(near).max()
+
+
+def test_derivatives_of_functions_of_matrices():
+    """By what the function is for a matrix of twice as many rows, all of whose eigenvalues are double."""
+    twins = np.array([[1.0, 2.0, 0.5], [0.0, 1.0, -1.0], [0.0, 0.0, 1.0 + 1e-9]])
+    x = pt.dmatrix()
+    for a in (A, twins, np.eye(3)):
+        for function, same in ((np.exp, linalg.expm), (np.log, linalg.logm)):
+            f = graphc.function([x], graphc.grad((linalg.funm(x, function) ** 2).sum(), x))
+            g = graphc.function([x], graphc.grad((same(x) ** 2).sum(), x))
+            np.testing.assert_allclose(f(a), g(a), rtol=1e-11, atol=1e-11)
+    graphc.verify_grad(lambda v: linalg.funm(v, np.sin), [twins], rng=RNG, mode="reference")
+
+
+@pytest.mark.parametrize("function", [np.abs, np.sign, np.conj, np.real, lambda x: np.maximum(x.real, 1.5)])
+def test_functions_that_are_not_analytic_have_values_at_the_eigenvalues(function):
+    q = np.linalg.qr(RNG.normal(size=(5, 5)))[0]
+    for eigenvalues in ([1.0] * 5, [1, 1, -2, -2, 3], [1, 1 + 1e-9, 1 - 1e-5, -4, -4], [2, 3, 4, 5, 6]):
+        a = q @ np.diag(eigenvalues) @ q.T
+        found = linalg.funm(a, function).eval()
+        np.testing.assert_allclose(found, q @ np.diag(function(np.array(eigenvalues))) @ q.T, atol=1e-12)

@@ -24,6 +24,7 @@ from graphc.ir.traits.interfaces import (
     always_expensive,
     sizes_of,
 )
+from graphc.ops.reduce import extreme_of_nothing
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 
@@ -91,8 +92,8 @@ def _reduction(ufunc: np.ufunc) -> Callable[[ir.Operation, np.ndarray], np.ndarr
     def reduce(op: ir.Operation, x: np.ndarray) -> np.ndarray:
         axes = tuple(reduced_axes(op))
         if ufunc in (np.maximum, np.minimum) and any(x.shape[axis] == 0 for axis in axes):
-            lowest = _identity(x.dtype, lowest=ufunc is np.maximum)
-            return np.asarray(ufunc.reduce(x, axis=axes, initial=lowest))
+            start = extreme_of_nothing("max" if ufunc is np.maximum else "min", x.dtype)
+            return np.asarray(ufunc.reduce(x, axis=axes, initial=start))
         return np.asarray(ufunc.reduce(x, axis=axes, dtype=x.dtype))
 
     return reduce
@@ -100,14 +101,6 @@ def _reduction(ufunc: np.ufunc) -> Callable[[ir.Operation, np.ndarray], np.ndarr
 
 for _name, _ufunc in _UFUNCS.items():
     REFERENCE(f"graphc.reduce_{_name}")(_reduction(_ufunc))
-
-
-def _identity(dtype: np.dtype, lowest: bool) -> float:
-    if dtype.kind in "fc":
-        return -np.inf if lowest else np.inf
-    if dtype.kind == "b":
-        return not lowest
-    return np.iinfo(dtype).min if lowest else np.iinfo(dtype).max
 
 
 @REFERENCE("graphc.argmax", "graphc.argmin")

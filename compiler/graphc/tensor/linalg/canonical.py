@@ -212,10 +212,13 @@ def logm(A: TensorLike, output: str = "real") -> TensorVariable:
 
 
 def funm(A: TensorLike, func: Callable[[np.ndarray], object], output: str = "real") -> TensorVariable:
-    """A function of matrices, which is given as a function of numbers; without a gradient.
+    """A function of matrices, which is given as a function of numbers.
 
-    It runs in Python, by ``scipy.linalg.funm``, whose recurrences lose digits where eigenvalues are close. Of
-    the exponential, logarithm and root there are `expm`, `logm` and `sqrtm`.
+    It runs in Python, by a Schur-Parlett method: eigenvalues may be close or equal, in blocks of any form.
+    ``func`` has to be analytic at these, and is asked for its values around them, too. As far as it is
+    analytic in circles that are not much smaller than the matrix, results are as near as rounding of ``A``
+    lets them be, within a factor of some hundred. The gradient needs a function that is analytic. Of the
+    exponential, logarithm and root there are `expm`, `logm` and `sqrtm`, which take less time.
 
     Args:
         A: array-like (..., n, n).
@@ -224,6 +227,9 @@ def funm(A: TensorLike, func: Callable[[np.ndarray], object], output: str = "rea
 
     Raises:
         TypeError: ``func`` cannot be called; when run, it returns a variable.
+
+    References:
+        P. I. Davies and N. J. Higham, A Schur-Parlett algorithm for computing matrix functions, 2003.
 
     Examples:
         >>> pt.linalg.funm(np.diag([1.0, 4.0]), np.sqrt).eval()

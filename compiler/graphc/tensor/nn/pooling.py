@@ -13,6 +13,7 @@ from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.create import ones
 from graphc.ops.math import cast
 from graphc.ops.pooling import MaxPool, WindowSum
+from graphc.ops.reduce import extreme_of_nothing
 from graphc.ops.shape import sizes_of
 from graphc.ops.shaping import expand_dims, squeeze
 from graphc.tensor.nn.windows import Window, known, parse_padding, per_axis, window
@@ -74,8 +75,7 @@ def max_pool2d(
     """
     x = as_tensor_variable(x)
     sizes, strides, windows, lows = _windows("max_pool2d", x, window, stride, padding)
-    dtype = x.type.numpy_dtype
-    least = -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
+    least = extreme_of_nothing("max", x.type.numpy_dtype)
     counts = [w.count for w in windows]
     x = _filled(x, windows, lows, least)
     pads = tuple(low or 0 for low in lows)
