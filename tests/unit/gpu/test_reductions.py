@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -96,3 +97,21 @@ def test_no_block_alone_works_on_a_large_array(monkeypatch):
     np.testing.assert_allclose(found, 2 * (value - 1) / value.size, rtol=1e-5)
     elementwise = [grid for name, grid in blocks if name.startswith("elementwise") and grid[0] > 1]
     assert elementwise, blocks
+
+
+@pytest.mark.parametrize("shape", [(1 << 20, 8), (1 << 16, 300), (1 << 14, 2000), (1 << 12, 10_000), (40, 3)])
+def test_blocks_of_columns_fill_the_device(monkeypatch, shape):
+    """All blocks run at a time, four on each of 132 multiprocessors, or the last of several times is full."""
+    x = pt.tensor("x", dtype="int8", shape=(None, None))
+    f = graphc.function([x], x.max(axis=0), mode="cuda")
+    driver = device_for(monkeypatch, f)
+    grids = []
+    monkeypatch.setattr(
+        driver,
+        "launch",
+        lambda function, grid, *rest, **options: grids.append((driver._functions[function], grid)),
+    )
+    f(np.zeros(shape, "int8"))
+    blocks = math.prod(next(grid for name, grid in grids if name.startswith("columns")))
+    times = -(-blocks // 528)
+    assert blocks <= 528 * 8 and (shape[0] < 1000 or blocks >= 0.9 * 528 * times), blocks

@@ -26,6 +26,7 @@ from graphc_dialects._mlir import ir
 WARP = 32
 # Indices of x, y and z in attributes of the gpu dialect.
 _AXES = ("x", "y", "z")
+_LOADS = ("memref.load", "vector.load")
 
 
 def thread_id(axis: int = 0) -> ir.Value:
@@ -141,6 +142,27 @@ def write_vector(
     """Writes neighbouring elements, from a place on, whose address is a multiple of `alignment` bytes."""
     operands = [vector_of([len(values)], values), memory, *place]
     build.create("vector.store", [], operands, alignment=_bytes(alignment))
+
+
+def loads_first(block: ir.Block) -> None:
+    """Moves all loads of a block, with what they need, before everything else, so that they are under way
+    together; nothing of it may write memory.
+
+    An assembler that is short of registers keeps the order in which it finds loads and arithmetic.
+    """
+    operations = [op.operation for op in block.operations]
+    needed: set[ir.Operation] = set()
+    for op in reversed(operations):
+        if op.name in _LOADS or op in needed:
+            needed.add(op)
+            needed.update(x.owner for x in op.operands if not isinstance(x.owner, ir.Block))
+    rest = next((op for op in operations if op not in needed), None)
+    past = False
+    for op in operations:
+        if op == rest:
+            past = True
+        elif past and rest is not None and op in needed:
+            op.move_before(rest)
 
 
 def vector_of(shape: Sequence[int], values: Sequence[ir.Value]) -> ir.Value:

@@ -29,7 +29,7 @@ from graphc.passes.gpu._nest import (
     store,
     store_vector,
 )
-from graphc.passes.gpu._notation import WARP, barrier, block_id, extract, grid_dim, thread_id
+from graphc.passes.gpu._notation import WARP, barrier, block_id, extract, grid_dim, loads_first, thread_id
 from graphc.passes.gpu._reduce import BlockReduction, Combine
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -279,6 +279,7 @@ def strided(
 
         last = stop - ahead
         start, *values = carry(last, [start, *values], several, start=start, step=step)
+        loads_first(start.owner.regions[0].blocks[0])
         at_once //= 2
     return carry(stop, values, body, start=start, step=stride)
 

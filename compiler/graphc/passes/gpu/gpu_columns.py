@@ -12,7 +12,7 @@ from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import is_in_loop
 from graphc.passes import Pass
-from graphc.passes.gpu._kernel import Kernel, blocks_for
+from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of
 from graphc.passes.gpu._notation import WARP, barrier, block_id, grid_dim, thread_id
 from graphc.passes.gpu._rows import Group, at_once, cost, strided, wide_operands
@@ -20,9 +20,13 @@ from graphc.passes.gpu.gpu_whole import Parts, elements, in_parts
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-# Rows that a thread adds up before there are more blocks, and how many blocks keep a device busy.
-_EACH, _BUSY = 16, 1024
-_COLUMNS, _BATCH, _MOST_LANES = 1 << 20, 65535, 4
+# Rows that a thread adds up before there are more blocks.
+_EACH = 16
+_BATCH, _MOST_LANES = 65535, 4
+# Blocks of a multiprocessor, for bodies of so many operations, which need few registers.
+_RESIDENT, _SIMPLE = 4, 8
+# Where no number of blocks fills the device once, several times: so little of the last time is idle.
+_TIMES = 8
 
 
 @record()
@@ -32,14 +36,17 @@ class GpuColumns(Pass):
     A block has up to 32 threads along the columns, each with up to four neighbouring columns, which it loads
     together where the addresses allow it, and as many rows at a time as there are threads. Each thread
     reduces a stripe of its columns, the block combines the stripes in shared memory, in order, and writes its
-    part of each; as many blocks share a column as keep a device busy. A nest that reduces the parts follows.
-    Their number follows from the sizes: equal calls give equal bits.
+    part of each. Blocks fill the device once, all of them at a time: a second time that fills it by half
+    takes as long as the first. A nest that reduces the parts follows. Their number follows from the sizes:
+    equal calls give equal bits.
 
     Attributes:
         threads: threads of a block.
+        blocks: that run at a time: four on each of 132 multiprocessors.
     """
 
     threads: int = 256
+    blocks: int = 132 * _RESIDENT
 
     stage = "buffer"
 
@@ -49,15 +56,16 @@ class GpuColumns(Pass):
                 nest = Nest(op)
                 parts = in_parts(nest) if _is_columns(nest) else None
                 if parts is not None and not parts.others:
-                    _Kernel(parts, self.threads).lower()
+                    _Kernel(parts, self).lower()
                     self.count("kernels")
 
 
 class _Kernel:
     """The kernel of a nest whose dimensions are those of a batch, rows and columns."""
 
-    def __init__(self, parts: Parts, threads: int) -> None:
-        self._parts, self._nest, self._threads = parts, parts.nest, threads
+    def __init__(self, parts: Parts, options: GpuColumns) -> None:
+        self._parts, self._nest = parts, parts.nest
+        self._threads, self._blocks = options.threads, options.blocks
         self._kernel = Kernel(parts.nest.op, "columns")
         self._wide = [o for o in wide_operands([parts.nest]) if o in parts.nest.inputs]
         self._lanes = min(lanes_of(self._wide), _MOST_LANES)
@@ -71,17 +79,18 @@ class _Kernel:
             self._sizes = sizes = [nest.extent(axis) for axis in range(nest.rank)]
             groups = parts_of(sizes[columns], self._lanes)
             width, height = self._shape(groups, nest.static_extent(columns))
-            across = blocks_for(groups, width, _COLUMNS)
+            across = parts_of(groups, width)
             images = [smaller(sizes[axis], _BATCH) for axis in batch]
             # Blocks beside this column's.
             others = reduce(lambda a, b: a * b, images, across)
-            share = parts_of(build.const_index(_BUSY), larger(others, 1))
-            count = larger(smaller(parts_of(sizes[rows], height * _EACH), share), 1)
+            count = larger(smaller(parts_of(sizes[rows], height * _EACH), self._share(others)), 1)
             grid, threads = [across, count, *images], [width, height]
-            self._width, self._height = width, height
+            self._groups, self._width, self._height = groups, width, height
         self._buffers = parts.buffers(kernel, [*(sizes[axis] for axis in batch), sizes[columns], count])
         shape = [self._threads * self._lanes]
         self._shared = [kernel.shared(shape, operand.argument.type) for operand in parts.accumulators]
+        if cost(nest) <= _SIMPLE:
+            kernel.limit(self._threads, _RESIDENT)
         with kernel.body():
             self._aligned = None
             if self._lanes > 1:
@@ -97,33 +106,30 @@ class _Kernel:
         nest.op.erase()
 
     def _image(self, batch: list[ir.Value]) -> None:
-        """The columns of one matrix of the batch; all threads make equally many rounds."""
+        """The columns of one matrix of the batch."""
         parts, lanes = self._parts, self._lanes
         tx, ty = thread_id(), thread_id(1)
-        groups = parts_of(self._sizes[-1], lanes)
-        width, height = self._width, self._height
-        with span(groups, block_id() * width, grid_dim() * width) as number:
-            group, part = number + tx, block_id(1)
-            columns = [group * lanes + lane for lane in range(lanes)]
-            row, stride = part * height + ty, grid_dim(1) * height
-            values = self._stripe(batch, group, groups, columns, row, stride)
-            count = len(parts.accumulators)
-            for lane in range(lanes):
-                place = self._place(ty * width + tx, lane)
-                for value, buffer in zip(values[lane * count :], self._shared, strict=False):
-                    buffer[place] = value
-            barrier()
-            with when(ty.equals(0)):
-                for lane, column in enumerate(columns):
-                    with when(column < self._sizes[-1]):
-                        self._combine(tx, lane, [*batch, column, part])
+        first, part, width, height = block_id() * self._width, block_id(1), self._width, self._height
+        columns = [self._column(first, tx, lane) for lane in range(lanes)]
+        row, stride = part * height + ty, grid_dim(1) * height
+        values = self._stripe(batch, first + tx, columns, row, stride)
+        count = len(parts.accumulators)
+        for lane in range(lanes):
+            place = self._place(ty * width + tx, lane)
+            for value, buffer in zip(values[lane * count :], self._shared, strict=False):
+                buffer[place] = value
+        barrier()
+        with when(ty.equals(0)):
+            for lane, column in enumerate(columns):
+                with when(column < self._sizes[-1]):
+                    self._combine(tx, lane, [*batch, column, part])
+        if batch:
             barrier()
 
     def _stripe(
         self,
         batch: list[ir.Value],
         group: ir.Value,
-        groups: ir.Value,
         columns: list[ir.Value],
         row: ir.Value,
         stride: ir.Value,
@@ -148,7 +154,7 @@ class _Kernel:
 
         if self._aligned is None:
             return strided(sizes[-2], neutral, apart, row, stride, self._at_once)
-        known = last(groups, group)
+        known = last(self._groups, group)
 
         def together(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             return Group([*batch, number], sizes[-1:], known, self._lanes).fold(element, carried)
@@ -157,8 +163,24 @@ class _Kernel:
             self._aligned,
             [value.type for value in neutral],
             lambda: strided(sizes[-2], neutral, together, row, stride, self._at_once),
-            lambda: strided(sizes[-2], neutral, apart, row, stride, 1),
+            lambda: strided(sizes[-2], neutral, apart, row, stride, max(self._at_once // 2, 1)),
         )
+
+    def _column(self, first: ir.Value, tx: ir.Value, lane: int) -> ir.Value:
+        """A column of a thread of a block that begins at a group: neighbours are loaded together by the
+        thread, or else by neighbouring threads.
+        """
+        beside = (first + tx) * self._lanes + lane
+        if self._aligned is None or self._lanes == 1:
+            return beside
+        return build.select(self._aligned, beside, first * self._lanes + self._width * lane + tx)
+
+    def _share(self, others: ir.Value) -> ir.Value:
+        """Number of blocks of a column, where there are so many columns of blocks."""
+        others = larger(others, 1)
+        once = build.const_index(self._blocks) // others
+        filled = once * others > self._blocks * 15 // 16
+        return build.select(filled, once, build.const_index(self._blocks * _TIMES) // others)
 
     def _shape(self, groups: ir.Value, known: int | None) -> tuple[ir.Value, ir.Value]:
         """Threads of a block along columns and rows: few of them have no columns where these are few."""
