@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Machine code of the thread pool.
 
-Written by `python -m graphc_tools.pool` from `graphc.library.pool.build`.
+Written by `python -m graphc_tools.pool` from `graphc.library.pool`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The threads that kernels run on: how many, and the pool's code.
 
-The pool is machine code of its own (`graphc.library.pool.build` has the source), loaded when the first object
+The pool is machine code of its own (`graphc.library.pool` has the source), loaded when the first object
 that splits work is loaded, and kept until the process ends. Its workers start when work is split for the
 first time.
 """

@@ -274,7 +274,7 @@ def test_environment_and_end_of_process():
 
 @pytest.mark.parametrize("name", ["pool_code", "wide_integers_code"])
 def test_shipped_code_is_up_to_date(name):
-    from graphc.library.pool.build import MACHINES
+    from graphc.library.pool import MACHINES
     from graphc_runtime import elf
     from graphc_runtime.image import Image
     from graphc_tools.pool import SHIPPED

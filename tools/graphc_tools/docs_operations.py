@@ -15,7 +15,7 @@ from typing import Any
 import graphc.ops
 import graphc.tensor as pt
 from graphc.graph.op import Op
-from graphc.library.registry import find
+from graphc.library import find
 from graphc.ops.elementwise import ROWS, Elementwise, Undefined
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc_dialects.dialect import operation_classes

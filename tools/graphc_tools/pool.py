@@ -18,7 +18,7 @@ from pathlib import Path
 
 from graphc.backends.cpu import object
 from graphc.backends.cpu.object import shipped_works
-from graphc.library.pool.build import MACHINES, pool_ir
+from graphc.library.pool import MACHINES, pool_ir
 from graphc.library.wide_integers import wide_integers_ir
 
 FOLDER = Path(__file__).resolve().parents[2] / "runtime" / "graphc_runtime"
@@ -73,7 +73,7 @@ class Shipped:
 
 
 SHIPPED = {
-    "pool_code": Shipped("the thread pool", "graphc.library.pool.build", pool_ir),
+    "pool_code": Shipped("the thread pool", "graphc.library.pool", pool_ir),
     "wide_integers_code": Shipped(
         "functions that adapt integers of BLAS and LAPACK",
         "graphc.library.wide_integers",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Triangular systems, Cholesky and LU factors for freestanding code: LAPACK's functions of real matrices.
 
-They are called for matrices of more than 24 rows (`graphc.library.linalg.dense`), do not block, and take
+They are called for matrices of more than 24 rows (`graphc.library.linalg`), do not block, and take
 several times as long as LAPACK's where matrices are large. Arguments are those of BLAS and LAPACK, matrices
 lie by columns; complex matrices and other factors need a library.
 
@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 
+from graphc.native import BYTE, I64, Type, Value
 from graphc.native.builtins import cast, sqrt
 from graphc.native.translate import Translator
-from graphc.native.types import BYTE, I64, Type, Value
 
 
 def sift(data, root, count):

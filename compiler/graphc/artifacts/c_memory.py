@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphc.library.memory.workspace import (
+from graphc.library.workspace import (
     CONTEXT,
     HEADER,
     MEMORY,
@@ -28,9 +28,9 @@ from graphc.library.memory.workspace import (
     words,
     workspace_table,
 )
+from graphc.native import I64, Static, Value
 from graphc.native.builtins import address, apart, at, inlined, invoke, unrolled
 from graphc.native.translate import Translator
-from graphc.native.types import I64, Static, Value
 from graphc_runtime.interrupts import CONTEXT_WORDS
 
 CURSOR, END, ALLOCATOR, BEGIN = (CONTEXT_WORDS + i for i in range(4))
@@ -81,12 +81,12 @@ def taken(context, size):
 
 
 def fixed(context, size):
-    """As `graphc.library.memory.workspace`; there is no memory of the last call."""
+    """As `graphc.library.workspace`; there is no memory of the last call."""
     return taken(context, size)
 
 
 def planned(context, unused, sizes, offset, count, stride, table):
-    """As `graphc.library.memory.workspace`; there is no memory of the last call."""
+    """As `graphc.library.workspace`; there is no memory of the last call."""
     block = taken(context, table.header)
     if block == 0:
         return 0

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from graphc.native import Type, Value
 from graphc.native.builtins import cast, choose
 from graphc.native.translate import Translator
-from graphc.native.types import Type, Value
 
 _N = 78  # the letter
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from graphc.native import BOOL, I64, Type, Value
 from graphc.native.builtins import apart, at, cast, choose, inlined, view
 from graphc.native.translate import Translator
-from graphc.native.types import BOOL, I64, Type, Value
 
 # Numbers of graphc.h.
 NULL, DTYPE, RANK, SHAPE, STRIDES, ALIGNMENT, MEMORY, CHECK, INTERNAL = range(1, 10)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from graphc.artifacts.c_memory import BLOCK_BYTES
-from graphc.library.memory.workspace import workspace_table
+from graphc.library.workspace import workspace_table
 from graphc_runtime.index_arithmetic import COMPARISONS
 from graphc_runtime.manifest import Signature
 

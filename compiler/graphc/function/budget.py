@@ -11,7 +11,7 @@ from graphc.errors import MemoryBudgetWarning
 from graphc.graph.basic import describe, frames_inside
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.size import Number
-from graphc.library.memory.places import Planned, planned_bytes
+from graphc.library.places import Planned, planned_bytes
 from graphc_runtime.manifest import Manifest
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from graphc.function.budget import human, more
 from graphc.function.compiled import Compiled
 from graphc.inspect.writers import LETTER, group, label, rectangle, saved, svg, text_table
 from graphc.ir.size import Argument, Number, Recorded
-from graphc.library.memory.places import Interval, aligned, live_bytes, pack
+from graphc.library.places import Interval, aligned, live_bytes, pack
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from graphc.library.memory.places import Interval
+from graphc.library.places import Interval
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -24,7 +24,7 @@ Elements of middle size that call BLAS or LAPACK are shared with BLAS kept to on
 not more threads than cores. The largest ones are done one after the other, with the threads that BLAS has.
 Which of these it is depends on sizes only: BLAS rounds otherwise with another number of threads.
 
-Where elements have parts (see `graphc.library.registry`), positions are `element * parts + part`,
+Where elements have parts (see `graphc.library`), positions are `element * parts + part`,
 and all work that is not small is done with BLAS kept to one thread.
 
 Text, and not in the kernel language, whose functions have a fixed number of parameters: here that follows
@@ -37,12 +37,12 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
+from graphc.library import Kernel, find
 from graphc.library.helpers import Helper, KernelCall, of_kind
-from graphc.library.pool.splits import SHARE, THRESHOLD_PICOSECONDS
-from graphc.library.registry import Kernel, find
+from graphc.library.pool import SHARE, THRESHOLD_PICOSECONDS
+from graphc.native import I64, Static, Type, Value
 from graphc.native.parts import Part
 from graphc.native.translate import Translator
-from graphc.native.types import I64, Static, Type, Value
 from graphc_dialects.signatures import SIGNATURES, Signature
 
 _SHARE_BLAS = SHARE.replace("share", "share_blas")

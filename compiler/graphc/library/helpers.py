@@ -63,7 +63,7 @@ PURE = f"llvm.no_unwind, llvm.will_return, {_effects()}"
 
 @record(frozen=True)
 class BlockProduct(Helper):
-    """A product of matrices whose sizes are known (`graphc.library.products.blocks`).
+    """A product of matrices whose sizes are known (`graphc.library.products`).
 
     Attributes:
         letter: BLAS's for the element type, as in `Gemm`.
@@ -130,7 +130,7 @@ class KernelCall(Helper):
 
 @record(frozen=True)
 class ScalarCall(Helper):
-    """A scalar kernel (`graphc.library.scalars.registry`).
+    """A scalar kernel (`graphc.library.scalars`).
 
     Attributes:
         name: of the kernel.
@@ -147,7 +147,7 @@ class ScalarCall(Helper):
 
 @record(frozen=True)
 class Draws(Helper):
-    """Random draws (`graphc.library.random.define`)."""
+    """Random draws (`graphc.library.random`)."""
 
     generator: str
     distribution: str
@@ -189,7 +189,7 @@ class Arena(Helper):
 
 @record(frozen=True)
 class Workspace(Helper):
-    """The function that takes the memory of a workspace (`graphc.library.memory.workspace`).
+    """The function that takes the memory of a workspace (`graphc.library.workspace`).
 
     Attributes:
         number: of the workspace.
@@ -217,7 +217,7 @@ class Allocation(Helper):
 
 @record(frozen=True)
 class Split(Helper):
-    """The function that shares the ranges of a loop (`graphc.library.pool.splits`).
+    """The function that shares the ranges of a loop (`graphc.library.pool`).
 
     Attributes:
         number: of the loop's body.

@@ -18,10 +18,10 @@ from functools import cache
 
 from graphc.library.float_environment import SAVE, SET, environment_ir
 from graphc.library.helpers import Helper, Poll, Progress, of_kind
-from graphc.library.memory.workspace import CONTEXT, words
+from graphc.library.workspace import CONTEXT, words
+from graphc.native import I64, Static, Value
 from graphc.native.builtins import at, cast, inlined, invoke, local, variable
 from graphc.native.translate import Translator
-from graphc.native.types import I64, Static, Value
 from graphc_runtime.interrupts import (
     ENVIRONMENT_WORD,
     FUEL_WORD,

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphc.native import I64, Type, Value
 from graphc.native.translate import Translator
-from graphc.native.types import I64, Type, Value
 
 _REAL, _COMPLEX, _ALL = "sd", "cz", "sdcz"
 # Routine, letters of the types, arguments.

@@ -21,7 +21,7 @@ from graphc.ir.scan_view import is_scan
 from graphc.ir.views import INLINED, UPDATES, UPDATES_PART, axis_of, part_of
 from graphc.ir.walk import is_used_once, walk
 from graphc.lowering.generic import ScalarWork, is_one_element
-from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of, conditional_size, is_unread

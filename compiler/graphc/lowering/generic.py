@@ -25,7 +25,7 @@ from graphc.ir.build import dtype_of, fill, storage_name
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.views import GATHERS, INLINED, axes_order, axis_of
-from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS
 from graphc.ops.reduce import extreme_of_nothing
 from graphc_dialects._mlir import ir
@@ -33,7 +33,7 @@ from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.lowering.rules import Conversion
-    from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+    from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 
 
 _INT64 = np.dtype("int64")

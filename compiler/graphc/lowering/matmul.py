@@ -27,7 +27,7 @@ from graphc.lowering.carried import either, loop
 from graphc.lowering.carried import loop as count
 from graphc.lowering.memory.layouts import is_contiguous
 from graphc.lowering.partial_reductions import nest
-from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.buffers import allocate
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lowering of `graphc.random`: a call of code of `graphc.library.random.define` fills their place.
+"""Lowering of `graphc.random`: a call of code of `graphc.library.random` fills their place.
 
 Lowering of calls in the graph stage: of functions that the host runs for a device, on whole arrays.
 """

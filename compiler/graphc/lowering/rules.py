@@ -22,7 +22,7 @@ from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.lowering.memory.destinations import Destination, Destinations
-    from graphc.lowering.scalars.builder import Scalar
+    from graphc.lowering.scalar_builder import Scalar
 
 
 @record()

@@ -20,17 +20,17 @@ from graphc.ir.kinds import flags_of, static_shape
 from graphc.ir.references import attributes_of
 from graphc.ir.value import as_index, smaller
 from graphc.ir.views import order_of
+from graphc.library import Kernel, find
 from graphc.library.define import kernel_call
 from graphc.library.helpers import KernelCall
-from graphc.library.registry import Kernel, find
 from graphc.lowering import calls
 from graphc.lowering.conditionals import lower_conditional, lower_select
 from graphc.lowering.matmul import contraction
 from graphc.lowering.rules import Conversion, lowers
-from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.buffers import allocate, drop_axes, insert_axes, read, writable, write
 from graphc.lowering.scans.scan import lower_scan
-from graphc.native.types import type_of_dtype
+from graphc.native import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES, Signature
 

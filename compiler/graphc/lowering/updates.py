@@ -13,7 +13,7 @@ from graphc.ir.ownership import updates_in_place
 from graphc.ir.views import accumulates, axis_of
 from graphc.lowering.carried import loop
 from graphc.lowering.rules import Conversion, lowers
-from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 
 Indices = list[ir.Value]

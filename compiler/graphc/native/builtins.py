@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from graphc.native.types import Type, kind_of, type_of_dtype
+from graphc.native import Type, kind_of, type_of_dtype
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -17,9 +17,21 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.native import builtins
+from graphc.native import (
+    BOOL,
+    BYTE,
+    F64,
+    I64,
+    Operand,
+    Routine,
+    Static,
+    Type,
+    Value,
+    builtins,
+    kind_of,
+    literal,
+)
 from graphc.native.numbers import Numbers
-from graphc.native.types import BOOL, BYTE, F64, I64, Operand, Routine, Static, Type, Value, kind_of, literal
 
 if TYPE_CHECKING:
     import ast

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from graphc.native.types import BOOL, F64, I64, Operand, Static, Type, Value, literal, natural_type
+from graphc.native import BOOL, F64, I64, Operand, Static, Type, Value, literal, natural_type
 
 if TYPE_CHECKING:
     import ast

@@ -22,9 +22,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NoReturn
 
-from graphc.native import builtins
+from graphc.native import BOOL, I64, Operand, Routine, Static, Type, Value, builtins, literal
 from graphc.native.expressions import Expressions
-from graphc.native.types import BOOL, I64, Operand, Routine, Static, Type, Value, literal
 from graphc_runtime.record import record
 
 

@@ -8,7 +8,7 @@ addition and a multiplication, in this order. `Val` has the operators; a class d
 | values | operations |
 |---|---|
 | `ir.Value` (`graphc/ir/value.py`) | of `arith` at the insertion point, constants folded for sizes |
-| `lowering/scalars/complex_functions.py` | of a `ScalarBuilder`, with NumPy's rules for a dtype |
+| `lowering/complex_functions.py` | of a `ScalarBuilder`, with NumPy's rules for a dtype |
 | `lowering/math/builder.py` | of `arith` on vectors, without fast-math flags |
 | `tensor/random/expressions.py` | text of the dialect's elementwise operations |
 

@@ -159,9 +159,9 @@ def register_kernel(name: str, doc: str, arity: int, **rules: Any) -> Elementwis
     """A row that calls the scalar kernel of its name; ``rules`` as the fields of `Row`."""
 
     def reference(*arrays: np.ndarray) -> np.ndarray:
-        from graphc.library.scalars import registry
+        from graphc.library import scalars
 
-        return registry.reference(name)(*arrays)
+        return scalars.reference(name)(*arrays)
 
     rules.setdefault("reference", reference)
     reference = rules.pop("reference")

@@ -26,20 +26,20 @@ COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {complex_: real for real, complex_ in COMPLEX.items()}
 
 
-def _library() -> tuple[ModuleType, ModuleType]:
+def _library() -> ModuleType:
     """Plans and tables of transforms; loaded when a graph has a transform."""
-    from graphc.library.fourier import plan, tables
+    from graphc.library import fourier
 
-    return plan, tables
+    return fourier
 
 
 def columns_table(n: TensorVariable, dtype: str) -> TensorConstant | None:
     """The roots of unity for transforms of columns of n numbers; None if stages do not do."""
-    plan, tables = _library()
+    plan = _library()
     known = known_size(n)
     if not known or plan.largest_factor(known) > plan.LARGEST:
         return None
-    return constant(tables.stages_table(known).astype(dtype))
+    return constant(plan.stages_table(known).astype(dtype))
 
 
 def table(n: TensorVariable, dtype: str, real: bool) -> TensorVariable:
@@ -48,8 +48,7 @@ def table(n: TensorVariable, dtype: str, real: bool) -> TensorVariable:
     if known is None:
         # Of the few kinds of algorithms, Bluestein's has the largest table.
         return FftTable(real)(zeros((), dtype=dtype), n, n * 40 + 1024)
-    _, tables = _library()
-    return constant(tables.table_of(known, real, dtype).astype(dtype))
+    return constant(_library().table_of(known, real, dtype).astype(dtype))
 
 
 def algorithm(n: TensorVariable, rows: TensorVariable, dtype: str, real: bool) -> tuple[bool, int, int]:
@@ -61,7 +60,7 @@ def algorithm(n: TensorVariable, rows: TensorVariable, dtype: str, real: bool) -
         dtype: of real and imaginary parts.
         real: whether the numbers are real.
     """
-    plan, _ = _library()
+    plan = _library()
     known = known_size(n)
     if not known:
         return False, plan.ANY, 31

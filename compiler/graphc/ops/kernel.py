@@ -14,7 +14,7 @@ from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, desc
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
-from graphc.library.registry import find
+from graphc.library import find
 from graphc.ops.elementwise import cast_to
 from graphc.ops.shaping import broadcast_to, repeat, shape_padleft
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from graphc.backends.cpu.object import compile_to_object
-from graphc.library.memory.access import places_ir
-from graphc.library.memory.workspace import HEADER
+from graphc.library.markers import places_ir
+from graphc.library.workspace import HEADER
 from graphc_runtime import loader, symbols
 
 from .test_divide import divide

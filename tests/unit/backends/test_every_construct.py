@@ -16,8 +16,8 @@ from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.backends.target import CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
-from graphc.library.products.define import product_parts
-from graphc.library.scalars.registry import define_scalars
+from graphc.library.products import product_parts
+from graphc.library.scalars import define_scalars
 from graphc.ops.elementwise import OPS, ROWS
 
 INDEX = pt.constant(np.array([0, 2, -1]))

@@ -9,7 +9,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu import build
-from graphc.backends.cpu.entries.entry import entry_ir
+from graphc.backends.cpu.entry import entry_ir
 from graphc.backends.cpu.generate import LOADING, MANY_ARGUMENTS, load_arguments
 from graphc.native.parts import Part
 from graphc_runtime.manifest import ArraySpec, Signature

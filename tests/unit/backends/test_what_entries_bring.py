@@ -7,8 +7,8 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu import build
-from graphc.backends.cpu.entries.calls import helpers_ir
-from graphc.backends.cpu.entries.entry import entry_ir
+from graphc.backends.cpu.entry import entry_ir
+from graphc.backends.cpu.entry_calls import helpers_ir
 from graphc.native.parts import Part
 from graphc_runtime.manifest import ArraySpec, Signature
 

@@ -12,8 +12,8 @@ import graphc
 import graphc.tensor as pt
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
-from graphc.library.fourier import plan
-from graphc.library.fourier.tables import table_of, unit_roots
+from graphc.library import fourier
+from graphc.library.fourier import table_of, unit_roots
 from graphc.ops.fourier import FftTable, algorithm
 from graphc.tensor import fft
 
@@ -85,9 +85,9 @@ def test_static_sizes(dtype):
     for got, want in zip(graphc.function(inputs, outputs)(*arrays), wants, strict=True):
         assert got.dtype == want.dtype
         assert np.abs(got - want).max() < np.finfo(dtype).eps * 12 * np.abs(want).max()
-    assert plan.complex_mode(63, widest) == plan.LANES and plan.real_mode(63, widest) == plan.ODD
-    assert algorithm(pt.constant(63), pt.constant(1), dtype, False)[1] == plan.ALONE
-    assert plan.complex_mode(67, widest) == plan.real_mode(134, widest) == plan.CHIRP
+    assert fourier.complex_mode(63, widest) == fourier.LANES and fourier.real_mode(63, widest) == fourier.ODD
+    assert algorithm(pt.constant(63), pt.constant(1), dtype, False)[1] == fourier.ALONE
+    assert fourier.complex_mode(67, widest) == fourier.real_mode(134, widest) == fourier.CHIRP
 
 
 @pytest.mark.parametrize("real", [True, False])

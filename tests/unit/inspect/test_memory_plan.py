@@ -16,7 +16,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.function.budget import human
 from graphc.ir.size import Argument, Recorded
-from graphc.library.memory.places import Interval, aligned, pack
+from graphc.library.places import Interval, aligned, pack
 
 FILE = Path(__file__).name
 

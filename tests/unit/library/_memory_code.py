@@ -7,7 +7,7 @@ import ctypes
 from typing import Any
 
 from graphc.backends.cpu.object import compile_to_object
-from graphc.library.memory.workspace import WorkspaceTable, memory_ir
+from graphc.library.workspace import WorkspaceTable, memory_ir
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 

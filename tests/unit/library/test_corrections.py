@@ -11,8 +11,9 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.library import scalars
 from graphc.library.helpers import ScalarCall
-from graphc.library.scalars import corrections, registry, zeta
+from graphc.library.scalars import zeta
 from graphc.native.builtins import fma
 
 # psi next to its zeros, to 17 digits.
@@ -42,15 +43,15 @@ def test_every_lane_is_corrected() -> None:
 
 
 def test_the_reference_runs_as_python() -> None:
-    kernel = registry.find("digamma_at_zero")
+    kernel = scalars.find("digamma_at_zero")
     assert kernel(3.0, 0.0, -1.5) == 3.0
     for x, value in ZEROS.items():
         assert kernel(0.0, 1.0, x) == pytest.approx(value, rel=1e-15)
 
 
 def test_definition_has_vector_forms() -> None:
-    text = registry.define_scalars([ScalarCall("digamma_at_zero", 3, whole=False)])
-    for lanes in corrections.LANES:
+    text = scalars.define_scalars([ScalarCall("digamma_at_zero", 3, whole=False)])
+    for lanes in scalars.LANES:
         assert f"define internal <{lanes} x double> @graphc_scalar.digamma_at_zero.x{lanes}(" in text
     (head,) = re.findall(r"^define double @graphc_scalar.digamma_at_zero\(.*", text, re.MULTILINE)
     assert "noinline" in head and "_ZGV_LLVM_N8vvv_graphc_scalar.digamma_at_zero" in head
@@ -60,10 +61,10 @@ def test_definition_has_vector_forms() -> None:
 
 
 def test_vector_forms_are_kept() -> None:
-    kept = corrections.keep(["f", "g"])
+    kept = scalars.keep_vector_forms(["f", "g"])
     assert kept.count("@llvm.compiler.used") == 1
-    assert f"[{2 * len(corrections.LANES)} x ptr] [ptr @f.x2, " in kept and "ptr @g.x2, " in kept
-    assert corrections.keep([]) == ""
+    assert f"[{2 * len(scalars.LANES)} x ptr] [ptr @f.x2, " in kept and "ptr @g.x2, " in kept
+    assert scalars.keep_vector_forms([]) == ""
 
 
 def test_double_double() -> None:

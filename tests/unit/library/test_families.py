@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 
-from graphc.library.registry import FAMILIES, KERNELS, find
+from graphc.library import FAMILIES, KERNELS, find
 from graphc_dialects.signatures import SIGNATURES
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.library.helpers import BlockProduct, Gemm, ScalarCall
-from graphc.library.products.define import product_parts
+from graphc.library.products import product_parts
 from graphc_runtime import symbols
 from graphc_runtime.loader import LoadedObject, load_object
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from graphc.library.helpers import Draws, Gemm
-from graphc.library.random.define import define_random
+from graphc.library.random import define_random
 from graphc.library.random.draws import DRAWS
 from graphc.library.random.registers import WORDS
 from graphc.library.random.vectors import VECTORS

@@ -13,8 +13,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.library.memory.places import Interval, aligned, pack
-from graphc.library.memory.workspace import SLOTS, WorkspaceTable
+from graphc.library.places import Interval, aligned, pack
+from graphc.library.workspace import SLOTS, WorkspaceTable
 
 from ._memory_code import POINTER, SIZE, function, load
 

@@ -19,7 +19,7 @@ from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.helpers import declared
-from graphc.library.products.define import product_parts
+from graphc.library.products import product_parts
 from graphc.lowering.scans.buffers import unit_dimshuffle
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir

@@ -9,8 +9,8 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from graphc.backends.cpu.object import this_machine
+from graphc.native import I64, Static, Value, type_of_dtype
 from graphc.native.translate import Translator
-from graphc.native.types import I64, Static, Value, type_of_dtype
 
 _KEEP = []
 

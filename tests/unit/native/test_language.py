@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphc.native import I64, Value, type_of_dtype
 from graphc.native.builtins import (
     apart,
     backwards,
@@ -30,7 +31,6 @@ from graphc.native.builtins import (
     word,
 )
 from graphc.native.translate import KernelError, Translator
-from graphc.native.types import I64, Value, type_of_dtype
 
 from ._compiled import both, compiled
 

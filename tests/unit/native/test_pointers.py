@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+from graphc.native import I64, Value
 from graphc.native.builtins import (
     address,
     at,
@@ -36,7 +37,6 @@ from graphc.native.builtins import (
     view,
 )
 from graphc.native.translate import KernelError, Translator
-from graphc.native.types import I64, Value
 
 from ._compiled import both, compiled
 

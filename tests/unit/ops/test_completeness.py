@@ -91,7 +91,7 @@ def test_class_is_complete(cls: type[Op]) -> None:
 
 
 def test_every_row_of_the_kernel_table_has_a_kernel_and_an_op() -> None:
-    from graphc.library.registry import find
+    from graphc.library import find
     from graphc_dialects.signatures import DOCS, SIGNATURES
 
     ops = {cls.kernel for cls in CLASSES if issubclass(cls, KernelOp)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.library.memory.places import Interval, aligned, pack
+from graphc.library.places import Interval, aligned, pack
 from graphc.passes.buffer.plan_memory import attached
 from graphc_dialects._mlir import ir
 

@@ -8,7 +8,7 @@ from graphc.backends.cpu.pipeline import pipeline
 from graphc.backends.stages import Request
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
-from graphc.library.memory.places import Interval
+from graphc.library.places import Interval
 from graphc.passes.buffer._workspace import Buffer, Size, Workspace
 from graphc.passes.graph import _joins
 from graphc.passes.graph._clusters import UnitGraph

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphc.ir.walk import functions, walk
-from graphc.library.memory.places import Interval, Layout, _place, aligned, live_bytes, pack
+from graphc.library.places import Interval, Layout, _place, aligned, live_bytes, pack
 from graphc.passes.buffer._workspace import Buffer, Size
 from graphc.passes.buffer.plan_memory import Planner, Room, lend
 from graphc.passes.run import run_pipeline

@@ -177,7 +177,7 @@ def test_equal_operations_stay_apart() -> None:
     """Passes that follow in the pipeline do not undo it: the buffers are as few as the budget says."""
     from graphc.backends.cpu.pipeline import pipeline
     from graphc.backends.stages import Request
-    from graphc.library.memory.places import planned_bytes
+    from graphc.library.places import planned_bytes
     from graphc.passes.buffer.plan_memory import attached as plans
 
     with context(), ir.Location.unknown():

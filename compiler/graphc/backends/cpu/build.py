@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.backends.cpu.entries import entry
-from graphc.backends.cpu.entries.calls import helpers_ir
+from graphc.backends.cpu import entry
+from graphc.backends.cpu.entry_calls import helpers_ir
 from graphc.backends.cpu.object import Machine, compile_to_object, this_machine
 from graphc.library.helpers import Poll
 from graphc.library.interrupts import poll_ir
-from graphc.library.memory.workspace import NOTHING, memory_ir, workspace_table
+from graphc.library.workspace import NOTHING, memory_ir, workspace_table
 from graphc.native.parts import Part, PartStore, Piece
 from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact

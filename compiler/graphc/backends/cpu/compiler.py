@@ -25,8 +25,9 @@ from graphc_runtime.manifest import Signature
 _PACKAGES = (
     *("ir", "emit", "passes.graph", "passes.tensor", "passes.buffer", "passes.llvm"),
     *("lowering", "backends.cpu"),
-    *("library.memory", "library.pool", "library.products", "library.random"),
+    *("library.products", "library.random"),
 )
+_LIBRARY = ("markers", "places", "pool", "workspace")
 
 
 def preload(has_scan: bool = False) -> None:
@@ -57,6 +58,8 @@ def _preload() -> None:
     with paused(stays=True):
         for package in _PACKAGES:
             _import_all(package)
+        for name in _LIBRARY:
+            importlib.import_module(f"graphc.library.{name}")
         prepare()
         this_machine()
 

@@ -18,11 +18,11 @@ from graphc.library.define import kernel_parts
 from graphc.library.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc.library.helpers import Allocation, Arena
 from graphc.library.interrupts import polls, tick_ir
-from graphc.library.memory.access import places_ir
-from graphc.library.products.define import product_parts
+from graphc.library.markers import places_ir
+from graphc.library.products import product_parts
 from graphc.library.profile import EXPORTS, profile_ir
-from graphc.library.random.define import define_random
-from graphc.library.scalars.registry import define_scalars
+from graphc.library.random import define_random
+from graphc.library.scalars import define_scalars
 from graphc.native.parts import Definitions, Part, PartStore, Piece
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache

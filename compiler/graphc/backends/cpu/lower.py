@@ -27,7 +27,7 @@ from graphc.ir.helpers import callee_of, declared
 from graphc.ir.plain import Recomputed
 from graphc.ir.plain import attached as attached_recomputed
 from graphc.library.helpers import Helper
-from graphc.library.memory.places import planned_bytes
+from graphc.library.places import planned_bytes
 from graphc.native.parts import Piece
 from graphc.passes.buffer import count_work, expand_math, profile_operations
 from graphc.passes.buffer.plan_memory import attached

@@ -36,11 +36,11 @@ from threading import Lock, Thread
 from typing import NamedTuple, TypeVar
 
 from graphc.backends import llvm
-from graphc.backends.cpu.entries.calls import helpers_ir
+from graphc.backends.cpu.entry_calls import helpers_ir
 from graphc.errors import CompileError
 from graphc.library.define import kernel_parts
 from graphc.library.helpers import Gemm, KernelCall
-from graphc.library.products.define import product_parts
+from graphc.library.products import product_parts
 from graphc.native.parts import Part, PartStore, Piece, used_ir
 from graphc_runtime import elf, steps, symbols
 from graphc_runtime.errors import SymbolError

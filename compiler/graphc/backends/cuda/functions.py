@@ -14,8 +14,8 @@ from functools import cache
 
 from graphc.backends.contexts import pooled_context
 from graphc.backends.handoff import to_llvmlite
+from graphc.library import scalars
 from graphc.library.helpers import ScalarCall
-from graphc.library.scalars import registry
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 
@@ -84,13 +84,13 @@ def operands(name: str) -> int:
 
 
 def _arity(kernel: str) -> int:
-    return len(inspect.signature(registry.find(kernel)).parameters)
+    return len(inspect.signature(scalars.find(kernel)).parameters)
 
 
 def _scalar(name: str) -> tuple[str, list[str]]:
     """The definition of a scalar kernel, and declarations of what it calls."""
-    call = ScalarCall(name, _arity(name), whole=name in registry.WHOLE)
-    text, needed = registry.definition_of(call, vector_forms=False)
+    call = ScalarCall(name, _arity(name), whole=name in scalars.WHOLE)
+    text, needed = scalars.definition_of(call, vector_forms=False)
     lines = ["\n".join(needed), text]
     for intrinsic, function in _INTRINSICS.items():
         lines = [line.replace(intrinsic, function) for line in lines]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphc.library import kernel
+from graphc.library.fourier import factors_of
 from graphc.library.fourier.lanes import put_number
-from graphc.library.fourier.plan import factors_of
 from graphc.library.fourier.stages import im_of, re_of, stages
-from graphc.library.registry import kernel
 from graphc.native.builtins import local, put, row, type_of, view
 
 # Columns in one part of a matrix.

@@ -6,13 +6,13 @@ series q is at ``j * s + q``. What a stage does with the series is the same for 
 time are a vector; with `whole`, s is known to be a multiple of w. Parts exchanged on the way in and out make
 the inverse transform.
 
-The table has the roots of unity in the order of their use (see `graphc.library.fourier.plan`).
+The table has the roots of unity in the order of their use (see `graphc.library.fourier`).
 """
 # mypy: ignore-errors
 
 from __future__ import annotations
 
-from graphc.library.fourier.plan import LARGEST
+from graphc.library.fourier import LARGEST
 from graphc.native.builtins import apart, evens, local, odds, put, row, type_of
 
 SQRT_3_4 = 0.8660254037844386

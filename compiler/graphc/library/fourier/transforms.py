@@ -26,16 +26,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.fourier.lanes import (
-    from_lanes,
-    pack,
-    put_number,
-    stage_numbers,
-    to_lanes,
-    transform_row,
-    unpack,
-)
-from graphc.library.fourier.plan import (
+from graphc.library import kernel
+from graphc.library.fourier import (
     ALONE,
     ANY,
     CHIRP,
@@ -51,8 +43,16 @@ from graphc.library.fourier.plan import (
     power_above,
     real_mode,
 )
+from graphc.library.fourier.lanes import (
+    from_lanes,
+    pack,
+    put_number,
+    stage_numbers,
+    to_lanes,
+    transform_row,
+    unpack,
+)
 from graphc.library.fourier.stages import im_of, re_of, stages
-from graphc.library.registry import kernel
 from graphc.native.builtins import apart, backwards, cast, evens, local, odds, put, row, type_of, view
 
 # -- even sizes ----------------------------------------------------------------------------------------------
@@ -430,7 +430,7 @@ def transform_rows(x, table, out, work, first, last, n, k, real, inverse, mode, 
     Args:
         x, out: complex numbers as neighbours; with `real`, x or, of the inverse, out are real.
         n, k: size of the transform, and how many frequencies there are of real numbers.
-        mode: how (see `graphc.library.fourier.plan`); ANY is found out here.
+        mode: how (see `graphc.library.fourier`); ANY is found out here.
         wide: lanes of the widest vectors.
     """
     found = mode

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphc.library import kernel
+from graphc.library.linalg import copy, over_batch, transpose
 from graphc.library.linalg.cholesky import NOT_POSITIVE
-from graphc.library.linalg.dense import copy, over_batch, transpose
-from graphc.library.registry import kernel
 from graphc.native.builtins import call, conj, real, ref, sqrt, type_of, view
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg.dense import SMALL, fill, over_batch
-from graphc.library.registry import kernel
+from graphc.library import kernel
+from graphc.library.linalg import SMALL, fill, over_batch
 from graphc.native.builtins import call, conj, real, ref, sqrt
 
 _NAN = float("nan")

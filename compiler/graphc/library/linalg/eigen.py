@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg.dense import copy, magnitude, over_batch, transpose, transpose_here
+from graphc.library import kernel
+from graphc.library.linalg import copy, magnitude, over_batch, transpose, transpose_here
 from graphc.library.linalg.symmetric import NO_CONVERGENCE
-from graphc.library.registry import kernel
 from graphc.native.builtins import call, cast, ref, type_of, view
 
 # Powers of 2 that float32 has, whose squares it has, too.

@@ -7,10 +7,9 @@ Source: N. J. Higham, "The scaling and squaring method for the matrix exponentia
 
 from __future__ import annotations
 
-from graphc.library.linalg import lu
-from graphc.library.linalg.dense import absolute, copy, over_batch, product
+from graphc.library import kernel
+from graphc.library.linalg import absolute, copy, lu, over_batch, product
 from graphc.library.linalg.triangular import backward, forward
-from graphc.library.registry import kernel
 from graphc.native.builtins import cast, isnan, type_of, view
 
 # Numerator of the diagonal Pade approximant of degree 13, and the norm up to which it is exact to rounding.

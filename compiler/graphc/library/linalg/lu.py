@@ -6,18 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg.dense import (
-    SMALL,
-    absolute,
-    copy,
-    identity,
-    magnitude,
-    over_batch,
-    swap_rows,
-    transpose,
-)
+from graphc.library import kernel
+from graphc.library.linalg import SMALL, absolute, copy, identity, magnitude, over_batch, swap_rows, transpose
 from graphc.library.linalg.triangular import SINGULAR, backward, forward
-from graphc.library.registry import kernel
 from graphc.native.builtins import call, log, ref, type_of, view
 
 _INFINITY = float("inf")

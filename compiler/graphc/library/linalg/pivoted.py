@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from graphc.library.linalg.dense import identity, over_batch, transpose
-from graphc.library.registry import kernel
+from graphc.library import kernel
+from graphc.library.linalg import identity, over_batch, transpose
 from graphc.native.builtins import call, ref, type_of, view
 
 _BLOCK = 64

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg.dense import copy, identity, over_batch, transpose
+from graphc.library import kernel
+from graphc.library.linalg import copy, identity, over_batch, transpose
 from graphc.library.linalg.small import ROWS, WIDTH, below, load, moderate, reflect, reflections, reflector
-from graphc.library.registry import kernel
 from graphc.native.builtins import call, choose, local, positions, put, ref, row, type_of, view
 
 # LAPACK's blocks are at most that wide.

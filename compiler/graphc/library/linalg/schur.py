@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg.dense import absolute, copy, over_batch, product, transpose, transpose_here
+from graphc.library import kernel
+from graphc.library.linalg import absolute, copy, over_batch, product, transpose, transpose_here
 from graphc.library.linalg.symmetric import NO_CONVERGENCE
-from graphc.library.registry import kernel
 from graphc.native.builtins import call, conj, imag, log, real, ref, sqrt, type_of, view
 
 # Orders of eigenvalues.

@@ -6,21 +6,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg import cholesky as cholesky_kernels
-from graphc.library.linalg import lu
-from graphc.library.linalg.dense import (
+from graphc.library import kernel
+from graphc.library.linalg import (
     SMALL,
     copy,
     copy_conj,
     fill,
+    lu,
     mirror,
     over_batch,
     transpose,
     transpose_here,
 )
+from graphc.library.linalg import cholesky as cholesky_kernels
 from graphc.library.linalg.triangular import SINGULAR, backward, forward
 from graphc.library.linalg.triangular import solve as triangular
-from graphc.library.registry import kernel
 from graphc.native.builtins import call, ref, type_of, view
 
 _NAN = float("nan")

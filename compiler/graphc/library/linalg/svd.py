@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg.dense import copy, identity, magnitude, over_batch
+from graphc.library import kernel
+from graphc.library.linalg import copy, identity, magnitude, over_batch
 from graphc.library.linalg.small import (
     ROWS,
     WIDTH,
@@ -40,7 +41,6 @@ from graphc.library.linalg.small import (
 )
 from graphc.library.linalg.small_symmetric import turned, turned_rows
 from graphc.library.linalg.symmetric import NO_CONVERGENCE
-from graphc.library.registry import kernel
 from graphc.native.builtins import (
     call,
     cast,

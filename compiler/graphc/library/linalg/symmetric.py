@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg.dense import copy, copy_conj, transpose_here
+from graphc.library import kernel
+from graphc.library.linalg import copy, copy_conj, transpose_here
 from graphc.library.linalg.small import WIDTH
 from graphc.library.linalg.small_symmetric import eigen
-from graphc.library.registry import kernel
 from graphc.native.builtins import call, ref, type_of, view
 
 NO_CONVERGENCE = ("LinAlgError", "the algorithm did not converge")

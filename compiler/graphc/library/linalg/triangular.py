@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.linalg.dense import SMALL, copy, fill, over_batch
-from graphc.library.registry import kernel
+from graphc.library import kernel
+from graphc.library.linalg import SMALL, copy, fill, over_batch
 from graphc.native.builtins import call, conj, ref, type_of
 
 _NAN = float("nan")

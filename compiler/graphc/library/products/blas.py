@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from graphc.native import BOOL, I64, Static, Type, Value
 from graphc.native.builtins import (
     address,
     at,
@@ -34,7 +35,6 @@ from graphc.native.builtins import (
     view,
 )
 from graphc.native.translate import Translator
-from graphc.native.types import BOOL, I64, Static, Type, Value
 
 # Up to this many multiplications, vector code is as fast as BLAS or faster; the second number is for b
 # transposed. With one row or one column every element of the matrix is used once: there is nothing to gain

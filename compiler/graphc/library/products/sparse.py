@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.registry import kernel
+from graphc.library import kernel
 from graphc.native.builtins import cast, put, row, type_of
 
 ERRORS = [

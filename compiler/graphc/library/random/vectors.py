@@ -9,9 +9,9 @@ vectors are not those of the draw before.
 
 from __future__ import annotations
 
+from graphc.native import BOOL, BYTE, F64, I64, Routine, Value
 from graphc.native.builtins import at, call, inlined, invoke, view
 from graphc.native.translate import Translator
-from graphc.native.types import BOOL, BYTE, F64, I64, Routine, Value
 from graphc_runtime.record import record
 
 _TYPES = {"d": F64, "q": I64}

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from graphc.library.scalars import scalar
 from graphc.library.scalars.long_powers import bits_of
-from graphc.library.scalars.registry import scalar
 from graphc.library.scalars.zeta import add, assign, multiply
 from graphc.native.builtins import apart, cast, floor, fma, local, unrolled
 

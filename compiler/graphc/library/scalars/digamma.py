@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from graphc.library.scalars.registry import correction
+from graphc.library.scalars import correction
 from graphc.library.scalars.zeta import add, assign, divide, multiply, table
 from graphc.native.builtins import floor, local
 

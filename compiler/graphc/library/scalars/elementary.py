@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
+from graphc.library.scalars import scalar
 from graphc.library.scalars.long_powers import INF, LN2, NAN, bits_of, number_of
-from graphc.library.scalars.registry import scalar
 from graphc.native.builtins import call, cast, copysign, exp, fma, isnan, log, sqrt, unrolled
 
 _HALF_PI, _HALF_PI_LOW = math.pi / 2, 6.123233995736766e-17

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from graphc.library.scalars import scalar
 from graphc.library.scalars.circular import sine
 from graphc.library.scalars.long_powers import INF, NAN, exponential, logarithm
-from graphc.library.scalars.registry import scalar
 from graphc.library.scalars.zeta import add, assign, divide, multiply, table
 from graphc.native.builtins import apart, copysign, floor, fma, isnan, local, log, unrolled
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from graphc.library.scalars.registry import scalar
+from graphc.library.scalars import scalar
 from graphc.native.builtins import call, exp, floor, isnan
 
 NAN = math.nan

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from graphc.library.scalars.registry import scalar
+from graphc.library.scalars import scalar
 from graphc.library.scalars.zeta import digamma_positive
 from graphc.native.builtins import call, exp, isnan, log
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from graphc.library.scalars.registry import scalar
+from graphc.library.scalars import scalar
 from graphc.native.builtins import isnan, log, sqrt
 
 INF, NAN = math.inf, math.nan

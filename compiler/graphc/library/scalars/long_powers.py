@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from graphc.library.scalars.registry import scalar
+from graphc.library.scalars import scalar
 from graphc.library.scalars.zeta import add, assign, divide, multiply, table
 from graphc.native.builtins import apart, cast, copysign, floor, fma, isnan, local, unrolled, view
 

@@ -1,14 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Scalar kernels: one result each of SciPy's functions that have several, which its C code writes to memory.
+"""Scalar kernels of few lines: results of SciPy's functions that have several; gamma; uint64 numbers.
 
-What is not asked for is computed with it and lost, so that a result costs what all of them cost.
+SciPy's C code writes several results to memory. What is not asked for is computed with it and lost, so that a
+result costs what all of them cost.
 """
+
 # mypy: ignore-errors
 
 from __future__ import annotations
 
-from graphc.library.scalars.registry import scalar
+from graphc.library.scalars import correction, scalar
 from graphc.native.builtins import call, local
+
+
+@scalar
+def gcd(x, y):
+    """Greatest common divisor, by Euclid's algorithm; that of 0 and x is x."""
+    while y != 0:
+        rest = x % y
+        x = y
+        y = rest
+    return x
+
+
+@scalar
+def whole_power(x, y):
+    """x to the power of y modulo 2^64, by squaring for each bit of y up to its highest."""
+    result = 1
+    while y != 0:
+        if y & 1 != 0:
+            result = result * x
+        x = x * x
+        y = y >> 1
+    return result
+
+
+@correction
+def gammaln_below(value, needed, x):
+    """The C library's function where it is needed: its zeros are in double-double arithmetic."""
+    if needed == 0.0:
+        return value
+    return call("lgamma", x, returns="double")
 
 
 def of_airy(x, i):

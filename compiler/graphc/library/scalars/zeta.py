@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from graphc.library.scalars.registry import scalar
+from graphc.library.scalars import scalar
 from graphc.native.builtins import call, floor, fma, isnan, log
 
 

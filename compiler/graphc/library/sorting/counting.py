@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.registry import kernel
+from graphc.library import kernel
 from graphc.library.sorting.searching import place_of
 from graphc.native.builtins import cast
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.registry import kernel
-from graphc.library.sorting.sorting import SIGN, UNSIGNED, key_of, radix_pairs
+from graphc.library import kernel
+from graphc.library.sorting import SIGN, UNSIGNED, key_of, radix_pairs
 from graphc.native.builtins import (
     cast,
     choose,

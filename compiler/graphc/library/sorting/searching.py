@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.registry import kernel
-from graphc.library.sorting.sorting import less
+from graphc.library import kernel
+from graphc.library.sorting import less
 from graphc.native.builtins import cast, choose, view, word
 
 # The product with a word of bytes has their sum in its last byte.

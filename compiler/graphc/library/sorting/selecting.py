@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.library.registry import kernel
-from graphc.library.sorting.sorting import (
+from graphc.library import kernel
+from graphc.library.sorting import (
     FEW,
     UNSIGNED,
     insert,

@@ -13,14 +13,14 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.value import converted
-from graphc.library.arrays.running import KINDS
+from graphc.library.arrays import KINDS
 from graphc.library.define import kernel_call
 from graphc.lowering import calls
 from graphc.lowering.carried import bisected, carry_while, either
 from graphc.lowering.device_code.philox import word_type
 from graphc.lowering.partial_reductions import elementwise, position
 from graphc.lowering.scans.buffers import allocate, read
-from graphc.native.types import type_of_dtype
+from graphc.native import type_of_dtype
 from graphc_dialects._mlir import ir
 
 # Words of a block, blocks of a large one, and words at its beginning from which it is known where it is left.

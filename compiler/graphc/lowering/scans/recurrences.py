@@ -39,9 +39,9 @@ from graphc.lowering import calls, partial_reductions
 from graphc.lowering.carried import loop
 from graphc.lowering.generic import ZERO, GenericBuilder
 from graphc.lowering.rules import ON_DEVICES, Conversion, lowers
-from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.buffers import read
-from graphc.native.types import type_of_dtype
+from graphc.native import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_dialects.recurrence import KINDS
 

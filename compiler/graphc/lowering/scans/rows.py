@@ -16,7 +16,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of, fill_buffer
 from graphc.ir.scan_view import ScanView, is_state, new_rows_of, retention, tap_of, window_of, writes_of
 from graphc.lowering.generic import ScalarWork
-from graphc.lowering.scalars.builder import Scalar
+from graphc.lowering.scalar_builder import Scalar
 from graphc.lowering.scans.buffers import Stack, copy, initial_row, read, row_pointer_type, write, write_apart
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

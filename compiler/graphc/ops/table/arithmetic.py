@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+    from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 
 
 def promote(*types: OperandType) -> np.dtype:

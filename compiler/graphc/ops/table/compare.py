@@ -11,7 +11,7 @@ import numpy as np
 from graphc.ops.elementwise import OperandType, register
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+    from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 
 _BOOL = np.dtype("bool")
 

@@ -19,7 +19,7 @@ from graphc.ops.elementwise import OperandType, register, ufunc_rule
 from graphc.ops.math import frexp, ldexp
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+    from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 
 _DOUBLE, _I64, _U64 = np.dtype("float64"), np.dtype("int64"), np.dtype("uint64")
 # Of float64: bits of the fraction, bias of the exponent.

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalars.builder import ScalarBuilder
+    from graphc.lowering.scalar_builder import ScalarBuilder
 
 Scalar = Any
 
 
 def libm(name: str) -> Callable[..., Scalar]:
-    """A function of the C library; of complex operands, that of `lowering.scalars.complex_functions`."""
+    """A function of the C library; of complex operands, that of `lowering.complex_functions`."""
     return lambda b, *xs: b.math(name, *xs)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from graphc.ops.table.forms import in_double
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalars.builder import ScalarBuilder
+    from graphc.lowering.scalar_builder import ScalarBuilder
 
 Scalar = Any
 _F64 = np.dtype("float64")

@@ -21,7 +21,7 @@ import numpy as np
 from graphc.ops.table import forms
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalars.builder import ScalarBuilder
+    from graphc.lowering.scalar_builder import ScalarBuilder
 
 
 # Centre 1, up to 1.5.

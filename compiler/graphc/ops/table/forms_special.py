@@ -18,7 +18,7 @@ from graphc.ops.table import forms
 from graphc.ops.table.forms_gamma import polynomial, sine_of_pi_times
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalars.builder import ScalarBuilder
+    from graphc.lowering.scalar_builder import ScalarBuilder
 
 
 # The constant first.

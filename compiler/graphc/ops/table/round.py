@@ -14,7 +14,7 @@ from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+    from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 
 
 def _round_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:

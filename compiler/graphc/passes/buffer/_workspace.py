@@ -19,7 +19,7 @@ from graphc.ir.helpers import declare_helper
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import larger
 from graphc.library import helpers as library
-from graphc.library.memory.places import ALIGNMENT, Interval, aligned, pack
+from graphc.library.places import ALIGNMENT, Interval, aligned, pack
 from graphc.lowering.pointers import address
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

@@ -25,7 +25,7 @@ from graphc.ir.size import Size
 from graphc.ir.value import as_index, built
 from graphc.ir.walk import blocks_outside_loops, copy_with, functions, walk
 from graphc.library.helpers import BlockProduct, Gemm, Helper
-from graphc.library.memory.access import PLACES
+from graphc.library.markers import PLACES
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -7,7 +7,7 @@ from graphc.ir import build
 from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
 from graphc.ir.walk import functions, walk
 from graphc.library.helpers import Gemm, Helper, Split
-from graphc.library.pool.splits import THRESHOLD_PICOSECONDS
+from graphc.library.pool import THRESHOLD_PICOSECONDS
 from graphc.passes import Pass
 from graphc.passes.buffer.outline_loops import Captured, cost_value, is_independent, unit_cost
 from graphc_dialects._mlir import ir
@@ -23,7 +23,7 @@ class ParallelLoops(Pass):
     """Outlines independent `scf.for` loops of a function's block, so that several cores can share them.
 
     The body goes to a function `@graphc_body_<n>(lower, upper, captured...)`, and the loop becomes a call
-    of `@graphc_split_<n>(lower, upper, cost, alignment, captured...)`, which `graphc.library.pool.splits`
+    of `@graphc_split_<n>(lower, upper, cost, alignment, captured...)`, which `graphc.library.pool`
     defines: it calls the body once for the whole range where the work is small (the range times `cost`,
     picoseconds estimated from the sizes at run time, stays below 40 microseconds), and otherwise gives
     ranges to the threads of the pool. Memory is captured as a whole, and views of it are made again in the

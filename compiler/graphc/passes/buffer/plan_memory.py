@@ -26,7 +26,7 @@ from graphc.ir.diagnostics import fail, node_of
 from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import VIEWS, Lifetimes, root_of
 from graphc.ir.walk import blocks_outside_loops, functions, walk_for
-from graphc.library.memory.places import Interval, aligned, first_fit
+from graphc.library.places import Interval, aligned, first_fit
 from graphc.lowering.converter import FIRST_RESULT
 from graphc.passes import Pass
 from graphc.passes.buffer._expressions import Expressions

@@ -17,7 +17,7 @@ from graphc.ir import build
 from graphc.ir.value import converted, larger
 from graphc.lowering.carried import either, when
 from graphc.lowering.partial_reductions import Combiner
-from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._notation import WARP, barrier, block_dim, shuffled, thread_id
 from graphc_dialects._mlir import ir

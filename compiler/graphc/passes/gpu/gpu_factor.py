@@ -14,9 +14,9 @@ from graphc.ir.value import as_index, larger, literal, smaller
 from graphc.library.linalg.solve import GENERAL, POSITIVE
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span
+from graphc.lowering.complex_functions import Real
 from graphc.lowering.partial_reductions import nest
-from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
-from graphc.lowering.scalars.complex_functions import Real
+from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.passes import Pass
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for

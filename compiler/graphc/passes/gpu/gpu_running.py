@@ -11,7 +11,7 @@ from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import larger, parts_of, smaller
-from graphc.library.arrays.running import KINDS as ALONG_ROWS
+from graphc.library.arrays import KINDS as ALONG_ROWS
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
 from graphc.lowering.scans.recurrences import LINEAR, RECURRENCE

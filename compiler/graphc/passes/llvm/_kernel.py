@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from graphc.ir.helpers import callee_of
 from graphc.library.helpers import Split
-from graphc.library.memory.access import END, END_IN_FRAME, PLACE_ALL, PLANNED
-from graphc.library.pool.splits import SIZES, decision
+from graphc.library.markers import END, END_IN_FRAME, PLACE_ALL, PLANNED
+from graphc.library.pool import SIZES, decision
 from graphc.passes.llvm._inner_loops import constant_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -7,7 +7,7 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.helpers import declared
 from graphc.ir.walk import symbol_of
 from graphc.library.helpers import Split
-from graphc.library.pool.splits import SIZES, decision
+from graphc.library.pool import SIZES, decision
 from graphc.passes import Pass
 from graphc.passes.llvm._kernel import SHARE, function, is_glue, split_call
 from graphc_dialects._mlir import ir

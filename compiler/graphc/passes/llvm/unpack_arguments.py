@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphc.ir.build import constant_value
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import LOOPS, signature_of, symbol_of
-from graphc.library.memory.access import END, PLACES
+from graphc.library.markers import END, PLACES
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 

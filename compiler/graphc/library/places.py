@@ -4,7 +4,7 @@
 Buffers are placed one after the other, each in the smallest gap between those already placed that live at the
 same time; where no gap is large enough it goes after them. This is done for several orders, of which the one
 that needs least memory counts: by size, by size times length of life, by length of life, by end of life, the
-largest first. `graphc.library.memory.workspace` has the same algorithm in machine code, for sizes that are
+largest first. `graphc.library.workspace` has the same algorithm in machine code, for sizes that are
 known at run time only: both give the same offsets.
 
 Source: "greedy by size" of Y. Pisarchyk and J. Lee, "Efficient memory management for deep neural net

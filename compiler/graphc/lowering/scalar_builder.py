@@ -22,7 +22,7 @@ import numpy as np
 from graphc.ir.build import compute_name, declare
 from graphc.ir.helpers import declare_helper
 from graphc.library.helpers import PURE, ScalarCall
-from graphc.lowering.scalars import complex_functions
+from graphc.lowering import complex_functions
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class CallMixin:
 
         Args:
             symbol: a name that `graphc_runtime.symbols` resolves, such as ``special_d_dawsn``, or that of a
-                scalar kernel (`graphc.library.scalars.registry`), such as ``graphc_scalar.zeta``.
+                scalar kernel (`graphc.library.scalars`), such as ``graphc_scalar.zeta``.
             xs: operands of one dtype.
         """
         return self.cast(self.call(symbol, *(self.cast(x, _DOUBLE) for x in xs)), xs[0].dtype)

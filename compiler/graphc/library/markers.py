@@ -6,7 +6,7 @@ Text, and not in the kernel language: it is assembly that says what aliases, and
 
 from __future__ import annotations
 
-from graphc.library.memory.workspace import HEADER
+from graphc.library.workspace import HEADER
 
 # What begins the lifetime of a buffer: in a workspace, also one with a table, or in a result's memory, which
 # is only as aligned as elements are.

@@ -15,7 +15,7 @@ import numpy as np
 from graphc.native.value import Val
 
 if TYPE_CHECKING:
-    from graphc.lowering.scalars.builder import Scalar, ScalarBuilder
+    from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 
 
 class Real(Val):

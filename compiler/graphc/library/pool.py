@@ -2,7 +2,7 @@
 """LLVM IR of the thread pool that compiled kernels share: its functions and variables.
 
 * `graphc_share`, `graphc_share_short` and `graphc_share_blas` divide ranges among threads
-  (`graphc.library.pool.region`, `graphc.library.pool.region`).
+  (`graphc.library.pool_region`).
 * `graphc_parallel(body, arguments, chunks, threads)` calls `body(arguments, i)` once for each i in
   0..chunks-1, on at most `threads` threads. Chunks are claimed in order.
 * `graphc_thread_count()` is the number of threads that kernels of the calling thread may use.
@@ -11,16 +11,47 @@
 * `graphc_pool_reset()` forgets all workers: for the child of a fork, where only one thread lives on.
 * `graphc_pool_workers` is the number of workers that have been started, `graphc_pool_setmask` the system's
   SIG_SETMASK.
+
+`decision` is the threshold above which a loop is split, for the passes that write the functions which do it.
 """
 
 from __future__ import annotations
 
 import platform
 
+from graphc.library import pool_region
 from graphc.library.float_environment import environment_ir
-from graphc.library.pool import region
+from graphc.library.helpers import Split
+from graphc.native import BYTE, I64, Type, Value
 from graphc.native.translate import Translator
-from graphc.native.types import BYTE, I64, Type, Value
+
+# Work below this stays on one core: several times what it costs to wake a sleeping thread.
+THRESHOLD_PICOSECONDS = 40_000_000
+SHARE = "declare void @graphc_share(ptr, ptr, i64, i64, i64, i64) cold nounwind"
+# Picoseconds of a product from which it is divided itself rather than the batch
+# (`graphc.library.products.blas`): some hundred rows and columns.
+_LARGE_PRODUCT = 5_000_000_000
+# The first arguments of a function that splits a loop.
+SIZES = ("lower", "upper", "cost", "alignment")
+
+
+def decision(split: Split) -> list[str]:
+    """Code of the llvm dialect that makes `%large`: whether the work is worth sharing."""
+    lines = [
+        "%extent = llvm.sub %upper, %lower : i64",
+        "%work = llvm.mul %extent, %cost : i64",
+        f"%threshold = llvm.mlir.constant({THRESHOLD_PICOSECONDS} : i64) : i64",
+    ]
+    if not split.products:
+        return [*lines, '%large = llvm.icmp "sgt" %work, %threshold : i64']
+    return [
+        *lines,
+        '%long = llvm.icmp "sgt" %work, %threshold : i64',
+        f"%most = llvm.mlir.constant({_LARGE_PRODUCT} : i64) : i64",
+        '%middle = llvm.icmp "ult" %cost, %most : i64',
+        "%large = llvm.and %long, %middle : i1",
+    ]
+
 
 _PAUSE = {
     "x86_64": ("@llvm.x86.sse2.pause", "", ""),
@@ -42,18 +73,18 @@ def pool_ir(machine: str) -> str:
     names = ("lower", "upper", "cost", "alignment")
     lower, upper, cost, alignment = (Value(f"%{name}", Type("u64")) for name in names)
     ranges = [code, frame, lower, upper, cost, alignment]
-    t.define(region.thread_count, "graphc_thread_count", [])
-    t.define(region.reset, "graphc_pool_reset", [])
-    t.define(region.parallel, "graphc_parallel", [code, frame, chunks, threads])
-    t.define(region.share, "graphc_share", ranges)
-    t.define(region.share_short, "graphc_share_short", [code, frame, upper, cost])
-    t.define(region.share_blas, "graphc_share_blas", ranges)
+    t.define(pool_region.thread_count, "graphc_thread_count", [])
+    t.define(pool_region.reset, "graphc_pool_reset", [])
+    t.define(pool_region.parallel, "graphc_parallel", [code, frame, chunks, threads])
+    t.define(pool_region.share, "graphc_share", ranges)
+    t.define(pool_region.share_short, "graphc_share_short", [code, frame, upper, cost])
+    t.define(pool_region.share_blas, "graphc_share_blas", ranges)
     name, kind, value = _PAUSE[machine]
     pause = f"call void {name}({kind}{value})"
     return (
         _VARIABLES
         + t.text()
-        + f"define internal void @{region.PAUSE}() alwaysinline nounwind {{\n  {pause}\n  ret void\n}}\n"
+        + f"define internal void @{pool_region.PAUSE}() alwaysinline nounwind {{\n  {pause}\n  ret void\n}}\n"
         + f"declare void {name}({kind})\n"
         + environment_ir(machine)
     )

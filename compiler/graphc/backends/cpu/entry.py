@@ -30,8 +30,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphc.backends.cpu.entries.calls import DECLARED, VECTORCALL
-from graphc.backends.cpu.entries.tiers import VIEW_SIZE, BufferTier, StructTier, Tier
+from graphc.backends.cpu.entry_calls import DECLARED, VECTORCALL
+from graphc.backends.cpu.tiers import VIEW_SIZE, BufferTier, StructTier, Tier
 from graphc.native.vector_ir import Writer
 from graphc_runtime import interrupts
 from graphc_runtime.layout import tuple_items

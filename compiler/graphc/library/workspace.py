@@ -14,7 +14,7 @@ on either side of a workspace, which are compared at the end of the call.
 `graphc.passes.buffer.plan_memory` writes the calls of these functions. They are made machine code of
 with little effort: they are the same in every object, and none is in a loop.
 
-Places buffers at run time: the algorithm of `graphc.library.memory.places`.
+Places buffers at run time: the algorithm of `graphc.library.places`.
 
 Sizes are rounded up to the alignment. A row of the table is {first, last, units, key}: the lifetime of a
 buffer, and its bytes as a multiple of one of the sizes.
@@ -42,7 +42,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from graphc.library.memory.places import ALIGNMENT, MOST_FOR_ALL_ORDERS
+from graphc.library.places import ALIGNMENT, MOST_FOR_ALL_ORDERS
+from graphc.native import BYTE, I64, Routine, Static, Value
 from graphc.native.builtins import (
     address,
     at,
@@ -60,12 +61,11 @@ from graphc.native.builtins import (
     view,
 )
 from graphc.native.translate import Translator
-from graphc.native.types import BYTE, I64, Routine, Static, Value
 from graphc_runtime.record import record
 
 # Words of a block. In workspaces the second is the capacity, which is not 0, and the third the memory.
 NEXT, KIND, ROOM, STATE = range(4)
-# Bytes before the memory of a workspace (see `graphc.library.memory.workspace`).
+# Bytes before the memory of a workspace (see `graphc.library.workspace`).
 HEADER = 48
 # The largest number of bytes that is asked for.
 LARGEST = 1 << 60
