@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from graphc.errors import CompileError
 from graphc.ir import build
@@ -17,6 +18,28 @@ from graphc_runtime.record import record
 
 # The widest access of a thread, in bytes.
 WIDTH = 16
+# A number, a value, or a buffer and an axis: sizes with equal keys are equal.
+SizeKey: TypeAlias = "int | ir.Value | tuple[ir.Value, int]"
+
+
+def size_key(buffer: ir.Value, axis: int) -> SizeKey:
+    """Key of the size of a buffer along an axis."""
+    size = ir.MemRefType(buffer.type).shape[axis]
+    if size >= 0:
+        return size
+    owner = buffer.owner
+    if isinstance(owner, ir.Block) or owner.name != "memref.alloc":
+        return buffer, axis
+    dynamic = [other for other, known in enumerate(ir.MemRefType(buffer.type).shape) if known < 0]
+    value = owner.operands[dynamic.index(axis)]
+    made = value.owner
+    if isinstance(made, ir.Block) or made.name != "memref.dim":
+        return value
+    source, where = made.operands[0], build.constant_value(made.operands[1])
+    # MLIR lets an axis be asked for that there is not, as long as nothing runs.
+    if where is None or not 0 <= where < ir.MemRefType(source.type).rank:
+        return value
+    return size_key(source, where)
 
 
 @record()
@@ -199,7 +222,8 @@ def is_whole(operand: Operand) -> bool:
     return operand.axes == [0] and is_contiguous(operand.buffer)
 
 
-def _itemsize(operand: Operand) -> int:
+def itemsize(operand: Operand) -> int:
+    """Bytes of an element."""
     return int(dtype_of(ir.MemRefType(operand.buffer.type).element_type).itemsize)
 
 
@@ -207,7 +231,7 @@ def lanes_of(operands: Sequence[Operand]) -> int:
     """Elements of a thread at a time: 16 bytes of the widest operand; 1 for types without vectors."""
     if any(isinstance(ir.MemRefType(o.buffer.type).element_type, ir.ComplexType) for o in operands):
         return 1
-    return WIDTH // max(map(_itemsize, operands)) if operands else 1
+    return WIDTH // max(map(itemsize, operands)) if operands else 1
 
 
 def are_aligned(operands: Sequence[Operand], lanes: int) -> ir.Value:
@@ -216,19 +240,19 @@ def are_aligned(operands: Sequence[Operand], lanes: int) -> ir.Value:
     for operand in operands:
         if operand.buffer not in seen:
             seen.add(operand.buffer)
-            mask = build.const_index(lanes * _itemsize(operand) - 1)
+            mask = build.const_index(lanes * itemsize(operand) - 1)
             bits = bits | (address(operand.buffer) & mask)
     return bits.equals(0)
 
 
 def load_vector(operand: Operand, indices: Sequence[ir.Value], lanes: int) -> ir.Value:
     """Neighbouring elements of an operand, from indices of the nest on."""
-    return read_vector(operand.buffer, where(operand, indices), lanes, lanes * _itemsize(operand))
+    return read_vector(operand.buffer, where(operand, indices), lanes, lanes * itemsize(operand))
 
 
 def store_vector(values: Sequence[ir.Value], operand: Operand, indices: Sequence[ir.Value]) -> None:
     """Writes neighbouring elements of an operand, from indices of the nest on."""
-    write_vector(values, operand.buffer, where(operand, indices), len(values) * _itemsize(operand))
+    write_vector(values, operand.buffer, where(operand, indices), len(values) * itemsize(operand))
 
 
 def _axis(expression: ir.AffineExpr) -> int | None:

@@ -91,7 +91,7 @@ class _Kernels:
         kernel, wide = self._first, [o for o in (self._operand,) if is_wide(o, len(self._sizes))]
         lanes = lanes_of(wide)
         with kernel.host():
-            width, height = shape_of_blocks(self._n, single=False)
+            width, height = shape_of_blocks(self._n, 16)
             grid = smaller(parts_of(self._rows, height), _BLOCKS)
         with kernel.body():
             aligned = are_aligned(wide, lanes) if lanes > 1 else None

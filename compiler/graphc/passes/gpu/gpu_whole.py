@@ -9,26 +9,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from graphc.ir import build
 from graphc.ir.lifetimes import root_of
-from graphc.ir.value import larger, smaller
+from graphc.ir.value import larger, parts_of, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import span
 from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
-from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of
 from graphc.passes.gpu._notation import block_id, global_position, grid_dim, on_first_thread
 from graphc.passes.gpu._reduce import BlockReduction
-from graphc.passes.gpu._rows import Columns, Fold, Group, at_once, cost, each_of, split, wide_operands
+from graphc.passes.gpu._rows import FEW, Columns, Fold, Group, at_once, cost, each_of, split, wide_operands
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-# A mark of nests whose rows have few elements, whatever their type says.
-FEW = "graphc.few"
-# Vectors that a thread takes before there are more blocks, and the most rows of a grid.
-_EACH, _ROWS = 8, 65535
+# Vectors that a thread takes before there are more blocks, how many blocks keep a device busy, and the most
+# rows of a grid.
+_EACH, _BUSY, _ROWS = 8, 1024, 65535
 
 
 class Parts:
@@ -108,8 +108,10 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
         outer, columns = sizes[:rows], sizes[rows:]
         wide = wide_operands([nest])
         lanes = lanes_of(wide)
-        # One block for nothing: its part is what nothing comes to.
-        count = larger(blocks_for(product(columns), threads * lanes * _EACH, blocks), 1)
+        # All rows together have as many blocks as keep a device busy. One block for nothing: its part is
+        # what nothing comes to.
+        most = smaller(parts_of(build.const_index(_BUSY), larger(product(outer), 1)), blocks)
+        count = larger(smaller(parts_of(product(columns), threads * lanes * _EACH), most), 1)
         grid = [count, smaller(product(outer), _ROWS)] if rows else [count]
     buffers = parts.buffers(kernel, [*outer, count])
     with kernel.body():
