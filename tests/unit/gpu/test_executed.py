@@ -127,3 +127,25 @@ def test_denormal_numbers_are_kept() -> None:
     x = pt.vector("x")
     with pytest.raises(UnsupportedError, match="keep denormal numbers"):
         graphc.function([x], x + 1, mode="cuda", flush_denormals=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "bool", "complex128"])
+def test_transposes(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    """Squares that are full and not, rows that are multiples of a vector and not, one and several inputs."""
+    x, y = (pt.tensor(name, dtype=dtype, shape=(None, None, None)) for name in "xy")
+    across, turned = x.transpose(0, 2, 1), pt.moveaxis(y, 2, 0)
+    outputs = [
+        across * turned.transpose(1, 0, 2),
+        across + y.transpose(1, 2, 0).transpose(2, 1, 0),
+        turned * x[0, 0, 0],
+    ]
+    f = graphc.function([x, y], outputs, mode="cuda")
+    cpu = graphc.function([x, y], outputs)
+    device_for(monkeypatch, f)
+    assert "transpose_" in f.ir_stages()["gpu"]
+    rng = np.random.default_rng(0)
+    for last in (68, 8, 67):
+        shape = (2, last, last)
+        values = [(rng.normal(size=shape) * 3).astype(dtype) for _ in range(2)]
+        for found, expected in zip(f(*values), cpu(*values), strict=True):
+            np.testing.assert_array_equal(found, expected)

@@ -12,11 +12,13 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+import graphc
+import graphc.tensor as pt
 from graphc.backends import llvm
 from graphc.backends.cpu.object import add_vector_variants, is_available, vector_symbols
 from graphc.backends.handoff import to_llvmlite
 from graphc.ir.diagnostics import PassError
-from graphc.lowering.math import expansions
+from graphc.lowering.math import coefficients, expansions
 from graphc.lowering.math.builder import F32, F64, LN2, PI
 from graphc.passes.buffer.expand_math import ExpandMath
 from graphc_tools.math_kernel import (
@@ -179,6 +181,25 @@ def test_float16_is_computed_in_float32(name: str) -> None:
     with np.errstate(all="ignore"):
         exact = FUNCTIONS[name][0](x.astype(np.float64))
     assert ulp_errors(got, exact).max() <= 0.51
+
+
+def test_tanh_of_every_half_is_the_nearest() -> None:
+    """Also where a device divides with an error of a unit in the last place of float32."""
+    x = pt.vector("x", dtype="float16")
+    f = graphc.function([x], pt.tanh(x))
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    nearest = np.tanh(every.astype(np.float64)).astype(np.float16)
+    np.testing.assert_array_equal(f(every).view(np.uint16)[every == 0], nearest.view(np.uint16)[every == 0])
+    np.testing.assert_array_equal(f(every), nearest)
+    above, below = ([np.float32(c) for c in part] for part in coefficients._TANH_OF_HALF)
+    limit = np.float32(coefficients._TANH_OF_HALF_LARGEST)
+    known = every[~np.isnan(every)].astype(np.float32)
+    clipped = np.clip(known, -limit, limit)
+    parts = [np.polyval(part[::-1], (clipped * clipped).astype(np.float64)) for part in (above, below)]
+    quotient = ((clipped * parts[0].astype(np.float32)) / parts[1].astype(np.float32)).astype(np.float32)
+    for nearby in (np.nextafter(quotient, np.float32(2)), np.nextafter(quotient, np.float32(-2))):
+        found = np.where(quotient == 0, quotient, nearby).astype(np.float16)
+        np.testing.assert_array_equal(found, nearest[~np.isnan(every)])
 
 
 @pytest.mark.parametrize("name", ["exp2", "log2", "log10"])

@@ -38,4 +38,7 @@ def expansions() -> dict[str, Expansion]:
     }
 
 
-__all__ = ["Builder", "Expansion", "Number", "expansions"]
+# Of float16, in float32, where these take less.
+HALVES: dict[str, Expansion] = {"math.tanh": coefficients.tanh_of_half}
+
+__all__ = ["HALVES", "Builder", "Expansion", "Number", "expansions"]

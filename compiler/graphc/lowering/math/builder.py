@@ -222,6 +222,11 @@ class Builder:
         bound = limit if isinstance(limit, Number) else self.const(limit)
         return self.select(self._compare(_OGT, bound, x), bound, x)
 
+    def quotient(self, a: Number, b: Number) -> Number:
+        """`a / b`, which devices may round by a unit in the last place more."""
+        approximate = {"fastmath": ir.Attribute.parse("#arith.fastmath<afn>")}
+        return Number(self, self.create("arith.divf", self.float_type, [a.value, b.value], approximate), True)
+
     def sqrt(self, x: Number) -> Number:
         return Number(self, self.create("math.sqrt", self.float_type, [x.value]), True)
 

@@ -11,7 +11,7 @@ from graphc.ir.value import smaller
 from graphc.ir.walk import functions, static_steps, symbol_of, walk, walk_for
 from graphc.lowering.carried import loop
 from graphc.lowering.loops import APART
-from graphc.lowering.math import Builder, expansions
+from graphc.lowering.math import HALVES, Builder, expansions
 from graphc.lowering.math.builder import F32, F64
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
@@ -93,6 +93,8 @@ class ExpandMath(Pass):
         half = isinstance(element, ir.F16Type)
         wide = _with_element(operand.type, ir.F32Type.get()) if half else operand.type
         builder = Builder(ip, op.location, wide, F64 if isinstance(element, ir.F64Type) else F32)
+        if half or _is_of_half(op):
+            expansion = HALVES.get(op.name, expansion)
         if half:
             operand = builder.create("arith.extf", wide, [operand])
         value = expansion(builder, builder.number(operand)).value
@@ -101,6 +103,19 @@ class ExpandMath(Pass):
         op.results[0].replace_all_uses_with(value)
         op.erase()
         self.count(f"expanded {expansion.__name__}")
+
+
+def _is_of_half(op: ir.Operation) -> bool:
+    """True if a function in float32 is one of a float16, and its value becomes one."""
+    source, half = op.operands[0].owner, ir.F16Type.get()
+    return (
+        not isinstance(source, ir.Block)
+        and source.name == "arith.extf"
+        and source.operands[0].type == half
+        and all(
+            x.owner.name == "arith.truncf" and x.owner.results[0].type == half for x in op.results[0].uses
+        )
+    )
 
 
 def is_wide(module: ir.Module) -> bool:

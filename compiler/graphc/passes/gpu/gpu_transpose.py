@@ -3,24 +3,28 @@
 
 from __future__ import annotations
 
+from graphc.ir.build import const_index, dtype_of
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product
-from graphc.lowering.carried import span, when
+from graphc.lowering.carried import either, span, when
+from graphc.lowering.memory.layouts import is_contiguous
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, blocks_for
-from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._notation import barrier, block_id, grid_dim, thread_id
-from graphc.passes.gpu._rows import split
+from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of, load, load_vector
+from graphc.passes.gpu._notation import barrier, block_id, extract, grid_dim, thread_id
+from graphc.passes.gpu._rows import Group, split, wide_operands
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 _BLOCKS = 65535
-# Elements along each side of a square, and rows of a block of threads.
-_TILE, _ROWS = 32, 8
-# Squares in shared memory.
-_MOST = 4
+# Threads along each side of a square, the shortest side in elements, and the most neighbours of a thread.
+_THREADS, _SIDE, _MOST_LANES = 16, 32, 4
+# Squares in shared memory, and their bytes: as many as every device has without being asked.
+_MOST, _SHARED = 4, 48 << 10
+# Blocks of a multiprocessor, each of which has a square's reads under way.
+_RESIDENT = 4
 
 
 @record()
@@ -28,10 +32,12 @@ class GpuTranspose(Pass):
     """Makes a kernel of elementwise nests some of whose inputs lie across the result.
 
     The last dimension of such an input is not that of the result, so that either reads or writes of
-    neighbouring threads would be far apart. A block copies squares of 32 by 32 elements to shared memory,
-    along the rows of the input, and reads them back along the rows of the result. What else the nest does is
-    done on the way. All inputs that lie across have the same last dimension; others make the nest an
-    elementwise one. Method: Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA (2009).
+    neighbouring threads would be far apart. A block copies squares of 64 by 64 elements to shared memory
+    (32 by 32 of 64 bits), along the rows of the input, and reads them back along the rows of the result. What
+    else the nest does is done on the way. Threads read and write 16 bytes at a time where memory is
+    contiguous and aligned, and rows are multiples of that; all reads of a square are under way together. All
+    inputs that lie across have the same last dimension; others make the nest an elementwise one. Method:
+    Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA (2009).
     """
 
     stage = "buffer"
@@ -83,57 +89,100 @@ class _Writer:
         self._last = nest.rank - 1
         self._other = next(axis for axis in [self._inputs[0].axes[-1]] if axis is not None)
         self._rest = [axis for axis in range(nest.rank) if axis not in (self._last, self._other)]
+        self._wide = [*self._inputs, *wide_operands([nest])]
+        own = all(is_contiguous(o.buffer) and o.axes.count(self._other) == 1 for o in self._inputs)
+        self._lanes = min(lanes_of(self._wide), _MOST_LANES) if own else 1
+        if not all(operand in self._wide for operand in nest.outputs):
+            self._lanes = 1
+        self._side = max(self._lanes * _THREADS, _SIDE)
+        while (
+            sum(self._side * (self._side + 1) * dtype_of(o.argument.type).itemsize for o in self._inputs)
+            > _SHARED
+        ):
+            self._side //= 2
+            self._lanes = min(self._lanes, self._side // _THREADS)
 
     def lower(self) -> None:
         """The kernel and its launch."""
-        nest = self._nest
-        with self._kernel.host():
+        nest, kernel, side = self._nest, self._kernel, self._side
+        with kernel.host():
             self._sizes = [nest.extent(axis) for axis in range(nest.rank)]
             images = product([self._sizes[axis] for axis in self._rest])
             grid = [
-                blocks_for(self._sizes[self._last], _TILE, 1 << 30),
-                blocks_for(self._sizes[self._other], _TILE, _BLOCKS),
+                blocks_for(self._sizes[self._last], side, 1 << 30),
+                blocks_for(self._sizes[self._other], side, _BLOCKS),
                 smaller(images, _BLOCKS),
             ]
         # One element more in a row: threads that read a column do not meet in one bank.
-        shared = [self._kernel.shared([_TILE, _TILE + 1], o.argument.type) for o in self._inputs]
-        with self._kernel.body(), span(images, block_id(2), grid_dim(2)) as image:
-            rest = split(image, [self._sizes[axis] for axis in self._rest])
-            place = dict(zip(self._rest, rest, strict=True))
-            first, stride = (x * _TILE for x in (block_id(1), grid_dim(1)))
-            with span(self._sizes[self._other], first, stride) as number:
-                self._square(place, number, shared)
-        self._kernel.launch(grid, [_TILE, _ROWS])
+        self._shared = [kernel.shared([side, side + 1], o.argument.type) for o in self._inputs]
+        kernel.limit(_THREADS * _THREADS, _RESIDENT)
+        with kernel.body():
+            together = None
+            if self._lanes > 1:
+                rows = (self._sizes[self._last] | self._sizes[self._other]) % self._lanes
+                together = rows.equals(0) & are_aligned(self._wide, self._lanes)
+            with span(images, block_id(2), grid_dim(2)) as image:
+                rest = split(image, [self._sizes[axis] for axis in self._rest])
+                place = dict(zip(self._rest, rest, strict=True))
+                first, stride = (x * side for x in (block_id(1), grid_dim(1)))
+                with span(self._sizes[self._other], first, stride) as other:
+                    if together is None:
+                        self._square(place, other, 1)
+                    else:
+                        either(
+                            together,
+                            [],
+                            lambda: self._square(place, other, self._lanes),
+                            lambda: self._square(place, other, 1),
+                        )
+        kernel.launch(grid, [_THREADS, _THREADS])
 
-    def _square(self, place: dict[int, ir.Value], other: ir.Value, shared: list[ir.Value]) -> None:
-        """A square of the result."""
-        tx, ty = thread_id(), thread_id(1)
-        last = block_id() * _TILE
-        lines = [ty + row for row in range(0, _TILE, _ROWS)]
-        for operand, buffer in zip(self._inputs, shared, strict=True):
+    def _square(self, place: dict[int, ir.Value], other: ir.Value, lanes: int) -> list[ir.Value]:
+        """A square of the result, whose rows each thread reads and writes so many neighbours at a time of."""
+        last, along = block_id() * self._side, thread_id() * lanes
+        lines = [thread_id(1) + first for first in range(0, self._side, _THREADS)]
+        starts = [along + first for first in range(0, self._side, _THREADS * lanes)]
+        squares = []
+        for operand in self._inputs:
             for line in lines:
-                across, along = self._clamped(self._other, other, tx), self._clamped(self._last, last, line)
-                buffer[line, tx] = load(operand, self._indices(place, across, along))
+                for start in starts:
+                    indices = self._indices(
+                        place,
+                        smaller(other + start, self._sizes[self._other] - lanes),
+                        smaller(last + line, self._sizes[self._last] - 1),
+                    )
+                    squares.append(
+                        load(operand, indices) if lanes == 1 else load_vector(operand, indices, lanes)
+                    )
+        found = iter(squares)
+        for buffer in self._shared:
+            for line in lines:
+                for start in starts:
+                    value = next(found)
+                    for lane in range(lanes):
+                        buffer[line, start + lane] = value if lanes == 1 else extract(value, lane)
         barrier()
         for line in lines:
-            row, column = other + line, last + tx
-            with when((row < self._sizes[self._other]) & (column < self._sizes[self._last])):
-                self._element(self._indices(place, row, column), shared, tx, line)
+            for start in starts:
+                row, column = other + line, last + start
+                with when((row < self._sizes[self._other]) & (column < self._sizes[self._last])):
+                    self._elements(self._indices(place, row, column), start, line, lanes)
         barrier()
+        return []
 
-    def _element(self, indices: list[ir.Value], shared: list[ir.Value], tx: ir.Value, line: ir.Value) -> None:
-        nest = self._nest
-        values = {o.argument: buffer[tx, line] for o, buffer in zip(self._inputs, shared, strict=True)}
-        for operand in nest.needed(nest.yields):
-            if operand.argument not in values:
-                values[operand.argument] = load(operand, indices)
-        found = nest.compute(nest.yields, values, indices)
-        for operand, value in zip(nest.outputs, found, strict=True):
-            store(value, operand, indices)
-
-    def _clamped(self, axis: int, first: ir.Value, offset: ir.Value) -> ir.Value:
-        """An index that is at most the last one."""
-        return smaller(first + offset, self._sizes[axis] - 1)
+    def _elements(self, indices: list[ir.Value], start: ir.Value, line: ir.Value, lanes: int) -> None:
+        """Neighbouring elements of the result."""
+        nest, group = self._nest, Group(indices, [], const_index(0), lanes)
+        others = [o for o in nest.needed(nest.yields) if all(o is not x for x in self._inputs)]
+        found = []
+        for lane in range(lanes):
+            values = {
+                o.argument: b[start + lane, line] for o, b in zip(self._inputs, self._shared, strict=True)
+            }
+            values |= {operand.argument: group.load(operand, lane) for operand in others}
+            found.append(nest.compute(nest.yields, values, group.indices(lane)))
+        for number, operand in enumerate(nest.outputs):
+            group.store([values[number] for values in found], operand)
 
     def _indices(self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value) -> list[ir.Value]:
         found = {**place, self._other: other, self._last: last}

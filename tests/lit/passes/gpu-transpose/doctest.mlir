@@ -2,14 +2,22 @@
 // RUN: graphc-opt --graphc-gpu-transpose --canonicalize --cse %s | filecheck %s
 
 // Rows of the input go to shared memory, columns come back; one element more in a row avoids bank conflicts.
-// CHECK: gpu.func @transpose_0({{.*}}) workgroup(%[[T:.*]] : memref<32x33xf32, #gpu.address_space<workgroup>>) kernel
-// CHECK: memref.store %{{.*}}, %[[T]][%{{.*}}, %thread_id_x]
+// CHECK: gpu.func @transpose_0({{.*}}) workgroup(%[[T:.*]] : memref<64x65xf32, #gpu.address_space<workgroup>>) kernel
+// Four vectors are under way before the first is stored; the other branch has elements that lie anywhere.
+// CHECK: scf.if
+// CHECK-NOT: memref.store
+// CHECK-COUNT-4: vector.load %{{.*}} {alignment = 16 : i64} : memref<?x?xf32>, vector<4xf32>
+// CHECK-COUNT-16: memref.store %{{.*}}, %[[T]][
 // CHECK: gpu.barrier
-// CHECK: memref.load %[[T]][%thread_id_x, %{{.*}}]
+// CHECK: memref.load %[[T]][
 // CHECK: arith.negf
+// CHECK: vector.store %{{.*}} {alignment = 16 : i64} : memref<?x?xf32>, vector<4xf32>
+// CHECK: gpu.barrier
+// CHECK: } else {
+// CHECK-COUNT-16: memref.load %{{.*}} : memref<?x?xf32>{{$}}
 // CHECK: gpu.barrier
 // CHECK: func.func @main
-// CHECK: gpu.launch_func @kernels::@transpose_0 {{.*}} threads in (%c32, %c8, %c1)
+// CHECK: gpu.launch_func @kernels::@transpose_0 {{.*}} threads in (%c16, %c16, %c1)
 #id = affine_map<(i, j) -> (i, j)>
 #across = affine_map<(i, j) -> (j, i)>
 func.func @main(%x: memref<?x?xf32>, %y: memref<?x?xf32>) {
