@@ -295,6 +295,12 @@ CASES: dict[str, Case] = {
         [[(5, 3), (3,), ()], [(4, 70), (70,), ()]],
         kernels=3,
     ),
+    "last row of chains": Case(
+        [("float32", 2), ("float32", 1)],
+        lambda x, a: _scan(lambda row, state: a * state + row, x, x[0] * 0)[-1],
+        [[(5, 3), (3,)], [(4, 70), (70,)], [(1, 3), (3,)]],
+        kernels=3,
+    ),
     "recurrent network": Case(
         [("float32", 3), ("float32", 2)],
         _network,

@@ -217,6 +217,22 @@ class Scan:
         *_, end = self.op.regions[0].blocks[0].operations
         return list(end.operation.operands)
 
+    def is_window(self) -> bool:
+        """True if what is carried are rows that take turns, and nothing else reads what the loop leaves there.
+
+        Then a thread has its elements of them in registers, and no iteration reads or writes their memory.
+        """
+        carried = self.carried
+        if any(value not in carried for value in self.yields):
+            return False
+        if not all(_is_last_use(self.op, root_of(value)) for value in list(self.op.operands)[3:]):
+            return False
+        return all(
+            inner in self.nests or not any(value in carried for value in inner.operands)
+            for inner in self.body
+            if inner.name != "memref.dim"
+        )
+
     def written(self) -> set[ir.Value]:
         """Memory that the loop writes, or may."""
         found = {root_of(o.buffer) for nest in self.nests.values() for o in nest.outputs}
@@ -227,6 +243,22 @@ class Scan:
     def is_own(self, operand: Operand) -> bool:
         """True if an operand has the element of the thread."""
         return operand.axes == list(range(self.rank))
+
+
+def _is_last_use(op: ir.Operation, memory: ir.Value) -> bool:
+    """True if what uses an array, by all its names, comes before an operation in its block, or frees it."""
+    if isinstance(memory.owner, ir.Block):
+        return False
+    order = {inner.operation: at for at, inner in enumerate(op.block.operations)}
+    names = [memory]
+    while names:
+        for use in names.pop().uses:
+            user = use.owner.operation
+            if user.name in VIEWS:
+                names += user.results
+            elif user != op and user.name != "memref.dealloc" and order.get(user, order[op]) >= order[op]:
+                return False
+    return True
 
 
 def as_scan(op: ir.Operation, polls: frozenset[str]) -> Scan | None:
@@ -254,13 +286,14 @@ def as_scan(op: ir.Operation, polls: frozenset[str]) -> Scan | None:
     if not outside or any(o.buffer not in groups.of(scan.shape) for n in nests.values() for o in n.outputs):
         return None
     scan.shape = outside[0]
-    return scan if _is_elementwise(scan) and not _chooses_memory(scan) else None
+    known = scan.is_window() or not _chooses_memory(scan)
+    return scan if known and _is_elementwise(scan) else None
 
 
 def _chooses_memory(scan: Scan) -> bool:
     """True if buffers of different arrays take turns, as in windows of several rows next to a trace.
 
-    An iteration would not know which memory it reads.
+    An iteration would not know which memory it reads. It need not know of a window (`Scan.is_window`).
     """
     carried = list(scan.carried)
     if not any(value in carried for value in scan.yields):
@@ -314,6 +347,7 @@ class ScanKernel:
     def __init__(self, scan: Scan, threads: int) -> None:
         self._scan, self._threads = scan, threads
         self._kernel = Kernel(scan.op, "steps")
+        self._in_registers = set(scan.carried) if scan.is_window() else set[ir.Value]()
         # Values of the body of the loop in the kernel, and what buffers hold at the thread's element.
         self._new: dict[ir.Value, ir.Value] = {}
         self._held: dict[ir.Value, ir.Value] = {}
@@ -347,6 +381,8 @@ class ScanKernel:
         scan, op = self._scan, self._scan.op
         lower, upper, step, *initial = list(op.operands)
         read = {o.buffer for nest in scan.nests.values() for o in nest.needed(nest.yields) if scan.is_own(o)}
+        if self._in_registers:
+            read |= self._needed(read)
         places = [i for i, value in enumerate(scan.carried) if value in read]
         held = [self._load(initial[i]) for i in places]
         fixed, ahead = self._reads.first(self._element)
@@ -376,6 +412,17 @@ class ScanKernel:
                 )
                 self._store(value, results[result])
 
+    def _needed(self, read: set[ir.Value]) -> set[ir.Value]:
+        """The rows of a window whose elements are carried: those read now or later, and those given."""
+        scan, needed = self._scan, set(read)
+        written = {o.buffer for nest in scan.nests.values() for o in nest.outputs}
+        given = zip(scan.carried, scan.op.results, strict=True)
+        needed.update(value for value, result in given if next(iter(result.uses), None) is not None)
+        for _ in scan.carried:
+            rows = zip(scan.carried, scan.yields, strict=True)
+            needed.update(after for row, after in rows if row in needed and after not in written)
+        return needed
+
     def _one(self, op: ir.Operation) -> None:
         """One operation of the body."""
         nest = self._scan.nests.get(op)
@@ -395,7 +442,7 @@ class ScanKernel:
             self._forget(operand.buffer)
         for operand, value in zip(nest.outputs, found, strict=True):
             self._held[operand.buffer] = value
-            if not _is_temporary(operand.buffer, self._scan.op):
+            if operand.buffer not in self._in_registers and not _is_temporary(operand.buffer, self._scan.op):
                 self._store(value, self._new.get(operand.buffer, operand.buffer))
 
     def _value(self, buffer: ir.Value) -> ir.Value:
@@ -407,7 +454,9 @@ class ScanKernel:
     def _forget(self, written: ir.Value) -> None:
         """Forgets everything that is known through other names of the memory."""
         self._held = {
-            buffer: value for buffer, value in self._held.items() if _is_temporary(buffer, self._scan.op)
+            buffer: value
+            for buffer, value in self._held.items()
+            if buffer in self._in_registers or _is_temporary(buffer, self._scan.op)
         }
         self._held.pop(written, None)
 
