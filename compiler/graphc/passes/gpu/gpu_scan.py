@@ -218,7 +218,7 @@ class Scan:
         return list(end.operation.operands)
 
     def is_window(self) -> bool:
-        """True if what is carried are rows that take turns, and nothing else reads what the loop leaves there.
+        """True if what is carried are rows that take turns, and nothing else reads what is left there.
 
         Then a thread has its elements of them in registers, and no iteration reads or writes their memory.
         """
@@ -385,28 +385,30 @@ class ScanKernel:
             read |= self._needed(read)
         places = [i for i, value in enumerate(scan.carried) if value in read]
         held = [self._load(initial[i]) for i in places]
+        # Elements that are in registers have no memory that is handed on.
+        rows = [] if self._in_registers else initial
         fixed, ahead = self._reads.first(self._element)
-        made, block = loop(upper, [*initial, *held, *ahead], start=lower, step=step)
+        made, block = loop(upper, [*rows, *held, *ahead], start=lower, step=step)
         self._reads.unroll(made)
         with ir.InsertionPoint(block):
             index, *given = block.arguments
-            ahead = given[len(initial) + len(held) :]
+            ahead = given[len(rows) + len(held) :]
             self._known = {**fixed, **self._reads.now(ahead)}
             following = self._reads.then(index, ahead, self._element)
             self._new[op.regions[0].blocks[0].arguments[0]] = index
-            for value, own in zip(scan.carried, given[: len(initial)], strict=True):
+            for value, own in zip(scan.carried, given[: len(rows)] or initial, strict=True):
                 self._new[value] = own
-            for i, own in zip(places, given[len(initial) : len(initial) + len(held)], strict=True):
+            for i, own in zip(places, given[len(rows) : len(rows) + len(held)], strict=True):
                 self._held[scan.carried[i]] = own
             for inner in scan.body:
                 self._one(inner)
-            yields = [self._new.get(value, value) for value in scan.yields]
+            yields = [self._new.get(value, value) for value in scan.yields if rows]
             found = [self._value(scan.yields[i]) for i in places]
             build.create("scf.yield", [], [*yields, *found, *following])
         for number, result in enumerate(op.results):
             if result in results:
                 value = (
-                    made.results[len(initial) + places.index(number)]
+                    made.results[len(rows) + places.index(number)]
                     if number in places
                     else self._load(made.results[number])
                 )
