@@ -8,6 +8,7 @@
 * `graphc_thread_count()` is the number of threads that kernels of the calling thread may use.
 * `graphc_thread_default` is that number where the thread has none of its own, `graphc_thread_key` the
   pthread key of its own.
+* `graphc_ask(records)` calls functions of C one after the other until one fails.
 * `graphc_pool_reset()` forgets all workers: for the child of a fork, where only one thread lives on.
 * `graphc_pool_workers` is the number of workers that have been started, `graphc_pool_setmask` the system's
   SIG_SETMASK.
@@ -79,6 +80,7 @@ def pool_ir(machine: str) -> str:
     t.define(pool_region.share, "graphc_share", ranges)
     t.define(pool_region.share_short, "graphc_share_short", [code, frame, upper, cost])
     t.define(pool_region.share_blas, "graphc_share_blas", ranges)
+    t.define(pool_region.ask, "graphc_ask", [Value("%records", I64.to)])
     name, kind, value = _PAUSE[machine]
     pause = f"call void {name}({kind}{value})"
     return (

@@ -36,6 +36,9 @@ The part of the thread pool that keeps BLAS from using threads of its own.
 `graphc_share_blas` is `graphc_share` for bodies that call BLAS: BLAS is told to use one thread until all
 callers that asked for it are done. `graphc_blas_get` and `graphc_blas_set` are the library's functions, null
 where it has none.
+
+`graphc_ask(records)` calls functions of C one after the other until one gives a status, for the
+runtime of devices, which would need a call of Python for each.
 """
 
 # mypy: ignore-errors
@@ -317,3 +320,26 @@ def share_blas(body, frame, lower, upper, cost, alignment):
     if word("blas_users")[0] == 0:
         set_threads(variable("blas_before", "i32")[0])
     call("pthread_mutex_unlock", mutex, returns="i32")
+
+
+# Words of a record: more arguments than a function takes do no harm in C.
+RECORD = 16
+
+
+def ask(records):
+    """Calls the functions of records; 0, or the number of the one that failed, from 1 on, above its status.
+
+    After the number of records, each has the address of a function, whether its first two arguments are read
+    where they point at, and 12 arguments.
+    """
+    for number in range(records[0]):
+        r = records[1 + number * RECORD :]
+        one, two = r[2], r[3]
+        if r[1] != 0:
+            one, two = at(one, "i64")[0], at(two, "i64")[0]
+        code = at(r[0], "u8")
+        a, b, c, d, e = r[4], r[5], r[6], r[7], r[8]
+        status = invoke(code, one, two, a, b, c, d, e, r[9], r[10], r[11], r[12], r[13], returns="i32")
+        if status != 0:
+            return (number + 1) * 4294967296 + cast(status, "i64")
+    return 0

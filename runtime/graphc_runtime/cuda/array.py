@@ -40,10 +40,12 @@ class Memory:
         self, driver: Driver, nbytes: int, stream: int, address: int | None = None, owner: object = None
     ) -> None:
         self.driver, self.nbytes, self.stream, self.owner = driver, nbytes, stream, owner
-        self._free: Callable[[int, int], None] | None = None
-        self.address = driver.allocate(nbytes, stream) if address is None else address
+        self._free: Callable[[int, int], None] | None
         if address is None:
-            self._free = driver.free
+            self._free = None  # if there is no memory
+            self.address, self._free = driver.allocate(nbytes, stream), driver.free
+        else:
+            self.address, self._free = address, None
 
     def free(self) -> None:
         """Gives it back, in stream order; nothing happens where it is not owned, or has been given back."""

@@ -5,12 +5,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from graphc_runtime.commit import attempts, commit, snapshot
-from graphc_runtime.cuda.array import DeviceArray, Memory, from_dlpack, from_interface, layout, upload
+from graphc_runtime.cuda.array import (
+    DeviceArray,
+    Layout,
+    Memory,
+    from_dlpack,
+    from_interface,
+    layout,
+    upload,
+)
 from graphc_runtime.cuda.driver import DeviceMemoryError, Driver, DriverError
 from graphc_runtime.cuda.interface import CUDA, MANAGED, has_dlpack, has_interface
 from graphc_runtime.cuda.outs import Target, targets
@@ -63,7 +71,7 @@ class DeviceCall:
         self, executable: Runs, cells: Sequence[Cell], on_check: OnCheck, signature: Signature
     ) -> None:
         self._executable, self._cells, self._on_check = executable, cells, on_check
-        self._signature = signature
+        self._signature, self._plans = signature, executable.plans
         self._read = cells[: max(executable.plans.reads - len(signature.inputs), 0)]
         self._stored = [cells[update.cell] for update in signature.updates]
         self.where: Callable[[str], Origin] | None = None
@@ -81,18 +89,21 @@ class DeviceCall:
             TypeError, ValueError: a value is of another type or shape.
             DriverError: the device refuses.
         """
+        signature = self._signature
         try:
-            outs = () if out is None else [out] if self._signature.returns == "single" else out
+            outs = [out] if signature.returns == "single" else out
             ready = None
-            if isinstance(outs, tuple | list) and len(outs) in (0, len(self._signature.outputs)):
+            if out is None:
+                ready = self.ready(args)
+            elif isinstance(outs, tuple | list) and len(outs) == len(signature.outputs):
                 ready = self.ready(args, outs)
             if ready is None:
                 return self._call(args, out)
-            if self._signature.returns == "single":
-                return ready[0]
-            return ready if self._signature.returns == "list" else None
         except DriverError as error:
             raise self._placed(error) from None
+        if signature.returns == "single":
+            return ready[0]
+        return ready if signature.returns == "list" else None
 
     def _placed(self, error: DriverError) -> DriverError:
         """The error with what is known of the step, if it is one of a step."""
@@ -109,30 +120,24 @@ class DeviceCall:
         Raises:
             DriverError: the device refuses a step.
         """
-        read = snapshot(self._read) if self._read else []
-        arrays, layouts, own = [*args, *read], [], []
-        for number, value in enumerate(arrays):
-            if type(value) is DeviceArray:
-                layouts.append(value.layout)
-            elif type(value) is np.ndarray and number < len(args):
-                layouts.append(layout(value.dtype, value.shape, None, 0))
-                own.append(number)
-            elif (there := _on_device(self._executable.driver, value)) is not None:
-                layouts.append(there.layout)
-                arrays[number] = there
-            else:
-                return None
-        found = self._executable.plans.ready(tuple(layouts))
+        read = snapshot(self._read) if self._read else ()
+        arrays: list[Any] = [*args, *read]
+        own: list[int] = []
+        try:
+            found = self._plans.ready(tuple([value.layout for value in arrays]))
+        except (AttributeError, TypeError):  # not all are arrays of the device
+            found = None
         if found is None:
-            return None
+            layouts = self._layouts(arrays, len(args), own)
+            found = None if layouts is None else self._plans.ready(layouts)
+            if found is None:
+                return None
         try:
             for number in own:
                 driver = self._executable.driver
                 arrays[number] = upload(driver, arrays[number], driver.main_stream)
-            places = found.places(outs, arrays) if outs else []
-            if places is None:
-                return None
-            results = found.call(arrays, own, places)
+            places = found.places(outs, arrays) if outs else ()
+            results = None if places is None else found.call(arrays, own, places)
         except DriverError as error:
             if isinstance(error, DeviceMemoryError) and error.step is None:
                 return None  # nothing has been computed; the general way says for what there is no memory
@@ -141,6 +146,27 @@ class DeviceCall:
             return results
         outputs, new = results[: -len(self._stored)], results[-len(self._stored) :]
         return outputs if commit(self._stored, new, self._read, read) else None
+
+    def _layouts(self, arrays: list[Any], given: int, own: list[int]) -> tuple[Layout, ...] | None:
+        """The forms of arrays, of which those of other libraries become ours; None if one is something else.
+
+        Args:
+            arrays: arguments, then values of cells.
+            given: how many arguments.
+            own: gains the numbers of those that are on the host.
+        """
+        found: list[Layout] = []
+        for number, value in enumerate(arrays):
+            if type(value) is np.ndarray and number < given:
+                found.append(layout(value.dtype, value.shape, None, 0))
+                own.append(number)
+                continue
+            there = _on_device(self._executable.driver, value)
+            if there is None:
+                return None
+            found.append(there.layout)
+            arrays[number] = there
+        return tuple(found)
 
     def _call(self, args: Sequence[object], out: object) -> object:
         signature, driver = self._signature, self._executable.driver

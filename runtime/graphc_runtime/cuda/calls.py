@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Protocol, TypeAlias
 
 from graphc_runtime.cuda.driver import NoDeviceError
@@ -90,23 +89,14 @@ class Calls(Protocol):
     ) -> int:
         """Launches a kernel with the arguments that pointers at `parameters` point at."""
 
-    def bound_launch(
-        self,
-        function: int,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared: int,
-        stream: int,
-        parameters: int,
-        cooperative: bool,
-    ) -> Bound:
-        """As `launch`, to be called again and again."""
-
-    def bound_copy(self, target: ctypes.c_uint64, source: ctypes.c_uint64, nbytes: int, stream: int) -> Bound:
-        """A copy within the device, to be called again and again; addresses are read at each call."""
+    def address(self, name: str) -> int:
+        """The address of a function of the driver."""
 
     def elapsed(self, first: int, last: int) -> tuple[int, float]:
         """Milliseconds between two events."""
+
+    def graph_nodes(self, graph: int) -> tuple[int, int]:
+        """Number of nodes of a graph."""
 
     def update_graph(self, ready: int, graph: int) -> int:
         """Gives a graph that is ready to be launched the arguments of another one."""
@@ -200,29 +190,18 @@ class LibraryCalls:
             return int(self._together(function, *grid, *block, shared, stream, parameters))
         return int(self._launch(function, *grid, *block, shared, stream, parameters, None))
 
-    def bound_launch(
-        self,
-        function: int,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared: int,
-        stream: int,
-        parameters: int,
-        cooperative: bool,
-    ) -> Bound:
-        # Without types of arguments, objects of ctypes are passed as they are, and small numbers quickly.
-        call = self._library["cuLaunchCooperativeKernel" if cooperative else "cuLaunchKernel"]
-        handles = [_HANDLE(stream), _HANDLE(parameters)] + ([] if cooperative else [_HANDLE(None)])
-        return partial(call, _HANDLE(function), *grid, *block, shared, *handles)
-
-    def bound_copy(self, target: ctypes.c_uint64, source: ctypes.c_uint64, nbytes: int, stream: int) -> Bound:
-        call = self._library[FUNCTIONS["cuMemcpyDtoDAsync"][0]]
-        return partial(call, target, source, _SIZE(nbytes), _HANDLE(stream))
+    def address(self, name: str) -> int:
+        function = self._library[FUNCTIONS[name][0] if name in FUNCTIONS else name]
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def elapsed(self, first: int, last: int) -> tuple[int, float]:
         found = ctypes.c_float()
         status = self._library.cuEventElapsedTime(ctypes.byref(found), _HANDLE(first), _HANDLE(last))
         return int(status), found.value
+
+    def graph_nodes(self, graph: int) -> tuple[int, int]:
+        count = _SIZE()
+        return int(self._library.cuGraphGetNodes(_HANDLE(graph), None, ctypes.byref(count))), count.value
 
     def update_graph(self, ready: int, graph: int) -> int:
         # What differs: a number, and two nodes.

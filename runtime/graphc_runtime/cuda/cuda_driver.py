@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A device of this machine, through the CUDA driver's library."""
+"""A device of this machine, through the CUDA driver's library.
+
+Small blocks of memory that were given back are kept for the next one who asks: the driver's pool would do the
+same, for a call of the driver to get one and a call to give it back, which for small results take longer than
+all else that a call does on the host. Any number of threads may use them: each step that matters is one of a
+list or of a dict.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +13,17 @@ import ctypes
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from graphc_runtime.cuda.asks import Ask, AskLaunch, AskProduct, Prepared, Sizes
-from graphc_runtime.cuda.blocks import Blocks
-from graphc_runtime.cuda.calls import Calls, LibraryCalls
+from graphc_runtime.cuda.calls import Bound, Calls, LibraryCalls
 from graphc_runtime.cuda.cublas import Cublas, find_library
-from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError, NoDeviceError
+from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, NoDeviceError
 from graphc_runtime.cuda.gemm import Gemm
 from graphc_runtime.cuda.library import is_enabled
-from graphc_runtime.cuda.prepared import Packer, PreparedCalls
+from graphc_runtime.cuda.prepared import Packer, PreparedCalls, Records
 
 _OUT_OF_MEMORY = 2
 # The graph is of other launches.
@@ -28,6 +34,10 @@ _MAX_DYNAMIC_SHARED, _RELEASE_THRESHOLD, _NO_TIMING, _THREAD_LOCAL = 8, 4, 2, 1
 _LOG_BYTES = 8192
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
 _STATIC_SHARED = 48 << 10
+# Blocks that are kept have 256 bytes, or twice as many and so on, up to 1 MiB; of each size there are at most
+# so many, 64 MiB in all.
+_LEAST_BITS, _KINDS, _KEPT = 8, 13, 32
+_LARGEST = 1 << (_LEAST_BITS + _KINDS - 1)
 # After these, the context of the process is of no use.
 _STICKY = frozenset((700, 702, 704, 714, 715, 716, 717, 718, 719))
 
@@ -74,10 +84,14 @@ class CudaDriver:
         (self._context,) = self._call("cuDevicePrimaryCtxRetain", self._device)
         self._threads = threading.local()
         self._packers = _Packers()
-        # Of the main stream: what others are asked for may be captured, and is in another order.
-        self._blocks = Blocks()
+        # Blocks of the main stream (what others are asked for may be captured, and is in another order), and
+        # where those that are in use go.
+        self._blocks: list[list[int]] = [[] for _ in range(_KINDS)]
+        self._home: dict[int, list[int]] = {}
         # Streams that are captured, and the library for products once that was asked for.
         self._captured: set[int] = set()
+        # Launches of graphs, by graph and stream.
+        self._replays: dict[tuple[int, int], Bound] = {}
         self._find, self._starting = find, threading.Lock()
         self._cublas: Cublas | None = None
         self._keep_pool()
@@ -92,7 +106,7 @@ class CudaDriver:
 
     def _enter(self) -> None:
         """Makes the context current in this thread."""
-        if not getattr(self._threads, "entered", False):
+        if not hasattr(self._threads, "entered"):
             self._call("cuCtxSetCurrent", self._context)
             self._threads.entered = True
 
@@ -136,13 +150,16 @@ class CudaDriver:
         return function
 
     def allocate(self, nbytes: int, stream: int) -> int:
-        if stream != self.main_stream:
+        if nbytes > _LARGEST or stream != self.main_stream:
             return self._allocated(nbytes, stream)
-        kept = self._blocks.take(nbytes)
-        if kept is not None:
-            return kept
-        address = self._allocated(self._blocks.size(nbytes), stream)
-        self._blocks.add(address, nbytes)
+        # Nothing needs some memory, too.
+        kind = ((nbytes or 1) - 1 >> _LEAST_BITS).bit_length()
+        kept = self._blocks[kind]
+        try:
+            address = kept.pop()
+        except IndexError:
+            address = self._allocated(1 << (_LEAST_BITS + kind), stream)
+        self._home[address] = kept
         return address
 
     def _allocated(self, nbytes: int, stream: int) -> int:
@@ -150,8 +167,7 @@ class CudaDriver:
         self._enter()
         status, *found = self._calls.call("cuMemAllocAsync", max(nbytes, 1), stream)
         if status == _OUT_OF_MEMORY:
-            for address in self._blocks.clear():
-                self._call("cuMemFreeAsync", address, self.main_stream)
+            self._give_back_blocks()
             status, *found = self._calls.call("cuMemAllocAsync", max(nbytes, 1), stream)
         if status == _OUT_OF_MEMORY:
             free, total = self.memory()
@@ -161,10 +177,19 @@ class CudaDriver:
             raise self._error("cuMemAllocAsync", status)
         return found[0]
 
+    def _give_back_blocks(self) -> None:
+        for kept in self._blocks:
+            with suppress(IndexError):  # one at a time: other threads take some meanwhile
+                while True:
+                    self._call("cuMemFreeAsync", kept.pop(), self.main_stream)
+
     def free(self, address: int, stream: int) -> None:
-        if not self._blocks.give_back(address):
-            self._enter()
-            self._call("cuMemFreeAsync", address, stream)
+        kept = self._home.pop(address, None)
+        if kept is not None and len(kept) < _KEPT:
+            kept.append(address)
+            return
+        self._enter()
+        self._call("cuMemFreeAsync", address, stream)
 
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
         if array.nbytes:
@@ -216,7 +241,9 @@ class CudaDriver:
                 return self._library().failure(ask.gemm, status)
             return self._error("cuMemcpyDtoDAsync", status)
 
-        return PreparedCalls(self._calls, asks, places, stream, self._enter, failure, self._library)
+        return PreparedCalls(
+            self._calls, asks, places, stream, self._threads, self._enter, failure, self._library
+        ).ask
 
     def start_library(self) -> bool:
         if not is_enabled():
@@ -280,6 +307,13 @@ class CudaDriver:
         self._captured.discard(stream)
         (graph,) = self._call("cuStreamEndCapture", stream)
         try:
+            status, count = self._calls.graph_nodes(graph)
+            if status:
+                raise self._error("cuGraphGetNodes", status)
+            if old and not count:
+                self.drop_graph(old)
+            if not count:
+                return NOTHING
             if old:
                 status = self._calls.update_graph(old, graph)
                 if not status:
@@ -292,11 +326,23 @@ class CudaDriver:
             self._call("cuGraphDestroy", graph)
 
     def replay(self, graph: int, stream: int) -> None:
+        if graph == NOTHING:
+            return
         self._enter()
-        self._call("cuGraphLaunch", graph, stream)
+        replay = self._replays.get((graph, stream))
+        if replay is None:
+            records = Records()
+            records.add(self._calls.address("cuGraphLaunch"), graph, stream)
+            replay = self._replays[graph, stream] = records.bound()
+        found = replay()
+        if found:
+            raise self._error("cuGraphLaunch", found & (1 << 32) - 1)
 
     def drop_graph(self, graph: int) -> None:
+        if graph == NOTHING:
+            return
         self._enter()
+        self._replays.clear()
         self._call("cuGraphExecDestroy", graph)
 
     def memory(self) -> tuple[int, int]:

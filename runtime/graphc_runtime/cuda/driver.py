@@ -3,6 +3,10 @@
 
 `Driver` is the interface; `graphc_runtime.cuda.cuda_driver` does it with the CUDA driver. Handles and
 addresses are ints. Work is in stream order and asynchronous, unless a method says that it waits.
+
+What is nothing never reaches a device, whose driver refuses some of it: arrays without elements have memory,
+copies of no bytes and launches of no blocks are left out, and a graph in which nothing is asked for is
+`NOTHING`.
 """
 
 from __future__ import annotations
@@ -18,6 +22,10 @@ from graphc_runtime.errors import LoadError, Origin
 if TYPE_CHECKING:
     from graphc_runtime.cuda.asks import Ask, Prepared
     from graphc_runtime.cuda.gemm import Gemm
+
+
+# The graph of what asks for nothing.
+NOTHING = 0
 
 
 class NoDeviceError(LoadError):
@@ -190,7 +198,7 @@ class Driver(Protocol):
         """From now on, what this thread asks of a stream is written down instead of done."""
 
     def end_capture(self, stream: int, old: int = 0) -> int:
-        """A graph of what has been written down, ready to be replayed.
+        """A graph of what has been written down, ready to be replayed; `NOTHING` if that is nothing.
 
         Args:
             stream: that capture began in.

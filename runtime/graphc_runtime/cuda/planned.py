@@ -19,6 +19,7 @@ from graphc_runtime.record import record
 Layouts: TypeAlias = tuple[Layout, ...]
 # Below this number of launches a graph saves nothing.
 _LEAST_LAUNCHES = 3
+_NONE: dict[int, DeviceArray | None] = {}
 
 
 class Planned:
@@ -33,6 +34,8 @@ class Planned:
 
     Attributes:
         driver: of the device.
+        prepared: asks for the results, given the table of addresses.
+        is_plain: whether that has nothing but the addresses of the arrays.
     """
 
     def __init__(
@@ -41,9 +44,8 @@ class Planned:
         self._plan, self._layouts, self.driver = plan, layouts, driver
         self._graphs = graphs if plan.launches >= _LEAST_LAUNCHES else None
         self._lock = lock
-        # Whether the table has nothing but the addresses of the arrays.
-        self._is_plain = self._graphs is None and not (plan.workspace or plan.inside or plan.is_unrolled)
-        self._prepared = driver.prepare(plan.asks, plan.places(len(layouts)), driver.main_stream)
+        self.is_plain = self._graphs is None and not (plan.workspace or plan.inside or plan.is_unrolled)
+        self.prepared = driver.prepare(plan.asks, plan.places(len(layouts)), driver.main_stream)
 
     def ask(self, addresses: Sequence[int]) -> bool:
         """Asks for the results.
@@ -59,8 +61,8 @@ class Planned:
                 asked for then.
             DriverError: the device refuses a step.
         """
-        if self._is_plain:
-            self._prepared(addresses)
+        if self.is_plain:
+            self.prepared(addresses)
             return True
         if self._graphs is not None and self._replayed(self._graphs, addresses):
             return True
@@ -68,11 +70,11 @@ class Planned:
         if plan.is_unrolled:
             return False
         if not plan.workspace:
-            self._prepared(plan.table(addresses, 0))
+            self.prepared(plan.table(addresses, 0))
             return True
         memory = Memory(driver, plan.workspace, driver.main_stream)
         try:
-            self._prepared(plan.table(addresses, memory.address))
+            self.prepared(plan.table(addresses, memory.address))
         finally:
             memory.free()
         return True
@@ -133,26 +135,30 @@ class Ready:
             DeviceMemoryError: without a step, if nothing has been computed.
             DriverError: the device refuses a step.
         """
-        driver = self.planned.driver
-        addresses, found, stream = [], [], driver.main_stream
+        planned = self.planned
+        driver, addresses = planned.driver, []
         for array in arguments:
             memory = array.memory
             if memory.driver is not driver:
                 return None
             addresses.append(memory.address)
-        given = self._given(arguments, own, outs) if outs or self.donated else None
+        given = self._given(arguments, own, outs) if outs or self.donated else _NONE
+        found: list[DeviceArray] = []
         for number, layout in enumerate(self.results):
-            taken = None if given is None else given.get(number)
+            taken = given.get(number) if given else None
             if taken is None:
-                taken = DeviceArray.of(Memory(driver, layout.nbytes, stream), layout)
+                taken = DeviceArray.of(Memory(driver, layout.nbytes, driver.main_stream), layout)
             found.append(taken)
             addresses.append(taken.memory.address)
         for argument, result in self.donated:
             source, target = arguments[argument], found[result]
             if source is not target:
-                driver.copy(target.memory.address, source.address, source.nbytes, stream)
+                driver.copy(target.memory.address, source.address, source.nbytes, driver.main_stream)
                 addresses[argument] = target.memory.address
-        return found if self.planned.ask(addresses) else None
+        if planned.is_plain:
+            planned.prepared(addresses)
+            return found
+        return found if planned.ask(addresses) else None
 
     def _given(
         self, arguments: Sequence[DeviceArray], own: Collection[int], outs: Sequence[DeviceArray | None]

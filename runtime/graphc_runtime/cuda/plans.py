@@ -28,6 +28,7 @@ class Plans:
 
     Attributes:
         library: whether one computes matrix products; known when the kernels are loaded.
+        ready: gives a call of arguments of these forms, if there was one that has a plan, else None.
     """
 
     library = False
@@ -40,6 +41,7 @@ class Plans:
         self._found: dict[Layouts, Planned | None] = {}
         self._refused: set[Layouts] = set()
         self._ready: dict[Layouts, Ready] = {}
+        self.ready = self._ready.get
 
     @property
     def reads(self) -> int:
@@ -47,10 +49,6 @@ class Plans:
         the last ones.
         """
         return self._program.parameters - len(self._signature.results)
-
-    def ready(self, layouts: Layouts) -> Ready | None:
-        """A call of arguments of these forms, if there was one that has a plan."""
-        return self._ready.get(layouts)
 
     def planned(self, layouts: Layouts) -> Planned | None:
         """The plan for arrays of these forms, arguments and results."""

@@ -13,7 +13,7 @@
 #define CUDAAPI
 typedef int CUresult, CUdevice, CUdevice_attribute, CUjit_option, CUfunction_attribute, CUstreamCaptureMode,
     CUmemPool_attribute;
-typedef void *CUcontext, *CUmodule, *CUfunction, *CUstream, *CUevent, *CUgraph, *CUgraphExec, *CUmemoryPool;
+typedef void *CUcontext, *CUmodule, *CUfunction, *CUstream, *CUevent, *CUgraph, *CUgraphNode, *CUgraphExec, *CUmemoryPool;
 typedef unsigned long long CUdeviceptr;
 enum { CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_PTX = 218,
        CUDA_ERROR_NOT_FOUND = 500, CUDA_ERROR_ILLEGAL_ADDRESS = 700,
@@ -29,7 +29,7 @@ typedef struct { int result; void *errorNode, *errorFromNode; } CUgraphExecUpdat
 #define cuGraphExecUpdate cuGraphExecUpdate_v2
 #endif
 
-static int64_t live, launches, replays, capturing;
+static int64_t live, launches, replays, capturing, nodes;
 static const int64_t total = 1 << 20;
 
 int64_t fake_live(void) { return live; }
@@ -82,6 +82,7 @@ CUresult CUDAAPI cuMemGetInfo(size_t *free_, size_t *all) {
     return *free_ = total - live, *all = total, CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *address, size_t size, CUstream stream) {
+    if (!size) return CUDA_ERROR_INVALID_VALUE;
     if (live + (int64_t)size > total) return CUDA_ERROR_OUT_OF_MEMORY;
     size_t *block = aligned_alloc(256, (size + 511) / 256 * 256);
     *block = size, live += size;
@@ -92,13 +93,16 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
     return live -= *block, free(block), CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr target, const void *source, size_t size, CUstream stream) {
-    return memcpy((void *)(uintptr_t)target, source, size), CUDA_SUCCESS;
+    if (!size || !target || !source) return CUDA_ERROR_INVALID_VALUE;
+    return nodes++, memcpy((void *)(uintptr_t)target, source, size), CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemcpyDtoHAsync(void *target, CUdeviceptr source, size_t size, CUstream stream) {
-    return memcpy(target, (void *)(uintptr_t)source, size), CUDA_SUCCESS;
+    if (!size || !target || !source) return CUDA_ERROR_INVALID_VALUE;
+    return nodes++, memcpy(target, (void *)(uintptr_t)source, size), CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream) {
-    return memcpy((void *)(uintptr_t)target, (void *)(uintptr_t)source, size), CUDA_SUCCESS;
+    if (!size || !target || !source) return CUDA_ERROR_INVALID_VALUE;
+    return nodes++, memcpy((void *)(uintptr_t)target, (void *)(uintptr_t)source, size), CUDA_SUCCESS;
 }
 static CUresult handle(void **result, uintptr_t number) {
     return *result = (void *)(0x700000000000 + number), CUDA_SUCCESS;
@@ -123,11 +127,14 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int 
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult CUDAAPI cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
-    return capturing = mode == 1, CUDA_SUCCESS;
+    return nodes = 0, capturing = mode == 1, CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph *graph) { return handle((void **)graph, 6); }
+CUresult CUDAAPI cuGraphGetNodes(CUgraph graph, CUgraphNode *found, size_t *count) {
+    return *count = nodes, CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
-    return (uintptr_t)graph == 0x700000000006 && capturing ? handle((void **)exec, 8) : CUDA_ERROR_INVALID_VALUE;
+    return (uintptr_t)graph == 0x700000000006 && capturing && nodes ? handle((void **)exec, 8) : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec exec) { return CUDA_SUCCESS; }
@@ -150,7 +157,8 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, u
                                 void **extra) {
     if ((uintptr_t)function != 0x700000000200 || extra || gy != 2 || gz != 3 || by != 5 || bz != 6)
         return CUDA_ERROR_INVALID_VALUE;
-    if (bx > 1024) return CUDA_ERROR_INVALID_VALUE;
+    if (bx > 1024 || !bx || !gx) return CUDA_ERROR_INVALID_VALUE;
+    nodes++;
     float a = *(float *)given[0];
     double b = *(double *)given[1];
     int8_t c = *(int8_t *)given[2];

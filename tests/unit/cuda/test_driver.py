@@ -12,13 +12,14 @@ import threading
 import numpy as np
 import pytest
 
+from graphc_runtime.cuda import prepared
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import DeviceArray, upload
 from graphc_runtime.cuda.asks import AskCopy, AskLaunch, Place
-from graphc_runtime.cuda.blocks import Blocks
 from graphc_runtime.cuda.calls import FUNCTIONS, LibraryCalls
 from graphc_runtime.cuda.cuda_driver import CudaDriver
-from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError, NoDeviceError
+from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, NoDeviceError
+from graphc_runtime.cuda.prepared import Records
 
 
 @pytest.fixture
@@ -94,9 +95,20 @@ def test_few_blocks_are_kept_and_no_large_ones(driver, library):
     other = driver.allocate(200, 0)  # in the order of another stream
     assert counter(library, "live") == 131_072 + 32 * 256 + 200
     driver.free(other, 0)
-    blocks = Blocks()
-    blocks.add(4096, 1 << 21)
-    assert blocks.size(1 << 21) == 1 << 21 and not blocks.give_back(4096) and blocks.take(1 << 21) is None
+    driver.free(allocate(300_000), driver.main_stream)
+    large = driver.allocate(900_000, 0)  # memory is short
+    assert counter(library, "live") == 900_000
+    driver.free(large, 0)
+
+
+def test_arrays_without_elements_never_reach_the_library(driver, library):
+    """It refuses allocations and copies of no bytes."""
+    for shape in ((0,), (3, 0)):
+        array = upload(driver, np.empty(shape), driver.main_stream)
+        other = driver.allocate(0, 0)
+        driver.copy(other, array.address, 0, driver.main_stream)
+        driver.free(other, 0)
+        assert array.get().shape == shape and array.address
 
 
 def launch(driver, x, y, *, block=4, cooperative=False, shared=0):
@@ -143,8 +155,10 @@ def asks(driver, *, block=4, cooperative=False):
     return launched, AskCopy(sc.Copy(0, 1), Place(2), Place(3), 8)
 
 
-@pytest.mark.parametrize("cooperative", [False, True])
-def test_what_is_prepared_gets_other_addresses_in_every_call(driver, cooperative):
+@pytest.mark.parametrize("cooperative, is_native", [(False, True), (True, True), (False, False)])
+def test_what_is_prepared_gets_other_addresses_in_every_call(driver, monkeypatch, cooperative, is_native):
+    if not is_native:
+        monkeypatch.setattr(prepared, "_asker", lambda: prepared.ask_in_python)
     ask = driver.prepare(asks(driver, cooperative=cooperative), 4, driver.main_stream)
     wrong = []
 
@@ -167,10 +181,10 @@ def test_what_is_prepared_gets_other_addresses_in_every_call(driver, cooperative
 def test_prepared_calls_within_prepared_calls(driver, monkeypatch):
     x, y, z = (upload(driver, np.full(4, value, np.float32), driver.main_stream) for value in (1, 0, 0))
     ask, inner = driver.prepare(asks(driver), 4, driver.main_stream), []
-    bound = driver._calls.bound_launch
+    bound = Records.bound
 
-    def interrupted(*arguments):
-        call = bound(*arguments)
+    def interrupted(records):
+        call = bound(records)
 
         def launch():
             if not inner:  # as a finaliser would, between filling in and launching
@@ -180,7 +194,7 @@ def test_prepared_calls_within_prepared_calls(driver, monkeypatch):
 
         return launch
 
-    monkeypatch.setattr(driver._calls, "bound_launch", interrupted)
+    monkeypatch.setattr(Records, "bound", interrupted)
     ask([x.address, y.address, z.address, y.address])
     assert y.get().tolist() == inner[0].get().tolist() == [0.5] * 4
     with pytest.raises(struct.error):
@@ -189,7 +203,10 @@ def test_prepared_calls_within_prepared_calls(driver, monkeypatch):
     assert y.get().tolist() == [1.0] * 4
 
 
-def test_errors_of_prepared_calls(driver):
+@pytest.mark.parametrize("is_native", [True, False])
+def test_errors_of_prepared_calls(driver, monkeypatch, is_native):
+    if not is_native:
+        monkeypatch.setattr(prepared, "_asker", lambda: prepared.ask_in_python)
     x = upload(driver, np.ones(4, np.float32), driver.main_stream)
     ask = driver.prepare(asks(driver, block=2000), 4, driver.main_stream)
     expected = (
@@ -226,16 +243,23 @@ def test_machine_code_of_the_device_is_taken_first(driver):
 
 
 def test_graphs_and_events(driver, library):
-    driver.begin_capture(driver.main_stream)
-    graph = driver.end_capture(driver.main_stream)
+    x = upload(driver, np.ones(4), driver.main_stream)
+
+    def captured(old=0, nbytes=8):
+        driver.begin_capture(driver.main_stream)
+        driver.copy(x.address, x.address + 16, nbytes, driver.main_stream)
+        return driver.end_capture(driver.main_stream, old)
+
+    graph = captured()
     before = counter(library, "replays")
     driver.replay(graph, driver.main_stream)
     assert counter(library, "replays") == before + 1
-    driver.begin_capture(driver.main_stream)
-    assert driver.end_capture(driver.main_stream, graph) == graph  # has been given other arguments
-    driver.begin_capture(driver.main_stream)
-    assert driver.end_capture(driver.main_stream, 0x700000000009) == graph  # of other launches: a new one
-    driver.drop_graph(graph)
+    assert captured(graph) == graph  # has been given other arguments
+    assert captured(0x700000000009) == graph  # of other launches: a new one
+    assert captured(nbytes=0) == captured(graph, 0) == NOTHING  # a driver is not given what is empty
+    driver.replay(NOTHING, driver.main_stream)
+    driver.drop_graph(NOTHING)
+    assert counter(library, "replays") == before + 1
     event, timed = driver.new_event(), driver.new_event(timing=True)
     driver.record(event, driver.main_stream)
     driver.wait(event, driver.main_stream)

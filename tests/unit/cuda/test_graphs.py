@@ -28,8 +28,8 @@ def normal(*shape):
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
-def looped(*, uses_index=False, frees=False, **options):
-    """Adds half of x to the result, as often as n says."""
+def looped(*, uses_index=False, frees=False, empty=False, **options):
+    """Adds half of x to the result, as often as n says; there are no blocks for that if x is empty."""
     steps = Steps(3)
     x, n, out = range(3)
     zero, one, two, threads = (steps.number(i) for i in (0, 1, 2, 32))
@@ -37,7 +37,7 @@ def looped(*, uses_index=False, frees=False, **options):
     steps.steps.append(sc.Copy(x, out))
     count = steps.new(sc.Read, n)
     index = steps.register()
-    grid = (index if uses_index else two, one, one)
+    grid = (index if uses_index else zero if empty else two, one, one)
     inner = [sc.Launch("axpy", grid, (threads, one, one), (half, x, out), ("float32", "", ""))]
     if frees:
         made = steps.register()
@@ -71,6 +71,15 @@ def test_a_step_with_a_product_is_captured_when_the_library_has_been_asked_for_i
         a, b, c = normal(2, 3 + number // 2), normal(3 + number // 2, 4), normal(2, 4)
         np.testing.assert_allclose(call(a, b, c).get(), c + 6 * (a @ b), rtol=1e-5)
     assert driver.captured >= 2 and driver.replayed >= 10 and len(driver.products) < 24
+
+
+def test_steps_that_ask_for_nothing_are_no_graph():
+    """A driver need not launch one: arrays without elements have grids without blocks."""
+    made = looped(uses_index=False, empty=True)
+    call, driver = made.bind(), made.driver
+    for _ in range(4):
+        assert call(normal(0), np.array(8)).get().shape == (0,)
+    assert not driver.launches and not driver.replayed
 
 
 def loop_of(made):
@@ -163,8 +172,8 @@ def test_what_graphs_hold_has_to_live_when_they_are_launched():
 
 def test_captured_streams_refuse_what_waits():
     driver = SimulatedDriver()
-    x = driver.allocate(8, driver.main_stream)
-    other = driver.end_capture(_captured(driver))
+    x, y = (driver.allocate(8, driver.main_stream) for _ in range(2))
+    other = driver.end_capture(_captured(driver, lambda s: driver.copy(y, x, 8, s)))
     host = np.zeros(2, np.float32)
     stream = _captured(driver)
     for refused in (

@@ -24,6 +24,7 @@ from graphc_tools.gpu.values import Memref, Value, one
 
 WARP = 32
 SHARED_LIMIT = 48 << 10
+UNLIMITED = 512
 DYNAMIC_LIMIT = 163 << 10  # of sm_80, the least of all
 # A place that no region of global memory reaches.
 SHARED_BASE, LOCAL_BASE = 1 << 56, 1 << 57
@@ -265,7 +266,8 @@ class Kernel:
         known = tuple(attributes["known_block_size"]) if "known_block_size" in attributes else block
         if known != block:
             raise LaunchError(f"kernel {self.name} is for blocks of {known}, launched with {block}")
-        most = list(attributes["nvvm.maxntid"]) if "nvvm.maxntid" in attributes else list(block)
+        # Of kernels that do not say how many threads a block has, a thread may need as many registers.
+        most = list(attributes["nvvm.maxntid"]) if "nvvm.maxntid" in attributes else [UNLIMITED]
         if threads > int(np.prod(most)):
             raise LaunchError(f"kernel {self.name} is for at most {most} threads, launched with {block}")
         wanted = self.parameter_types()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graphc_runtime.cuda.asks import Ask, Prepared, ask_all
-from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError
+from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError
 from graphc_runtime.cuda.gemm import Gemm
 from graphc_tools.gpu import simulated_products
 from graphc_tools.gpu.interpreter import Kernel
@@ -311,6 +311,10 @@ class SimulatedDriver:
         if self._capturing[:1] != [stream]:
             raise DriverError("the stream does not capture", 901, "cuStreamEndCapture")
         nodes, self._capturing = self._captured_work, []
+        if old and not nodes:
+            self.drop_graph(old)
+        if not nodes:
+            return NOTHING
         if old:
             # Of the same kernels and copies, in the same order.
             is_same = [node.what for node in self._graphs[old]] == [node.what for node in nodes]
@@ -325,6 +329,8 @@ class SimulatedDriver:
         return graph
 
     def replay(self, graph: int, stream: int) -> None:
+        if graph == NOTHING:
+            return
         if graph not in self._graphs:
             raise DriverError(f"invalid handle {graph} of a graph", 400, "cuGraphLaunch")
         self._refuse_capture(stream, "cuGraphLaunch")
@@ -333,6 +339,8 @@ class SimulatedDriver:
             self._ask(stream, node.work)
 
     def drop_graph(self, graph: int) -> None:
+        if graph == NOTHING:
+            return
         del self._graphs[graph]
 
     def memory(self) -> tuple[int, int]:

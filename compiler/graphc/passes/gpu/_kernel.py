@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -15,6 +16,10 @@ from graphc_dialects._mlir import ir
 MODULE = "kernels"
 _SHARED = "builtin.unrealized_conversion_cast"
 _LOADED = ("gpu", "vector", "nvgpu", "nvvm")
+
+
+# So many threads of a block may have all the registers that a thread can have.
+_UNLIMITED = 256
 
 
 class Kernel:
@@ -67,11 +72,15 @@ class Kernel:
         self._alignments.append(alignment)
         return made.results[0]
 
-    def limit(self, threads: int, blocks: int) -> None:
-        """Registers of a thread are so few that some blocks of so many threads are on a multiprocessor."""
+    def limit(self, threads: int, blocks: int = 1) -> None:
+        """Registers of a thread are so few that some blocks of so many threads are on a multiprocessor.
+
+        Without that, a device refuses blocks of many threads whose registers are more than it has.
+        """
         word = ir.IntegerType.get_signless(32)
         self._limits["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads, 1, 1])
-        self._limits["nvvm.minctasm"] = ir.IntegerAttr.get(word, blocks)
+        if blocks > 1:
+            self._limits["nvvm.minctasm"] = ir.IntegerAttr.get(word, blocks)
 
     def launch(self, grid: Sequence[ir.Value | int], threads: Sequence[ir.Value | int]) -> ir.Operation:
         """Ends the kernel; gives its launch.
@@ -80,6 +89,10 @@ class Kernel:
             grid: blocks along x, y, z; axes that are left out have size 1.
             threads: the same of the threads of a block.
         """
+        sizes = [x if isinstance(x, int) else build.constant_value(x) for x in threads]
+        known = [size for size in sizes if size is not None]
+        if len(known) == len(sizes) and math.prod(known) > _UNLIMITED and not self._limits:
+            self.limit(math.prod(known))
         kernels = _kernels(_module_of(self._anchor))
         name = f"{self._kind}_{len(kernels.operations)}"
         captured = self._captured()
