@@ -154,3 +154,51 @@ def test_sizes_of_1_that_types_of_results_do_not_know(mode: str, shape: tuple[in
         y = write(x)
         found = graphc.function([known], y, givens={x: known}, rebuild_strict=False, mode=mode)(value)
         np.testing.assert_allclose(found, graphc.function([x], y, mode="reference")(value), rtol=1e-12)
+
+
+def _padded(x: Variable) -> Variable:
+    return pt.pad(x, (0, 2), mode="edge")
+
+
+# Sizes that no call can have, which only those of the inputs tell; k is a number of steps, or chooses a branch.
+CONTRADICTIONS: dict[str, Callable[[Variable, Variable], Variable]] = {
+    "elementwise": lambda x, k: pt.eq(x, _padded(x)),
+    "views": lambda x, k: pt.exp(x)[:, None] * x + _padded(x)[:, None] * _padded(x),
+    "sum": lambda x, k: (pt.exp(x) * _padded(x)).sum(),
+    "join": lambda x, k: pt.join(1, x[:, None], _padded(x)[:, None]),
+    "stack": lambda x, k: pt.stack([x, _padded(x)]),
+    "set": lambda x, k: pt.set_subtensor(x[:2], _padded(x)),
+    "put": lambda x, k: pt.inc_subtensor(x[pt.arange(x.shape[0] + 1) // 2], _padded(x)),
+    "reshape": lambda x, k: pt.reshape(_padded(x), (x.shape[0],)),
+    "dot": lambda x, k: pt.dot(x, _padded(x)),
+    "solve": lambda x, k: pt.linalg.solve(x[:, None] * x, _padded(x)),
+    "branch": lambda x, k: graphc.ifelse(k > 2, (x * _padded(x)).sum(), x.sum()),
+    "gradient": lambda x, k: graphc.grad(graphc.ifelse(k > 2, (x * _padded(x)).sum(), x.sum()), x),
+    "loop": lambda x, k: graphc.scan(
+        lambda a: (x * _padded(x)).sum() + a, pt.arange(k), return_updates=False
+    ),
+    "state": lambda x, k: graphc.scan(
+        lambda a, h: pt.concatenate([h, h]) * a, pt.arange(k), x, return_updates=False
+    ),
+    "last state": lambda x, k: graphc.scan(
+        lambda h: pt.concatenate([h, h]), None, x, n_steps=3, return_updates=False
+    )[-1],
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+@pytest.mark.parametrize("mode", MODES)
+def test_static_sizes_that_contradict_each_other_are_an_error_of_the_call(mode: str, name: str) -> None:
+    """It names the line and the sizes, and comes only where the operation runs."""
+    x, k, known = pt.dvector("x"), pt.lscalar("k"), pt.tensor("known", dtype="float64", shape=(2,))
+    made = CONTRADICTIONS[name](x, k)
+    options = {"givens": {x: known}, "rebuild_strict": False, "on_unused_input": "ignore"}
+    function = graphc.function([known, k], made, mode=mode, **options)
+    reference = graphc.function([known, k], made, mode="reference", **options)
+    with pytest.raises(ValueError):
+        reference([1.0, 2.0], 3)
+    with pytest.raises(ValueError, match=r"2(.|\n)*4|4(.|\n)*2|3(.|\n)*4") as error:
+        function([1.0, 2.0], 3)
+    assert "test_sizes_found_late.py" in str(error.value)
+    if name in ("branch", "gradient", "loop", "state"):
+        np.testing.assert_array_equal(function([1.0, 2.0], 0), reference([1.0, 2.0], 0))

@@ -120,13 +120,13 @@ def check(
     expected: ir.Value,
     message: str,
     error: str = "ValueError",
-) -> None:
+) -> ir.Operation:
     """`graphc.check` at the current insertion point: an error of a class unless the condition holds.
 
     `{given}` and `{expected}` in the message stand for these numbers.
     """
     attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get(error)}
-    ir.Operation.create("graphc.check", [], [condition, given, expected], attributes)
+    return ir.Operation.create("graphc.check", [], [condition, given, expected], attributes)
 
 
 def check_again(made: ir.Operation, operands: Sequence[ir.Value]) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from operator import mul, or_
 
 from graphc.ir import build
+from graphc.ir.build import predicate_of
 from graphc.ir.diagnostics import fail
 from graphc.ir.dims import Key
 from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.size import SizesOf
 from graphc.ir.traits.interfaces import Trait
 from graphc.ir.value import larger
 from graphc_dialects._mlir import ir
@@ -64,12 +66,14 @@ class SizeChecks:
 
     Attributes:
         inserted: how many checks there are.
+        never: those that compare numbers which differ: nothing that comes after one runs.
     """
 
     def __init__(self, location: ir.Location | None = None, only_sizes: bool = False) -> None:
         self._location = location
         self.only_sizes = only_sizes
         self.inserted = 0
+        self.never: list[ir.Operation] = []
 
     def compare(self, rw: Rewriter, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
         i64, i1 = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
@@ -79,8 +83,22 @@ class SizeChecks:
         self, rw: Rewriter, condition: ir.Value, given: ir.Value, expected: ir.Value, message: str, error: str
     ) -> None:
         with ir.InsertionPoint(rw.anchor), self._location or rw.anchor.location:
-            build.check(condition, given, expected, message, error)
+            check = build.check(condition, given, expected, message, error)
         self.inserted += 1
+        self.read(rw, check)
+
+    def read(self, rw: Rewriter, check: ir.Operation) -> tuple[ir.Value, ir.Value] | None:
+        """The two index values that a check says to be equal, if any; it is in `never` if they are not."""
+        made = rw.defining(check.operands[0], "arith.cmpi")
+        if made is None or predicate_of(made) != PREDICATES["eq"]:
+            return None
+        a, b = made.operands
+        if not isinstance(a.type, ir.IndexType):
+            return None
+        sizes = SizesOf(rw)
+        if (sizes.of(a) - sizes.of(b)).number:
+            self.never.append(check)
+        return a, b
 
     def equal(self, rw: Rewriter, a: tuple[ir.Value, int], b: tuple[ir.Value, int], message: str) -> None:
         """Dimensions of two tensors, given as (value, axis), agree; `given` is that of a."""

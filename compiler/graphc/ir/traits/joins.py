@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.build import predicate_of
-from graphc.ir.checks import CHECKS, PREDICATES, SizeChecks
+from graphc.ir.checks import CHECKS, SizeChecks
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.parts import LiftRule, Parts, again, part_type
 from graphc.ir.rewrite import Rewriter, tensor_type
@@ -93,13 +92,9 @@ PARTS("tensor.cast")(LiftRule(_of_cast, _cast))
 @CHECKS("graphc.check")
 def _passed(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     """Facts about sizes that a check which is there already establishes."""
-    made = rw.defining(op.operands[0], "arith.cmpi")
-    if made is not None and predicate_of(made) == PREDICATES["eq"]:
-        a, b = made.operands
-        if isinstance(a.type, ir.IndexType):
-            keys = rw.dims.size(a), rw.dims.size(b)
-            if not all(isinstance(key, int) for key in keys):
-                rw.dims.assume_equal(*keys)
+    equal = checks.read(rw, op)
+    if equal is not None:
+        rw.dims.assume_equal(*map(rw.dims.size, equal))
 
 
 JOINS("graphc.join")

@@ -166,6 +166,12 @@ def _specify_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
         name, error = "index arrays, or a mask and what it selects from, do not fit", "IndexError"
     for axis, size in enumerate(sizes):
         message = f"{name}: dimension {axis} has size {{given}}, expected {{expected}}"
+        if "state" in op.attributes:
+            error = "ValueError"
+            message = (
+                f"scan: rows of the state '{op.attributes['state'].value}' start with size {{expected}} in "
+                f"dimension {axis}, but go on with {{given}}"
+            )
         checks.equal_size(rw, (x, axis), size, message, error)
     _static_sizes(checks, rw, op, sizes)
 

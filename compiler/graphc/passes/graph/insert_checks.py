@@ -8,7 +8,7 @@ Which conditions operations need, as rules of a rewriter that replace nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,11 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.checks import CHECKS, PREDICATES, SizeChecks
+from graphc.ir.constants import constant_attribute, element_dtype
 from graphc.ir.dims import broadcasts
-from graphc.ir.rewrite import Rewriter, RuleTable
+from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.scan_view import SCAN, ScanView, is_scan, scans
-from graphc.ir.views import RESIZES
+from graphc.ir.views import RESIZES, repeated
 from graphc.ir.walk import functions, walk_for
 from graphc.passes import Pass
 from graphc.passes.graph._shapes import RULES
@@ -109,6 +110,49 @@ def kernel(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
             first.setdefault(dim, (x, axis))
     for dim, size in zip(signature.given, list(op.operands)[len(operands) :], strict=True):
         checks.not_negative(rw, size, f"{name}: size {dim}")
+
+
+def end_blocks(never: Sequence[ir.Operation]) -> None:
+    """Removes what comes after checks that compare numbers which differ: it never runs, and upstream, which
+    finds out the sizes of all that shares a loop, takes sizes that contradict each other for its own error.
+    """
+    left = list(never)
+    while left:
+        check = left.pop(0)
+        block = check.block
+        operations = [op.operation for op in block.operations]
+        after = operations[operations.index(check) + 1 :]
+        gone = [op for op in after[:-1] if op.name not in _DECLARES]
+        removed = set(gone)
+        left = [other for other in left if other.block != block and not _is_below(other, removed)]
+        for op in (op for op in after if op not in removed):
+            for number, x in enumerate(op.operands):
+                if not isinstance(x.owner, ir.Block) and x.owner.operation in removed:
+                    with ir.InsertionPoint(op), op.location:
+                        op.operands[number] = _placeholder(x.type)
+        for op in reversed(gone):
+            op.erase()
+
+
+# Operations of a loop's body that say what its results are.
+_DECLARES = frozenset(("graphc.scan_carry", "graphc.scan_collect"))
+
+
+def _is_below(op: ir.Operation, above: set[ir.Operation]) -> bool:
+    parent = op.parent
+    while parent is not None and parent.operation not in above:
+        parent = parent.operation.parent
+    return parent is not None
+
+
+def _placeholder(type_: ir.Type) -> ir.Value:
+    """A value of a type; of no elements where sizes are not static."""
+    if not isinstance(type_, ir.RankedTensorType):
+        return build.create("arith.constant", [type_], [], value=ir.IntegerAttr.get(type_, 0)).result
+    scalar = tensor_type([], type_.element_type)
+    name, zero = constant_attribute(np.zeros((), element_dtype(scalar.element_type)), scalar)
+    sizes = [build.const_index(max(size, 0)) for size in type_.shape]
+    return repeated(build.create(name, [scalar], [], value=zero).result, sizes, type_)
 
 
 def hoist_checks(function: ir.Operation) -> int:
@@ -256,6 +300,8 @@ class InsertChecks(Pass):
     Nothing is inserted where equality is certain: static sizes, the same index value, the same dimension of
     the same argument, or a check before. A check carries the location of its operation.
 
+    What comes after a check that compares numbers which differ never runs, and is removed.
+
     Of two sizes that a check compares, one is used in the place of the other from there on, a static one if
     there is one, and what has no effect then is removed: what comes later knows sizes as equal only where
     they are one value. Where a check holds trivially for a loop without iterations, that is in its body.
@@ -270,6 +316,7 @@ class InsertChecks(Pass):
             checks = SizeChecks()
             Rewriter(function, rules(checks)).run(erase=False)
             self.count("checks", checks.inserted)
+            end_blocks(checks.never)
             hoisted = hoist_checks(function)
             if hoisted:
                 self.count("hoisted checks", hoisted)
