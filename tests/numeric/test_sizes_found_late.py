@@ -160,7 +160,7 @@ def _padded(x: Variable) -> Variable:
     return pt.pad(x, (0, 2), mode="edge")
 
 
-# Sizes that no call can have, which only those of the inputs tell; k is a number of steps, or chooses a branch.
+# Sizes that no call can have, which those of the inputs tell; k is a number of steps, or chooses a branch.
 CONTRADICTIONS: dict[str, Callable[[Variable, Variable], Variable]] = {
     "elementwise": lambda x, k: pt.eq(x, _padded(x)),
     "views": lambda x, k: pt.exp(x)[:, None] * x + _padded(x)[:, None] * _padded(x),

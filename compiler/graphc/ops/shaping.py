@@ -152,6 +152,20 @@ class SpecifyShape(Sized):
         return self._emit_as("graphc.specify_shape", node, operands, e)
 
 
+def emit_as_row(e: Emitter, state: str, value: str, variable: Variable, shape: Sequence[int | None]) -> str:
+    """A row of a loop's state, whose name is a literal, with the static sizes of the first rows: checked."""
+    given, row = e.type_of(variable), e.tensor_type(variable.type.dtype, shape)
+    known = variable.type.shape
+    if all(size is None or size == have for size, have in zip(shape, known, strict=True)):
+        return e.cast_type(value, given, row)
+    sizes = [
+        e.dim_of(variable, value, axis) if size is None else e.const_index(size)
+        for axis, size in enumerate(shape)
+    ]
+    types = [given] + ["index"] * len(sizes)
+    return e.op("graphc.specify_shape", [value, *sizes], types, row, f"state = {state}")
+
+
 class FitIndex(SpecifyShape):
     """x, whose shape has to be the given one because x is an index (a mask, one of several arrays) or is
     indexed by a mask: IndexError, as in NumPy.

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.emit.conditionals import emit_graph
 from graphc.emit.emitter import quoted
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.dimshuffle import emit_dimshuffle
+from graphc.ops.shaping import emit_as_row
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -115,20 +116,6 @@ def _read(
     return str(e.cast_type(value, natural, row))
 
 
-def _as_row(name: str, value: str, variable: Variable, shape: Sequence[int | None], e: Emitter) -> str:
-    """What an iteration computes, with the static sizes of the first rows, which it is to have."""
-    given, row = e.type_of(variable), e.tensor_type(variable.type.dtype, shape)
-    known = variable.type.shape
-    if all(size is None or size == have for size, have in zip(shape, known, strict=True)):
-        return str(e.cast_type(value, given, row))
-    sizes = [
-        e.dim_of(variable, value, axis) if size is None else e.const_index(size)
-        for axis, size in enumerate(shape)
-    ]
-    types = [given] + ["index"] * len(sizes)
-    return str(e.op("graphc.specify_shape", [value, *sizes], types, row, f"state = {quoted(name)}"))
-
-
 def _declare(
     op: Scan, outer: dict[str, str], variables: dict[str, TensorVariable], initial: dict[str, str], e: Emitter
 ) -> None:
@@ -140,7 +127,7 @@ def _declare(
         initial_type = variables[state.name].type
         row = e.tensor_type(initial_type.dtype, initial_type.shape[1:])
         values = [
-            _as_row(state.name, *results[state.name, write], initial_type.shape[1:], e)
+            emit_as_row(e, quoted(state.name), *results[state.name, write], initial_type.shape[1:])
             for write in state.writes
         ]
         types = [e.type_of(variables[state.name]), *[row] * len(values)]

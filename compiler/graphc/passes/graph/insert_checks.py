@@ -122,7 +122,8 @@ def end_blocks(never: Sequence[ir.Operation]) -> None:
         block = check.block
         operations = [op.operation for op in block.operations]
         after = operations[operations.index(check) + 1 :]
-        gone = [op for op in after[:-1] if op.name not in _DECLARES]
+        # What has no results says what those of a loop are.
+        gone = [op for op in after[:-1] if len(op.results) or raises(op)]
         removed = set(gone)
         left = [other for other in left if other.block != block and not _is_below(other, removed)]
         for op in (op for op in after if op not in removed):
@@ -132,10 +133,6 @@ def end_blocks(never: Sequence[ir.Operation]) -> None:
                         op.operands[number] = _placeholder(x.type)
         for op in reversed(gone):
             op.erase()
-
-
-# Operations of a loop's body that say what its results are.
-_DECLARES = frozenset(("graphc.scan_carry", "graphc.scan_collect"))
 
 
 def _is_below(op: ir.Operation, above: set[ir.Operation]) -> bool:
