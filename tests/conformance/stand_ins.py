@@ -50,6 +50,13 @@ class Mode(str):
     check_isfinite = True
 
 
+class DebugMode(Mode):
+    """PyTensor's class of that mode, as graphc's debug mode; what it checks is not chosen by arguments."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> DebugMode:
+        return str.__new__(cls, "debug")
+
+
 def get_mode(mode: Any = None) -> Mode:
     return mode if isinstance(mode, Mode) else Mode(graphc.config.mode if mode is None else mode)
 
@@ -72,6 +79,7 @@ class Config:
         "vm__lazy": None,
         "scan__allow_output_prealloc": True,
         "compute_test_value": "off",
+        "unittests__rseed": "666",  # PyTensor 2 seeds its tests by it
         "warn_float64": "ignore",
         "deterministic": "default",
     }
@@ -162,6 +170,11 @@ def function(
     return graphc.function(inputs, outputs, mode, *args, **kwargs)
 
 
+def _pfunc(params: Any, outputs: Any = None, mode: Any = None, **kwargs: Any) -> graphc.function.types.Function:
+    """The function behind ``pytensor.function`` up to PyTensor 2, whose arguments have other places."""
+    return function(params, outputs, mode, **kwargs)
+
+
 def _advanced_inc(x: Any, y: Any, *index: Any, **kwargs: Any) -> Any:
     return graphc.tensor.inc_subtensor(x[index], y, **kwargs)
 
@@ -203,6 +216,8 @@ NAMES: dict[str, Any] = {
     "OPT_NONE": None,
     "config": _config,
     "function": function,
+    "pytensor.compile.function.pfunc": _pfunc,
+    "pytensor.compile.debugmode.DebugMode": DebugMode,
     "_allclose": _allclose,
     "cpu_contiguous": graphc.tensor.tensor_copy,
     "isnan_": graphc.tensor.isnan,
@@ -226,4 +241,6 @@ NAMES: dict[str, Any] = {
     "LOCAL_BITWIDTH": 64,
 }
 # Modules that need more than names.
-MODULES: dict[str, Callable[[ModuleType], None]] = {"pytensor.compile.debug.debugmode": _debugmode}
+MODULES: dict[str, Callable[[ModuleType], None]] = dict.fromkeys(
+    ("pytensor.compile.debug.debugmode", "pytensor.compile.debugmode"), _debugmode
+)

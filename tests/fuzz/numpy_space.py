@@ -141,9 +141,14 @@ class NumPySpace:
     def softmax(x: Any, axis: Any = None) -> np.ndarray:
         return np.asarray(scipy.special.softmax(x, axis=axis))
 
+    # NumPy negates k, or subtracts 1 from it.
+    @staticmethod
+    def tril(x: Any, k: Any = 0) -> np.ndarray:
+        return np.asarray(np.tril(x, max(int(k), -(2**62))))
+
     @staticmethod
     def triu(x: Any, k: Any = 0) -> np.ndarray:
-        return np.asarray(np.triu(x, max(int(k), -(2**62))))  # NumPy subtracts 1
+        return np.asarray(np.triu(x, max(int(k), -(2**62))))
 
     @staticmethod
     def logsumexp(x: Any, axis: Any = None) -> np.ndarray:
