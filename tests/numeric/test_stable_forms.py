@@ -186,6 +186,16 @@ CASES = {
     "log(share of terms)": lambda m, a, b, c: m.log(m.exp(a) / (m.exp(c) + m.exp(a) + m.exp(b))),
     "log(1 - share)": lambda m, a, b, c: m.log(1 - m.exp(a) / (m.exp(a) + m.exp(b))),
     "share": lambda m, a, b, c: m.exp(a) / (m.exp(a) + m.exp(b) + m.exp(c)),
+    # the same value twice, and squares of what may be negative
+    "log(exp twice)": lambda m, a, b, c: m.log(m.exp(a) * m.exp(a)),
+    "log1p(exp twice)": lambda m, a, b, c: m.log1p(m.exp(a) * m.exp(a)),
+    "log(twice three)": lambda m, a, b, c: m.log(m.sigmoid(a) * b * m.exp(c) * m.sigmoid(a) * m.exp(c) * b),
+    "exps twice": lambda m, a, b, c: m.exp(a) * m.exp(a) / (m.exp(c) * m.exp(c)) * m.exp(2 * c - 1.9 * a),
+    "log(sqr(y * exp))": lambda m, a, b, c: m.log(m.sqr(b * m.exp(a))),
+    "log((y * exp) ** 2)": lambda m, a, b, c: m.log((b * m.exp(a) / c) ** 2),
+    "log(sum of squares)": lambda m, a, b, c: m.log(
+        total(rows(m, m.sqr(b * m.exp(a)), (c / m.exp(b)) ** 2, m.exp(c) * m.exp(c)))
+    ),
     # test_log_kv_stabilization, test_log_iv_stabilization
     "log(kv)": lambda m, a, b, c: m.log(m.kv(4.5, m.abs(a))),
     "log(iv)": lambda m, a, b, c: m.log(m.iv(4.5, m.abs(a))),

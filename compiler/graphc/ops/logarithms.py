@@ -419,6 +419,9 @@ class Logarithms(Generic[V]):
         form = self.form(v)
         if form is not None and form.sure and not form.plain:
             return None, form
+        root = self._root(v)
+        if root is not None:
+            return self._scaled_square(v, root)
         factors, between, positive = self._factors(v)
         forms, plain = self._sorted(factors, only_sure=True)
         if not plain or not any(form.gained for form, _ in forms):
@@ -427,6 +430,21 @@ class Logarithms(Generic[V]):
         roots = tuple(x for x, _ in plain)
         factor = self._quotient(plain, positive)
         return factor, gained._replace(roots=(*gained.roots, *roots), between=(*gained.between, *between))
+
+    def _root(self, v: V) -> V | None:
+        """What a value is the square of, if it is one."""
+        name, operands = self.algebra.made_by(v)
+        is_square = name == "sqr" or (name == "mul" and operands[0] == operands[1])
+        is_square |= name == "pow" and self.is_number(operands[1], 2)
+        return operands[0] if is_square else None
+
+    def _scaled_square(self, v: V, x: V) -> tuple[V | None, Form[V]] | None:
+        part = self._scaled(x)
+        if part is None:
+            return None
+        factor, form = part
+        squared = None if factor is None else self._made("mul", factor, factor)
+        return squared, form._replace(log=self.times(form.log, 2), between=(*form.between, v))
 
     def _size(self, factor: V | None, form: Form[V]) -> V:
         if factor is None:
@@ -493,8 +511,7 @@ class Logarithms(Generic[V]):
         while left:
             v, power = left.pop()
             name, operands = self.algebra.made_by(v)
-            square = name == "mul" and operands[0] == operands[1]
-            if name in ("mul", "true_div", "reciprocal", "neg") and not square:
+            if name in ("mul", "true_div", "reciprocal", "neg") and self._root(v) is None:
                 positive ^= name == "neg"
                 last = -power if name in ("true_div", "reciprocal") else power
                 left += zip(operands[::-1], (last, power), strict=False)
@@ -545,6 +562,9 @@ class Logarithms(Generic[V]):
 
     def _of_product(self, v: V, *operands: V) -> Form[V] | None:
         name, _ = self.algebra.made_by(v)
+        root = self._root(v)
+        if root is not None:
+            return self._of_square(v, root)  # one factor, for its sign is known
         share = self._share(*operands) if name == "true_div" else None
         if share is not None:
             return share._replace(log=self.negative(self._made("softplus", share.log)))
@@ -609,6 +629,8 @@ class Logarithms(Generic[V]):
         return None if form is None or form.plain else form
 
     def _of_power(self, v: V, x: V, y: V) -> Form[V] | None:
+        if self._root(v) is not None:
+            return self._of_square(v, x)
         form = self.form(x)
         if form is None or not form.sure or (not form.gained and self.algebra.array(y) is not None):
             return None
@@ -660,7 +682,13 @@ class Logarithms(Generic[V]):
 
     def _of_square(self, v: V, x: V) -> Form[V] | None:
         form = self._sure(x)
-        return None if form is None else form._replace(log=self.times(form.log, 2))
+        if form is not None:
+            return form._replace(log=self.times(form.log, 2))
+        part = self._scaled(x)
+        if part is None or part[0] is None:
+            return None
+        factor, form = part
+        return form._replace(log=self.times(self._size(factor, form), 2), sure=True, plain=True)
 
     def _sure(self, x: V) -> Form[V] | None:
         form = self.form(x)

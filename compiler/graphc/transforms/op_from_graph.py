@@ -7,6 +7,7 @@ graph.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -249,7 +250,7 @@ class OpFromGraph(Op):
             also allows repeated inputs.
 
     Raises:
-        TypeError: inputs or outputs are no lists of variables.
+        TypeError: inputs or outputs are no lists of variables, or a keyword is unknown.
         ValueError: an input is given twice.
         MissingInputError: a needed variable is not given.
         NotImplementedError: updates or givens.
@@ -455,6 +456,13 @@ def _check(inputs: Sequence[Variable], outputs: Sequence[Variable], kwargs: dict
     for name in ("updates", "givens"):
         if name in kwargs:
             raise NotImplementedError(f"an OpFromGraph takes no {name}; it has no state of its own")
+    unknown = kwargs.keys() - inspect.signature(hooks.function().function).parameters.keys()
+    if unknown:
+        raise TypeError(
+            f"OpFromGraph() has no keyword {', '.join(map(repr, sorted(unknown)))}; derivatives are given as "
+            "pullback(inputs, outputs, cotangents) and pushforward(inputs, tangents), other keywords are "
+            "those of graphc.function"
+        )
     repeated = [v for i, v in enumerate(inputs) if v in inputs[:i]]
     if repeated and kwargs.get("on_unused_input") != "ignore":
         raise ValueError(

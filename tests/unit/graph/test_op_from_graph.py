@@ -146,6 +146,9 @@ def test_arguments_are_checked():
         OpFromGraph([x], [x * y])
     with pytest.raises(NotImplementedError, match="takes no updates"):
         OpFromGraph([x], [x * 2], updates={})
+    for unknown in ("grad_overrides", "lop_override", "on_unused_inputs"):
+        with pytest.raises(TypeError, match=f"no keyword '{unknown}'; derivatives are given as pullback"):
+            OpFromGraph([x], [x * 2], **{unknown: None})
     op = OpFromGraph([x], [x * 2])
     with pytest.raises(ValueError, match="takes 1 inputs, got 2"):
         op(x, y)

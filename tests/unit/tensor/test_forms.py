@@ -324,6 +324,11 @@ def test_static_sizes_of_gradients_of_products():
 def test_known_values_of_checks():
     c, x = pt.constant(2), pt.dscalar("x")
     known = pt.get_underlying_scalar_constant_value
+    # Elements of what is made of several values, of which others are unknown.
+    for made in (pt.stack([x, c * 3, 1]), pt.as_tensor([x, 6.0]), pt.concatenate([pt.stack([x, 6]), [1.0]])):
+        assert known(made[1]) == known(made[::-1][made.type.shape[0] - 2]) == known(made[1:][0]) == 6
+        with pytest.raises(NotScalarConstantError):
+            known(made[0])
     assert known(Assert("")(c, c > 1)) == 2
     for condition in (c > 2, c > x):
         with pytest.raises(NotScalarConstantError):

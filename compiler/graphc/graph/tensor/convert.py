@@ -209,6 +209,9 @@ def get_underlying_scalar_constant_value(x: Any, only_process_constants: bool = 
             if type(x.owner.op).__name__ in _CHECKED:
                 _check_conditions(x)
             return get_underlying_scalar_constant_value(x.owner.inputs[kept])
+        element = x.owner.op.element(x.owner, 0) if x.type.shape == (1,) else None
+        if element is not None:
+            return get_underlying_scalar_constant_value(element)
         inputs = _constant_inputs(x)
         if inputs is not None:
             cells: list[Register] = [[None] for _ in x.owner.outputs]

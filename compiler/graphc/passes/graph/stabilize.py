@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 # The forms are written with differences: `1 + (-1) * x` is one. `log(exp(x))` is x without a rounding.
-_FIRST = [line for line in ALGEBRA if line.name in ("mul one", "add of neg", "log of exp")]
+_FIRST = [line for line in ALGEBRA if line.name in ("mul one", "mul self", "add of neg", "log of exp")]
 RULES: RuleTable = rules(_FIRST)
 for _name, _rules in rules(STABLE_FORMS, views=True).items():
     RULES.setdefault(_name, []).extend(_rules)
