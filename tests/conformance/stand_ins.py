@@ -170,7 +170,9 @@ def function(
     return graphc.function(inputs, outputs, mode, *args, **kwargs)
 
 
-def _pfunc(params: Any, outputs: Any = None, mode: Any = None, **kwargs: Any) -> graphc.function.types.Function:
+def _pfunc(
+    params: Any, outputs: Any = None, mode: Any = None, **kwargs: Any
+) -> graphc.function.types.Function:
     """The function behind ``pytensor.function`` up to PyTensor 2, whose arguments have other places."""
     return function(params, outputs, mode, **kwargs)
 
