@@ -8,6 +8,7 @@ be called: ``graphc.function([x], y)`` is `graphc.function.function.function`.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -26,5 +27,6 @@ class _CallableModule(ModuleType):
 
 
 __all__ = ["evaluate_variable"]
+__signature__ = inspect.signature(function)  # of calls of the module
 
 sys.modules[__name__].__class__ = _CallableModule

@@ -456,7 +456,7 @@ def _check(inputs: Sequence[Variable], outputs: Sequence[Variable], kwargs: dict
     for name in ("updates", "givens"):
         if name in kwargs:
             raise NotImplementedError(f"an OpFromGraph takes no {name}; it has no state of its own")
-    unknown = kwargs.keys() - inspect.signature(hooks.function().function).parameters.keys()
+    unknown = kwargs.keys() - inspect.signature(hooks.function()).parameters.keys()
     if unknown:
         raise TypeError(
             f"OpFromGraph() has no keyword {', '.join(map(repr, sorted(unknown)))}; derivatives are given as "
