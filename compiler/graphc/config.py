@@ -70,9 +70,18 @@ def _set_threads(number: int) -> None:
 
 def _enable_cublas(is_used: bool) -> None:
     """As `_set_threads`."""
-    runtime = sys.modules.get("graphc_runtime.cuda.library")
+    _enable("GRAPHC_CUBLAS", is_used)
+
+
+def _enable_libraries(is_used: bool) -> None:
+    """As `_set_threads`."""
+    _enable("GRAPHC_CUDA_LIBRARIES", is_used)
+
+
+def _enable(setting: str, is_used: bool) -> None:
+    runtime = sys.modules.get("graphc_runtime.cuda.libraries")
     if runtime is not None:
-        runtime.enable(is_used)
+        runtime.enable(setting, is_used)
 
 
 @record()
@@ -130,9 +139,16 @@ class Config:
     cublas: bool = _setting(
         True,
         _boolean,
-        "large matrix products on CUDA devices are computed by NVIDIA's library where it is installed; it "
-        "counts when a function is called for the first time",
+        "large matrix products and triangular systems on CUDA devices are computed by NVIDIA's library where "
+        "it is installed; it counts when a function is called for the first time",
         apply=_enable_cublas,
+    )
+    cuda_libraries: bool = _setting(
+        True,
+        _boolean,
+        "factorizations of large matrices on CUDA devices are computed by NVIDIA's other libraries where "
+        "they are installed; it counts when a function is called for the first time",
+        apply=_enable_libraries,
     )
     traceback: str = _setting(
         "user",

@@ -35,7 +35,7 @@ from graphc.ops.elementwise import Elementwise
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, install
-from graphc_runtime.cuda.library import enable
+from graphc_runtime.cuda.libraries import LIBRARIES, enable
 from graphc_runtime.errors import ArtifactError, LoadError, Origin
 from graphc_runtime.executable import Executable, ReadyCall
 from graphc_runtime.kernel_call import KernelCall
@@ -96,7 +96,8 @@ def _words(v: Variable) -> str:
 _UNROLLED = 100
 
 set_default_threads(config.threads)
-enable(config.cublas)
+enable("GRAPHC_CUBLAS", config.cublas)
+enable("GRAPHC_CUDA_LIBRARIES", config.cuda_libraries)
 
 
 class NotStored(Exception):
@@ -422,16 +423,17 @@ def _on_host(fgraph: FunctionGraph, executable: Executable) -> list[Fallback]:
 
 
 def _for_library(fgraph: FunctionGraph, executable: Executable) -> list[str]:
-    """The matrix products of a function for a device that cuBLAS may compute."""
+    """The operations of a function for a device that libraries may compute, after the library's name."""
     found: list[str] = []
-    if "library" not in executable.manifest.extra:
-        return found
-    nodes = emit.all_nodes(fgraph)
-    for name in executable.manifest.extra["library"]:
-        index = int(name[1:] or -1)
-        if 0 <= index < len(nodes):
-            location = nodes[index].location
-            found.append(f"{nodes[index].op} at {location}" if location else str(nodes[index].op))
+    libraries = executable.manifest.extra.get("libraries", {})
+    nodes = emit.all_nodes(fgraph) if libraries else []
+    for library, names in libraries.items():
+        for name in names:
+            index = int(name[1:] or -1)
+            if 0 <= index < len(nodes):
+                location = f" at {nodes[index].location}" if nodes[index].location else ""
+                title = LIBRARIES[library].title
+                found.append(f"{title}, where it is installed: {nodes[index].op}{location}")
     return found
 
 

@@ -48,7 +48,7 @@ class CompileReport(CompileLog):
         passes: name and seconds of each pass that ran.
         fallbacks: ops that run in Python.
         on_host: ops that run on the host, as there is no kernel for them.
-        library: matrix products that cuBLAS computes where it is installed, if they are large.
+        library: what NVIDIA's libraries compute where they are installed, if it is large.
         cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
         donations: what became of donated inputs and of the memory of updated shared variables.
         memory: what was done to keep to ``memory_budget``.
@@ -166,6 +166,6 @@ class CompileReport(CompileLog):
             for fallback in found:
                 where = f" at {fallback.location}" if fallback.location else ""
                 lines.append(f"  runs {what}: {fallback.op} ({fallback.reason}){where}")
-        lines += [f"  cuBLAS, where it is installed: {text}" for text in self.library]
+        lines += [f"  {text}" for text in self.library]
         lines += [f"  memory: {text}" for text in (*self.donations, *self.memory)]
         return "\n".join(lines)

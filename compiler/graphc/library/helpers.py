@@ -179,6 +179,30 @@ class Progress(Poll):
 
 
 @record(frozen=True)
+class LibraryFound(Helper):
+    """In host code for a device: true if a library of the device's vendor is there.
+
+    Attributes:
+        library: its name (`graphc_runtime.cuda.libraries.LIBRARIES`).
+    """
+
+    library: str
+    named: ClassVar[str] = "graphc_found.{0.library}"
+
+
+@record(frozen=True)
+class LibraryAsked(Helper):
+    """In host code for a device: a request to a library of its vendor, of arrays, numbers and a count.
+
+    Attributes:
+        routine: its name (`graphc_runtime.cuda.libraries.ROUTINES`).
+    """
+
+    routine: str
+    named: ClassVar[str] = "graphc_ask.{0.routine}"
+
+
+@record(frozen=True)
 class Arena(Helper):
     """The functions that mark a place in the call's arena, or give back what was taken since."""
 
@@ -270,6 +294,8 @@ KINDS: dict[str, type[Helper]] = {
     "draws": Draws,
     "poll": Poll,
     "progress": Progress,
+    "library found": LibraryFound,
+    "library asked": LibraryAsked,
     "arena": Arena,
     "workspace": Workspace,
     "allocation": Allocation,

@@ -233,7 +233,18 @@ ALLOWED: dict[Stage, frozenset[str]] = {
     "graph": frozenset({*_COMMON, *_INDEX_CODE, *_CONDITIONALS, "graphc"}),
     "tensor": frozenset({*_COMMON, *_LOOPS, "graphc", "tensor", "linalg", "bufferization", "memref"}),
     "buffer": frozenset(
-        {*_COMMON, *_LOOPS, "graphc.check", "memref", "linalg", "bufferization", "llvm", "gpu"}
+        # An address is what a library of a device is given, as what a kernel of ours is.
+        {
+            *_COMMON,
+            *_LOOPS,
+            "graphc.check",
+            "graphc.address",
+            "memref",
+            "linalg",
+            "bufferization",
+            "llvm",
+            "gpu",
+        }
     ),
     "llvm": frozenset({*_COMMON, *_LOOPS, "graphc.check", "memref", "llvm"}),
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.libraries import ROUTINES
 
 _ON_HOST = (
     sc.Constant,
@@ -32,16 +33,48 @@ def _inner(step: sc.Step) -> list[sc.Step]:
     return [inner for value in vars(step).values() if isinstance(value, sc.Block) for inner in value.steps]
 
 
-def needs_no_values(steps: Sequence[sc.Step]) -> bool:
-    """True if steps are the same for the same shapes, so that a graph of them can be replayed."""
+def needs_no_values(steps: Sequence[sc.Step], *, with_libraries: bool = False) -> bool:
+    """True if steps are the same for the same shapes, so that a graph of them can be replayed.
+
+    Args:
+        steps: these.
+        with_libraries: whether what is done where a library is not there, or not for these sizes, does not
+            count.
+    """
     waits = sc.Read | sc.Download | sc.Upload | sc.HostCall
-    return all(not isinstance(step, waits) and needs_no_values(_inner(step)) for step in steps)
+    chosen = _by_libraries(steps) if with_libraries else ()
+
+    def inner(step: sc.Step) -> Sequence[sc.Step]:
+        if isinstance(step, sc.If) and step.condition in chosen:
+            return step.then.steps
+        return _inner(step)
+
+    return all(
+        not isinstance(step, waits) and needs_no_values(inner(step), with_libraries=with_libraries)
+        for step in steps
+    )
 
 
-def products(schedule: sc.Schedule) -> list[sc.Product]:
-    """The matrix products of a schedule that a library may compute."""
-    steps = (*schedule.main.steps, *schedule.shapes.steps)
-    return [step for step in _all(steps) if isinstance(step, sc.Product)]
+def _by_libraries(steps: Sequence[sc.Step]) -> set[int]:
+    """The registers that are true only if a library is there."""
+    found: set[int] = set()
+    for step in steps:
+        if isinstance(step, sc.Has):
+            found.add(step.result)
+        if isinstance(step, sc.Compute) and step.operation == "andi" and found & set(step.operands):
+            found.add(step.result)
+    return found
+
+
+def by_library(schedule: sc.Schedule) -> dict[str, list[sc.Step]]:
+    """The steps of a schedule that libraries may compute, by the name of the library."""
+    found: dict[str, list[sc.Step]] = {}
+    for step in _all((*schedule.main.steps, *schedule.shapes.steps)):
+        if isinstance(step, sc.Product):
+            found.setdefault("cublas", []).append(step)
+        elif isinstance(step, sc.Ask):
+            found.setdefault(ROUTINES[step.routine].library, []).append(step)
+    return found
 
 
 def has_products(steps: Sequence[sc.Step]) -> bool:
@@ -54,7 +87,7 @@ def is_repeated(loop: sc.Loop) -> bool:
     inside = loop.body.steps
     if loop.initial or not any(isinstance(step, sc.Launch) for step in _all(inside)):
         return False
-    others = (sc.Allocate, sc.Free, sc.Check, sc.Record, sc.Wait)
+    others = (sc.Allocate, sc.Free, sc.Check, sc.Record, sc.Wait, sc.Ask)
     if not needs_no_values(inside) or any(isinstance(s, others) or s.stream for s in _all(inside)):
         return False
     return loop.body.arguments[0] not in set(reads(inside))
@@ -100,7 +133,7 @@ def reads(steps: Sequence[sc.Step]) -> list[int]:
 # Fields of steps that are registers they read.
 _READ = frozenset(
     "array operands sizes offset strides grid block arguments source target indices condition given expected "
-    "lower upper step initial left right".split()
+    "lower upper step initial left right arrays numbers count".split()
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from graphc_runtime.cuda.driver import Driver, DriverError
-from graphc_runtime.cuda.gemm import Gemm
+from graphc_runtime.cuda.libraries import Asked
 from graphc_runtime.cuda.schedule import Step
 from graphc_runtime.record import record
 
@@ -76,25 +76,23 @@ class AskCopy:
 
 
 @record(frozen=True, eq=False)
-class AskProduct:
-    """A matrix product by the library."""
+class AskLibrary:
+    """What a library computes, of arrays."""
 
     step: Step
-    gemm: Gemm
-    matrices: tuple[Place, Place, Place]
+    asked: Asked
+    arrays: tuple[Place, ...]
 
     def ask(self, driver: Driver, addresses: Sequence[int], stream: int) -> None:
         """Asks for it."""
-        a, b, c = (addresses[place.number] for place in self.matrices)
-        driver.multiply(self.gemm, (a, b, c), stream)
+        driver.ask(self.asked, [addresses[place.number] for place in self.arrays], stream)
 
-    def mapped(self, change: Callable[[int], Place]) -> AskProduct:
+    def mapped(self, change: Callable[[int], Place]) -> AskLibrary:
         """As `AskLaunch.mapped`."""
-        a, b, c = (change(place.number) for place in self.matrices)
-        return replace(self, matrices=(a, b, c))
+        return replace(self, arrays=tuple(change(place.number) for place in self.arrays))
 
 
-Ask: TypeAlias = AskLaunch | AskCopy | AskProduct
+Ask: TypeAlias = AskLaunch | AskCopy | AskLibrary
 
 
 def ask_all(driver: Driver, asks: Sequence[Ask], addresses: Sequence[int], stream: int) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from graphc_runtime.container import Container, Writer
-from graphc_runtime.cuda.analysis import products
-from graphc_runtime.cuda.schedule import Schedule
+from graphc_runtime.cuda.analysis import by_library
+from graphc_runtime.cuda.schedule import Ask, Schedule
 from graphc_runtime.cuda.schedule_json import from_json, to_json
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.record import record
 
-# Version 2 has matrix products that a library may compute.
-VERSIONS = (1, 2)
+# Version 2 has matrix products that a library may compute, version 3 has other requests to libraries.
+VERSIONS = (1, 2, 3)
 TRIPLE = "nvptx64-nvidia-cuda"
 
 
@@ -45,9 +45,12 @@ class DeviceCode:
         """
         writer = Writer()
         # What does without goes to runtimes of before, too.
-        is_newer = bool(products(self.schedule))
+        found = by_library(self.schedule)
+        newest = (
+            2 if any(isinstance(step, Ask) for steps in found.values() for step in steps) else bool(found)
+        )
         manifest = {
-            "version": VERSIONS[is_newer],
+            "version": VERSIONS[newest],
             "arch": self.arch,
             "ptx": writer.add(self.ptx.encode()),
             "cubin": {arch: writer.add(code) for arch, code in sorted(self.cubin.items())},

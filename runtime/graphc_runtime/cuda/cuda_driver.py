@@ -12,17 +12,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
 
-from graphc_runtime.cuda.asks import Ask, AskLaunch, AskProduct, Prepared, Sizes
+from graphc_runtime.cuda.asks import Ask, AskLaunch, AskLibrary, Prepared, Sizes
 from graphc_runtime.cuda.calls import Bound, Calls, LibraryCalls
-from graphc_runtime.cuda.cublas import Cublas, find_library
 from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, NoDeviceError
-from graphc_runtime.cuda.gemm import Gemm
-from graphc_runtime.cuda.library import is_enabled
+from graphc_runtime.cuda.libraries import Asked, Device, Find, Libraries, find_library
 from graphc_runtime.cuda.prepared import Packer, PreparedCalls, Records
 
 _OUT_OF_MEMORY = 2
@@ -53,7 +51,7 @@ class CudaDriver:
     Args:
         ordinal: its number.
         calls: functions of the driver.
-        find: gives cuBLAS for a version of the driver.
+        find: gives a library by its name, for a version of the driver.
 
     Raises:
         NoDeviceError: there is no driver, or no such device.
@@ -63,7 +61,7 @@ class CudaDriver:
         self,
         ordinal: int = 0,
         calls: Calls | None = None,
-        find: Callable[[int], ctypes.CDLL | None] = find_library,
+        find: Find = find_library,
     ) -> None:
         self._calls = LibraryCalls() if calls is None else calls
         try:
@@ -88,12 +86,11 @@ class CudaDriver:
         # where those that are in use go.
         self._blocks: list[list[int]] = [[] for _ in range(_KINDS)]
         self._home: dict[int, list[int]] = {}
-        # Streams that are captured, and the library for products once that was asked for.
+        # Streams that are captured.
         self._captured: set[int] = set()
         # Launches of graphs, by graph and stream.
         self._replays: dict[tuple[int, int], Bound] = {}
-        self._find, self._starting = find, threading.Lock()
-        self._cublas: Cublas | None = None
+        self._libraries = Libraries(find)
         self._keep_pool()
         self.main_stream = self.new_stream()
 
@@ -237,33 +234,26 @@ class CudaDriver:
         def failure(ask: Ask, status: int) -> DriverError:
             if isinstance(ask, AskLaunch):
                 return self._launch_error(status, ask.grid, ask.block)
-            if isinstance(ask, AskProduct):
-                return self._library().failure(ask.gemm, status)
+            if isinstance(ask, AskLibrary):
+                return self._libraries.of(ask.asked).failure(ask.asked, status)
             return self._error("cuMemcpyDtoDAsync", status)
 
         return PreparedCalls(
-            self._calls, asks, places, stream, self._threads, self._enter, failure, self._library
+            self._calls, asks, places, stream, self._threads, self._enter, failure, self._libraries
         ).ask
 
-    def start_library(self) -> bool:
-        if not is_enabled():
-            return False
-        with self._starting:
-            if self._cublas is None:
-                self._enter()
-                library = self._find(*self._call("cuDriverGetVersion"))
-                if library is not None:
-                    self._cublas = Cublas(library, self._allocated, self.arch, self.main_stream)
-        return self._cublas is not None
-
-    def _library(self) -> Cublas:
-        if self._cublas is None:
-            raise DriverError("cuBLAS is asked for a product, but has not been started")
-        return self._cublas
-
-    def multiply(self, gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
+    def start_libraries(self, names: Iterable[str]) -> frozenset[str]:
         self._enter()
-        self._library().multiply(gemm, matrices, stream, captured=stream in self._captured)
+        (version,) = self._call("cuDriverGetVersion")
+        return self._libraries.start(names, version, Device(self._allocated, self.arch, self.main_stream))
+
+    def library_memory(self, asked: Asked) -> int:
+        self._enter()
+        return self._libraries.of(asked).memory(asked)
+
+    def ask(self, asked: Asked, addresses: Sequence[int], stream: int) -> None:
+        self._enter()
+        self._libraries.of(asked).ask(asked, addresses, stream, captured=stream in self._captured)
 
     def new_stream(self) -> int:
         self._enter()

@@ -11,6 +11,7 @@ import numpy as np
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import DeviceArray, Memory, upload
 from graphc_runtime.cuda.driver import DeviceMemoryError
+from graphc_runtime.cuda.libraries import Request
 from graphc_runtime.cuda.registers import Registers, Run, Value
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.symbols import DESCRIPTORS
@@ -109,6 +110,31 @@ def _launch(step: sc.Launch, kernel: Callable[[str, int], int]) -> Run:
     return run
 
 
+def _ask(step: sc.Ask, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        driver, stream = registers.device(), registers.streams[step.stream]
+        arrays = [registers.array(array) for array in step.arrays]
+        count = registers.number(step.count)
+        asked = Request(step.routine, arrays[0].dtype.name, registers.numbers(step.numbers))
+        if count <= 0:
+            return
+        sizes = [math.prod(array.shape) for array in arrays]
+        if any(size % count for size in sizes) or not all(array.is_contiguous for array in arrays):
+            raise ArtifactError(f"the schedule asks a library for {count} times {asked} of other arrays")
+        asked.check([size // count for size in sizes])
+        nbytes = driver.library_memory(asked)
+        memory = Memory(driver, nbytes, stream) if nbytes else None
+        extra = [] if memory is None else [memory.address]
+        for number in range(count):
+            registers.count()
+            addresses = [array.address + number * (array.nbytes // count) for array in arrays]
+            driver.ask(asked, [*addresses, *extra], stream)
+        if memory is not None:
+            memory.free()
+
+    return run
+
+
 def _copy(step: sc.Copy, kernel: object) -> Run:
     def run(registers: Registers) -> None:
         source, target = registers.array(step.source), registers.array(step.target)
@@ -194,6 +220,7 @@ ON_DEVICE: dict[type[sc.Step], Callable[..., Run]] = {
     sc.View: _view,
     sc.Launch: _launch,
     sc.Copy: _copy,
+    sc.Ask: _ask,
     sc.Upload: _upload,
     sc.Download: _download,
     sc.HostCall: _host_call,

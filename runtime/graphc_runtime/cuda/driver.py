@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Services of a device to the runtime: modules, memory, copies, launches, products, streams, events, graphs.
+"""Services of a device to the runtime: modules, memory, copies, launches, libraries, streams, events, graphs.
 
 `Driver` is the interface; `graphc_runtime.cuda.cuda_driver` does it with the CUDA driver. Handles and
 addresses are ints. Work is in stream order and asynchronous, unless a method says that it waits.
@@ -11,7 +11,7 @@ copies of no bytes and launches of no blocks are left out, and a graph in which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -21,7 +21,7 @@ from graphc_runtime.errors import LoadError, Origin
 
 if TYPE_CHECKING:
     from graphc_runtime.cuda.asks import Ask, Prepared
-    from graphc_runtime.cuda.gemm import Gemm
+    from graphc_runtime.cuda.libraries import Asked
 
 
 # The graph of what asks for nothing.
@@ -147,19 +147,25 @@ class Driver(Protocol):
             cooperative: all blocks have to run at the same time.
         """
 
-    def start_library(self) -> bool:
-        """Readies a library for matrix products; returns whether there is one, and it may be used.
-
-        Raises:
-            DriverError: it does not start.
-        """
-
-    def multiply(self, gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
-        """A matrix product, by the library, which has been readied.
+    def start_libraries(self, names: Iterable[str]) -> frozenset[str]:
+        """Readies libraries; returns which of these there are, and may be used.
 
         Args:
-            gemm: the product.
-            matrices: addresses of A, B and C.
+            names: of `graphc_runtime.cuda.libraries.LIBRARIES`.
+
+        Raises:
+            DriverError: one does not start.
+        """
+
+    def library_memory(self, asked: Asked) -> int:
+        """Bytes that a library needs for intermediate results of a request."""
+
+    def ask(self, asked: Asked, addresses: Sequence[int], stream: int) -> None:
+        """Asks a library, which has been readied.
+
+        Args:
+            asked: for what.
+            addresses: of its arrays, and of memory for intermediate results if it needs some.
             stream: in which; a product that is captured has to have been asked for before.
         """
 

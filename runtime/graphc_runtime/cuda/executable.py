@@ -15,7 +15,7 @@ import numpy as np
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.commit import commit
 from graphc_runtime.cuda import schedule as sc
-from graphc_runtime.cuda.analysis import asks_device, needs_no_values, products
+from graphc_runtime.cuda.analysis import asks_device, by_library, needs_no_values
 from graphc_runtime.cuda.array import DeviceArray, upload
 from graphc_runtime.cuda.call import DeviceCall, as_device, empty
 from graphc_runtime.cuda.code import DeviceCode
@@ -172,7 +172,7 @@ class DeviceExecutable(Executable):
             program.registers, self.driver, self._streams, self._events, self._functions, on_check
         )
         registers.values[: program.parameters] = values
-        registers.graphs, registers.library = self._graphs, self.plans.library
+        registers.graphs, registers.libraries = self._graphs, self.plans.libraries
         return registers
 
     def _load(self) -> Steps:
@@ -181,7 +181,7 @@ class DeviceExecutable(Executable):
             driver, schedule = self.driver, self.code.schedule
             # Programs whose arrays are all known to be empty have no kernels, and drivers refuse empty code.
             module = driver.load(self.code.ptx, self.code.cubin) if self.code.ptx else 0
-            self.plans.library = bool(products(schedule)) and driver.start_library()
+            self.plans.libraries = driver.start_libraries(by_library(schedule))
             self._streams = [
                 driver.main_stream,
                 *(driver.new_stream() for _ in range(schedule.streams - 1)),

@@ -14,10 +14,10 @@ from typing import cast
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.analysis import needs_no_values
 from graphc_runtime.cuda.array import DeviceArray, Layout, Memory
-from graphc_runtime.cuda.asks import Ask, AskCopy, AskLaunch, AskProduct, Place, Sizes
+from graphc_runtime.cuda.asks import Ask, AskCopy, AskLaunch, AskLibrary, Place, Sizes
 from graphc_runtime.cuda.driver import Driver
-from graphc_runtime.cuda.gemm import Gemm
 from graphc_runtime.cuda.graphs import MOST_LAUNCHES, TooLongError
+from graphc_runtime.cuda.libraries import Asked, can_be_captured
 from graphc_runtime.cuda.registers import OnCheck, Registers
 from graphc_runtime.record import record
 
@@ -28,7 +28,11 @@ _ALIGN = 256
 
 def can_be_planned(schedule: sc.Schedule) -> bool:
     """True if dtypes and sizes of arrays decide about all that the main program asks for, in one stream."""
-    return schedule.streams == 1 and not schedule.events and needs_no_values(schedule.main.steps)
+    return (
+        schedule.streams == 1
+        and not schedule.events
+        and needs_no_values(schedule.main.steps, with_libraries=True)
+    )
 
 
 @record(frozen=True, eq=False)
@@ -40,7 +44,8 @@ class Plan:
 
     Attributes:
         asks: in this order.
-        launches: how many of them are kernels, or products of the library.
+        launches: how many of them are kernels, or for libraries.
+        can_be_captured: whether all of them may be written down.
         workspace: bytes for temporary arrays.
         temporaries: where they lie in it.
         inside: the number of an array in the table, and bytes beyond its address.
@@ -50,6 +55,7 @@ class Plan:
 
     asks: tuple[Ask, ...]
     launches: int
+    can_be_captured: bool
     workspace: int
     temporaries: tuple[int, ...]
     inside: tuple[tuple[int, int], ...]
@@ -72,7 +78,8 @@ def make_plan(
     run: Callable[[Registers], None],
     layouts: Sequence[Layout],
     on_check: OnCheck,
-    library: bool = False,
+    driver: Driver,
+    libraries: frozenset[str] = frozenset(),
 ) -> Plan | None:
     """The plan of a program; None if it asks for more than a plan should hold.
 
@@ -81,11 +88,12 @@ def make_plan(
         run: its steps.
         layouts: of the arrays that it is given.
         on_check: called when a check of sizes fails; raises.
-        library: whether one computes matrix products.
+        driver: of the device, which knows how much memory libraries need.
+        libraries: which of them there are.
     """
-    recorder = _Recorder(len(layouts))
+    recorder = _Recorder(len(layouts), driver)
     registers = Registers(program.registers, cast("Driver", recorder), [0], (), (), on_check)
-    recorder.registers, registers.left, registers.library = registers, MOST_LAUNCHES, library
+    recorder.registers, registers.left, registers.libraries = registers, MOST_LAUNCHES, libraries
     for number, layout in enumerate(layouts):
         memory = Memory(cast("Driver", recorder), layout.nbytes, 0, _symbol(number), recorder)
         registers.values[number] = DeviceArray.of(memory, layout)
@@ -105,6 +113,7 @@ class _Recorder:
 
     Args:
         arrays: how many arrays the program is given.
+        driver: of the device.
 
     Attributes:
         registers: what the program works with; these know the step.
@@ -112,8 +121,8 @@ class _Recorder:
 
     registers: Registers
 
-    def __init__(self, arrays: int) -> None:
-        self._arrays = arrays
+    def __init__(self, arrays: int, driver: Driver) -> None:
+        self._arrays, self._driver = arrays, driver
         # Places have symbols instead of numbers while it is not known how many temporary arrays there are.
         self._asks: list[Ask] = []
         self._launches = 0
@@ -160,11 +169,24 @@ class _Recorder:
         )
         self._launches += 1
 
-    def multiply(self, gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
-        """Writes a product down."""
-        a, b, c = map(Place, matrices)
-        self._asks.append(AskProduct(self._step(), gemm, (a, b, c)))
+    def library_memory(self, asked: Asked) -> int:
+        """As `Driver.library_memory`."""
+        return self._driver.library_memory(asked)
+
+    def ask(self, asked: Asked, addresses: Sequence[int], stream: int) -> None:
+        """Writes a request to a library down."""
+        self._asks.append(AskLibrary(self._step(), asked, tuple(map(Place, addresses))))
         self._launches += 1
+
+    def upload(self, address: int, array: object, stream: int) -> None:
+        """What the host computes where there is no library has values.
+
+        Raises:
+            TooLongError: always.
+        """
+        raise TooLongError
+
+    download = upload
 
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Writes a copy down."""
@@ -188,4 +210,5 @@ class _Recorder:
         first = self._arrays + len(self._offsets)
         unrolled = self.registers.is_unrolled
         asks = tuple(ask.mapped(number) for ask in self._asks)
-        return Plan(asks, self._launches, self._peak, tuple(self._offsets), tuple(inside), unrolled)
+        captured = all(can_be_captured(ask.asked) for ask in asks if isinstance(ask, AskLibrary))
+        return Plan(asks, self._launches, captured, self._peak, tuple(self._offsets), tuple(inside), unrolled)

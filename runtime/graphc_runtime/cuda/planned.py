@@ -42,7 +42,7 @@ class Planned:
         self, plan: Plan, layouts: Layouts, driver: Driver, graphs: Graphs, lock: threading.RLock
     ) -> None:
         self._plan, self._layouts, self.driver = plan, layouts, driver
-        self._graphs = graphs if plan.launches >= _LEAST_LAUNCHES else None
+        self._graphs = graphs if plan.launches >= _LEAST_LAUNCHES and plan.can_be_captured else None
         self._lock = lock
         self.is_plain = self._graphs is None and not (plan.workspace or plan.inside or plan.is_unrolled)
         self.prepared = driver.prepare(plan.asks, plan.places(len(layouts)), driver.main_stream)

@@ -27,11 +27,11 @@ class Plans:
         sizes_are_kept: whether sizes of results follow from those of arguments.
 
     Attributes:
-        library: whether one computes matrix products; known when the kernels are loaded.
+        libraries: which of those that the schedule asks there are; known when the kernels are loaded.
         ready: gives a call of arguments of these forms, if there was one that has a plan, else None.
     """
 
-    library = False
+    libraries: frozenset[str] = frozenset()
 
     def __init__(self, schedule: sc.Schedule, signature: Signature, sizes_are_kept: bool) -> None:
         self._program, self._signature = schedule.main, signature
@@ -77,7 +77,7 @@ class Plans:
         lock: threading.RLock,
     ) -> Planned | None:
         """Makes a plan; None if it would be too long."""
-        plan = make_plan(self._program, run, layouts, on_check, self.library)
+        plan = make_plan(self._program, run, layouts, on_check, driver, self.libraries)
         if plan is None:
             if len(self._refused) >= _KEPT:
                 self._refused.clear()

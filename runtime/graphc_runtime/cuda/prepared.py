@@ -3,7 +3,7 @@
 
 What a call asks for are records of C: functions of the driver with their arguments (`graphc_ask` of the code
 that ships, in `graphc.library.pool_region`), so that Python calls C once for all launches and copies between
-products of a library, and each costs what the driver takes.
+requests to libraries, and each costs what the driver takes.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from graphc_runtime import threads
-from graphc_runtime.cuda.asks import Ask, AskCopy, AskLaunch, AskProduct, Place
+from graphc_runtime.cuda.asks import Ask, AskCopy, AskLaunch, AskLibrary, Place
 from graphc_runtime.cuda.calls import Bound, Calls
-from graphc_runtime.cuda.cublas import Cublas
 from graphc_runtime.cuda.driver import DriverError
+from graphc_runtime.cuda.libraries import Libraries
 from graphc_runtime.errors import LoadError
 
-Library: TypeAlias = Callable[[], Cublas]
 _SLOT = 8
 # Every argument has a slot of 8 bytes.
 _CODES = dict(
@@ -107,19 +106,21 @@ class _Frame:
         ask: calls all; 0, or the number of the one that fails, from 1 on, above its status.
     """
 
-    def __init__(self, calls: Calls, asks: Sequence[Ask], places: int, stream: int, library: Library) -> None:
+    def __init__(
+        self, calls: Calls, asks: Sequence[Ask], places: int, stream: int, libraries: Libraries
+    ) -> None:
         self.table = (ctypes.c_uint64 * max(places, 1))()
         self.fill = struct.Struct(f"={places}Q").pack_into
         self._first = ctypes.addressof(self.table)
         self._packers: list[Packer] = []
-        # Products of the library, and what is between them; with the number of asks before.
+        # Requests to libraries, and what is between them; with the number of asks before.
         self._parts: list[tuple[int, Records | Bound]] = []
         for number, ask in enumerate(asks):
-            if isinstance(ask, AskProduct):
-                a, b, c = (
-                    ctypes.c_uint64.from_buffer(self.table, _SLOT * place.number) for place in ask.matrices
-                )
-                self._parts.append((number, library().bound(ask.gemm, (a, b, c), stream)))
+            if isinstance(ask, AskLibrary):
+                arrays = [
+                    ctypes.c_uint64.from_buffer(self.table, _SLOT * place.number) for place in ask.arrays
+                ]
+                self._parts.append((number, libraries.of(ask.asked).bound(ask.asked, arrays, stream)))
                 continue
             if not self._parts or not isinstance(self._parts[-1][1], Records):
                 self._parts.append((number, Records()))
@@ -169,7 +170,7 @@ class PreparedCalls:
         entered: has the attribute `entered` in threads where the context is current.
         enter: makes the context current.
         failure: the error of an ask and its status.
-        library: gives the one for matrix products.
+        libraries: of the device.
     """
 
     def __init__(
@@ -181,10 +182,10 @@ class PreparedCalls:
         entered: threading.local,
         enter: Callable[[], None],
         failure: Callable[[Ask, int], DriverError],
-        library: Library,
+        libraries: Libraries,
     ) -> None:
         self._calls, self._asks, self._places, self._stream = calls, asks, places, stream
-        self._entered, self._enter, self._failure, self._library = entered, enter, failure, library
+        self._entered, self._enter, self._failure, self._libraries = entered, enter, failure, libraries
         self._free: list[_Frame] = []
 
     def ask(self, addresses: Sequence[int]) -> None:
@@ -199,7 +200,7 @@ class PreparedCalls:
         try:
             frame = free.pop()
         except IndexError:
-            frame = _Frame(self._calls, self._asks, self._places, self._stream, self._library)
+            frame = _Frame(self._calls, self._asks, self._places, self._stream, self._libraries)
         frame.fill(frame.table, 0, *addresses)
         found = frame.ask()
         if found:

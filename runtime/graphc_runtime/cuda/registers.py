@@ -33,13 +33,13 @@ class Registers:
         made: memory that the call has allocated and not yet given back.
         graphs: of the executable, for loops; None where nothing is captured.
         is_unrolled: whether steps of a loop were run that would have been captured.
-        library: whether one computes matrix products.
+        libraries: which of them there are.
         left: where the call is written down, how many launches there may still be.
         step: which one asks the device for something.
     """
 
     __slots__ = (
-        *("driver", "events", "functions", "graphs", "is_unrolled", "left", "library", "made", "on_check"),
+        *("driver", "events", "functions", "graphs", "is_unrolled", "left", "libraries", "made", "on_check"),
         *("step", "streams", "values"),
     )
 
@@ -57,7 +57,8 @@ class Registers:
         self.functions, self.on_check = functions, on_check
         self.made: list[Memory] = []
         self.graphs: Graphs | None = None
-        self.is_unrolled = self.library = False
+        self.is_unrolled = False
+        self.libraries: frozenset[str] = frozenset()
         self.left: int | None = None
         self.step: Step | None = None
 

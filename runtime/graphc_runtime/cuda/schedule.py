@@ -311,9 +311,40 @@ class Product(Step):
     adds: bool = True
 
 
+@record(frozen=True)
+class Has(Step):
+    """True if a library is there, and may be used.
+
+    Attributes:
+        library: of `graphc_runtime.cuda.libraries.LIBRARIES`.
+    """
+
+    kind = "has"
+    result: int
+    library: str
+
+
+@record(frozen=True)
+class Ask(Step):
+    """Asks a library, which is there, for what it does with each array of a batch.
+
+    Attributes:
+        routine: of `graphc_runtime.cuda.libraries.ROUTINES`.
+        arrays: registers of arrays, contiguous, which have `count` parts of equal size.
+        numbers: registers of the routine's numbers.
+        count: register.
+    """
+
+    kind = "ask"
+    routine: str
+    arrays: tuple[int, ...]
+    numbers: tuple[int, ...]
+    count: int
+
+
 STEPS: tuple[type[Step], ...] = (
     *(Constant, Dim, Offset, Stride, Compute, Allocate, Free, View, Launch, Copy, Upload, Download),
-    *(HostCall, Read, Check, Record, Wait, If, Loop, While, Product),
+    *(HostCall, Read, Check, Record, Wait, If, Loop, While, Product, Has, Ask),
 )
 
 

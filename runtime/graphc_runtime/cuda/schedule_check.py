@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.gemm import axes_of
+from graphc_runtime.cuda.libraries import LIBRARIES, ROUTINES
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.symbols import DTYPES
 
@@ -77,6 +78,8 @@ class _Check:
             self._launch(step, known)
         elif isinstance(step, sc.Product):
             self._product(step, known)
+        elif isinstance(step, sc.Has | sc.Ask):
+            self._library(step, known)
         else:
             self._rest(step, known)
 
@@ -147,6 +150,20 @@ class _Check:
             self._fail("its launches yield something")
         if any(inner.stream != step.stream for inner in step.kernels.steps):
             self._fail("its launches are in another stream")
+
+    def _library(self, step: sc.Has | sc.Ask, known: dict[int, str]) -> None:
+        if isinstance(step, sc.Has):
+            if step.library not in LIBRARIES:
+                self._fail(f"the library {step.library!r:.50}")
+            self._write(known, step.result, NUMBER)
+            return
+        routine = ROUTINES.get(step.routine)
+        if routine is None:
+            self._fail(f"the routine {step.routine!r:.50}")
+        elif (len(step.arrays), len(step.numbers)) != (len(routine.arrays), len(routine.numbers)):
+            self._fail(f"{len(step.arrays)} arrays and {len(step.numbers)} numbers for {step.routine}")
+        self._reads(known, step.arrays, DEVICE)
+        self._reads(known, (*step.numbers, step.count), NUMBER)
 
     def _control(self, step: sc.If | sc.Loop | sc.While, known: dict[int, str]) -> None:
         if isinstance(step, sc.If):

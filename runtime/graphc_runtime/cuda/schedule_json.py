@@ -157,9 +157,9 @@ _READERS: dict[str, Callable[[object], object]] = {
     "value": _number,
     **dict.fromkeys(("cooperative", "short", "adds"), _truth),
     "types": _texts,
-    **dict.fromkeys(("op", "line", "operation", "dtype", "kernel", "form"), _text),
+    **dict.fromkeys(("op", "line", "operation", "dtype", "kernel", "form", "library", "routine"), _text),
     **dict.fromkeys(
-        ("operands", "sizes", "strides", "grid", "block", "arguments", "results", "indices", "initial"),
+        "operands sizes strides grid block arguments results indices initial arrays numbers".split(),
         _counts,
     ),
 }

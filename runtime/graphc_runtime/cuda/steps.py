@@ -134,7 +134,7 @@ def _loop(step: sc.Loop, kernel: Callable[[str, int], int]) -> Run:
             registers.is_unrolled = True
         elif used is not None and steps >= _LEAST_STEPS and graphs is not None:
             key = (id(step), *(_identity(registers.values[register]) for register in used))
-            if multiplies and registers.library and graphs.find(key) is None:
+            if multiplies and "cublas" in registers.libraries and graphs.find(key) is None:
                 # The library loads what it needs when it is asked for the first time, which is not captured.
                 body(registers)
                 steps -= 1
@@ -184,7 +184,7 @@ def _product(step: sc.Product, kernel: Callable[[str, int], int]) -> Run:
 
     def run(registers: Registers) -> None:
         asked = None
-        if registers.library:
+        if "cublas" in registers.libraries:
             arrays = [registers.array(register) for register in (step.left, step.right, step.target)]
             asked = gemm_of(axes, arrays, short=step.short, adds=step.adds)
         if asked is None:
@@ -195,9 +195,16 @@ def _product(step: sc.Product, kernel: Callable[[str, int], int]) -> Run:
         gemm, (a, b, c) = asked
         addresses = a.address, b.address, c.address
         try:
-            registers.device().multiply(gemm, addresses, registers.streams[step.stream])
+            registers.device().ask(gemm, addresses, registers.streams[step.stream])
         except DriverError as error:
             raise error.at(step) from None
+
+    return run
+
+
+def _has(step: sc.Has, kernel: object) -> Run:
+    def run(registers: Registers) -> None:
+        registers.values[step.result] = step.library in registers.libraries
 
     return run
 
@@ -238,4 +245,5 @@ _COMPILERS: dict[type[sc.Step], Callable[..., Run]] = {
     sc.Loop: _loop,
     sc.While: _while,
     sc.Product: _product,
+    sc.Has: _has,
 }

@@ -8,6 +8,7 @@ import gc
 import importlib.util
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,11 +16,10 @@ import numpy as np
 import pytest
 
 from graphc.config import config
-from graphc_runtime.cuda import cublas, gemm
-from graphc_runtime.cuda import library as library_setting
+from graphc_runtime.cuda import gemm, libraries
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import upload
-from graphc_runtime.cuda.asks import AskProduct, Place
+from graphc_runtime.cuda.asks import AskLibrary, Place
 from graphc_runtime.cuda.calls import LibraryCalls
 from graphc_runtime.cuda.cuda_driver import CudaDriver
 from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError
@@ -50,8 +50,8 @@ def blas_calls(blas):
 
 @pytest.fixture
 def driver(library, blas_calls, monkeypatch):
-    monkeypatch.setattr(cublas, "_WORKSPACE", 4096)
-    made = CudaDriver(0, LibraryCalls(library), lambda version: blas_calls.library)
+    monkeypatch.setattr(libraries, "_WORKSPACE", 4096)
+    made = CudaDriver(0, LibraryCalls(library), lambda name, version: blas_calls.library)
     yield made
     gc.collect()
 
@@ -61,13 +61,13 @@ def matrices(driver, *values):
 
 
 def test_columns_come_one_after_the_other(driver):
-    assert driver.start_library() and driver.start_library()
+    assert driver.start_libraries(["cublas"]) and driver.start_libraries(["cublas"])
     a, b, c = matrices(driver, [[1, 2], [3, 4]], [[1, 0], [5, 1]], [[100, 100], [100, 100]])
-    driver.multiply(GEMM, (a.address, b.address, c.address), driver.main_stream)
+    driver.ask(GEMM, (a.address, b.address, c.address), driver.main_stream)
     # As rows, these are the transposes of what the library reads.
     expected = (a.get().T @ b.get().T).T + 100
     np.testing.assert_array_equal(c.get(), expected)
-    driver.multiply(replace(GEMM, adds=False), (a.address, b.address, c.address), driver.main_stream)
+    driver.ask(replace(GEMM, adds=False), (a.address, b.address, c.address), driver.main_stream)
     np.testing.assert_array_equal(c.get(), expected - 100)
 
 
@@ -83,46 +83,46 @@ def test_columns_come_one_after_the_other(driver):
     ],
 )
 def test_how_products_are_added_up(driver, blas_calls, factors, sums, short, way):
-    driver.start_library()
+    driver.start_libraries(["cublas"])
     arrays = [
         upload(driver, np.ones((2, 2), dtype), driver.main_stream) for dtype in (factors, factors, sums)
     ]
     call = Gemm(factors, sums, (2, 2, 2), (False, True), (2, 2, 2), short=short)
-    driver.multiply(call, tuple(x.address for x in arrays), driver.main_stream)
+    driver.ask(call, tuple(x.address for x in arrays), driver.main_stream)
     assert blas_calls.asked(0) == way
     np.testing.assert_array_equal(arrays[2].get(), np.full((2, 2), 3, sums))
 
 
 def test_streams_and_their_memory_are_set_when_they_change(driver, blas_calls):
-    driver.start_library()
+    driver.start_libraries(["cublas"])
     addresses = tuple(x.address for x in matrices(driver, *np.ones((3, 2, 2))))
     before = blas_calls.asked(2)
     for _ in range(3):
-        driver.multiply(GEMM, addresses, driver.main_stream)
+        driver.ask(GEMM, addresses, driver.main_stream)
     assert blas_calls.asked(2) == before + 1
     assert blas_calls.asked(4) == driver.main_stream
     main = blas_calls.asked(5)
     assert main and main % 256 == 0 and blas_calls.asked(6) == 4096
-    driver.multiply(GEMM, addresses, 77)
+    driver.ask(GEMM, addresses, 77)
     assert blas_calls.asked(4) == 77 and blas_calls.asked(5) not in (0, main)
     # What is captured is done in the main stream later, with its memory.
     driver.begin_capture(78)
-    driver.multiply(GEMM, addresses, 78)
+    driver.ask(GEMM, addresses, 78)
     driver.end_capture(78)
     assert blas_calls.asked(4) == 78 and blas_calls.asked(5) == main
-    driver.multiply(GEMM, addresses, 78)
+    driver.ask(GEMM, addresses, 78)
     assert blas_calls.asked(5) not in (0, main)
-    driver.multiply(GEMM, addresses, driver.main_stream)
+    driver.ask(GEMM, addresses, driver.main_stream)
     assert (blas_calls.asked(4), blas_calls.asked(5)) == (driver.main_stream, main)
-    driver.multiply(GEMM, addresses, 77)
-    ask = driver.prepare([AskProduct(STEP, GEMM, (Place(0), Place(1), Place(2)))], 3, driver.main_stream)
+    driver.ask(GEMM, addresses, 77)
+    ask = driver.prepare([AskLibrary(STEP, GEMM, (Place(0), Place(1), Place(2)))], 3, driver.main_stream)
     ask(addresses)
     assert (blas_calls.asked(4), blas_calls.asked(5)) == (driver.main_stream, main)
 
 
 def test_prepared_products_of_several_threads(driver):
-    driver.start_library()
-    ask = driver.prepare([AskProduct(STEP, GEMM, (Place(0), Place(1), Place(2)))], 3, driver.main_stream)
+    driver.start_libraries(["cublas"])
+    ask = driver.prepare([AskLibrary(STEP, GEMM, (Place(0), Place(1), Place(2)))], 3, driver.main_stream)
     wrong = []
 
     def work(seed):
@@ -141,9 +141,9 @@ def test_prepared_products_of_several_threads(driver):
 
 
 def test_errors_say_what_was_asked_for(driver, blas_calls):
-    driver.start_library()
+    driver.start_libraries(["cublas"])
     addresses = tuple(x.address for x in matrices(driver, *np.ones((3, 2, 2))))
-    ask = driver.prepare([AskProduct(STEP, GEMM, (Place(0), Place(1), Place(2)))], 3, driver.main_stream)
+    ask = driver.prepare([AskLibrary(STEP, GEMM, (Place(0), Place(1), Place(2)))], 3, driver.main_stream)
     blas_calls.next(PRODUCT, 8)
     with pytest.raises(
         DriverError, match=r"architectural feature .cublasGemmEx, status 8. for 2 by 2 times"
@@ -153,49 +153,49 @@ def test_errors_say_what_was_asked_for(driver, blas_calls):
     blas_calls.next(PRODUCT, 3)
     many = Gemm("float32", "float32", (1, 1, 1), (False, False), (1, 1, 1), 2, (1, 1, 1))
     with pytest.raises(DeviceMemoryError, match=r"cublasGemmStridedBatchedEx, status 3. for 2 times 1 by 1"):
-        driver.multiply(many, addresses, driver.main_stream)
+        driver.ask(many, addresses, driver.main_stream)
     blas_calls.next(STREAM, 1)
     with pytest.raises(DriverError, match="status 1"):
-        driver.multiply(GEMM, addresses, 79)
+        driver.ask(GEMM, addresses, 79)
     # The stream is set again after that.
-    driver.multiply(GEMM, addresses, 79)
+    driver.ask(GEMM, addresses, 79)
     assert blas_calls.asked(4) == 79 and blas_calls.asked(5)
 
 
 def test_a_library_that_does_not_start(driver, blas_calls, library, monkeypatch):
     blas_calls.next(CREATE, 1)
     with pytest.raises(DriverError, match=r"cublasCreate, status 1.; GRAPHC_CUBLAS=0 does without it"):
-        driver.start_library()
+        driver.start_libraries(["cublas"])
     with pytest.raises(DriverError, match="has not been started"):
-        driver.multiply(GEMM, (0, 0, 0), driver.main_stream)
-    monkeypatch.setattr(cublas, "_WORKSPACE", 1 << 21)
+        driver.ask(GEMM, (0, 0, 0), driver.main_stream)
+    monkeypatch.setattr(libraries, "_WORKSPACE", 1 << 21)
     with pytest.raises(
         DeviceMemoryError, match=r"2,097,152 bytes[^$]*intermediate results of cuBLAS; GRAPHC_CUBLAS"
     ):
-        driver.start_library()
-    old = CudaDriver(0, LibraryCalls(library), lambda version: ctypes.CDLL(library))
-    with pytest.raises(DriverError, match=r"of version 12 or newer .*cublas.*; GRAPHC_CUBLAS=0"):
-        old.start_library()
+        driver.start_libraries(["cublas"])
+    old = CudaDriver(0, LibraryCalls(library), lambda name, version: ctypes.CDLL(library))
+    with pytest.raises(DriverError, match=r"of CUDA 12 or newer .*cublas.*; GRAPHC_CUBLAS=0"):
+        old.start_libraries(["cublas"])
 
 
 def test_without_a_library_or_where_it_is_switched_off(driver, library):
     seen = []
-    none = CudaDriver(0, LibraryCalls(library), lambda version: seen.append(version))
-    assert not none.start_library() and seen == [12040]
+    none = CudaDriver(0, LibraryCalls(library), lambda name, version: seen.append((name, version)))
+    assert not none.start_libraries(["cublas"]) and seen == [("cublas", 12040)]
     with config.change_flags(cublas=False):
-        assert not driver.start_library()
-    assert driver.start_library()
+        assert not driver.start_libraries(["cublas"])
+    assert driver.start_libraries(["cublas"])
 
 
 def test_the_setting_of_the_environment(monkeypatch):
     for value, expected in (("0", False), ("false", False), ("1", True), ("", True)):
-        monkeypatch.setattr(library_setting._Setting, "is_enabled", None)
+        monkeypatch.setattr(libraries._Settings, "are_used", {})
         monkeypatch.setenv("GRAPHC_CUBLAS", value)
-        assert library_setting.is_enabled() is expected
-    monkeypatch.setattr(library_setting._Setting, "is_enabled", None)
+        assert libraries.is_enabled("cublas") is expected
+    monkeypatch.setattr(libraries._Settings, "are_used", {})
     monkeypatch.setenv("GRAPHC_CUBLAS", "maybe")
     with pytest.raises(ValueError, match=r"GRAPHC_CUBLAS is 'maybe'"):
-        library_setting.is_enabled()
+        libraries.is_enabled("cublas")
 
 
 def test_where_the_library_is_looked_for(blas, tmp_path, monkeypatch):
@@ -209,8 +209,8 @@ def test_where_the_library_is_looked_for(blas, tmp_path, monkeypatch):
             raise OSError(f"{name}: cannot open shared object file")
         return name
 
-    monkeypatch.setattr(cublas.ctypes, "CDLL", load)
-    find = cublas.find_library.__wrapped__
+    monkeypatch.setattr(libraries.ctypes, "CDLL", load)
+    find = partial(libraries.find_library.__wrapped__, "cublas")
     assert find(13000) is None
     assert opened == ["libcublas.so.13", "libcublas.so.12"]
     assert find(11080) is None and len(opened) == 2
@@ -229,7 +229,7 @@ def test_where_the_library_is_looked_for(blas, tmp_path, monkeypatch):
     def fail(name):
         raise OSError("wrong ELF class")
 
-    monkeypatch.setattr(cublas.ctypes, "CDLL", fail)
+    monkeypatch.setattr(libraries.ctypes, "CDLL", fail)
     with pytest.raises(
         DriverError, match=r"libcublas.so.12, but does not load: wrong ELF class; GRAPHC_CUBLAS=0"
     ):
@@ -261,7 +261,7 @@ def test_calls_that_are_planned_multiply_too(driver, blas_calls, monkeypatch):
         a, b, c = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 3), (3, 4), (2, 4)))
         np.testing.assert_allclose(np.asarray(call(a, b, c)), c + a @ b, rtol=1e-5)
     assert blas_calls.asked(1) == before + 4
-    assert f.plans.library and any(f.plans._found.values())
+    assert f.plans.libraries == {"cublas"} and any(f.plans._found.values())
     blas_calls.next(PRODUCT, 8)
     with pytest.raises(DriverError, match=r"status 8[^$]*in: product for Matmul\n  made at model.py:3"):
         call(a, b, c)
@@ -272,7 +272,7 @@ def test_calls_that_are_planned_multiply_too(driver, blas_calls, monkeypatch):
 
 def test_without_the_library_kernels_are_launched(library, monkeypatch):
     monkeypatch.setattr(gemm, "LEAST", 1)
-    driver = CudaDriver(0, LibraryCalls(library), lambda version: None)
+    driver = CudaDriver(0, LibraryCalls(library), lambda name, version: None)
     x = np.ones((2, 2), np.float32)
     with pytest.raises(DriverError, match=r"for the kernel 'none'[^$]*in: launch of none"):
         multiplies(driver).bind()(x, x, x)

@@ -10,7 +10,7 @@ import random
 import numpy as np
 import pytest
 
-from graphc_runtime.cuda import cublas, gemm
+from graphc_runtime.cuda import gemm, libraries
 from graphc_runtime.cuda.array import DeviceArray, Memory
 from graphc_runtime.cuda.calls import LibraryCalls
 from graphc_runtime.cuda.cuda_driver import CudaDriver
@@ -30,10 +30,10 @@ def driver(request, monkeypatch):
     if request.param == "simulated":
         made = SimulatedDriver(library=True)
     else:
-        monkeypatch.setattr(cublas, "_WORKSPACE", 4096)
+        monkeypatch.setattr(libraries, "_WORKSPACE", 4096)
         blas = ctypes.CDLL(request.getfixturevalue("blas"))
-        made = CudaDriver(0, LibraryCalls(request.getfixturevalue("library")), lambda version: blas)
-    assert made.start_library()
+        made = CudaDriver(0, LibraryCalls(request.getfixturevalue("library")), lambda name, version: blas)
+    assert made.start_libraries(["cublas"])
     yield made
     gc.collect()
 
@@ -99,7 +99,7 @@ def test_all_layouts_give_what_numpy_does(driver, form, kind):
         c.view[...] += np.einsum(form, a.view.astype(kind[1]), b.view.astype(kind[1]))
         call, (first, second, third) = asked
         matrices = first.address, second.address, third.address
-        driver.multiply(call, matrices, driver.main_stream)
+        driver.ask(call, matrices, driver.main_stream)
         np.testing.assert_allclose(c.found(driver), c.host, rtol=_TOLERANCE[kind[1]])
     assert taken == 24 if "h" not in form else taken >= 8
 
@@ -210,11 +210,11 @@ GOOD = Gemm("float32", "float32", (4, 3, 2), (False, False), (4, 2, 4))
 )
 def test_the_simulated_library_refuses(changes, error, message):
     driver = SimulatedDriver(library=True, poison=False)
-    driver.start_library()
+    driver.start_libraries(["cublas"])
     a, b, c = (driver.allocate(256, driver.main_stream) for _ in range(3))
     call = Gemm(**{**vars(GOOD), **changes})
     with pytest.raises(error, match=message):
-        driver.multiply(call, (a, b, c), driver.main_stream)
+        driver.ask(call, (a, b, c), driver.main_stream)
         driver.synchronise(driver.main_stream)
 
 
@@ -222,41 +222,41 @@ def test_the_simulated_library_looks_at_memory():
     driver = SimulatedDriver(library=True)
     stream = driver.main_stream
     with pytest.raises(RuntimeError, match="not been started"):
-        driver.multiply(GOOD, (0, 0, 0), stream)
-    assert driver.start_library() and not SimulatedDriver().start_library()
+        driver.ask(GOOD, (0, 0, 0), stream)
+    assert driver.start_libraries(["cublas"]) and not SimulatedDriver().start_libraries(["cublas"])
     a, b, c = (driver.allocate(48, stream) for _ in range(3))
     driver.upload(a, np.ones(12, np.float32), stream)
     driver.upload(b, np.ones(12, np.float32), stream)
-    driver.multiply(GOOD, (a, b, c), stream)
+    driver.ask(GOOD, (a, b, c), stream)
     with pytest.raises(UninitialisedError, match="not all of which has been written"):
         driver.synchronise(stream)
     # A product that is not added does not read it.
-    driver.multiply(Gemm(**{**vars(GOOD), "adds": False}), (a, b, c), stream)
+    driver.ask(Gemm(**{**vars(GOOD), "adds": False}), (a, b, c), stream)
     driver.synchronise(stream)
     driver.upload(c, np.zeros(12, np.float32), stream)
     with pytest.raises(LaunchError, match="where nothing lives"):
-        driver.multiply(GOOD, (a, b, 4096), stream)
-    driver.multiply(GOOD, (a, b, b), stream)
+        driver.ask(GOOD, (a, b, 4096), stream)
+    driver.ask(GOOD, (a, b, b), stream)
     with pytest.raises(LaunchError, match="shares memory"):
         driver.synchronise(stream)
     other = Gemm("float32", "float32", (2, 3, 2), (False, False), (2, 2, 2))
     driver.begin_capture(stream)
-    driver.multiply(GOOD, (a, b, c), stream)
+    driver.ask(GOOD, (a, b, c), stream)
     with pytest.raises(RuntimeError, match="captured before it was asked for"):
-        driver.multiply(other, (a, b, c), stream)
+        driver.ask(other, (a, b, c), stream)
 
 
 def test_factors_are_rounded_to_10_bits():
     driver = SimulatedDriver(library=True)
     stream = driver.main_stream
-    driver.start_library()
+    driver.start_libraries(["cublas"])
     found = {}
     for short in (False, True):
         addresses = [driver.allocate(4, stream) for _ in range(3)]
         for address, value in zip(addresses, (1 + 2.0**-12, 1.0, 0.0), strict=True):
             driver.upload(address, np.full(1, value, np.float32), stream)
         call = Gemm("float32", "float32", (1, 1, 1), (False, False), (1, 1, 1), short=short)
-        driver.multiply(call, tuple(addresses), stream)
+        driver.ask(call, tuple(addresses), stream)
         raw = np.empty(1, np.float32)
         driver.download(raw, addresses[2], stream)
         found[short] = float(raw[0])

@@ -295,7 +295,7 @@ def test_temporary_arrays_that_do_not_live_together_share_a_place():
     steps.steps += [sc.Copy(b, c), sc.Free(b), sc.Free(c), sc.Copy(part, short)]
     program = steps.program()
     form = layout(np.dtype("float32"), (100,), None, 0)
-    found = plan.make_plan(program, compile_steps(program.steps, refuse), [form], refuse)
+    found = plan.make_plan(program, compile_steps(program.steps, refuse), [form], refuse, SimulatedDriver())
     assert found.workspace == 2 * 512 + 256 and found.temporaries == (0, 512, 0, 1024)
     assert found.inside == ((0, 4),) and found.launches == 0
     table = found.table([5000], 70_000)

@@ -13,7 +13,7 @@ import pytest
 from graphc_runtime.container import Container
 from graphc_runtime.cuda import code as code_of_devices
 from graphc_runtime.cuda import schedule as sc
-from graphc_runtime.cuda.analysis import has_products, products, reads
+from graphc_runtime.cuda.analysis import by_library, has_products, reads
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.schedule_json import from_json, to_json
 from graphc_runtime.errors import ArtifactError
@@ -64,25 +64,47 @@ def test_code_and_back_is_the_same_code():
         DeviceCode.from_bytes(b"PTX")
 
 
-def test_only_schedules_with_products_are_for_newer_runtimes(monkeypatch):
+def test_only_schedules_with_products_and_requests_are_for_newer_runtimes(monkeypatch):
     without = replace(MAIN, steps=tuple(step for step in MAIN.steps if step != PRODUCT))
-    for main, version in ((MAIN, 2), (without, 1)):
+    number = next(step.result for step in MAIN.steps if isinstance(step, sc.Constant))
+    numbers = (number,) * 3
+    asking = replace(
+        MAIN,
+        registers=MAIN.registers + 1,
+        steps=(*MAIN.steps, sc.Has(MAIN.registers, "cusolver"), sc.Ask("potrf", (0, 0), numbers, number)),
+    )
+    for main, version in ((MAIN, 2), (without, 1), (asking, 3)):
         code = DeviceCode(replace(SCHEDULE, main=main), ".version 8.0", "sm_90").to_bytes()
         assert Container(code, "code").manifest["version"] == version
         assert DeviceCode.from_bytes(code).schedule.main == main
     with monkeypatch.context() as patch:
-        patch.setattr(code_of_devices, "VERSIONS", (3, 3))
+        patch.setattr(code_of_devices, "VERSIONS", (4, 4, 4))
         code = DeviceCode(SCHEDULE, ".version 8.0", "sm_90").to_bytes()
-    with pytest.raises(ArtifactError, match="of version 3, expected one of 1, 2"):
+    with pytest.raises(ArtifactError, match="of version 4, expected one of 1, 2, 3"):
         DeviceCode.from_bytes(code)
 
 
 def test_what_a_product_reads():
     assert reads([PRODUCT]) == [0, 1, 6, 4, 3, 5, 2]
-    assert products(SCHEDULE) == [PRODUCT] and has_products(
+    assert by_library(SCHEDULE) == {"cublas": [PRODUCT]} and has_products(
         [sc.Loop(3, 2, 3, (), sc.Block((), (PRODUCT,), ()))]
     )
     assert not has_products([LAUNCH])
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (sc.Has(9, "cuda"), "the library 'cuda'"),
+        (sc.Ask("potrs", (0,), (), 0), "the routine 'potrs'"),
+        (sc.Ask("potrf", (0,), (0, 0, 0), 0), "1 arrays and 3 numbers for potrf"),
+        (sc.Ask("potrf", (0, 0), (0, 0, 0), 0), "register 0 holds an array of the device, expected a number"),
+    ],
+)
+def test_requests_that_do_not_agree_with_the_library(step, message):
+    program = sc.Program(1, 10, (step,))
+    with pytest.raises(ArtifactError, match=message):
+        to_json(sc.Schedule(program, sc.Program(0, 0, ())))
 
 
 @pytest.mark.parametrize("operation", sorted(sc.OPERATIONS))

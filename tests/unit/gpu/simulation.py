@@ -13,7 +13,7 @@ import pytest
 from graphc.function.types import Function
 from graphc_runtime.cuda import executable
 from graphc_runtime.cuda.array import DeviceArray
-from graphc_runtime.cuda.gemm import Gemm
+from graphc_runtime.cuda.libraries import Asked
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
@@ -29,14 +29,14 @@ def generator(skip: int = 0, seed: int = 7) -> np.random.Generator:
 
 
 def device_for(
-    monkeypatch: pytest.MonkeyPatch, function: Function, *, library: bool = False
+    monkeypatch: pytest.MonkeyPatch, function: Function, *, library: bool | Sequence[str] = False
 ) -> SimulatedDriver:
     """A device that knows the kernels of a function, whose calls are run there.
 
     Args:
         monkeypatch: undoes that.
         function: of mode "cuda".
-        library: whether the device has one for products.
+        library: whether the device has the vendor's libraries, or which.
     """
     text = function.ir_stages()["gpu"]
     driver = SimulatedDriver(Kernels(text) if "gpu.func" in text else {}, library=library)
@@ -72,11 +72,11 @@ def asked(
     def copy(target: int, source: int, nbytes: int, stream: int) -> None:
         found.append(("copy", ("pointer", target), ("pointer", source), nbytes))
 
-    def multiply(gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
-        found.append((gemm, *[("pointer", address) for address in matrices]))
+    def ask(of_library: Asked, addresses: Sequence[int], stream: int) -> None:
+        found.append((of_library, *[("pointer", address) for address in addresses]))
 
     with monkeypatch.context() as patch:
-        patch.setattr(driver, "multiply", multiply)
+        patch.setattr(driver, "ask", ask)
         patch.setattr(driver, "launch", lambda *arguments, **options: launch(*arguments[:5]))
         patch.setattr(driver, "copy", copy)
         arrays = [*given, *call()]

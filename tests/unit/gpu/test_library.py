@@ -248,7 +248,7 @@ def test_errors_name_the_operation_and_the_line(monkeypatch: pytest.MonkeyPatch)
     def fail(*arguments: object) -> None:
         raise DriverError("an absent device architectural feature", 8, "cublasGemmEx")
 
-    monkeypatch.setattr(driver, "multiply", fail)
+    monkeypatch.setattr(driver, "ask", fail)
     for _ in range(3):
         with pytest.raises(
             DriverError, match=r"feature\n  in: product for Matmul\n  made at .*test_library.py"

@@ -9,7 +9,7 @@ left at the end can be asked for.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,8 @@ import numpy as np
 from graphc_runtime.cuda.asks import Ask, Prepared, ask_all
 from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError
 from graphc_runtime.cuda.gemm import Gemm
-from graphc_tools.gpu import simulated_products
+from graphc_runtime.cuda.libraries import LIBRARIES, Asked, Request, can_be_captured, library_of
+from graphc_tools.gpu import simulated_libraries
 from graphc_tools.gpu.interpreter import Kernel
 from graphc_tools.gpu.memory import LaunchError, Memory, Region
 from graphc_tools.gpu.ptx_entries import entries
@@ -67,12 +68,12 @@ class SimulatedDriver:
         kernels: what PTX entries do, by name.
         total: bytes of memory.
         poison: whether new memory counts as unwritten, so that reading it is an error.
-        library: whether there is one for matrix products.
+        library: whether the vendor's libraries are there, or which.
 
     Attributes:
         transfers: all copies, in the order they were asked for.
         launches: names of the kernels that were launched.
-        products: what the library was asked for.
+        products, requests: what libraries were asked for.
         prepared: how often something was prepared that is asked for again and again.
         captured, updated, replayed: how many graphs were made, given other arguments, launched.
     """
@@ -85,7 +86,7 @@ class SimulatedDriver:
         total: int = 1 << 30,
         *,
         poison: bool = True,
-        library: bool = False,
+        library: bool | Iterable[str] = False,
     ) -> None:
         self._kernels = {} if kernels is None else kernels
         self._total, self._poison = total, poison
@@ -103,10 +104,13 @@ class SimulatedDriver:
         self._handles = 16
         self.transfers: list[Transfer] = []
         self.launches: list[str] = []
-        self._has_library, self._started = library, False
+        there = (LIBRARIES if library else ()) if isinstance(library, bool) else library
+        self._libraries: frozenset[str] = frozenset(there)
+        self._started: frozenset[str] = frozenset()
         self.products: list[Gemm] = []
-        # What the library has loaded.
-        self._known: set[Gemm] = set()
+        self.requests: list[Request] = []
+        # What the libraries have loaded.
+        self._known: set[Asked] = set()
         self.prepared = self.captured = self.updated = self.replayed = 0
         self._streams[_DEFAULT_STREAM] = _Stream()
         self.main_stream = self.new_stream()
@@ -229,27 +233,36 @@ class SimulatedDriver:
         self.launches.append(name)
         self._ask(stream, lambda: kernel.run(grid, block, arguments, self._memory, shared), name)
 
-    def start_library(self) -> bool:
+    def start_libraries(self, names: Iterable[str]) -> frozenset[str]:
         if self._capturing:
             raise DriverError("operation not permitted when stream is capturing", 900, "cublasCreate")
-        self._started = self._has_library
+        self._started = self._libraries & frozenset(names)
         return self._started
 
-    def multiply(self, gemm: Gemm, matrices: tuple[int, int, int], stream: int) -> None:
-        if not self._started:
-            raise DriverError("the library for products has not been started", 1, "cublasGemmEx")
-        simulated_products.check(gemm)
-        for address in matrices:
+    def library_memory(self, asked: Asked) -> int:
+        if isinstance(asked, Gemm):
+            return 0
+        return simulated_libraries.elements_of_memory(asked) * np.dtype(asked.dtype).itemsize
+
+    def ask(self, asked: Asked, addresses: Sequence[int], stream: int) -> None:
+        if library_of(asked) not in self._started:
+            raise DriverError(f"the library for {asked} has not been started", 1, library_of(asked))
+        if isinstance(asked, Gemm):
+            simulated_libraries.check(asked)
+        for address in addresses:
             if not self._is_inside(address):
-                raise LaunchError(f"a product is given the address {address:#x}, where nothing lives")
+                raise LaunchError(f"{asked} is given the address {address:#x}, where nothing lives")
         if not self._captures(stream):
-            self._known.add(gemm)
-        elif gemm not in self._known:
-            raise DriverError("a product is captured before it was asked for", 900, "cublasGemmEx")
-        self.products.append(gemm)
-        self._ask(
-            stream, lambda: simulated_products.multiply(self._memory, gemm, matrices), f"product {gemm}"
-        )
+            self._known.add(asked)
+        elif asked not in self._known or not can_be_captured(asked):
+            raise DriverError("it is captured before it was asked for", 900, library_of(asked))
+        given = tuple(addresses)
+        if isinstance(asked, Gemm):
+            self.products.append(asked)
+            self._ask(stream, lambda: simulated_libraries.multiply(self._memory, asked, given), f"{asked}")
+        else:
+            self.requests.append(asked)
+            self._ask(stream, lambda: simulated_libraries.compute(self._memory, asked, given), f"{asked}")
 
     def prepare(self, asks: Sequence[Ask], places: int, stream: int) -> Prepared:
         self.prepared += 1

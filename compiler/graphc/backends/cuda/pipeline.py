@@ -37,6 +37,7 @@ KERNELS = Stage(
         Step("graphc-gpu-running", "calls that no other pass looks into"),
         Step("graphc-gpu-sort", "calls of another kind"),
         Step("graphc-gpu-extreme", "calls of another kind"),
+        Step("graphc-gpu-library", "large ones of the next pass are for libraries where these are there"),
         Step("graphc-gpu-factor", "and another; what they note of matrices is reduced by passes below"),
         Step("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
         Step("graphc-gpu-batch", "loops with products, for the rows of a batch"),

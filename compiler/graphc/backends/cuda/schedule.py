@@ -14,10 +14,12 @@ from graphc.errors import CompileError, UnsupportedError
 from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.diagnostics import node_of
-from graphc.ir.helpers import callee_of
+from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import functions, symbol_of, walk
+from graphc.library.helpers import Helper, LibraryAsked, LibraryFound
 from graphc.lowering.random import BUFFERS
+from graphc.passes.gpu._calls import is_address
 from graphc.passes.gpu._host import ARITHMETIC, PREDICATES, SAME, UNSIGNED, is_of_host, is_poll, polls_of
 from graphc.passes.gpu._product import groups, product_of
 from graphc_dialects._mlir import ir
@@ -25,7 +27,7 @@ from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.errors import Site
 from graphc_runtime.index_arithmetic import muli
 
-_VIEWS = VIEWS | {"memref.extract_strided_metadata"}
+_VIEWS = VIEWS | {"memref.extract_strided_metadata", "graphc.address"}
 _PASS_ON = frozenset({"scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "func.return"})
 
 
@@ -40,6 +42,8 @@ def last_uses(block: ir.Block) -> dict[ir.Operation, list[ir.Value]]:
     for op in operations:
         # Functions of the host give new arrays.
         for result in op.results if op.name in ("memref.alloc", "func.call") else ():
+            if not isinstance(result.type, ir.MemRefType):
+                continue
             last = _last(result, position, position[op])
             if last is not None:
                 found.setdefault(operations[last], []).append(result)
@@ -58,7 +62,7 @@ def _last(array: ir.Value, position: dict[ir.Operation, int], last: int) -> int 
         last = max(last, position[around])
         if user.name in _VIEWS or user.name == "arith.select":
             for result in user.results:
-                if isinstance(result.type, ir.MemRefType):
+                if isinstance(result.type, ir.MemRefType) or user.name == "graphc.address":
                     inner = _last(result, position, last)
                     if inner is None:
                         return None
@@ -67,7 +71,9 @@ def _last(array: ir.Value, position: dict[ir.Operation, int], last: int) -> int 
 
 
 # Steps that ask something of the device.
-_ASKING = (sc.Allocate, sc.Launch, sc.Copy, sc.Upload, sc.Download, sc.HostCall, sc.Read, sc.Product)
+_ASKING = (
+    *(sc.Allocate, sc.Launch, sc.Copy, sc.Upload, sc.Download, sc.HostCall, sc.Read, sc.Product, sc.Ask),
+)
 
 
 def checks(module: ir.Module) -> list[ir.Operation]:
@@ -98,8 +104,9 @@ def schedule_of(module: ir.Module, host: Sequence[str] = ()) -> sc.Schedule:
             op.erase()
     status = {check: number for number, check in enumerate(checks(module), 1)}
     called = {name + BUFFERS: number for number, name in enumerate(host)}
+    helpers = declared(module)
     programs = {
-        ir.StringAttr(function.attributes["sym_name"]).value: _Program(function, status, called).program()
+        symbol_of(function): _Program(function, status, called, helpers).program()
         for function in functions(module)
     }
     shapes = programs.get("shapes", sc.Program(parameters=0, registers=0, steps=()))
@@ -110,10 +117,14 @@ class _Program:
     """One function."""
 
     def __init__(
-        self, function: ir.Operation, status: dict[ir.Operation, int], called: dict[str, int]
+        self,
+        function: ir.Operation,
+        status: dict[ir.Operation, int],
+        called: dict[str, int],
+        helpers: dict[str, Helper],
     ) -> None:
         self._block = function.regions[0].blocks[0]
-        self._status, self._called = status, called
+        self._status, self._called, self._helpers = status, called, helpers
         self._registers: dict[ir.Value, int] = {}
         self._count = 0
         self._steps: list[sc.Step] = []
@@ -274,6 +285,9 @@ class _Program:
         (offset,), sizes, strides = groups
         self._steps.append(sc.View(result, array, offset, tuple(sizes), tuple(strides)))
 
+    def _address(self, op: ir.Operation) -> None:
+        """Of an array that a library is given, which is passed as it is."""
+
     def _copy(self, op: ir.Operation) -> None:
         self._steps.append(sc.Copy(*self._all(list(op.operands))))
 
@@ -309,7 +323,16 @@ class _Program:
 
     def _call(self, op: ir.Operation) -> None:
         """Of a function of the host; what only other such functions read stays there."""
-        function = self._called.get(callee_of(op))
+        function, helper = self._called.get(callee_of(op)), self._helpers.get(callee_of(op))
+        if isinstance(helper, LibraryFound):
+            self._steps.append(sc.Has(self._define(op.results[0]), helper.library))
+            return
+        if isinstance(helper, LibraryAsked):
+            *given, count = op.operands
+            arrays = [x.owner.operands[0] for x in given if is_address(x)]
+            numbers = self._all(given[len(arrays) :])
+            self._steps.append(sc.Ask(helper.routine, self._all(arrays), numbers, self._registers[count]))
+            return
         if function is None:
             raise self._refusal(op)
         arguments = []
@@ -367,6 +390,7 @@ class _Program:
         "func.call": _call,
         "graphc.check": _check,
         "gpu.launch_func": _launch,
+        "graphc.address": _address,
         "memref.alloc": _allocate,
         "memref.copy": _copy,
         "memref.dim": _dim,

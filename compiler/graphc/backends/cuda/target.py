@@ -6,7 +6,7 @@ from __future__ import annotations
 from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.errors import UnsupportedError
 from graphc_runtime.artifact import Artifact
-from graphc_runtime.cuda.analysis import products
+from graphc_runtime.cuda.analysis import by_library
 from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import Manifest, Signature
@@ -36,9 +36,11 @@ class CudaTarget(Target):
             extra["kept"] = [(donation.argument, reason) for donation in options.donations]
         if made.on_host:
             extra["host"] = made.on_host
-        nodes = dict.fromkeys(step.op for step in products(made.code.schedule))
-        if nodes:
-            extra["library"] = tuple(nodes)
+        libraries = by_library(made.code.schedule)
+        if libraries:
+            extra["libraries"] = {
+                name: list(dict.fromkeys(x.op for x in steps)) for name, steps in libraries.items()
+            }
         return Artifact(Manifest(signature, sites=made.sites, extra=extra), made.code.to_bytes())
 
     def load(self, artifact: Artifact) -> Executable:

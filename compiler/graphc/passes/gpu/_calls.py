@@ -52,7 +52,7 @@ class LibraryCall:
 
     def erase(self) -> None:
         """Erases the call, whose results nobody may use, and the pointers that only it used."""
-        pointers = [x.owner for x in self.op.operands if _is_address(x)]
+        pointers = [x.owner for x in self.op.operands if is_address(x)]
         self.op.erase()
         for pointer in dict.fromkeys(pointers):
             if next(iter(pointer.results[0].uses), None) is None:
@@ -74,9 +74,9 @@ def calls_of(module: ir.Module, names: Iterable[str]) -> list[LibraryCall]:
         kernel = kernels.get(callee_of(op)) if op.name == "func.call" else None
         if kernel is not None:
             _check_types(op, kernel)
-            buffers = [x.owner.operands[0] for x in op.operands if _is_address(x)]
+            buffers = [x.owner.operands[0] for x in op.operands if is_address(x)]
             with ir.InsertionPoint(op), op.location:
-                numbers = [_index(x) for x in op.operands if not _is_address(x)]
+                numbers = [_index(x) for x in op.operands if not is_address(x)]
             found.append(LibraryCall(op, kernel, buffers, numbers))
     return found
 
@@ -94,7 +94,8 @@ def _check_types(op: ir.Operation, kernel: KernelCall) -> None:
             fail(op, f"'{kernel.name}' is declared with a type '{name}', which kernels do not have")
 
 
-def _is_address(value: ir.Value) -> bool:
+def is_address(value: ir.Value) -> bool:
+    """True if a value is the address of a buffer, for a call."""
     return not isinstance(value.owner, ir.Block) and value.owner.name == "graphc.address"
 
 

@@ -419,7 +419,7 @@ class MatrixKernels:
         large.launch([grids[1]], [self._threads])
         op = self._call.op
         with ir.InsertionPoint(op), op.location:
-            status = build.const_i64(0) if self._status is None else _largest(self._status)
+            status = build.const_i64(0) if self._status is None else largest_of(self._status)
         op.results[0].replace_all_uses_with(status)
 
     def _write(self, kernel: Kernel, memory: Callable[[ir.Value], Matrix]) -> None:
@@ -431,12 +431,14 @@ class MatrixKernels:
             barrier()
 
 
-def _largest(numbers: ir.Value) -> ir.Value:
+def largest_of(numbers: ir.Value) -> ir.Value:
     """The largest of an array of numbers, on the host; 0 if there are none."""
-    kind = ir.MemRefType(numbers.type).element_type
+    kind, rank = ir.MemRefType(numbers.type).element_type, ir.MemRefType(numbers.type).rank
+    if not rank:
+        return numbers[()]
     found = allocate([], kind)
     build.fill_buffer(literal(0, kind), found)
-    nest([(numbers, [0])], [(found, [])], [True], lambda both: [larger(*both)])
+    nest([(numbers, range(rank))], [(found, [])], [True] * rank, lambda both: [larger(*both)])
     return found[()]
 
 
@@ -470,7 +472,7 @@ class GpuFactor(Pass):
             kind = Positive if is_positive else _OTHERS.get(name, Elimination)
             columns = SMALL if name in _OTHERS else 2 * SMALL
             error = NOT_POSITIVE if is_positive else 1
-            MatrixKernels(call, kind(call), columns, checked=_is_checked(call), error=error).lower()
+            MatrixKernels(call, kind(call), columns, checked=is_checked(call), error=error).lower()
             call.erase()
             self.count("calls")
 
@@ -478,7 +480,7 @@ class GpuFactor(Pass):
 _OTHERS: dict[str, Callable[[LibraryCall], Work]] = {"cholesky": Cholesky, "solve_triangular": Triangular}
 
 
-def _is_checked(call: LibraryCall) -> bool:
+def is_checked(call: LibraryCall) -> bool:
     """True if a matrix that has no factor, or is singular, is an error."""
     if call.kernel.name in ("det", "slogdet"):
         return False

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Factors and systems of large matrices by the vendor's libraries, where these are there in a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from graphc.ir import build
+from graphc.ir.value import all_of, as_index, literal
+from graphc.library.helpers import LibraryAsked, LibraryFound
+from graphc.library.linalg.solve import GENERAL, POSITIVE
+from graphc.lowering.calls import call, product, write_to
+from graphc.lowering.carried import either
+from graphc.lowering.partial_reductions import nest, position
+from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
+from graphc.passes.gpu._calls import LibraryCall, calls_of
+from graphc.passes.gpu._kernel import allocate
+from graphc.passes.gpu.gpu_factor import NOT_POSITIVE, SMALL, is_checked, largest_of
+from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
+
+_NAN = float("nan")
+# About how many microseconds a request to a library takes, and how many rows make it one more. Of our
+# kernels: how many matrices a device works on at a time, how long a row takes, and how many cubes of rows
+# take one. They follow from factors of 2048 and of 32 rows on an H200.
+_REQUEST, _ROWS_EACH, _AT_ONCE, _ROW, _TIMES = 60, 2, 512, 4, 3600
+
+
+class Batch:
+    """Matrices of a call, and what is asked of libraries about all of them.
+
+    Args:
+        op: the call.
+        source: buffer that has the matrices.
+    """
+
+    def __init__(self, op: ir.Operation, source: ir.Value) -> None:
+        self._op = op
+        *self.sizes, self.rows, self.columns = build.dims(source)
+        self.kind = ir.MemRefType(source.type).element_type
+        self.count = product(self.sizes)
+
+    def array(self, *sizes: ir.Value | int, kind: ir.Type | None = None) -> ir.Value:
+        """A new array with some sizes for each matrix."""
+        return allocate([*self.sizes, *sizes], self.kind if kind is None else kind)
+
+    def fill(
+        self,
+        target: ir.Value,
+        inputs: Sequence[tuple[ir.Value, Sequence[int]]],
+        body: Callable[[list[ir.Value]], ir.Value],
+    ) -> None:
+        """Computes each element of an array.
+
+        Args:
+            target: the array; its dimensions after those of the batch are numbered from 0.
+            inputs: arrays, each with the numbers of its dimensions after those of the batch.
+            body: gives the element, of those of the inputs; `at` says where it is.
+        """
+        batch = len(self.sizes)
+        rank = ir.MemRefType(target.type).rank
+        before = list(range(batch))
+        operands = [(x, [*before, *(batch + axis for axis in axes)]) for x, axes in inputs]
+        nest(operands, [(target, range(rank))], [False] * rank, lambda given: [body(given[:-1])])
+
+    def at(self, axis: int) -> ir.Value:
+        """Place of an element along a dimension after those of the batch, in a body."""
+        return position(len(self.sizes) + axis)
+
+    def whole(self, source: ir.Value) -> ir.Value:
+        """An array with its elements side by side: itself, or a copy."""
+        return source if is_proven_contiguous(source) else self.copy(source)
+
+    def copy(self, source: ir.Value) -> ir.Value:
+        """A copy of an array, its elements side by side."""
+        sizes = build.dims(source)[len(self.sizes) :]
+        made = self.array(*sizes)
+        self.fill(made, [(source, range(len(sizes)))], lambda given: given[0])
+        return made
+
+    def infos(self) -> ir.Value:
+        """What a library says of each matrix: 0 if it is fine."""
+        return self.array(kind=ir.IntegerType.get_signless(32))
+
+    def ask(self, routine: str, arrays: Sequence[ir.Value], numbers: Sequence[ir.Value | int]) -> None:
+        """Asks a library; see `graphc_runtime.cuda.libraries.ROUTINES`."""
+        given = [write_to(array) for array in arrays]
+        given += [as_index(x) for x in numbers]
+        call(self._op, LibraryAsked(routine), [*given, self.count])
+
+
+def is_fine(info: ir.Value) -> ir.Value:
+    """True if a library has found nothing wrong with a matrix."""
+    return info.equals(0)
+
+
+# -- what is asked for --------------------------------------------------------------------------------------
+
+
+class Work:
+    """What libraries do for a call.
+
+    Args:
+        op: the call, whose results and flags are written.
+    """
+
+    libraries: Sequence[str] = ("cusolver",)
+    # That a matrix is singular, by its number among the errors of the library's kernel.
+    error = 1
+
+    def __init__(self, op: LibraryCall) -> None:
+        self.op, self.batch = op, Batch(op.op, op.buffers[0])
+        self.source, self.result = op.buffers[0], op.buffers[len(op.kernel.types) - 1]
+        self.n = self.batch.rows
+
+    def lower(self) -> ir.Value:
+        """Asks; gives the status of the call."""
+        infos = self.ask()
+        if infos is None or not is_checked(self.op):
+            return build.const_i64(0)
+        wrong = self.batch.array(kind=ir.IntegerType.get_signless(64))
+        error = build.const_i64(self.error)
+        self.batch.fill(wrong, [(infos, [])], lambda given: build.select(is_fine(given[0]), 0, error))
+        return largest_of(wrong)
+
+    def ask(self) -> ir.Value | None:
+        """Writes the results; gives what a library has said of the matrices, None if nothing can be wrong."""
+        raise NotImplementedError
+
+    def right_sides(self) -> int | None:
+        """Axis of an operand whose size may be 0."""
+        return None
+
+    def solved(self, right: ir.Value, infos: ir.Value, *, across: bool = False) -> None:
+        """Writes solutions that lie in an array, or NaN; with `across`, by columns."""
+        self.batch.fill(
+            self.result,
+            [(right, (1, 0) if across else (0, 1)), (infos, [])],
+            lambda given: build.select(is_fine(given[1]), given[0], _NAN),
+        )
+
+    def triangular(
+        self, a: ir.Value, right: ir.Value, *, upper: bool, across: bool, unit: bool = False
+    ) -> None:
+        """Solves X op(A) = B in place of B, for matrices as the library sees them: our transposes."""
+        k, n = build.dims(right)[-1], self.n
+        self.batch.ask("trsm", [a, right], [1, int(upper), int(across), int(unit), k, n, n, k, n])
+
+
+class Cholesky(Work):
+    """Factors: rows are columns to the library, and so is a triangle the other one."""
+
+    def ask(self) -> ir.Value | None:
+        lower, batch, n = bool(self.op.attribute("lower")), self.batch, self.n
+        work, infos = batch.copy(self.source), batch.infos()
+        batch.ask("potrf", [work, infos], [int(lower), n, n])
+
+        def element(given: list[ir.Value]) -> ir.Value:
+            i, j = batch.at(0), batch.at(1)
+            inside = build.select(j <= i if lower else i <= j, given[0], 0.0)
+            return build.select(is_fine(given[1]), inside, _NAN)
+
+        batch.fill(self.result, [(work, (0, 1)), (infos, [])], element)
+        return infos
+
+
+class Triangular(Work):
+    """Solutions of X^T op(A)^T = B^T, in place of B^T."""
+
+    libraries = ("cublas",)
+
+    def right_sides(self) -> int | None:
+        return 1
+
+    def ask(self) -> ir.Value | None:
+        op, batch = self.op, self.batch
+        unit = bool(op.attribute("unit_diagonal"))
+        a, right = batch.whole(self.source), batch.copy(op.buffers[1])
+        upper, across = bool(op.attribute("lower")), bool(op.attribute("trans"))
+        self.triangular(a, right, upper=upper, across=across, unit=unit)
+        if unit:
+            batch.fill(self.result, [(right, (0, 1))], lambda given: given[0])
+            return None
+        infos, word = batch.infos(), ir.IntegerType.get_signless(32)
+        zeros, rank = batch.array(self.n, kind=word), len(batch.sizes)
+        batch.fill(
+            zeros, [(a, (0, 0))], lambda given: build.select(given[0].equals(0.0), literal(1, word), 0)
+        )
+        build.fill_buffer(literal(0, word), infos)
+        axes = list(range(rank))
+        nest(
+            [(zeros, [*axes, rank])],
+            [(infos, axes)],
+            [*(False for _ in axes), True],
+            lambda both: [both[1] | both[0]],
+        )
+        self.solved(right, infos)
+        return infos
+
+
+class Positive(Work):
+    """Solutions by a Cholesky factor: two triangular systems."""
+
+    libraries = ("cusolver", "cublas")
+    error = NOT_POSITIVE
+
+    def right_sides(self) -> int | None:
+        return 1
+
+    def ask(self) -> ir.Value | None:
+        lower, batch, n = bool(self.op.attribute("lower")), self.batch, self.n
+        work, infos, right = batch.copy(self.source), batch.infos(), batch.copy(self.op.buffers[1])
+        batch.ask("potrf", [work, infos], [int(lower), n, n])
+        for across in (not lower, lower):
+            self.triangular(work, right, upper=lower, across=across)
+        self.solved(right, infos)
+        return infos
+
+
+class General(Work):
+    """Solutions, inverses and determinants by LU factors with row exchanges."""
+
+    def __init__(self, op: LibraryCall) -> None:
+        super().__init__(op)
+        self._is_solve = op.kernel.name == "solve"
+
+    def right_sides(self) -> int | None:
+        return 1 if self._is_solve else None
+
+    def ask(self) -> ir.Value | None:
+        op, batch, n = self.op, self.batch, self.n
+        word = ir.IntegerType.get_signless(32)
+        is_half = self._is_solve and op.attribute("assume") != GENERAL
+        work, infos, pivots = self._matrix(is_half), batch.infos(), batch.array(n, kind=word)
+        batch.ask("getrf", [work, pivots, infos], [n, n, n])
+        if op.kernel.name in ("det", "slogdet"):
+            self._determinant(work, pivots, infos)
+            return None
+        if not self._is_solve:
+            right = batch.array(n, n)
+            one = literal(1.0, batch.kind)
+            batch.fill(right, [], lambda given: build.select(batch.at(0).equals(batch.at(1)), one, 0.0))
+            k, across = n, False
+        else:
+            sides = op.buffers[1]
+            k = build.dims(sides)[-1]
+            right = batch.array(k, n)
+            batch.fill(right, [(sides, (1, 0))], lambda given: given[0])
+            across = is_half or not op.attribute("transposed")
+        others = batch.infos()
+        batch.ask("getrs", [work, pivots, right, others], [int(across), n, k, n, n])
+        # The inverse of a transpose, by columns, is the inverse.
+        self.solved(right, infos, across=self._is_solve)
+        return infos
+
+    def _matrix(self, is_half: bool) -> ir.Value:
+        """The matrices as they are; of a symmetric one both triangles are the one that is said."""
+        if not is_half:
+            return self.batch.copy(self.source)
+        batch, lower = self.batch, bool(self.op.attribute("lower"))
+        made = batch.array(self.n, self.n)
+
+        def element(given: list[ir.Value]) -> ir.Value:
+            i, j = batch.at(0), batch.at(1)
+            return build.select(j <= i if lower else i <= j, given[0], given[1])
+
+        batch.fill(made, [(self.source, (0, 1)), (self.source, (1, 0))], element)
+        return made
+
+    def _determinant(self, work: ir.Value, pivots: ir.Value, infos: ir.Value) -> None:
+        """The product of the pivots, with the sign of the row exchanges; 0 if one is 0."""
+        batch, name = self.batch, self.op.kernel.name
+        results = self.op.buffers[1 : len(self.op.kernel.types)]
+        one, zero = literal(1.0, batch.kind), literal(0.0, batch.kind)
+
+        def term(given: list[ir.Value]) -> ir.Value:
+            pivot, row, info = given
+            stays = (as_index(row) - 1).equals(batch.at(0))
+            return build.select(is_fine(info), build.select(stays, pivot, zero - pivot), zero)
+
+        terms = batch.array(self.n)
+        batch.fill(terms, [(work, (0, 0)), (pivots, (0,)), (infos, [])], term)
+        if name == "det":
+            self._combined(terms, results[0], one, lambda a, b: a * b)
+            return
+        signs, logs = batch.array(self.n), batch.array(self.n)
+
+        def sign(given: list[ir.Value]) -> ir.Value:
+            x = given[0]
+            return build.select(x > 0.0, one, build.select(x < 0.0, zero - one, x))
+
+        batch.fill(signs, [(terms, (0,))], sign)
+        batch.fill(logs, [(terms, (0,))], lambda given: build.math("log", build.math("absf", given[0])))
+        self._combined(signs, results[0], one, lambda a, b: a * b)
+        self._combined(logs, results[1], zero, lambda a, b: a + b)
+
+    def _combined(
+        self,
+        terms: ir.Value,
+        target: ir.Value,
+        first: ir.Value,
+        combine: Callable[[ir.Value, ir.Value], ir.Value],
+    ) -> None:
+        """What the terms of each matrix come to."""
+        build.fill_buffer(first, target)
+        axes = list(range(len(self.batch.sizes)))
+        nest(
+            [(terms, [*axes, len(axes)])],
+            [(target, axes)],
+            [*(False for _ in axes), True],
+            lambda both: [combine(both[1], both[0])],
+        )
+
+
+_WORK: dict[str, Callable[[LibraryCall], Work]] = {
+    "cholesky": Cholesky,
+    "solve_triangular": Triangular,
+    **dict.fromkeys(("solve", "inv", "det", "slogdet"), General),
+}
+
+
+@record()
+class GpuLibrary(Pass):
+    """Asks the vendor's libraries for factors, systems, inverses and determinants of large matrices.
+
+    Whether a library is there is known when a function is called, and so are sizes: a condition of the host
+    chooses between requests and the call, of which later passes make kernels. cuSOLVER computes factors,
+    cuBLAS solves triangular systems; a batch is one request for each matrix. So a matrix alone of more than
+    32 rows goes there, and of larger batches those of which our kernels, which have one block for a matrix,
+    would take longer: both are estimated from the number of rows and of matrices.
+
+    To a library, which has columns side by side, an array is its transpose: triangles change their names, and
+    systems are solved from the other side. Only general right sides are turned round.
+    """
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        for found in calls_of(module, _WORK):
+            size = ir.MemRefType(found.buffers[0].type).shape[-1]
+            kind = found.dtypes[0]
+            if kind.kind == "f" and kind.itemsize >= 4 and not 0 <= size <= SMALL:
+                self._choose(found)
+                self.count("calls")
+
+    def _choose(self, found: LibraryCall) -> None:
+        """Puts a call into a branch of the host, requests into the other one."""
+        op = found.op
+        with ir.InsertionPoint(op), op.location:
+            is_positive = found.kernel.name == "solve" and found.attribute("assume") == POSITIVE
+            work = Positive(found) if is_positive else _WORK[found.kernel.name](found)
+            status = build.const_i64(0).type
+            chosen = either(self._condition(work), [status], lambda: [work.lower()], lambda: [_moved(op)])
+        for use in [use for use in op.results[0].uses if use.owner.operation.name != "scf.yield"]:
+            use.owner.operation.operands[use.operand_number] = chosen[0]
+
+    def _condition(self, work: Work) -> ir.Value:
+        """True if libraries are there, and take less time than kernels."""
+        n, count = work.batch.rows, work.batch.count
+        bit = ir.IntegerType.get_signless(1)
+        is_there = [call(work.op.op, LibraryFound(name), [], [bit]).results[0] for name in work.libraries]
+        requests = count * (n // _ROWS_EACH + _REQUEST)
+        rounds = count // _AT_ONCE + 1
+        kernels = rounds * (n * _ROW + n * n // _TIMES * n)
+        large = [n > SMALL, requests < kernels]
+        sides = work.right_sides()
+        if sides is not None:
+            large.append(build.dims(work.op.buffers[sides])[-1] > 0)
+        return all_of([*is_there, *large])
+
+
+def _moved(op: ir.Operation) -> ir.Value:
+    """A call, moved to the insertion point."""
+    ir.InsertionPoint.current.insert(op.detach_from_parent())
+    return op.results[0]
