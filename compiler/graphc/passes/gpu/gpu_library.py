@@ -12,11 +12,11 @@ from graphc.library.linalg.solve import GENERAL, POSITIVE
 from graphc.lowering.calls import call, product, write_to
 from graphc.lowering.carried import either
 from graphc.lowering.partial_reductions import nest, position
+from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import allocate
 from graphc.passes.gpu.gpu_factor import NOT_POSITIVE, SMALL, is_checked, largest_of
-from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
