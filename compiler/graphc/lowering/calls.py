@@ -19,6 +19,9 @@ from graphc_dialects._mlir import ir
 if TYPE_CHECKING:
     from graphc.lowering.rules import Conversion
 
+# The operation that asks for a pointer.
+ADDRESS = "graphc.address"
+
 
 def place(context: Conversion, value: ir.Value, sizes: list[ir.Value]) -> ir.Value:
     """The contiguous memory where a value is wanted, or new memory."""
@@ -37,7 +40,7 @@ def write_to(buffer: ir.Value) -> ir.Value:
 
 def _address(buffer: ir.Value, access: str) -> ir.Value:
     pointer = ir.Type.parse("!llvm.ptr")
-    return build.create("graphc.address", [pointer], [buffer], access=ir.StringAttr.get(access)).result
+    return build.create(ADDRESS, [pointer], [buffer], access=ir.StringAttr.get(access)).result
 
 
 def number(index: ir.Value) -> ir.Value:

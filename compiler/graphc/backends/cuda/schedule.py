@@ -18,6 +18,7 @@ from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.walk import functions, symbol_of, walk
 from graphc.library.helpers import Helper, LibraryAsked, LibraryFound
+from graphc.lowering.calls import ADDRESS
 from graphc.lowering.random import BUFFERS
 from graphc.passes.gpu._calls import is_address
 from graphc.passes.gpu._host import ARITHMETIC, PREDICATES, SAME, UNSIGNED, is_of_host, is_poll, polls_of
@@ -27,7 +28,7 @@ from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.errors import Site
 from graphc_runtime.index_arithmetic import muli
 
-_VIEWS = VIEWS | {"memref.extract_strided_metadata", "graphc.address"}
+_VIEWS = VIEWS | {"memref.extract_strided_metadata", ADDRESS}
 _PASS_ON = frozenset({"scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "func.return"})
 
 
@@ -62,7 +63,7 @@ def _last(array: ir.Value, position: dict[ir.Operation, int], last: int) -> int 
         last = max(last, position[around])
         if user.name in _VIEWS or user.name == "arith.select":
             for result in user.results:
-                if isinstance(result.type, ir.MemRefType) or user.name == "graphc.address":
+                if isinstance(result.type, ir.MemRefType) or user.name == ADDRESS:
                     inner = _last(result, position, last)
                     if inner is None:
                         return None
@@ -390,7 +391,7 @@ class _Program:
         "func.call": _call,
         "graphc.check": _check,
         "gpu.launch_func": _launch,
-        "graphc.address": _address,
+        ADDRESS: _address,
         "memref.alloc": _allocate,
         "memref.copy": _copy,
         "memref.dim": _dim,

@@ -17,6 +17,7 @@ from graphc.ir.helpers import callee_of, declared
 from graphc.ir.value import as_index
 from graphc.ir.walk import functions, walk
 from graphc.library.helpers import KernelCall
+from graphc.lowering.calls import ADDRESS
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -96,7 +97,7 @@ def _check_types(op: ir.Operation, kernel: KernelCall) -> None:
 
 def is_address(value: ir.Value) -> bool:
     """True if a value is the address of a buffer, for a call."""
-    return not isinstance(value.owner, ir.Block) and value.owner.name == "graphc.address"
+    return not isinstance(value.owner, ir.Block) and value.owner.name == ADDRESS
 
 
 def _index(number: ir.Value) -> ir.Value:
