@@ -235,6 +235,11 @@ if "IPython" in sys.modules:
     if _shell is not None and not getattr(_shell, "custom_exceptions", ()):
         _shell.set_custom_exc((Exception,), _show_in_notebooks)
 
+# Modules under PyTensor's names, and what workers of a cluster have without a compiler.
+hooks.RenamedModule("graphc.ifelse", "graphc.ops.ifelse")
+hooks.RenamedModule("graphc.raise_op", "graphc.ops.checks")
+hooks.RenamedModule("graphc.distributed", "graphc_runtime.distributed")
+
 hooks.function.load = lambda: __getattr__("function")
 hooks.evaluate.load = lambda: __getattr__("function").evaluate_variable
 hooks.scan.load = lambda: __getattr__("scan")

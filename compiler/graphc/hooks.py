@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
@@ -50,6 +52,34 @@ class Hook(Generic[_Function]):
 
     def __call__(self) -> _Function:
         return self.load()
+
+
+class RenamedModule(ModuleType):
+    """A module under PyTensor's name, which loads when something of it is used; a stub says its types.
+
+    It can be called where the module has a function of its name: ``graphc.ifelse(c, a, b)``.
+
+    Args:
+        name: under which it is imported.
+        target: the module that has the names.
+    """
+
+    def __init__(self, name: str, target: str) -> None:
+        super().__init__(name, f"PyTensor's name of `{target}`.")
+        self.__spec__ = ModuleSpec(name, None)
+        self._target = target
+        sys.modules[name] = self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("__path__", "__file__"):
+            raise AttributeError(f"module {self.__name__!r} is another name of {self._target!r}")
+        return getattr(import_module(self._target), name)
+
+    def __dir__(self) -> list[str]:
+        return dir(import_module(self._target))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
 
 
 # `graphc.function`, and the value of a variable: see `Variable.eval`.

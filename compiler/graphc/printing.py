@@ -19,7 +19,7 @@ from graphc.graph.printing import pprint as pprint
 if TYPE_CHECKING:
     import numpy as np
 
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc_runtime.thunk import Register
 
 pp = pprint

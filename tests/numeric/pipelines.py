@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from graphc.backends import CompileLog, CompileOptions, Resources
 from graphc.backends.cpu.pipeline import FAST_RUN, OPT_LEVEL, PIPELINES
 from graphc.backends.cpu.target import CpuTarget
 from graphc.backends.stages import Entry, Stage
-from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.emit import emit_module
 from graphc.function.function import _cells
 from graphc.graph.basic import Variable

@@ -11,7 +11,15 @@ import graphc
 import graphc.tensor as pt
 from graphc.function.types import Function
 from graphc.graph.tensor.variable import TensorSharedVariable
+from graphc.ifelse import ifelse
+from graphc.raise_op import Assert
 from graphc.tensor import TensorVariable
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.math import exp
+from graphc.tensor.nlinalg import det
+from graphc.tensor.random.utils import RandomStream
+from graphc.tensor.slinalg import cholesky
+from graphc.tensor.type import TensorType
 
 x = pt.vector("x")
 a = pt.dmatrix("a")
@@ -50,6 +58,15 @@ assert_type(pt.special.gammaln(x), TensorVariable)
 assert_type(pt.nn.relu(x), TensorVariable)
 assert_type(pt.fft.fft(x), TensorVariable)
 assert_type(pt.random.normal(0, 1, size=3), TensorVariable)
+
+# PyTensor's modules.
+assert_type(det(a), TensorVariable)
+assert_type(cholesky(a), TensorVariable)
+assert_type(exp(as_tensor_variable(x)), TensorVariable)
+assert_type(RandomStream(1).normal(0, 1), TensorVariable)
+assert_type(TensorType("float64", shape=(None,))("t"), TensorVariable)
+assert_type(ifelse(x.sum() > 0, x, -x), TensorVariable)
+assert_type(Assert("negative"), Assert)
 
 # Derivatives, loops, functions.
 cost = pt.sum(pt.exp(x))

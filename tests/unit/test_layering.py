@@ -234,7 +234,7 @@ LATE = {
     "graphc.ops.kernel": 1,
     "graphc.ops.canonical": 1,
     "graphc.tensor.accumulating": 1,
-    "graphc.tensor.random.library": 1,
+    "graphc.tensor.random.op": 1,
     "graphc_tools.opt": 4,
 }
 # Hooks of `graphc.hooks`, through which methods of lower layers end in functions of upper ones.

@@ -49,7 +49,7 @@ from graphc.ops.shaping import swapaxes
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
 
 
 class {cls}(Op):
@@ -104,7 +104,7 @@ import numpy as np
 from graphc.ir.checks import CHECKS, SizeChecks, size_of
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.totality import TOTAL, Totality
-from graphc.ir.traits.interfaces import BATCH, REFERENCE, SIZES, Batch, Batching, CannotBatch, Sizes, sizes_of
+from graphc.ir.traits import BATCH, REFERENCE, SIZES, Batch, Batching, CannotBatch, Sizes, sizes_of
 from graphc_dialects._mlir import ir
 
 OP = "graphc.{name}"

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from graphc.backends import CompileLog, CompileOptions
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.pipeline import pipeline
-from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
 from graphc.passes import find
 from graphc.passes.run import run_pipeline

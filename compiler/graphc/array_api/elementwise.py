@@ -12,7 +12,7 @@ import graphc.tensor as pt
 from graphc.array_api.types import as_array
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 _UNARY = (

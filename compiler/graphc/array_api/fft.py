@@ -11,7 +11,7 @@ from graphc.graph.tensor.variable import check_device
 from graphc.tensor import fft as transforms
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
+    from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

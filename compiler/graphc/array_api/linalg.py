@@ -16,7 +16,7 @@ from graphc.tensor import linalg
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
+    from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

@@ -10,7 +10,7 @@ from graphc.array_api.types import as_array
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

@@ -13,7 +13,7 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.variable import check_device
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.backends import CompileLog, CompileOptions
 from graphc.backends.cpu.generate import generate, wrap
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cuda.code import compile_for_device
-from graphc.backends.target import CompileLog, CompileOptions
 from graphc.config import config
 from graphc.emit import emit_module
 from graphc.function.compiled import Compiled

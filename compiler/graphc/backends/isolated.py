@@ -15,8 +15,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from graphc.backends import worker
-from graphc.backends.target import CompileLog, CompileOptions, Target
+from graphc.backends import CompileLog, CompileOptions, Target, worker
 from graphc.errors import CompileError
 from graphc.ir.donations import with_donations
 from graphc_runtime.artifact import Artifact

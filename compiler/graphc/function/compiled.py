@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from graphc import emit
-from graphc.backends.target import CompileLog, CompileOptions, Target, find_target
+from graphc.backends import CompileLog, CompileOptions, Target, find_target
 from graphc.compile.fingerprint import fingerprint
 from graphc.config import config
 from graphc.errors import CompileError, UnsupportedError

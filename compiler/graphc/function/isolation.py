@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from graphc.backends import CompileOptions, Target
 from graphc.backends.isolated import CompilerDied, IsolatedTarget, Reproducers
-from graphc.backends.target import CompileOptions, Target
 from graphc.config import config
 from graphc.errors import CompileError
 from graphc.ir.donations import with_donations

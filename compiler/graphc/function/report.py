@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakMethod
 
 from graphc import hooks
-from graphc.backends.target import CompileLog, CompileOptions
+from graphc.backends import CompileLog, CompileOptions
 from graphc.graph.basic import Apply, SourceLocation
 from graphc_runtime.record import record
 

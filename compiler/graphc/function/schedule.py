@@ -38,9 +38,9 @@ from graphc.graph.reference import ReferenceExecutor
 from graphc.graph.replace import rebuild
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
+from graphc.ops.checks import CheckAndRaise
 from graphc.ops.subtensor import Entry, Subtensor
 from graphc.printing import Print
-from graphc.raise_op import CheckAndRaise
 from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Role, ScanSpec
 from graphc_runtime.linker import Frame, Layout, Step, make_linker

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from graphc.backends.target import TARGETS, CompileOptions, Resources, target_class
+from graphc.backends import TARGETS, CompileOptions, Resources, target_class
 from graphc.config import FASTMATH, config
 
 _UNITS = {"B": 1}

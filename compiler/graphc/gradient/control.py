@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from graphc.emit.emitter import Emitter
     from graphc.graph.basic import Maybe, Variables
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc_runtime.thunk import Register
 
 

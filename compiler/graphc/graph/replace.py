@@ -18,7 +18,7 @@ from graphc.graph.tensor.variable import TensorVariable
 from graphc.graph.traversal import ancestors, graph_inputs, orphans_between, read_by, toposort
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
 
 
 def equal_computations(

@@ -76,7 +76,7 @@ class EventLog(deque[Event]):
 
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import IndexLike
+    from graphc.graph.tensor import IndexLike
     from graphc.immediate.environment import Environment
     from graphc.immediate.executable import ExecutableCache
     from graphc.immediate.lazy import Queue

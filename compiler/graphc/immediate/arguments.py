@@ -18,7 +18,7 @@ from graphc_runtime.marshal import demand_numbers
 if TYPE_CHECKING:
     from types import UnionType
 
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 # How Python numbers and sizes are taken.

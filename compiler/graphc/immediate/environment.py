@@ -45,7 +45,7 @@ from graphc_runtime.symbols import kind_letter
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import DTypeLike
+    from graphc.graph.tensor import DTypeLike
     from graphc.graph.tensor.variable import TensorVariable
 
     # What NumPy makes seed sequences of, and generators.

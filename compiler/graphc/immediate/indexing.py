@@ -16,7 +16,7 @@ from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor, _bare
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import IndexLike, TensorLike
+    from graphc.graph.tensor import IndexLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

@@ -36,7 +36,7 @@ from graphc.ops.dimshuffle import normalize_axis
 from graphc.tensor.constructors import CONSTRUCTORS
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.immediate.environment import Environment
 
 

@@ -18,7 +18,7 @@ from graphc.immediate.record import Recording, Root, Step, Token, build, handle,
 from graphc.immediate.tensor import Tensor
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.immediate.arguments import Operand
     from graphc.immediate.environment import Environment
 

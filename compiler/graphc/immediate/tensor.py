@@ -27,7 +27,7 @@ from graphc_runtime.cuda.interface import Interface
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import DTypeLike, IndexLike
+    from graphc.graph.tensor import DTypeLike, IndexLike
     from graphc.immediate.aliasing import Family, Step
     from graphc.immediate.environment import Environment
     from graphc.immediate.namespace import ArrayApi

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from html import escape
 
-from graphc.backends.target import CompileLog
+from graphc.backends import CompileLog
 from graphc.emit import all_nodes
 from graphc.function.base import BaseFunction
 from graphc.function.compiled import Compiled

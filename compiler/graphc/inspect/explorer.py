@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphc.backends.target import CompileLog, PassView
+from graphc.backends import CompileLog, PassView
 from graphc.emit import NODES_FILE, all_nodes
 from graphc.function.compiled import Compiled
 from graphc.graph.basic import Apply

@@ -16,7 +16,7 @@ from graphc.ir.constants import CONSTANTS
 from graphc.ir.kinds import is_elementwise
 from graphc.ir.scan_view import is_scan
 from graphc.ir.size import Size
-from graphc.ir.traits.interfaces import SIZES, Dimension, broadcast_sizes
+from graphc.ir.traits import SIZES, Dimension, broadcast_sizes
 from graphc.ir.views import order_of
 from graphc_dialects._mlir import ir
 

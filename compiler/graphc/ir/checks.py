@@ -12,7 +12,7 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.dims import Key
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.size import SizesOf
-from graphc.ir.traits.interfaces import Trait
+from graphc.ir.traits import Trait
 from graphc.ir.value import larger
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.traits.interfaces import SIZES, Sizes
+from graphc.ir.traits import SIZES, Sizes
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import read_results
 from graphc_dialects.elementwise import ELEMENTWISE

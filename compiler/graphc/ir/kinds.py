@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphc.ir.traits.interfaces import Marker
+from graphc.ir.traits import Marker
 from graphc.ir.views import GATHERS, Create, create_here
 from graphc.ops.elementwise import ROWS
 from graphc_dialects._mlir import ir

@@ -15,7 +15,7 @@ import numpy as np
 
 import graphc.ops  # noqa: F401  (fills the table of rows)
 from graphc.ir.constants import element_dtype
-from graphc.ir.traits.interfaces import REFERENCE
+from graphc.ir.traits import REFERENCE
 from graphc.library import find
 from graphc.ops.elementwise import ROWS
 

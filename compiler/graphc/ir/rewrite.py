@@ -17,7 +17,7 @@ import numpy as np
 from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.scan_view import END, SCAN
-from graphc.ir.traits.interfaces import Marker
+from graphc.ir.traits import Marker
 from graphc.ir.views import SAME_ELEMENTS, SELECTED, repeated
 from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir

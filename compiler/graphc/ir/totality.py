@@ -11,7 +11,7 @@ import numpy as np
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.references import attributes_of
-from graphc.ir.traits.interfaces import POSITIONAL, Trait
+from graphc.ir.traits import POSITIONAL, Trait
 from graphc.library import find
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

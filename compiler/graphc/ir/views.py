@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from graphc.ir.traits.interfaces import Marker
+from graphc.ir.traits import Marker
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 

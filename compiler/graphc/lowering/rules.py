@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
-from graphc.ir.traits.interfaces import SIZES, Marker, Trait, broadcast_sizes
+from graphc.ir.traits import SIZES, Marker, Trait, broadcast_sizes
 from graphc.ir.views import INLINED
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -28,7 +28,7 @@ from graphc.ops.shaping import broadcast_to, expand_dims, repeat, shape, shape_p
 from graphc.ops.solvers import Sylvester
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 

@@ -25,7 +25,7 @@ from graphc.ops.shaping import repeat
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 

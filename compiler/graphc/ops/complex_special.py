@@ -16,7 +16,7 @@ from graphc.ops.elementwise import ROWS
 from graphc.ops.external import of_scipy
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 

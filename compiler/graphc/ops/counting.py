@@ -22,7 +22,7 @@ from graphc.ops.math import ge, le, switch
 from graphc.ops.scattering import Gather, Scatter
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
 
 
 class _Selecting(DiscreteOp):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -24,10 +24,12 @@ from graphc_runtime.conditional import ConditionalThunk
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.graph.type import Type
     from graphc_runtime.thunk import Flag, Register
+
+_V = TypeVar("_V", bound=Variable)
 
 
 class IfElse(Op):
@@ -161,6 +163,10 @@ def select(condition: Variable, a: Variable, b: Variable) -> Variable:
     return a if a is b else IfElse(1).make_node(condition, a, b).outputs[0]
 
 
+@overload
+def ifelse(condition: TensorLike, then_branch: _V, else_branch: _V, name: str | None = None) -> _V: ...
+@overload
+def ifelse(condition: TensorLike, then_branch: Any, else_branch: Any, name: str | None = None) -> Any: ...
 def ifelse(condition: TensorLike, then_branch: Any, else_branch: Any, name: str | None = None) -> Any:
     """``then_branch`` if the condition is nonzero, else ``else_branch``; only the chosen one is computed.
 

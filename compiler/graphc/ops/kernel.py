@@ -20,7 +20,7 @@ from graphc.ops.shaping import broadcast_to, repeat, shape_padleft
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_dialects.signatures import Signature
     from graphc_runtime.thunk import Register

@@ -17,7 +17,7 @@ from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.elementwise import cast_to, declare, is_discrete
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

@@ -27,7 +27,7 @@ from graphc.ops.shaping import dimshuffle, reshape
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
+    from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 

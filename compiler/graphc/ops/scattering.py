@@ -21,7 +21,7 @@ from graphc.ops.shaping import broadcast_to
 from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import AxisLike, Size, SizeLike, TensorLike
+    from graphc.graph.tensor import AxisLike, Size, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 

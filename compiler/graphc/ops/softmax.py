@@ -18,7 +18,7 @@ from graphc.ops.reduce import sum as sum_
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc_runtime.thunk import Register
 
 

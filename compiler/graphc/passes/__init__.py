@@ -11,7 +11,7 @@ from dataclasses import field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from graphc.ir.modules import modules_below
+from graphc.names import modules_below
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from graphc.ops.shape import known_size
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 # Rows to go through, or values to start from: one or several, each alone or in a dict beside its taps.

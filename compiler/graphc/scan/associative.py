@@ -27,7 +27,7 @@ from graphc.scan.states import UntracedPart
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.states import StatePart
 

@@ -34,7 +34,7 @@ from graphc_runtime.record import record
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply, Variable
     from graphc.graph.shared import SharedVariable
-    from graphc.graph.tensor.like import AnyFunction, IndexLike, TensorLike
+    from graphc.graph.tensor import AnyFunction, IndexLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.arguments import Given
     from graphc.scan.states import StatePart

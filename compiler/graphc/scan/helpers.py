@@ -17,7 +17,7 @@ from graphc.scan.returned import parse
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import AnyFunction, TensorLike
+    from graphc.graph.tensor import AnyFunction, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.arguments import Given
 

@@ -43,7 +43,7 @@ from graphc.sparse.conversion import SparseFromDense
 from graphc.sparse.type import SparseTensorType
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
     from graphc.sparse.type import SparseVariable

@@ -28,7 +28,7 @@ from graphc.tensor.sorting import searchsorted
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from graphc.graph.tensor.like import SizeLike, TensorLike
+    from graphc.graph.tensor import SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
     from graphc.sparse.type import Parts

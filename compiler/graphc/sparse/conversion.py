@@ -27,7 +27,7 @@ from graphc.sparse.basic import (
 from graphc.sparse.type import SparseTensorType
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.sparse.like import Matrix, SparseLike
     from graphc.sparse.type import SparseVariable

@@ -30,7 +30,7 @@ from graphc.sparse.type import SparseTensorType
 from graphc.tensor import compat as math
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
     from graphc.sparse.type import SparseVariable
     from graphc_runtime.thunk import Register

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.sparse.type import SparseVariable
 

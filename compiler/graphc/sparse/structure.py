@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from graphc.graph.basic import Maybe, Variable, Variables
-    from graphc.graph.tensor.like import DTypeLike, IndexLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, IndexLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.sparse.like import Matrix, MatrixLike, SparseLike, SparseOrTensor
     from graphc.sparse.type import SparseVariable

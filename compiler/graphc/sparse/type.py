@@ -18,7 +18,7 @@ from graphc_runtime.marshal import demand_numbers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from graphc.graph.tensor.like import DTypeLike, IndexLike
+    from graphc.graph.tensor import DTypeLike, IndexLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.sparse.like import Matrix, MatrixLike, SparseOrTensor
 

@@ -15,7 +15,7 @@ from graphc.sparse.basic import CSM
 from graphc.sparse.type import FORMATS, SparseTensorType, SparseVariable
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, SizeLike, TensorLike
     from graphc.sparse.like import Matrix
     from graphc.sparse.type import SparseVariable
 

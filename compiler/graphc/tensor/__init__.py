@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from graphc.gradient import grad as grad
     from graphc.gradient import hessian as hessian
     from graphc.gradient import jacobian as jacobian
+    from graphc.graph.tensor import AnyFunction as _AnyFunction
     from graphc.graph.tensor import convert as _convert
     from graphc.graph.tensor import type as type
     from graphc.graph.tensor import variable as variable
-    from graphc.graph.tensor.like import AnyFunction as _AnyFunction
     from graphc.ops.create import *  # noqa: F403
     from graphc.ops.ifelse import ifelse as ifelse
     from graphc.ops.join import *  # noqa: F403

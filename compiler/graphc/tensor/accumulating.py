@@ -44,7 +44,7 @@ from graphc.ops.table.arithmetic import promote
 from graphc.tensor.sorting import argsort, searchsorted
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
+    from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

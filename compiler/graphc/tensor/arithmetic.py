@@ -56,7 +56,7 @@ from graphc.tensor.logic import real_operand
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

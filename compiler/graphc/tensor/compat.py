@@ -8,13 +8,9 @@ other modules does not meet them.
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-
 import numpy as np
 
+from graphc.hooks import RenamedModule
 from graphc.ops import math
 from graphc.ops.math import *  # noqa: F403
 
@@ -132,24 +128,7 @@ MODULES = {
 }
 
 
-class _Renamed(ModuleType):
-    """A module under PyTensor's name, which loads when something of it is used."""
-
-    def __init__(self, name: str, target: str) -> None:
-        super().__init__(f"{__package__}.{name}", f"PyTensor's name of `{target}`.")
-        self.__spec__ = ModuleSpec(self.__name__, None)
-        self._target = target
-
-    def __getattr__(self, name: str) -> object:
-        if name in ("__path__", "__file__"):
-            raise AttributeError(f"module {self.__name__!r} is another name of {self._target!r}")
-        return getattr(import_module(self._target), name)
-
-    def __dir__(self) -> list[str]:
-        return dir(import_module(self._target))
-
-
 for _name, _target in MODULES.items():
-    sys.modules[f"{__package__}.{_name}"] = _Renamed(_name, _target)
+    RenamedModule(f"{__package__}.{_name}", _target)
 
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None

@@ -14,7 +14,7 @@ from graphc.graph.tensor.variable import TensorVariable
 from graphc_runtime.symbols import DTYPES
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike
+    from graphc.graph.tensor import DTypeLike
 
 Constructor = TensorType | Callable[..., TensorVariable]
 _PREFIXES = {

@@ -20,7 +20,7 @@ from graphc.tensor.accumulating import diff
 from graphc.tensor.sorting import argsort, searchsorted
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

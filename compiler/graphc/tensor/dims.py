@@ -25,7 +25,7 @@ from graphc.ops.shape import as_size, known_size, product_of, size_of, sizes_of,
 from graphc.ops.shaping import reshape, shape_padleft, shape_padright
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
 
 __all__ = [
     "atleast_Nd",

@@ -40,7 +40,7 @@ from graphc.ops.math import (
 from graphc.ops.math import pow as pow_
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

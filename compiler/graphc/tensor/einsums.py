@@ -25,7 +25,7 @@ from graphc.tensor.rearranging import diagonal
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

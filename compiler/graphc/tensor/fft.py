@@ -40,7 +40,7 @@ from graphc.tensor.rearranging import roll
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphc.graph.tensor.like import Lengths, TensorLike
+    from graphc.graph.tensor import Lengths, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

@@ -15,7 +15,7 @@ from graphc.tensor import fft as numpys
 from graphc.tensor.sorting import along_axis
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["fft", "irfft", "rfft"]

@@ -16,7 +16,7 @@ from graphc.ops.shaping import expand_dims, moveaxis
 from graphc.tensor.vectorizing import vmap
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

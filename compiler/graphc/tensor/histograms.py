@@ -19,7 +19,7 @@ from graphc.tensor.sorting import searchsorted
 from graphc.tensor.splitting import unstack
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

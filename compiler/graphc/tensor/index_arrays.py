@@ -20,7 +20,7 @@ from graphc.tensor.masks import flatnonzero, nonzero
 from graphc.tensor.rearranging import diag_indices
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import SizeLike, TensorLike
+    from graphc.graph.tensor import SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

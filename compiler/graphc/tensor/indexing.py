@@ -52,7 +52,7 @@ from graphc.tensor.masks import masked, nonzero, true_positions
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import IndexLike, TensorLike
+    from graphc.graph.tensor import IndexLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

@@ -14,7 +14,7 @@ from graphc.ops.shape import sizes_of
 from graphc.tensor.dims import atleast_Nd
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

@@ -29,7 +29,7 @@ from graphc.ops.table.arithmetic import promote
 from graphc.tensor.dims import atleast_Nd, broadcast_shape
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

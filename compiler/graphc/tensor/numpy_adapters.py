@@ -16,7 +16,7 @@ import numpy as np
 from graphc.ops.checks import CheckAndRaise
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 Find = Callable[[str], Any]

@@ -21,7 +21,7 @@ from graphc.tensor.constructors import CONSTRUCTORS
 from graphc.tensor.numpy_adapters import FUNCTIONS, UFUNCS
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
 
 # NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
 UFUNC_NAMES = {

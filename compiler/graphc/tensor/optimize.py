@@ -32,7 +32,7 @@ from graphc.tensor.dims import pack, unpack
 from graphc.tensor.linalg.solving import solve
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 

@@ -24,7 +24,7 @@ from graphc.tensor.reductions import mean
 from graphc.tensor.statistics import median
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 
 __all__ = ["pad"]

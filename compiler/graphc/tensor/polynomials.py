@@ -29,7 +29,7 @@ from graphc.tensor.linalg.functions import lstsq
 from graphc.tensor.linalg.structured import companion
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

@@ -29,7 +29,7 @@ from graphc.ops.shaping import (
 )
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 # How many axes, or a list of them for each operand.

@@ -26,7 +26,7 @@ from graphc.ops.shaping import as_sizes, broadcast_to, dimshuffle, moveaxis, rav
 from graphc.ops.table.arithmetic import promote
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

@@ -35,7 +35,7 @@ from graphc.tensor.masks import nonzero
 from graphc.tensor.sorting import argsort, take_along_axis
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 

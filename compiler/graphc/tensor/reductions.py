@@ -33,7 +33,7 @@ from graphc.ops.shape import size_of
 from graphc.ops.shaping import broadcast_arrays, dimshuffle
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

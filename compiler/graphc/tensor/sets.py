@@ -33,7 +33,7 @@ from graphc.tensor.ranges import linspace
 from graphc.tensor.sorting import argsort, sort
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 
 __all__ = [

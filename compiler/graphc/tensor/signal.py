@@ -21,7 +21,7 @@ from graphc.tensor.rearranging import flip
 from graphc.tensor.vectorizing import vectorize
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["convolve1d", "convolve2d"]

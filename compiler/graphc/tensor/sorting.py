@@ -34,7 +34,7 @@ from graphc.ops.shaping import (
 )
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

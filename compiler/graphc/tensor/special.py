@@ -129,7 +129,7 @@ from graphc.tensor.distribution_functions import *  # noqa: F403
 from graphc.tensor.reductions import logsumexp
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

@@ -23,7 +23,7 @@ from graphc.tensor.masks import compress, flatnonzero
 from graphc.tensor.sorting import argsort
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import IndexLike, SizeLike, TensorLike
+    from graphc.graph.tensor import IndexLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

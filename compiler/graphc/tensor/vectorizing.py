@@ -20,7 +20,7 @@ from graphc.ops.shaping import moveaxis
 from graphc.transforms.vectorize import vectorize_graph
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["vectorize", "vmap"]

@@ -10,10 +10,10 @@ import pytest
 from op_cases import DTYPES
 
 import graphc.tensor as pt
+from graphc.backends import CompileOptions
 from graphc.backends.cpu.generate import kernel_wrappers
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.object import compile_to_object, this_machine
-from graphc.backends.target import CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.library.products import product_parts

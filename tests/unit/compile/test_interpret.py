@@ -10,9 +10,9 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.backends import CompileOptions, Resources
 from graphc.backends.interpret.interpreter import UPSTREAM, is_known, run_function
 from graphc.backends.interpret.target import InterpretTarget
-from graphc.backends.target import CompileOptions, Resources
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context, operation_classes
 

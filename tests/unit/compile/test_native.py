@@ -10,7 +10,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.target import CompileOptions
+from graphc.backends import CompileOptions
 from graphc.errors import CompileError
 from graphc.function.call_form import plain_form
 from graphc.function.compiled import compile_graph

@@ -12,9 +12,9 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends import target
+from graphc import backends
+from graphc.backends import CompileOptions, Donation
 from graphc.backends.interpret.target import InterpretTarget
-from graphc.backends.target import CompileOptions, Donation
 from graphc.compile.fingerprint import fingerprint
 from graphc.function import modes
 from graphc.function.settings import compile_options
@@ -78,7 +78,7 @@ class Recorded(InterpretTarget):
 def test_a_new_target_is_a_class_a_row_and_a_name(cache_dir, monkeypatch):
     """Two files outside of its own: the registry and the list of modes."""
     monkeypatch.setitem(sys.modules, "somewhere", sys.modules[__name__])
-    monkeypatch.setitem(target.TARGETS, "recorded", "somewhere:Recorded")
+    monkeypatch.setitem(backends.TARGETS, "recorded", "somewhere:Recorded")
     monkeypatch.setattr(modes, "MODES", (*modes.MODES, "recorded"))
     x, total = pt.dvector("x"), graphc.shared(1.0, name="total")
     f = graphc.function([x], x * total, updates={total: total + x.sum()}, mode="recorded", donate=[x])

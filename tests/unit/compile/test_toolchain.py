@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.backends.target import toolchain
+from graphc.backends import toolchain
 
 
 def test_code_for_another_kind_of_entry_has_another_key(monkeypatch: pytest.MonkeyPatch) -> None:

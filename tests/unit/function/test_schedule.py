@@ -6,7 +6,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.target import CompileOptions
+from graphc.backends import CompileOptions
 from graphc.errors import DebugModeError
 from graphc.function.report import CompileReport
 from graphc.function.schedule import Schedule, partition

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from simulation import Run, device_for
 
+from graphc.backends import CompileLog
 from graphc.backends.cuda import code, pipeline
 from graphc.backends.cuda.code import Lowered, lower
-from graphc.backends.target import CompileLog
 from graphc.function.types import Function
 
 _KNOWN: dict[tuple[str, str, str], tuple[Lowered, CompileLog]] = {}

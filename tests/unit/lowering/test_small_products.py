@@ -11,11 +11,11 @@ import pytest
 
 import graphc
 import graphc.tensor as gt
+from graphc.backends import CompileLog, CompileOptions
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.backends.cpu.pipeline import FAST_RUN
 from graphc.backends.handoff import to_llvmlite
-from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.helpers import declared

@@ -13,7 +13,7 @@ import pytest
 
 import graphc.passes
 from graphc.ir.diagnostics import PassError, fail
-from graphc.ir.modules import modules_below
+from graphc.names import modules_below
 from graphc.passes import Pass, discover, find
 from graphc.passes.run import parse_pipeline, run_pipeline, split_top_level
 from graphc_dialects._mlir import ir

@@ -347,9 +347,9 @@ def test_normal_vectors_by_cholesky_have_derivatives_and_are_checked():
 
 
 def test_draws_run_in_python_where_the_library_is_missing(monkeypatch):
-    from graphc.tensor.random import library
+    from graphc.tensor.random import op
 
-    monkeypatch.setattr(library, "obstacle", lambda name: "the library is missing")
+    monkeypatch.setattr(op, "obstacle", lambda name: "the library is missing")
     rng = new()
     following, x = rng.normal(size=3)
     f = graphc.function([], x * 2, updates={rng: following})

@@ -49,7 +49,7 @@ register(
 }
 _SAMPLE_TARGET = """
 from graphc.backends.interpret.target import InterpretTarget
-from graphc.backends.target import CompileLog, CompileOptions
+from graphc.backends import CompileLog, CompileOptions
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.manifest import Signature
 
@@ -66,7 +66,7 @@ class SampleTarget(InterpretTarget):
 TARGET = {
     "compiler/graphc/backends/sample/__init__.py": ("", "\n"),
     "compiler/graphc/backends/sample/target.py": ("", _SAMPLE_TARGET),
-    "compiler/graphc/backends/target.py": (
+    "compiler/graphc/backends/__init__.py": (
         '    "cuda": ',
         '    "sample": "graphc.backends.sample.target:SampleTarget",\n    "cuda": ',
     ),

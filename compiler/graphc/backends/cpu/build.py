@@ -63,7 +63,7 @@ def build_artifact(
         extra: data for the manifest that the runtime does not read.
         memory: the memory plans of the kernel's functions (see `graphc.passes.buffer.plan_memory`).
         keep_bytes: largest workspace that is kept for the next call.
-        poison: see `graphc.backends.target.CompileOptions`.
+        poison: see `graphc.backends.CompileOptions`.
         arena: whether the kernel takes memory of the call's arena.
         flush: as `graphc.backends.cpu.generate.kernel_wrappers` had it.
         threads: see `compile_to_object`.

@@ -11,12 +11,12 @@ import importlib
 import sys
 from functools import cache
 
+from graphc.backends import CompileLog, CompileOptions, Resources
 from graphc.backends.contexts import prepare
 from graphc.backends.cpu.generate import generate
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.object import this_machine
-from graphc.backends.target import CompileLog, CompileOptions, Resources
-from graphc.ir.modules import modules_below
+from graphc.names import modules_below
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.collecting import paused
 from graphc_runtime.manifest import Signature

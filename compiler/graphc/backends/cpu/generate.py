@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from graphc.backends import CompileLog, CompileOptions, Resources, toolchain
 from graphc.backends.cpu.build import build_artifact
 from graphc.backends.cpu.lower import Lowered
 from graphc.backends.cpu.object import Machine, this_machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
-from graphc.backends.target import CompileLog, CompileOptions, Resources, toolchain
 from graphc.library.define import kernel_parts
 from graphc.library.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc.library.helpers import Allocation, Arena

@@ -16,11 +16,11 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+from graphc.backends import CompileLog, CompileOptions, PassView
 from graphc.backends.contexts import pooled_context
 from graphc.backends.cpu.pipeline import pipeline_of
 from graphc.backends.handoff import to_llvmlite
 from graphc.backends.stages import Entry
-from graphc.backends.target import CompileLog, CompileOptions, PassView
 from graphc.errors import CompileError
 from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import callee_of, declared

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from graphc.backends import CompileOptions
 from graphc.backends.stages import (
     COMPOSITES,
     GRAPH,
@@ -23,7 +24,6 @@ from graphc.backends.stages import (
     numbers_are_complex,
     request_of,
 )
-from graphc.backends.target import CompileOptions
 
 _IN_PLACE = "what a loop computes lies where its operand was, if nobody needs that"
 

@@ -7,9 +7,9 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 
+from graphc.backends import CompileLog, CompileOptions, Target
 from graphc.backends.cpu.pipeline import pipeline_of
 from graphc.backends.stages import has_loops
-from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.collecting import paused
 from graphc_runtime.errors import LoadError

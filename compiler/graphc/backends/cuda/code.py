@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from graphc.backends import CompileLog, CompileOptions, Resources
 from graphc.backends.contexts import pooled_context
 from graphc.backends.cpu.target import CpuTarget
 from graphc.backends.cuda import functions, pipeline
@@ -19,7 +20,6 @@ from graphc.backends.cuda.instructions import INSTRUCTIONS, definitions
 from graphc.backends.cuda.schedule import checks, schedule_of, site_of
 from graphc.backends.handoff import to_llvmlite
 from graphc.backends.llvm import Module, code_generator, data_layout, parsed
-from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.errors import CompileError, UnsupportedError
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import walk

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from graphc.backends.target import CompileLog, CompileOptions, Target
+from graphc.backends import CompileLog, CompileOptions, Target
 from graphc.errors import UnsupportedError
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cuda.analysis import by_library

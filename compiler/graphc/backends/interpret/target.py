@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from graphc.backends import CompileLog, CompileOptions, Target
 from graphc.backends.contexts import pooled_context, shared_context
 from graphc.backends.interpret.interpreter import checks, run_function
 from graphc.backends.stages import GRAPH, PLACES, entries, request_of
-from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.errors import CompileError
 from graphc.ir.diagnostics import node_of
 from graphc.ir.walk import functions, symbol_of

@@ -17,7 +17,7 @@ from graphc_runtime.marshal import demand_numbers
 from graphc_runtime.symbols import DTYPES
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 

@@ -23,7 +23,7 @@ from graphc_runtime.marshal import demand_numbers
 from graphc_runtime.symbols import DESCRIPTORS, DTYPES, kind_letter
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike
+    from graphc.graph.tensor import DTypeLike
 
 
 # Room for a few hundred roundings of the narrower type, which is what reordered reductions need.

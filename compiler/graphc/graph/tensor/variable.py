@@ -24,7 +24,7 @@ from graphc_runtime.marshal import is_on_device
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from graphc.graph.tensor.like import AnyFunction, AxisLike, DTypeLike, IndexLike, SizeLike, TensorLike
+    from graphc.graph.tensor import AnyFunction, AxisLike, DTypeLike, IndexLike, SizeLike, TensorLike
     from graphc.graph.tensor.type import TensorType
 
 

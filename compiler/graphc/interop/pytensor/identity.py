@@ -35,11 +35,11 @@ from pytensor.tensor.random.type import RandomGeneratorType
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import NoneTypeT, SliceType
 
-from graphc.backends.target import toolchain
+from graphc.backends import toolchain
 from graphc.config import config
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
 
 # Whose classes and functions are what their version says.
 _PACKAGES = ("pytensor", "pymc", "pymc_extras", "numpy", "builtins")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.interop.pytensor.convert import Result
 
 # By class name: what computes the op for all matrices of a batch.

@@ -25,7 +25,7 @@ from graphc.scan.spec import Sequence as Rows
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.interop.pytensor.convert import Result
 
 

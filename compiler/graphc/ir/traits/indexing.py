@@ -14,7 +14,7 @@ from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.parts import LiftRule, Part, Parts, part_type, slice_of
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import TOTAL, Totality
-from graphc.ir.traits.interfaces import (
+from graphc.ir.traits import (
     BATCH,
     PARTS,
     POSITIONAL,

@@ -15,7 +15,7 @@ from graphc.ir.constants import CONSTANTS
 from graphc.ir.parts import LiftRule, Parts, again, part_type
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import TOTAL, Totality, never_fails
-from graphc.ir.traits.interfaces import (
+from graphc.ir.traits import (
     BATCH,
     PARTS,
     POSITIONAL,

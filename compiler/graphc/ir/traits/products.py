@@ -10,7 +10,7 @@ from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product
 from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import TOTAL, Totality
-from graphc.ir.traits.interfaces import BATCH, EXPENSIVE, PARTS, REFERENCE, SIZES, Batch, Batching, Sizes
+from graphc.ir.traits import BATCH, EXPENSIVE, PARTS, REFERENCE, SIZES, Batch, Batching, Sizes
 from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.ir.checks import CHECKS, SizeChecks, size_of
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.traits.interfaces import REFERENCE, SIZES, Sizes, given_sizes, sizes_of
+from graphc.ir.traits import REFERENCE, SIZES, Sizes, given_sizes, sizes_of
 from graphc_dialects._mlir import ir
 
 RUNNING, LINEAR = "graphc.cumulative", "graphc.linear_recurrence"

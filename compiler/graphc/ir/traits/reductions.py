@@ -12,7 +12,7 @@ from graphc.ir.kinds import FOLDS, REDUCTIONS, SUMS, reduced_axes
 from graphc.ir.parts import LiftRule, Parts, again
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.totality import TOTAL, Totality, never_fails
-from graphc.ir.traits.interfaces import (
+from graphc.ir.traits import (
     BATCH,
     EXPENSIVE,
     PARTS,

@@ -9,7 +9,7 @@ from graphc.ir.checks import CHECKS, SizeChecks
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.scan_view import SCAN, name_of, retention, traced
 from graphc.ir.totality import TOTAL, Totality, never_fails
-from graphc.ir.traits.interfaces import POSITIONAL, REFERENCE, SIZES, Sizes, sizes_of
+from graphc.ir.traits import POSITIONAL, REFERENCE, SIZES, Sizes, sizes_of
 from graphc.ir.views import INLINED, TAKES_ROW
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

@@ -15,17 +15,7 @@ from graphc.ir.dims import broadcasts
 from graphc.ir.parts import LiftRule, Part, Parts, again, part_type, same, sized
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import TOTAL, Totality, never_fails
-from graphc.ir.traits.interfaces import (
-    BATCH,
-    PARTS,
-    REFERENCE,
-    SIZES,
-    Batch,
-    Batching,
-    CannotBatch,
-    Sizes,
-    given_sizes,
-)
+from graphc.ir.traits import BATCH, PARTS, REFERENCE, SIZES, Batch, Batching, CannotBatch, Sizes, given_sizes
 from graphc.ir.views import (
     COUNTS,
     INLINED,

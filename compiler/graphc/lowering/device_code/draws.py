@@ -35,7 +35,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.known_rows import known_splat
-from graphc.ir.traits.interfaces import RANDOM
+from graphc.ir.traits import RANDOM
 from graphc.ir.value import converted, larger
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either

@@ -26,7 +26,7 @@ from graphc.ir.donations import OFFERED, Donated, Donation, offered
 from graphc.ir.kinds import PRODUCTS, REDUCTIONS, static_shape
 from graphc.ir.ownership import renames, updates_in_place
 from graphc.ir.scan_view import ScanView, is_state, is_trace, name_of, retention, scans, traced, writes_of
-from graphc.ir.traits.interfaces import Dimension
+from graphc.ir.traits import Dimension
 from graphc.ir.views import GATHERS, INLINED, JOINS, RENAMES, TAKES_ROW, UPDATES
 from graphc.ir.walk import symbol_of, walk
 from graphc.lowering.memory.units import Units, ancestors

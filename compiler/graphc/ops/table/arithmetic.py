@@ -38,7 +38,7 @@ from graphc.ops.math import pow as pow_
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 

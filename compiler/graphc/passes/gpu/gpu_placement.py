@@ -18,7 +18,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.diagnostics import node_of
-from graphc.ir.traits.interfaces import EXPENSIVE, SEQUENTIAL
+from graphc.ir.traits import EXPENSIVE, SEQUENTIAL
 from graphc.ir.walk import copy_with, functions, inputs_of, symbol_of, walk
 from graphc.lowering.device_code.draws import have_kernel
 from graphc.passes import Pass

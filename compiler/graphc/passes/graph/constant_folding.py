@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import Rewriter, is_tensor, tensor_type
-from graphc.ir.traits.interfaces import SIZES
+from graphc.ir.traits import SIZES
 from graphc.ir.views import TAKES_ROW
 from graphc.ir.walk import functions
 from graphc.passes import Pass

@@ -14,7 +14,7 @@ from graphc.ir.checks import CHECKS, SizeChecks
 from graphc.ir.parts import LiftRule, Part, Parts, again, slice_of
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.scan_view import mark_reread
-from graphc.ir.traits.interfaces import PARTS
+from graphc.ir.traits import PARTS
 from graphc.ir.views import INLINED, JOINS, SAME_ELEMENTS, TAKES_PART, bounds_of
 from graphc.ir.walk import functions, walk
 from graphc.passes import Pass

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, collect, name_of
-from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.traits import Batch, CannotBatch
 from graphc.ir.views import MOVES_AXES
 from graphc.passes.loops._batch import Batcher, copy_size, is_total
 from graphc.passes.loops._consumers import LastRowUses

@@ -28,7 +28,7 @@ from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, is_trace
 from graphc.ir.size import Size, combined
 from graphc.ir.totality import is_always_total, reports_no_errors
-from graphc.ir.traits.interfaces import BATCH, Batch, CannotBatch
+from graphc.ir.traits import BATCH, Batch, CannotBatch
 from graphc.ir.value import larger
 from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of, repeated, reshaped
 from graphc_dialects._base import const_index, constant_value, dim_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from graphc.ir.rewrite import is_removable
 from graphc.ir.scan_view import ScanView, is_state, retention
-from graphc.ir.traits.interfaces import EXPENSIVE
+from graphc.ir.traits import EXPENSIVE
 from graphc.ir.views import TAKES_ROW
 from graphc.ir.walk import walk
 from graphc_dialects._mlir import ir

@@ -14,7 +14,7 @@ from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.kinds import PRODUCTS, flags_of, matrix_product, reduce
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, scans, taps_of, writes_of
-from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.traits import Batch, CannotBatch
 from graphc.ir.views import MOVES_AXES, SAME_ELEMENTS, axes_order, with_sizes
 from graphc.passes import Pass
 from graphc.passes.loops._after import After

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import POSITIONAL
+from graphc.ir.traits import POSITIONAL
 from graphc.ir.views import INLINED, RENAMES
 from graphc.ir.walk import functions, inputs_of, walk
 from graphc.passes import Pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir.scan_view import ScanView, is_state, name_of, retention, scans
-from graphc.ir.traits.interfaces import CannotBatch
+from graphc.ir.traits import CannotBatch
 from graphc.passes import Pass
 from graphc.passes.loops._after import After
 from graphc.passes.loops._cost import is_expensive, row_elements, users_of

@@ -8,7 +8,7 @@ from typing import Any
 from graphc.ir.kinds import PRODUCTS
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, scans
-from graphc.ir.traits.interfaces import CannotBatch
+from graphc.ir.traits import CannotBatch
 from graphc.ir.views import GATHERS
 from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher, is_total

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.ir.kinds import static_shape
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, is_padded, retention, scans
-from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.traits import Batch, CannotBatch
 from graphc.ir.traits.recurrences import recurrence
 from graphc.ir.views import take_rows
 from graphc.passes import Pass

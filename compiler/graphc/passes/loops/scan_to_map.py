@@ -36,7 +36,7 @@ from graphc.ir.scan_view import (
     window_of,
     writes_of,
 )
-from graphc.ir.traits.interfaces import BATCH, Batch, CannotBatch
+from graphc.ir.traits import BATCH, Batch, CannotBatch
 from graphc.ir.views import INLINED, TAKES_ROW, counted, row_at, take_rows
 from graphc.ir.walk import inputs_of
 from graphc.passes import Pass

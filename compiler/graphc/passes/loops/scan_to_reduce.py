@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.ir.known_rows import known_splat
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, scans, taps_of, writes_of
-from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.traits import Batch, CannotBatch
 from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._consumers import LastRowUses

@@ -35,7 +35,7 @@ from graphc.scan.spec import State
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.op import Scan
 

@@ -10,7 +10,6 @@ from graphc.tensor.linalg import (
     banded,
     canonical,
     decompositions,
-    diagonals,
     equations,
     functions,
     norms,
@@ -22,7 +21,6 @@ from graphc.tensor.linalg import (
 from graphc.tensor.linalg.banded import *  # noqa: F403
 from graphc.tensor.linalg.canonical import *  # noqa: F403
 from graphc.tensor.linalg.decompositions import *  # noqa: F403
-from graphc.tensor.linalg.diagonals import *  # noqa: F403
 from graphc.tensor.linalg.equations import *  # noqa: F403
 from graphc.tensor.linalg.functions import *  # noqa: F403
 from graphc.tensor.linalg.norms import *  # noqa: F403
@@ -36,7 +34,6 @@ __all__ = ["matmul", "matrix_transpose", "outer", "tensordot"]
 __all__ += banded.__all__
 __all__ += canonical.__all__
 __all__ += decompositions.__all__
-__all__ += diagonals.__all__
 __all__ += equations.__all__
 __all__ += functions.__all__
 __all__ += norms.__all__

@@ -16,7 +16,7 @@ from graphc.tensor.linalg.solving import _with_columns
 from graphc.tensor.rearranging import diagonal as diagonal_
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

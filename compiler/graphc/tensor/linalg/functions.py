@@ -23,7 +23,7 @@ from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.products import matmul
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

@@ -23,7 +23,7 @@ from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.linalg.functions import inv
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]

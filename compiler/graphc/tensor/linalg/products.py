@@ -28,7 +28,7 @@ from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.products import dot, matmul
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

@@ -19,7 +19,7 @@ from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.rearranging import diagonal as diagonal_
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["cho_solve", "lu_solve", "solve", "solve_banded", "solve_triangular"]

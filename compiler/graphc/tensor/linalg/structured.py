@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrices of a given structure, as ``scipy.linalg`` has them."""
+"""Matrices of a given structure, as ``scipy.linalg`` has them; diagonals and traces of matrices."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from graphc.ops.matrices import conj
 from graphc.ops.shape import as_size, size_of, sizes_of
 from graphc.ops.shaping import expand_dims, reshape
 from graphc.ops.table.arithmetic import promote
+from graphc.tensor import rearranging
 from graphc.tensor.indexing import take
 from graphc.tensor.linalg.checks import matrix
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-__all__ = ["circulant", "companion", "hankel", "hilbert", "khatri_rao", "toeplitz"]
+__all__ = ["circulant", "companion", "diagonal", "hankel", "hilbert", "khatri_rao", "toeplitz", "trace"]
 
 
 def _vector(x: TensorLike, what: str) -> TensorVariable:
@@ -138,3 +139,28 @@ def khatri_rao(a: TensorLike, b: TensorLike) -> TensorVariable:
     product = expand_dims(a, -2) * expand_dims(b, -3)
     *batch, m, n, k = sizes_of(product)
     return reshape(product, (*batch, m * n, k))
+
+
+def diagonal(a: TensorLike, offset: int = 0, axis1: int = -2, axis2: int = -1) -> TensorVariable:
+    """A diagonal of each matrix, as ``numpy.linalg.diagonal``: ``(..., m, n) -> (..., k)``.
+
+    Args:
+        a: array-like of at least 2 dimensions.
+        offset: which diagonal; positive ones are above the main diagonal.
+        axis1, axis2: the axes of the matrices.
+
+    Examples:
+        >>> pt.linalg.diagonal([[1, 2], [3, 4]]).eval()
+        array([1, 4])
+    """
+    return rearranging.diagonal(a, offset, axis1, axis2)
+
+
+def trace(a: TensorLike, offset: int = 0, axis1: int = -2, axis2: int = -1) -> TensorVariable:
+    """The sum of a diagonal of each matrix, as ``numpy.linalg.trace``; arguments as `diagonal`.
+
+    Examples:
+        >>> pt.linalg.trace([[1, 2], [3, 4]]).eval()
+        array(5)
+    """
+    return rearranging.trace(a, offset, axis1, axis2)

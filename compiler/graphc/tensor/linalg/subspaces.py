@@ -24,7 +24,7 @@ from graphc.tensor.linalg.solving import solve
 from graphc.tensor.products import matmul
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["cho_factor", "null_space", "orth", "polar", "tensorsolve"]

@@ -16,7 +16,7 @@ from graphc.ops.shape import known_size, size_of
 from graphc.ops.shaping import dimshuffle
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

@@ -18,7 +18,7 @@ from graphc.tensor.padding import pad
 from graphc.tensor.rearranging import flip as flip_
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose"]

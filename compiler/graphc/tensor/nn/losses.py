@@ -21,7 +21,7 @@ from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, reshape
 from graphc.tensor.special import log_softmax
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [

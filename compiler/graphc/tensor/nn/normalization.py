@@ -15,7 +15,7 @@ from graphc.tensor.random.continuous import random
 from graphc.tensor.reductions import mean as mean_
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["batch_norm", "batch_normalization", "dropout", "group_norm", "layer_norm", "rms_norm"]

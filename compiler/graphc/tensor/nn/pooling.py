@@ -20,7 +20,7 @@ from graphc.tensor.nn.windows import Window, known, parse_padding, per_axis, win
 from graphc.tensor.padding import pad
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]

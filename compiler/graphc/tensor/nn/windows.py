@@ -15,7 +15,7 @@ from graphc_runtime.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 _NAMES = ("valid", "same", "full", "half")

@@ -7,6 +7,7 @@ generator after them. `RandomStream` looks after the generators itself.
 
 from __future__ import annotations
 
+from graphc.hooks import RenamedModule
 from graphc.tensor.random import continuous, discrete, extremes
 from graphc.tensor.random.continuous import (
     beta,
@@ -66,11 +67,10 @@ from graphc.tensor.random.extremes import (
     wald,
     weibull,
 )
-from graphc.tensor.random.methods import add_methods
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.shared import RandomGeneratorSharedVariable, rng, shared_rng
 from graphc.tensor.random.stream import RandomStream
-from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
+from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable, add_methods
 from graphc_runtime.generators import generator_of, state_of
 
 # The functions that draw.
@@ -84,6 +84,8 @@ add_methods(DRAWS)
 RandomStream.functions = DRAWS
 
 default_rng = shared_rng
+
+utils = RenamedModule(f"{__name__}.utils", "graphc.tensor.random.stream")
 
 __all__ = [
     "DRAWS",

@@ -24,7 +24,7 @@ from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNo
 from graphc.tensor.random.shared import shared_rng
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import SizeLike, TensorLike
+    from graphc.graph.tensor import SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.tensor.random.drawing import Drawn, DrawOptions
 

@@ -12,7 +12,7 @@ from graphc.tensor.random.op import RandomVariable
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 # A draw; with ``return_next_rng``, a pair: the generator after it and the draw. Tensors can be unpacked, too.

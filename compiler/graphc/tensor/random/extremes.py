@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from graphc.tensor.random.drawing import draw
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import SizeLike, TensorLike
+    from graphc.graph.tensor import SizeLike, TensorLike
     from graphc.tensor.random.drawing import Drawn, DrawOptions
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,17 +18,17 @@ from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.elementwise import broadcast_static, cast_to
 from graphc.ops.shape import as_size, known_size, size_of
 from graphc.ops.shaping import as_sizes, dimshuffle
-from graphc.tensor.random import library
 from graphc.tensor.random.distributions import DISTRIBUTIONS, MOST_PARAMETERS, Distribution
 from graphc.tensor.random.expressions import Constraint, Traced
 from graphc.tensor.random.native import draw_native
 from graphc.tensor.random.pathwise import pullback, pushforward
 from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.type import as_generator, generator_type
+from graphc_runtime import npyrandom
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
+    from graphc.graph.tensor import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.tensor.random.distributions import Parameter
     from graphc_runtime.thunk import Register
@@ -45,6 +46,20 @@ _WIDTHS = {
     "int8": 8,
     "uint8": 8,
 }
+
+
+@cache
+def obstacle(name: str) -> str | None:
+    """Reason for which a native distribution cannot be drawn by compiled code; None if it can.
+
+    Args:
+        name: a key of the tables of `graphc.library.random`.
+    """
+    from graphc.library.random import draws, registers, vectors
+
+    draw = draws.DRAWS.get(name) or vectors.VECTORS[name]
+    reason = npyrandom.obstacle(*draw.symbols, *registers.TABLES.get(name, ()))
+    return None if reason is None else f"NumPy's C functions for random draws cannot be used: {reason}"
 
 
 class RandomVariable(Op):
@@ -275,7 +290,7 @@ class RandomVariable(Op):
         """Reason for which draws cannot be compiled here: NumPy's library is missing, or is none for
         this process.
         """
-        return library.obstacle(self.native[0])
+        return obstacle(self.native[0])
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         row = self.row

@@ -23,7 +23,7 @@ from graphc_runtime.generators import generator_of, state_of
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Maybe, Variables
-    from graphc.graph.tensor.like import DTypeLike
+    from graphc.graph.tensor import DTypeLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from graphc.graph.basic import capture
 from graphc.graph.tensor.variable import TensorSharedVariable
-from graphc.tensor.random.methods import DrawMethods
-from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
+from graphc.tensor.random.type import DrawMethods, RandomGeneratorType, RandomGeneratorVariable
 from graphc_runtime.generators import bit_generator_name, generator_of, set_state, state_of
 from graphc_runtime.marshal import on_host
 

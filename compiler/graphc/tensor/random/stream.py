@@ -12,7 +12,7 @@ import numpy as np
 from graphc.tensor.random.shared import shared_rng
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AnyFunction, TensorLike
+    from graphc.graph.tensor import AnyFunction, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.tensor.random.shared import RandomGeneratorSharedVariable
     from graphc.tensor.random.type import RandomGeneratorVariable
@@ -89,7 +89,7 @@ class RandomStream:
         shared.default_update = following
         return (following, draws) if wants_both else draws
 
-    def __getattr__(self, name: str) -> AnyFunction:
+    def __getattr__(self, name: str) -> Callable[..., TensorVariable]:
         namespace = self.__dict__.get("_namespace")
         found = self.functions.get(name) if namespace is None else getattr(namespace, name, None)
         function = None if name.startswith("_") else found
