@@ -7,6 +7,7 @@
     python tests/bench/gpu.py run DIR        where the device is: needs NumPy and the driver, no compiler
     python tests/bench/gpu.py peer NAME      the times of another library
     python tests/bench/gpu.py simulate DIR   checks the small sizes without a device; needs graphc
+    python tests/bench/gpu.py predict DIR    the model's times of kernels, beside those of docs/gpu-figures.md
     python tests/bench/gpu.py host DIR       times what calls cost in Python, without a device or its driver
 
 `run` and `peer` print a line as soon as it is measured, and write all to `--json PATH`. `measure` prints a
@@ -373,6 +374,45 @@ def simulate(folder: Path, names: Sequence[str]) -> None:
         assert error < (2e-3 if line.tf32 or "float16" in line.name else 1e-5), line.name
 
 
+def predicted(line: Line, folder: Path) -> list[Any]:
+    """The model's prediction of each launch of a line."""
+    executable = importlib.import_module("graphc_runtime.cuda.executable")
+    performance = importlib.import_module("graphc_tools.gpu.performance")
+    module = importlib.import_module("graphc_runtime").load(folder / f"{line.name}.gcx", target="cuda")
+    lower = importlib.import_module("graphc.backends.cuda.code").lower
+    lowered = lower(module.text(f"mlir:{line.name}"), "sm_90", precision="tf32" if line.tf32 else "")
+    kernels = importlib.import_module("graphc_tools.gpu.kernels").Kernels(lowered.kernels)
+    inputs = [(dtype, shape) for (dtype, _), shape in zip(line.dtypes, line.shapes, strict=True)]
+
+    def use(driver: Any) -> None:
+        executable.device = lambda: driver
+
+    asked = performance.launches(module[line.name], kernels, inputs, use)
+    return performance.predictions(lowered.ptx, kernels, asked)
+
+
+def measured(page: Path) -> dict[str, float]:
+    """Microseconds of the lines of a page."""
+    rows = [
+        line.split("|") for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")
+    ]
+    times = {row[1].strip(): row[2].strip().replace(",", "") for row in rows}
+    return {name: float(time) for name, time in times.items() if time.replace(".", "").isdigit()}
+
+
+def predict(folder: Path, names: Sequence[str], page: Path) -> None:
+    """Prints what the model says."""
+    known = measured(page) if page.exists() else {}
+    for line in (line for line in LINES if line.name in names):
+        found = predicted(line, folder)
+        for one in found:
+            launch = one.launch
+            parts = f"memory {one.memory:.1f}, sectors {one.sectors:.1f}, arithmetic {one.arithmetic:.1f}"
+            print(f"    {launch.name} {launch.grid} {launch.block}: {parts}, in all {one.total:.1f} us")
+        total, seen = sum(one.total for one in found), known.get(line.name, np.nan)
+        print(f"{line.name}: {total:.0f} us, measured {seen:.0f}, {total / seen:.2f}", flush=True)
+
+
 def host(folder: Path) -> None:
     """CPU time of calls that are all overhead, with functions of the driver that do nothing."""
     executable = importlib.import_module("graphc_runtime.cuda.executable")
@@ -397,7 +437,7 @@ def host(folder: Path) -> None:
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("measure", "build", "run", "peer", "simulate", "host"))
+    parser.add_argument("what", choices=("measure", "build", "run", "peer", "simulate", "predict", "host"))
     parser.add_argument("file", nargs="?", help="a folder of compiled lines, or a peer's name")
     parser.add_argument("--page", type=Path, default=_ROOT / "docs" / "gpu-figures.md")
     parser.add_argument("--json", type=Path)
@@ -418,6 +458,8 @@ def main() -> None:
         build(given.file, names)
     elif given.what == "simulate":
         simulate(given.file, names)
+    elif given.what == "predict":
+        predict(given.file, names, given.page)
     else:
         host(given.file)
 

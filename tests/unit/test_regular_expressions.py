@@ -45,6 +45,7 @@ ALLOWED = {
     "graphc_runtime.cache": "names of files",
     "graphc_runtime.symbols": "symbols of libraries",
     "graphc_tools._driver": "messages",
+    "graphc_tools.gpu.performance": "what ptxas says, and the PTX that it is given",
     "graphc_tools._reproducer": "the pipeline in a comment",
     # What is shown: a picture or a page of a stage is made of its text.
     "graphc.inspect.svg": "stages in pictures",

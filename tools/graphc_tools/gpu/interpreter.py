@@ -107,12 +107,14 @@ class Launch:
         grid, shape: blocks, and threads of a block, along x, y, z.
         dynamic: bytes of shared memory beyond attributions.
         interval: number of the current time between two barriers.
+        operations: those that warps have done, an operation of a warp counted once.
     """
 
     grid: tuple[int, int, int]
     shape: tuple[int, int, int]
     dynamic: int = 0
     interval: int = 0
+    operations: int = 0
     ids: list[np.ndarray] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -151,20 +153,29 @@ class Decoder:
 
     def block(self, block: ir.Block) -> tuple[Run, list[int]]:
         """A function that runs a block up to its terminator, and the operands of that."""
-        runs, last = [], None
+        runs, last, cost = [], None, 0
         for op in block.operations:
             last = op.operation
             if last.name not in _TERMINATORS:
                 runs.append(self._decode(self, last))
+                cost += _FUNCTION if last.name.startswith("math.") else 1
         yields = self.slots_of(list(last.operands)) if last is not None else []
 
         def run(frame: Frame, lanes: np.ndarray) -> None:
+            frame.launch.operations += cost * _warps(lanes)
             for step in runs:
                 step(frame, lanes)
 
         return run, yields
 
 
+def _warps(lanes: np.ndarray) -> int:
+    """Number of warps that threads, in order, are of."""
+    return len(lanes) and 1 + int(np.count_nonzero(np.diff(lanes // WARP)))
+
+
+# Instructions that a function of the math dialect becomes, about.
+_FUNCTION = 12
 _TERMINATORS = frozenset(("gpu.return", "scf.yield", "scf.condition", "func.return"))
 
 
@@ -227,19 +238,33 @@ class Kernel:
         Raises:
             KernelError: what the kernel does is wrong or undefined on a device.
         """
-        self.check(grid, block, arguments, shared)
-        values = self._values(arguments, memory)
         for region in memory.regions.values():
             region.forget()
+        self.run_blocks(range(grid[0] * grid[1] * grid[2]), grid, block, arguments, memory, shared)
+
+    def run_blocks(
+        self,
+        numbers: Sequence[int],
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        arguments: Sequence[int | float],
+        memory: Memory,
+        shared: int = 0,
+    ) -> Launch:
+        """Runs some blocks of a grid, as `run`; gives what they have done."""
+        self.check(grid, block, arguments, shared)
+        values = self._values(arguments, memory)
         launch = Launch(grid, block, shared)
         run, _ = self._body
         with np.errstate(all="ignore"):
-            for number, (z, y, x) in enumerate(np.ndindex(grid[2], grid[1], grid[0])):
-                frame = Frame(launch, (x, y, z), number, self._decoder.slots)
+            for number in numbers:
+                rest, x = divmod(number, grid[0])
+                frame = Frame(launch, (x, rest % grid[1], rest // grid[1]), number, self._decoder.slots)
                 launch.interval += 1
                 for argument, value in zip(self._arguments, [*values, *self._memory(frame)], strict=True):
                     frame.values[self._decoder.slot(argument)] = value
                 run(frame, frame.all)
+        return launch
 
     def check(
         self,
