@@ -217,9 +217,11 @@ def store(value: ir.Value, operand: Operand, indices: Sequence[ir.Value]) -> Non
     operand.buffer[where(operand, indices)] = value
 
 
-def is_whole(operand: Operand) -> bool:
-    """True if an operand is contiguous along the one dimension."""
-    return operand.axes == [0] and is_contiguous(operand.buffer)
+def is_wide(operand: Operand, last: int) -> bool:
+    """True if elements with neighbouring indices of a dimension lie side by side, wherever rows begin."""
+    if not operand.axes or operand.axes[-1] != last or last in operand.axes[:-1]:
+        return False
+    return bool(ir.MemRefType(operand.buffer.type).get_strides_and_offset()[0][-1] == 1)
 
 
 def itemsize(operand: Operand) -> int:
@@ -235,14 +237,31 @@ def lanes_of(operands: Sequence[Operand]) -> int:
 
 
 def are_aligned(operands: Sequence[Operand], lanes: int) -> ir.Value:
-    """True if the memory of all operands begins at a multiple of a vector."""
+    """True if the rows of all operands, which are `is_wide`, begin at a multiple of a vector.
+
+    The rows of one that `is_contiguous` do if its memory does, and they are multiples of a vector themselves.
+    """
     bits, seen = build.const_index(0), set()
     for operand in operands:
-        if operand.buffer not in seen:
-            seen.add(operand.buffer)
-            mask = build.const_index(lanes * itemsize(operand) - 1)
-            bits = bits | (address(operand.buffer) & mask)
+        if operand.buffer in seen:
+            continue
+        seen.add(operand.buffer)
+        size = itemsize(operand)
+        places, mask = [address(operand.buffer)], lanes * size - 1
+        if not is_contiguous(operand.buffer):
+            offset, strides = _layout(operand.buffer)
+            places = [places[0] + offset * size, *(stride * size for stride in strides[:-1])]
+        for place in places:
+            bits = bits | (place & mask)
     return bits.equals(0)
+
+
+def _layout(buffer: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
+    """The offset and the strides of a buffer, in elements."""
+    memref = ir.MemRefType(buffer.type)
+    kinds = [ir.MemRefType.get([], memref.element_type), *[build.index_type()] * (1 + 2 * memref.rank)]
+    found = list(build.create("memref.extract_strided_metadata", kinds, [buffer]).results)
+    return found[1], found[2 + memref.rank :]
 
 
 def load_vector(operand: Operand, indices: Sequence[ir.Value], lanes: int) -> ir.Value:

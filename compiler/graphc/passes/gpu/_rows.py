@@ -19,7 +19,6 @@ from graphc.ir import build
 from graphc.ir.value import all_of, as_index, converted, larger, literal, parts_of, smaller
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
-from graphc.lowering.memory.layouts import is_contiguous
 from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import (
@@ -27,6 +26,7 @@ from graphc.passes.gpu._nest import (
     Operand,
     SizeKey,
     are_aligned,
+    is_wide,
     itemsize,
     lanes_of,
     load,
@@ -199,16 +199,6 @@ class Group:
             return
         for lane, value in enumerate(values):
             store(value, operand, self.indices(lane))
-
-
-def is_wide(operand: Operand, last: int) -> bool:
-    """True if elements with neighbouring indices of the last dimension can be loaded together."""
-    return (
-        bool(operand.axes)
-        and operand.axes[-1] == last
-        and last not in operand.axes[:-1]
-        and is_contiguous(operand.buffer)
-    )
 
 
 class Columns:

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 from graphc.ir.build import const_index, dtype_of
 from graphc.ir.lifetimes import root_of
-from graphc.ir.value import smaller
+from graphc.ir.value import parts_of, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product
-from graphc.lowering.carried import either, span, when
-from graphc.lowering.memory.layouts import is_contiguous
+from graphc.lowering.carried import either, when
 from graphc.passes import Pass
-from graphc.passes.gpu._kernel import Kernel, blocks_for
-from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of, load, load_vector
-from graphc.passes.gpu._notation import barrier, block_id, extract, grid_dim, thread_id
+from graphc.passes.gpu._kernel import Kernel
+from graphc.passes.gpu._nest import Nest, Operand, are_aligned, is_wide, lanes_of, load, load_vector
+from graphc.passes.gpu._notation import barrier, block_id, extract, thread_id
 from graphc.passes.gpu._rows import Group, split, wide_operands
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-_BLOCKS = 65535
 # Threads along each side of a square, the shortest side in elements, and the most neighbours of a thread.
 _THREADS, _SIDE, _MOST_LANES = 16, 32, 4
 # Squares in shared memory, and their bytes: as many as every device has without being asked.
@@ -90,7 +88,7 @@ class _Writer:
         self._other = next(axis for axis in [self._inputs[0].axes[-1]] if axis is not None)
         self._rest = [axis for axis in range(nest.rank) if axis not in (self._last, self._other)]
         self._wide = [*self._inputs, *wide_operands([nest])]
-        own = all(is_contiguous(o.buffer) and o.axes.count(self._other) == 1 for o in self._inputs)
+        own = all(is_wide(operand, self._other) for operand in self._inputs)
         self._lanes = min(lanes_of(self._wide), _MOST_LANES) if own else 1
         if not all(operand in self._wide for operand in nest.outputs):
             self._lanes = 1
@@ -106,13 +104,12 @@ class _Writer:
         """The kernel and its launch."""
         nest, kernel, side = self._nest, self._kernel, self._side
         with kernel.host():
-            self._sizes = [nest.extent(axis) for axis in range(nest.rank)]
-            images = product([self._sizes[axis] for axis in self._rest])
-            grid = [
-                blocks_for(self._sizes[self._last], side, 1 << 30),
-                blocks_for(self._sizes[self._other], side, _BLOCKS),
-                smaller(images, _BLOCKS),
+            self._sizes = sizes = [nest.extent(axis) for axis in range(nest.rank)]
+            squares = [
+                *(sizes[axis] for axis in self._rest),
+                *(parts_of(sizes[axis], side) for axis in (self._other, self._last)),
             ]
+            grid = product(squares)
         # One element more in a row: threads that read a column do not meet in one bank.
         self._shared = [kernel.shared([side, side + 1], o.argument.type) for o in self._inputs]
         kernel.limit(_THREADS * _THREADS, _RESIDENT)
@@ -121,25 +118,25 @@ class _Writer:
             if self._lanes > 1:
                 rows = (self._sizes[self._last] | self._sizes[self._other]) % self._lanes
                 together = rows.equals(0) & are_aligned(self._wide, self._lanes)
-            with span(images, block_id(2), grid_dim(2)) as image:
-                rest = split(image, [self._sizes[axis] for axis in self._rest])
-                place = dict(zip(self._rest, rest, strict=True))
-                first, stride = (x * side for x in (block_id(1), grid_dim(1)))
-                with span(self._sizes[self._other], first, stride) as other:
-                    if together is None:
-                        self._square(place, other, 1)
-                    else:
-                        either(
-                            together,
-                            [],
-                            lambda: self._square(place, other, self._lanes),
-                            lambda: self._square(place, other, 1),
-                        )
-        kernel.launch(grid, [_THREADS, _THREADS])
+            # A loop over squares would keep the addresses of all vectors in registers.
+            *rest, other, last = split(block_id(), squares)
+            place = dict(zip(self._rest, rest, strict=True)), other * side, last * side
+            if together is None:
+                self._square(*place, 1)
+            else:
+                either(
+                    together,
+                    [],
+                    lambda: self._square(*place, self._lanes),
+                    lambda: self._square(*place, 1),
+                )
+        kernel.launch([grid], [_THREADS, _THREADS])
 
-    def _square(self, place: dict[int, ir.Value], other: ir.Value, lanes: int) -> list[ir.Value]:
-        """A square of the result, whose rows each thread reads and writes so many neighbours at a time of."""
-        last, along = block_id() * self._side, thread_id() * lanes
+    def _square(
+        self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value, lanes: int
+    ) -> list[ir.Value]:
+        """A square of the result, of whose rows each thread reads and writes so many neighbours at a time."""
+        along = thread_id() * lanes
         lines = [thread_id(1) + first for first in range(0, self._side, _THREADS)]
         starts = [along + first for first in range(0, self._side, _THREADS * lanes)]
         squares = []
@@ -167,7 +164,6 @@ class _Writer:
                 row, column = other + line, last + start
                 with when((row < self._sizes[self._other]) & (column < self._sizes[self._last])):
                     self._elements(self._indices(place, row, column), start, line, lanes)
-        barrier()
         return []
 
     def _elements(self, indices: list[ir.Value], start: ir.Value, line: ir.Value, lanes: int) -> None:

@@ -41,10 +41,14 @@ func.func @bools(%x: memref<?xf64>, %y: memref<?xi8>) {
 
 // -----
 
-// A row that is broadcast: threads along the columns, rows of threads along the rows.
+// A row that is broadcast: threads along the columns, rows of threads along the rows, if rows are multiples of
+// vectors, four elements at a time.
 // CHECK-LABEL: gpu.func @elementwise_0
 // CHECK: gpu.thread_id y
 // CHECK: scf.for %[[I:.*]] =
+// CHECK: scf.for
+// CHECK-COUNT-2: vector.load {{.*}} {alignment = 16 : i64} {{.*}} vector<4xf32>
+// CHECK: vector.store {{.*}} vector<4xf32>
 // CHECK: scf.for %[[J:.*]] =
 // CHECK: memref.load %{{.*}}[%[[J]]] : memref<?xf32>
 // CHECK: memref.store %{{.*}}, %{{.*}}[%[[I]], %[[J]]]
@@ -71,6 +75,23 @@ func.func @row(%x: memref<?x?xf32>, %r: memref<?xf32>, %y: memref<?x?xf32>) {
 func.func @strided(%x: memref<?xf32, strided<[?], offset: ?>>, %y: memref<?xf32>) {
   linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
       ins(%x : memref<?xf32, strided<[?], offset: ?>>) outs(%y : memref<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// Rows of a larger array: where they begin, and how far apart they are, says whether vectors are aligned.
+// CHECK-LABEL: gpu.func @elementwise_0
+// CHECK: memref.extract_strided_metadata
+// CHECK: vector.store {{.*}} : memref<?x?xf32, strided<[?, 1], offset: ?>>, vector<4xf32>
+#id = affine_map<(i, j) -> (i, j)>
+func.func @part(%x: memref<?x?xf32>, %y: memref<?x?xf32, strided<[?, 1], offset: ?>>) {
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<?x?xf32>) outs(%y : memref<?x?xf32, strided<[?, 1], offset: ?>>) {
   ^bb0(%a: f32, %o: f32):
     %0 = arith.negf %a : f32
     linalg.yield %0 : f32

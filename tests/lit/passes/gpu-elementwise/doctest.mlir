@@ -2,7 +2,7 @@
 // RUN: graphc-opt --graphc-gpu-elementwise --canonicalize --cse %s | filecheck %s
 
 // Threads take four floats at a time, if all addresses are multiples of 16, then what is left over.
-// CHECK: gpu.func @elementwise_0(%[[N:.*]]: index, %[[X:.*]]: memref<?xf32>, %[[Y:.*]]: memref<?xf32>) kernel
+// CHECK: gpu.func @elementwise_0(%[[X:.*]]: memref<?xf32>, %[[Y:.*]]: memref<?xf32>, %[[N:.*]]: index) kernel
 // CHECK: memref.extract_aligned_pointer_as_index %[[X]]
 // CHECK: memref.extract_aligned_pointer_as_index %[[Y]]
 // CHECK: %[[VECTORS:.*]] = arith.select %{{.*}}, %{{.*}}, %c0

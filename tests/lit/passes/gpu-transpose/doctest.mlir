@@ -12,7 +12,6 @@
 // CHECK: memref.load %[[T]][
 // CHECK: arith.negf
 // CHECK: vector.store %{{.*}} {alignment = 16 : i64} : memref<?x?xf32>, vector<4xf32>
-// CHECK: gpu.barrier
 // CHECK: } else {
 // CHECK-COUNT-16: memref.load %{{.*}} : memref<?x?xf32>{{$}}
 // CHECK: gpu.barrier
