@@ -154,11 +154,10 @@ def test_old_names_of_linalg_have_all_its_functions() -> None:
 
 def test_modules_have_the_names_of_pytensor_too() -> None:
     import graphc.tensor.basic as basic
+    from graphc.tensor.compat import MODULES
     from graphc.tensor.math import int_div
     from graphc.tensor.type import TensorType
     from graphc.tensor.variable import TensorConstant, TensorSharedVariable
-
-    from graphc.tensor.compat import MODULES
 
     assert basic.as_tensor_variable is pt.as_tensor_variable and int_div is pt.floor_divide
     assert TensorType is pt.TensorType and TensorConstant is pt.TensorConstant

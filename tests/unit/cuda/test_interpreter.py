@@ -167,3 +167,49 @@ def test_launches_that_devices_refuse(right, grid, block, message):
 def test_arguments_are_counted(right):
     with pytest.raises(LaunchError, match="takes 11 arguments, given 6"):
         run_kernel(right["axpy"], (1, 1, 1), (32, 1, 1), [1.0, normal(5)])
+
+
+_TURNS = """gpu.module @kernels {
+  gpu.func @turns(%x: memref<64xi32>) workgroup(%s: memref<2xi32, #gpu.address_space<workgroup>>) kernel {
+    %zero = arith.constant 0 : i32
+    %c32 = arith.constant 32 : index
+    %thread = gpu.thread_id x
+    %warp = arith.divui %thread, %c32 : index
+    %lane = arith.remui %thread, %c32 : index
+    %value = memref.load %x[%thread] : memref<64xi32>
+    %odd = arith.trunci %value : i32 to i1
+    %who = gpu.ballot %odd : i32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %first = arith.cmpi eq, %lane, %c0 : index
+    scf.if %first { memref.store %who, %s[%warp] : memref<2xi32, #gpu.address_space<workgroup>> }
+    BARRIER
+    %seen = memref.load %s[%warp] : memref<2xi32, #gpu.address_space<workgroup>>
+    BARRIER
+    %last = arith.cmpi eq, %lane, %c1 : index
+    scf.if %last { memref.store %zero, %s[WHERE] : memref<2xi32, #gpu.address_space<workgroup>> }
+    memref.store %seen, %x[%thread] : memref<64xi32>
+    gpu.return
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("barrier", "where", "races"),
+    [
+        ("gpu.barrier scope <subgroup>", "%warp", False),
+        ("gpu.barrier scope <subgroup>", "%c0", True),
+        ("", "%warp", True),
+    ],
+)
+def test_warps_have_barriers_of_their_own(barrier, where, races):
+    """What a warp reads and writes in turns is ordered by them; what two warps do is not."""
+    kernels = Kernels(_TURNS.replace("BARRIER", barrier).replace("WHERE", where))
+    x = np.random.default_rng(0).integers(0, 9, 64).astype(np.int32)
+    bits = [int(sum(1 << i for i in np.flatnonzero(part & 1))) for part in (x[:32], x[32:])]
+    if races:
+        with pytest.raises(RaceError, match="with no barrier between"):
+            run_kernel(kernels["turns"], (1, 1, 1), (64, 1, 1), [x])
+        return
+    run_kernel(kernels["turns"], (1, 1, 1), (64, 1, 1), [x])
+    np.testing.assert_array_equal(x.view(np.uint32), np.repeat(np.array(bits, np.uint32), 32))

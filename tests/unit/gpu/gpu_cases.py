@@ -243,7 +243,13 @@ CASES: dict[str, Case] = {
         kernels=4,
         registers=168,
     ),
-    "sort": Case([("float32", 2)], lambda x: pt.sort(x, axis=1), [[(3, 1)], [(2, 70)], [(0, 3)]], kernels=4),
+    "sort": Case(
+        [("float32", 2)],
+        lambda x: pt.sort(x, axis=1),
+        [[(3, 1)], [(2, 70)], [(0, 3)]],
+        kernels=8,
+        registers=96,
+    ),
     "cholesky": Case(
         [("float64", 3)],
         lambda x: pt.linalg.cholesky(x @ x.mT + pt.eye(x.shape[-1])),
@@ -281,7 +287,9 @@ CASES: dict[str, Case] = {
         [[(3, 5)], [(0, 5)], [(2, 300)]],
         kernels=4,
     ),
-    "positions that sort": Case([("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=4),
+    "positions that sort": Case(
+        [("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=8, registers=96
+    ),
     "take": Case([("float32", 2), ("int64", 1)], lambda x, i: x[i], [[(8, 5), (4,)]], kernels=3),
     "scan": Case(
         [("float32", 2), ("float32", 1), ("float32", 0)],
@@ -315,7 +323,9 @@ CASES: dict[str, Case] = {
         kernels=7,
         registers=128,
     ),
-    "put": Case([("float32", 1), ("int64", 1)], lambda x, i: x[i].inc(1.0), [[(8,), (9,)]], kernels=10),
+    "put": Case(
+        [("float32", 1), ("int64", 1)], lambda x, i: x[i].inc(1.0), [[(8,), (9,)]], kernels=12, registers=128
+    ),
     "draws": Case(
         [("float64", 2)],
         lambda x: [

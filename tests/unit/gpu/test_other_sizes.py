@@ -34,19 +34,37 @@ def _compiled(
     return function, driver
 
 
-def test_rows_that_are_sorted_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = pt.matrix("x", dtype="float32")
-    outputs = [pt.sort(x, axis=1), pt.argsort(x, axis=1)]
-    f, driver = _compiled(monkeypatch, "graphc-gpu-sort{tile=32}", [x], outputs)
-    value = np.random.default_rng(0).integers(-9, 9, (2, 150)).astype(np.float32)
-    value[value == 5] = np.nan
-    value[value == 4] = -np.inf
-    found = f(value)
-    np.testing.assert_array_equal(found[0], np.sort(value, axis=1))
-    np.testing.assert_array_equal(found[1], np.argsort(value, axis=1, kind="stable"))
-    assert sum(name.startswith("merge") for name in driver.launches) == 6
-    short = value[:, :20]
-    np.testing.assert_array_equal(f(short)[1], np.argsort(short, axis=1, kind="stable"))
+_REAL = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+
+
+@pytest.mark.parametrize("dtype", _REAL)
+def test_long_rows_are_sorted_by_digits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several parts of a row, tiles that are not full, keys that repeat; and rows that are short or empty."""
+    x = pt.matrix("x", dtype=dtype)
+    outputs = [pt.sort(x[:, ::2], axis=1), pt.argsort(x, axis=1)]
+    option = "graphc-gpu-sort{tile=32 threads=64 items=1 parts=4}"
+    f, driver = _compiled(monkeypatch, option, [x], outputs)
+    rng = np.random.default_rng(0)
+    if np.dtype(dtype).kind == "f":
+        value = rng.normal(size=(2, 170)).astype(dtype)
+        for number, special in enumerate(
+            (np.nan, -np.inf, np.inf, 0.0, -0.0, np.finfo(dtype).smallest_subnormal)
+        ):
+            value[rng.random(value.shape) < 0.05 * (number + 1)] = special
+    else:
+        value = np.frombuffer(rng.bytes(2 * 170 * 8), "u8").astype(dtype).reshape(2, 170)
+        value[rng.random(value.shape) < 0.3] = 1
+    for given in (value, value[:, :50], value[:, :20], value[:1, :0], value[:0]):
+        found = f(given)
+        np.testing.assert_array_equal(found[0], np.sort(given[:, ::2], axis=1))
+        np.testing.assert_array_equal(found[1], np.argsort(given, axis=1, kind="stable"))
+    assert {name.partition("_")[0] for name in driver.launches} >= {
+        "sort",
+        "tiles",
+        "digits",
+        "running",
+        "radix",
+    }
 
 
 @pytest.mark.parametrize("turned", [False, True])

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.backends.cuda import pipeline
 from graphc.graph.basic import Variable
 from graphc_runtime.cuda import executable
 from graphc_tools.gpu.kernels import Kernels
@@ -56,3 +59,22 @@ def test_several_indices_and_other_dtypes(monkeypatch: pytest.MonkeyPatch) -> No
         rng.integers(0, 4, (4, 4)),
     ]
     _check([z, b, i], outputs, [given], 2, monkeypatch)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "float16", "float32", "float64", "complex128"])
+def test_many_writes_to_many_rows(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than a tile of writes, by several digits; numbers that are added are sorted with their rows."""
+    x, v, i = pt.vector("x", dtype=dtype), pt.vector("v", dtype=dtype), pt.lvector("i")
+    flag = "graphc-gpu-scatter"
+    steps = tuple(
+        step._replace(text=f"{flag}{{bits=8 items=1}}") if step.text == flag else step
+        for step in pipeline.KERNELS.steps
+    )
+    monkeypatch.setattr(pipeline, "KERNELS", replace(pipeline.KERNELS, steps=steps))
+    rng = np.random.default_rng(0)
+    runs = []
+    for rows, count in ((150, 400), (400, 300), (1, 5)):
+        a, b = (rng.normal(size=n).astype(dtype) for n in (rows, count))
+        runs.append([a, b, rng.integers(-rows, rows, count)])
+    with graphc.config.change_flags(cache_dir=""):
+        _check([x, v, i], [x[i].inc(v), x[i].set(v)], runs, 2, monkeypatch)

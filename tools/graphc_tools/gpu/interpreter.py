@@ -19,10 +19,9 @@ import numpy as np
 from graphc.ir.constants import element_dtype
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda.schedule import MAX_THREADS
-from graphc_tools.gpu.memory import Access, LaunchError, Memory, Region
+from graphc_tools.gpu.memory import WARP, Access, LaunchError, Memory, Region
 from graphc_tools.gpu.values import Memref, Value, one
 
-WARP = 32
 SHARED_LIMIT = 48 << 10
 UNLIMITED = 512
 DYNAMIC_LIMIT = 163 << 10  # of sm_80, the least of all
@@ -63,6 +62,7 @@ class Frame:
         block: number of the block.
         shared: the dynamic shared memory.
         copies: those that threads have not waited for.
+        phases: how many barriers of its own each warp has seen.
     """
 
     def __init__(self, launch: Launch, position: tuple[int, int, int], number: int, slots: int) -> None:
@@ -73,6 +73,7 @@ class Frame:
         self.local = itertools.count(LOCAL_BASE, 1 << 32)
         dynamic = np.zeros(launch.dynamic, np.uint8)
         self.copies: list[AsyncCopy] = []
+        self.phases = np.zeros(-(-self.threads // WARP), np.int32)
         self.shared = Region(SHARED_BASE + (1 << 40), dynamic, "dynamic shared memory", initialised=False)
 
     def array(self, slot: int) -> np.ndarray:
@@ -89,7 +90,7 @@ class Frame:
 
     def access(self, where: str, lanes: np.ndarray) -> Access:
         """Identity of these threads."""
-        return Access(where, self.block, self.launch.interval, lanes)
+        return Access(where, self.block, self.launch.interval, lanes, self.phases[lanes // WARP])
 
     def next_interval(self) -> None:
         """A barrier has been reached by all."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc_dialects._mlir import ir
-from graphc_tools.gpu.interpreter import WARP, AsyncCopy, Decoder, Frame, Run
-from graphc_tools.gpu.memory import DivergenceError, KernelError, Region
+from graphc_tools.gpu.interpreter import AsyncCopy, Decoder, Frame, Run
+from graphc_tools.gpu.memory import WARP, DivergenceError, KernelError, Region
 from graphc_tools.gpu.values import spread
 
 _LANES = np.arange(WARP)

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Memory that kernels see, with who has read and written each byte since when.
 
-Threads of a block are ordered by barriers only, threads of different blocks not at all. Each byte knows its
-last writer and its readers since then; an access that conflicts with one of these is a race, whatever order
-the interpreter happens to run threads in.
+Threads of a block are ordered by barriers only, those of a warp by barriers of the warp, too, and threads of
+different blocks not at all. Each byte knows its last writer and its readers since then; an access that
+conflicts with one of these is a race, whatever order the interpreter happens to run threads in.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+WARP = 32
+# Instead of the number of a thread; numbers below stand for several threads of one warp.
 _NOBODY, _SEVERAL = -1, -2
 
 
@@ -48,12 +50,14 @@ class Access:
         block: number of the block in the grid.
         interval: number of the time between two barriers; every block has intervals of its own.
         threads: numbers of the threads in their block, in the order of the addresses.
+        phases: how many barriers of its warp each has seen.
     """
 
     where: str
     block: int
     interval: int
     threads: np.ndarray
+    phases: np.ndarray
 
 
 class Region:
@@ -77,11 +81,13 @@ class Region:
         self._write_thread = np.full(size, _NOBODY, np.int32)
         self._write_block = np.full(size, _NOBODY, np.int32)
         self._write_interval = np.zeros(size, np.int32)
+        self._write_phase = np.zeros(size, np.int32)
         self._write_atomic = np.zeros(size, bool)
         self._write_where = np.zeros(size, np.int32)
         self._read_thread = np.full(size, _NOBODY, np.int32)
         self._read_block = np.full(size, _NOBODY, np.int32)
         self._read_interval = np.zeros(size, np.int32)
+        self._read_phase = np.zeros(size, np.int32)
         self._read_where = np.zeros(size, np.int32)
         self._places: dict[str, int] = {"": 0}
 
@@ -117,13 +123,22 @@ class Region:
         self._check_write(at, access, atomic=False)
         self.initialised[at] = False
 
-    def update(self, start: int, dtype: np.dtype, access: Access) -> np.ndarray:
-        """One element that one thread is about to change atomically, as a view."""
-        at = self._bytes(np.array([start]), dtype.itemsize, access)
-        if not self.initialised[at].all():
-            raise UninitialisedError(f"{access.where}: {self.name} at byte {start} has not been written")
+    def update(self, start: np.ndarray, dtype: np.dtype, access: Access) -> np.ndarray:
+        """Different elements, one for each thread, that are about to be changed atomically."""
+        at = self._bytes(start, dtype.itemsize, access)
+        missing = ~self.initialised[at].all(axis=1)
+        if missing.any():
+            raise UninitialisedError(
+                f"{access.where}: {self.name} at byte {int(start[missing][0])} has not been written"
+            )
         self._check_write(at, access, atomic=True)
-        return self.data[start : start + dtype.itemsize].view(dtype)
+        found: np.ndarray = np.ascontiguousarray(self.data[at]).view(dtype)[:, 0]
+        return found
+
+    def put(self, start: np.ndarray, values: np.ndarray) -> None:
+        """What elements are changed to, atomically."""
+        raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
+        self.data[start[:, None] + np.arange(raw.shape[1])] = raw
 
     def _bytes(self, start: np.ndarray, width: int, access: Access) -> np.ndarray:
         wrong = (start < 0) | (start + width > self.data.size)
@@ -137,46 +152,41 @@ class Region:
         return found
 
     def _check_read(self, at: np.ndarray, access: Access) -> None:
-        threads = access.threads[:, None]
+        threads, phases = access.threads[:, None], access.phases[:, None]
         block, thread = self._write_block[at], self._write_thread[at]
-        self._refuse(
-            (block != _NOBODY)
-            & (
-                (block != access.block)
-                | ((self._write_interval[at] == access.interval) & (thread != threads))
-            ),
-            at,
-            access,
-            "reads",
-            written=True,
-        )
+        now = self._write_interval[at] == access.interval
+        apart = _apart(thread, self._write_phase[at], threads, phases)
+        clash = (block != _NOBODY) & ((block != access.block) | (now & apart))
+        self._refuse(clash, at, access, "reads", written=True)
         same = (self._read_block[at] == access.block) & (self._read_interval[at] == access.interval)
-        other = self._read_thread[at]
-        # Lanes of this very load may read one byte together: the last assignment below wins, then the count.
+        self._read_thread[at] = np.where(same, _both(self._read_thread[at], threads), threads)
+        # Lanes of this very load may read one byte together: the last assignment wins, then the others count.
         flat = at.ravel()
-        who = np.broadcast_to(threads, at.shape).ravel()
-        self._read_thread[at] = np.where(same & (other != threads), _SEVERAL, threads)
-        mixed = self._read_thread[flat] != who
-        self._read_thread[flat[mixed]] = _SEVERAL
+        both = _both(self._read_thread[flat], np.broadcast_to(threads, at.shape).ravel())
+        for several in (both < _SEVERAL, both == _SEVERAL):
+            self._read_thread[flat[several]] = both[several]
         seen = self._read_block[at]
         self._read_block[at] = np.where((seen == _NOBODY) | (seen == access.block), access.block, _SEVERAL)
-        self._read_interval[at] = access.interval
+        self._read_interval[at], self._read_phase[at] = access.interval, phases
         self._read_where[at] = self._place(access.where)
 
     def _check_write(self, at: np.ndarray, access: Access, *, atomic: bool) -> None:
-        threads = access.threads[:, None]
+        threads, phases = access.threads[:, None], access.phases[:, None]
         block, thread = self._write_block[at], self._write_thread[at]
         now = self._write_interval[at] == access.interval
-        clash = (block != _NOBODY) & ((block != access.block) | (now & (thread != threads)))
+        apart = _apart(thread, self._write_phase[at], threads, phases)
+        clash = (block != _NOBODY) & ((block != access.block) | (now & apart))
         if atomic:
             clash &= ~self._write_atomic[at]
         self._refuse(clash, at, access, "writes", written=True)
         block, thread = self._read_block[at], self._read_thread[at]
         now = self._read_interval[at] == access.interval
-        clash = (block != _NOBODY) & ((block != access.block) | (now & (thread != threads)))
+        apart = _apart(thread, self._read_phase[at], threads, phases)
+        clash = (block != _NOBODY) & ((block != access.block) | (now & apart))
         self._refuse(clash, at, access, "writes", written=False)
         self._write_thread[at], self._write_block[at] = threads, access.block
         self._write_interval[at], self._write_atomic[at] = access.interval, atomic
+        self._write_phase[at] = phases
         self._write_where[at] = self._place(access.where)
         self._read_block[at] = self._read_thread[at] = _NOBODY
 
@@ -191,14 +201,14 @@ class Region:
             else (self._read_thread, self._read_block, self._read_where)
         )
         place = list(self._places)[places[byte]]
-        alone = Access(access.where, access.block, access.interval, access.threads[row : row + 1])
+        alone = replace(access, threads=access.threads[row : row + 1], phases=access.phases[row : row + 1])
         did = "writes" if written else "reads"
         self._race(alone, byte, place, int(threads[byte]), int(blocks[byte]), did, what)
 
     def _race(
         self, access: Access, byte: int, place: str, thread: int, block: int, did: str, what: str = "writes"
     ) -> None:
-        other = "several threads" if thread == _SEVERAL else f"thread {thread}"
+        other = "several threads" if thread <= _SEVERAL else f"thread {thread}"
         where = "of several blocks" if block == _SEVERAL else f"of block {block}"
         last = int(access.threads[-1])
         raise RaceError(
@@ -208,6 +218,24 @@ class Region:
 
     def _place(self, where: str) -> int:
         return self._places.setdefault(where, len(self._places))
+
+
+def _warps(threads: np.ndarray) -> np.ndarray:
+    """The warps of threads, or of several of one warp; -1 for several of different ones."""
+    return np.where(threads < _SEVERAL, _SEVERAL - 1 - threads, threads // WARP)
+
+
+def _apart(before: np.ndarray, phase: np.ndarray, threads: np.ndarray, phases: np.ndarray) -> np.ndarray:
+    """Accesses before that are those of other threads, with no barrier of a warp between."""
+    ordered = (_warps(before) == threads // WARP) & (phase < phases)
+    found: np.ndarray = (before != threads) & ~ordered
+    return found
+
+
+def _both(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """One thread, or several, with another one."""
+    of_warp = _SEVERAL - 1 - b // WARP
+    return np.where(a == b, a, np.where(_warps(a) == b // WARP, of_warp, _SEVERAL))
 
 
 class Memory:

@@ -77,15 +77,20 @@ def _atomic(decoder: Decoder, op: ir.Operation) -> Run:
         region, starts = memref.starts([frame.array(i) for i in indices], lanes, 1, where)
         given = spread(frame.array(value), lanes)
         old = np.zeros(frame.threads, memref.dtype)
-        for i, (lane, start) in enumerate(zip(lanes, starts, strict=True)):
-            cell = region.update(int(start), memref.dtype, frame.access(where, lanes[i : i + 1]))
-            old[lane] = cell[0]
-            new = given[i : i + 1]
+        left = np.arange(len(lanes))
+        # In turns, of one thread for each element.
+        while len(left):
+            turn = left[np.unique(starts[left], return_index=True)[1]]
+            left = np.setdiff1d(left, turn)
+            cell = region.update(starts[turn], memref.dtype, frame.access(where, lanes[turn]))
+            old[lanes[turn]] = cell
+            new = given[turn]
             if unsigned:
                 width = f"u{memref.dtype.itemsize}"
-                cell[:] = combine(cell.view(width), new.view(width)).view(memref.dtype)
+                found = combine(cell.view(width), new.view(width)).view(memref.dtype)
             else:
-                cell[:] = combine(cell, new)
+                found = combine(cell, new).astype(memref.dtype)
+            region.put(starts[turn], found)
         frame.values[result] = old
 
     return run

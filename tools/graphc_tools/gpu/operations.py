@@ -12,9 +12,9 @@ from graphc_dialects._mlir import ir
 from graphc_tools.gpu import arithmetic
 from graphc_tools.gpu.control import CONTROL
 from graphc_tools.gpu.device_functions import device_function
-from graphc_tools.gpu.interpreter import WARP, Decoder, Frame, Run
+from graphc_tools.gpu.interpreter import Decoder, Frame, Run
 from graphc_tools.gpu.matrices import MATRICES
-from graphc_tools.gpu.memory import DivergenceError, KernelError
+from graphc_tools.gpu.memory import WARP, DivergenceError, KernelError
 from graphc_tools.gpu.memrefs import MEMREFS
 from graphc_tools.gpu.values import Memref, merged, one, spread, uniform
 from graphc_tools.gpu.vectors import VECTORS
@@ -135,6 +135,8 @@ def _warp(decoder: Decoder, op: ir.Operation) -> Run:
 
 def _barrier(decoder: Decoder, op: ir.Operation) -> Run:
     where = describe(op)
+    if "scope" in op.attributes and "subgroup" in str(op.attributes["scope"]):
+        return _warp_barrier(where)
 
     def run(frame: Frame, lanes: np.ndarray) -> None:
         if len(lanes) != frame.threads:
@@ -174,6 +176,29 @@ def _shuffle(decoder: Decoder, op: ir.Operation) -> Run:
             raise DivergenceError(f"{where}: a lane is asked for that the block of {frame.threads} has not")
         frame.values[result] = given[np.minimum(source, frame.threads - 1)]
         frame.values[valid] = good
+
+    return run
+
+
+def _warp_barrier(where: str) -> Run:
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        _require_warps(frame, lanes, where)
+        frame.phases[np.unique(lanes // WARP)] += 1
+
+    return run
+
+
+def _ballot(decoder: Decoder, op: ir.Operation) -> Run:
+    """The lanes of each warp for which a condition holds, as bits."""
+    flag, result = decoder.slot(op.operands[0]), decoder.slot(op.results[0])
+    where = describe(op)
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        _require_warps(frame, lanes, where)
+        holds = np.zeros(-(-frame.threads // WARP) * WARP, bool)
+        holds[lanes] = spread(frame.array(flag), lanes)
+        words = np.packbits(holds.reshape(-1, WARP), axis=1, bitorder="little").view(np.int32)
+        frame.values[result] = words[frame.all // WARP, 0]
 
     return run
 
@@ -268,6 +293,7 @@ DECODERS: dict[str, Callable[[Decoder, ir.Operation], Run]] = {
     **dict.fromkeys(("gpu.lane_id", "gpu.subgroup_id", "gpu.subgroup_size", "gpu.num_subgroups"), _warp),
     "gpu.barrier": _barrier,
     "gpu.shuffle": _shuffle,
+    "gpu.ballot": _ballot,
     "gpu.subgroup_reduce": _subgroup_reduce,
     "gpu.dynamic_shared_memory": _dynamic_shared,
     **dict.fromkeys(("func.call", "llvm.call"), _call),

@@ -26,8 +26,8 @@ import numpy as np
 
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_runtime.cuda.array import Memory as DeviceMemory
-from graphc_tools.gpu.interpreter import WARP, Kernel
-from graphc_tools.gpu.memory import Access, Memory, Region
+from graphc_tools.gpu.interpreter import Kernel
+from graphc_tools.gpu.memory import WARP, Access, Memory, Region
 from graphc_tools.gpu.simulated import SimulatedDriver
 
 SECTOR = 32

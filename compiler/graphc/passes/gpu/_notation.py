@@ -6,7 +6,8 @@
 | `i * width + j < n`, `memory[i, j] = x` | `arith`, `memref` (`graphc/ir/value.py`) |
 | `with span(n) as i:`, `with when(i < n):` | `scf.for`, `scf.if` (`graphc/lowering/carried.py`) |
 | `carry(n, sums, body)`, `carry_while`, `either` | the same with iter_args and results |
-| `thread_id()`, `block_id(1)`, `barrier()`, `shuffled(x, 1)` | `gpu` |
+| `thread_id()`, `block_id(1)`, `barrier()`, `shuffled(x, 1)`, `lanes_where(flag)` | `gpu` |
+| `added(counts, 1, i)` | `memref.atomic_rmw`: of integers in shared memory, whose sum no order changes |
 | `read_vector(memory, place, 4)`, `copy(...)`, `arrived()` | `vector`, asynchronous copies of `nvgpu` |
 
 Shared memory is asked of the kernel that is written, `Kernel.shared`. What is written is checked as it is: by
@@ -27,6 +28,8 @@ WARP = 32
 # Indices of x, y and z in attributes of the gpu dialect.
 _AXES = ("x", "y", "z")
 _LOADS = ("memref.load", "vector.load")
+# In the enumeration of what is done to memory at once.
+_ADD = 1
 
 
 def thread_id(axis: int = 0) -> ir.Value:
@@ -102,6 +105,46 @@ def shuffled(value: ir.Value, lane: int | ir.Value, mode: str = "xor") -> ir.Val
 def word(number: int) -> ir.Value:
     """A constant of 32 bits."""
     return literal(number, _integer(32))
+
+
+def lanes_where(flag: ir.Value) -> ir.Value:
+    """The lanes of the warp for which a flag holds, a bit each of 32; whole warps have to get here."""
+    return build.create("gpu.ballot", [_integer(32)], [flag]).result
+
+
+def lanes_alike(number: ir.Value, bits: int) -> ir.Value:
+    """The lanes of the warp whose numbers, of 32 bits, have the same low bits; whole warps get here."""
+    alike = word(-1)
+    for bit in range(bits):
+        clear = (number & (1 << bit)).equals(0)
+        # Where the lane's bit is 1, those whose bit is 0 are turned into those whose is not.
+        alike = alike & (lanes_where(clear) ^ build.select(clear, word(0), -1))
+    return alike
+
+
+def lanes_before() -> ir.Value:
+    """The lanes of the warp before the thread's own, as bits."""
+    return (word(1) << converted(thread_id() % WARP, _integer(32))) - 1
+
+
+def bits_set(number: ir.Value) -> ir.Value:
+    """How many bits of a number are 1."""
+    return build.create("math.ctpop", [number.type], [number]).result
+
+
+def warp_barrier() -> None:
+    """All threads of the warp arrive, and see what the others have written."""
+    build.create("gpu.barrier", [], [], scope=ir.Attribute.parse("#gpu.barrier_scope<subgroup>"))
+
+
+def added(counts: ir.Value, number: ir.Value, place: ir.Value) -> ir.Value:
+    """Adds an integer to one in shared memory, all at once; gives that before.
+
+    What is before depends on the order of threads, and the sum does not.
+    """
+    kind = ir.IntegerAttr.get(_integer(64), _ADD)
+    operands = [number, counts, place]
+    return build.create("memref.atomic_rmw", [number.type], operands, kind=kind).result
 
 
 def _words(value: ir.Value, lane: ir.Value, mode: str) -> ir.Value:

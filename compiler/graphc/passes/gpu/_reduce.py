@@ -59,13 +59,16 @@ class Running:
     Args:
         kind: "add", "mul", "max", "min", "and", "or" or "linear".
         dtype: of the numbers; bools are bytes.
+
+    Attributes:
+        dtype: of the numbers in memory.
     """
 
     def __init__(self, kind: str, dtype: np.dtype) -> None:
         self._linear = kind == "linear"
         is_bool = dtype == np.bool_
         self._kind = _OF_BOOLS[kind] if is_bool and not self._linear else kind
-        self._dtype = np.dtype("uint8") if is_bool else dtype
+        self.dtype = np.dtype("uint8") if is_bool else dtype
         self._b = ScalarBuilder(ir)
 
     @property
@@ -76,7 +79,7 @@ class Running:
     @property
     def type(self) -> ir.Type:
         """Of the numbers."""
-        return self._b.type(self._dtype)
+        return self._b.type(self.dtype)
 
     def neutral(self) -> list[ir.Value]:
         """The tuple that changes nothing; a sum begins with -0.0, to which 0.0 and -0.0 can be added."""
@@ -101,13 +104,13 @@ class Running:
         return made.value
 
     def _scalar(self, value: ir.Value) -> Scalar:
-        return Scalar(value, self._dtype)
+        return Scalar(value, self.dtype)
 
     def _constant(self, number: complex) -> ir.Value:
-        return self._b.const(number, self._dtype).value
+        return self._b.const(number, self.dtype).value
 
     def _nothing(self) -> complex:
-        return -0.0 if self._dtype.kind == "f" else complex(-0.0, -0.0) if self._dtype.kind == "c" else 0
+        return -0.0 if self.dtype.kind == "f" else complex(-0.0, -0.0) if self.dtype.kind == "c" else 0
 
     def _number(self) -> complex:
         if self._kind in ("add", "or"):
@@ -115,10 +118,10 @@ class Running:
         if self._kind == "mul":
             return 1
         if self._kind == "and":
-            return int(np.invert(np.zeros((), self._dtype)))
-        if self._dtype.kind == "f":
+            return int(np.invert(np.zeros((), self.dtype)))
+        if self.dtype.kind == "f":
             return float("-inf" if self._kind == "max" else "inf")
-        limits = np.iinfo(self._dtype)
+        limits = np.iinfo(self.dtype)
         return int(limits.min if self._kind == "max" else limits.max)
 
 

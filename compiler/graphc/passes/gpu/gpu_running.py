@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -39,35 +40,67 @@ CALLS = (RUNNING, RECURRENCE)
 
 
 class Lines:
-    """The lines of a call; sizes are made at the insertion point.
+    """Lines of numbers, each of which is made from the one before; sizes are made at the insertion point.
+
+    Args:
+        running: how a number is made from the one before.
+        operands: of the steps, one or two arrays.
+        result: of the numbers; it may be the only operand.
+        reverse: whether steps go from the last element to the first.
+        initial: the numbers before the first steps; then the first axis is that of the steps.
+        steps: how many numbers are made of each line, if `initial` is given.
+        keeps_first: whether the result has the number before the first step.
 
     Attributes:
-        running: how a number is made from the one before.
+        running, steps, keeps_first: as above.
         count: how many lines there are.
-        steps: how many numbers are made of each.
         itemsize: of a number, in bytes.
-        keeps_first: whether the result has the number before the first step.
     """
 
-    def __init__(self, call: LibraryCall) -> None:
+    def __init__(
+        self,
+        running: Running,
+        operands: Sequence[ir.Value],
+        result: ir.Value,
+        *,
+        reverse: bool = False,
+        initial: ir.Value | None = None,
+        steps: ir.Value | None = None,
+        keeps_first: bool = False,
+    ) -> None:
+        self.running, self.keeps_first = running, keeps_first
+        self._operands, self._result, self._initial, self._reverse = operands, result, initial, reverse
+        sizes = build.dims(result)
+        self._first_axis = steps is not None
+        self._sizes = sizes[1:] if self._first_axis else sizes[:-1]
+        self.steps = sizes[-1] if steps is None else steps
+        self.count = product(self._sizes)
+        self.itemsize = int(running.dtype.itemsize)
+
+    @classmethod
+    def of(cls, call: LibraryCall) -> Lines:
+        """The lines of a call."""
         is_recurrence = call.kernel.name == RECURRENCE
-        kind, dtype = call.attribute("kind"), call.dtypes[-1]
+        kind = call.attribute("kind")
         names = (*KINDS, "linear") if is_recurrence else ALONG_ROWS
         count = len(call.buffers) - 1 - is_recurrence
         if not 0 <= kind < len(names) or count != (2 if is_recurrence and kind == LINEAR else 1):
             fail(call.op, f"'{call.kernel.name}' has no kind {kind} of {max(count, 0)} arrays")
-        self.running = Running(names[kind], dtype)
-        self.itemsize = int(np.dtype(dtype).itemsize)
-        self._reverse = bool(call.attribute("reverse"))
-        self.keeps_first = bool(call.attribute("keep_initial")) if is_recurrence else False
-        *operands, self._result = call.buffers
-        self._initial = operands.pop() if is_recurrence else None
-        self._operands = operands
-        sizes = build.dims(self._result)
-        self._sizes = sizes[1:] if is_recurrence else sizes[:-1]
-        self.steps = call.numbers[0] if is_recurrence else sizes[-1]
-        self.count = product(self._sizes)
-        self._first_axis = is_recurrence
+        *operands, result = call.buffers
+        running, reverse = Running(names[kind], call.dtypes[-1]), bool(call.attribute("reverse"))
+        if not is_recurrence:
+            return cls(running, operands, result, reverse=reverse)
+        *operands, initial = operands
+        keeps_first = bool(call.attribute("keep_initial"))
+        return cls(
+            running,
+            operands,
+            result,
+            reverse=reverse,
+            initial=initial,
+            steps=call.numbers[0],
+            keeps_first=keeps_first,
+        )
 
     def split(self, line: ir.Value) -> list[ir.Value]:
         """The indices that the number of a line stands for."""
@@ -148,25 +181,26 @@ _AHEAD = 8
 
 
 class _Kernels:
-    """The two kernels of a call: what each part of a line comes to, and then the numbers.
+    """Two kernels: what each part of a line comes to, and then the numbers.
 
     Args:
-        call: its operation is to be erased afterwards.
+        op: before which they are launched.
+        lines: makes the lines.
         each: steps of a part, at least.
     """
 
-    def __init__(self, call: LibraryCall, each: int) -> None:
-        totals, kernel = Kernel(call.op, "totals"), Kernel(call.op, "running")
+    def __init__(self, op: ir.Operation, lines: Callable[[], Lines], each: int) -> None:
+        totals, kernel = Kernel(op, "totals"), Kernel(op, "running")
         with totals.host():
-            self._lines = lines = Lines(call)
-            self._running = lines.running
+            self._lines = made = lines()
+            self._running = made.running
             parts, chunk, grid, threads = self._plan(each)
             self._parts, self._chunk = parts, chunk
             # Those of the kernel at hand: number of the part, and its steps.
             self._part = self._first = self._stop = parts
             several = parts > 1
-            sizes = self._place(lines.count, build.select(several, parts, 0))
-            self._sums = [allocate(sizes, lines.running.type) for _ in range(lines.running.parts)]
+            sizes = self._place(made.count, build.select(several, parts, 0))
+            self._sums = [allocate(sizes, made.running.type) for _ in range(made.running.parts)]
             none = build.select(several, grid[0], 0)
         self._write(totals, self._total)
         self._write(kernel, self._numbers)
@@ -374,6 +408,17 @@ class _Across(_Kernels):
         return carry(self._stop, values, one, start=rest)
 
 
+def prefix_sums(op: ir.Operation, counts: ir.Value, each: int) -> None:
+    """Kernels before an operation that replace counts of 64 bits by the sums up to each along the last axis.
+
+    Args:
+        op: before which they are launched.
+        counts: an array.
+        each: counts of a block of threads, at least.
+    """
+    _Along(op, lambda: Lines(Running("add", np.dtype("int64")), [counts], counts), each)
+
+
 @record()
 class GpuRunning(Pass):
     """Makes two kernels of each running sum, product or extreme and of each linear recurrence.
@@ -404,6 +449,7 @@ class GpuRunning(Pass):
 
     def run(self, module: ir.Module) -> None:
         for call in calls_of(module, CALLS):
-            (_Along if lies_along_rows(call) else _Across)(call, self.each)
+            along = lies_along_rows(call)
+            (_Along if along else _Across)(call.op, partial(Lines.of, call), self.each)
             call.erase()
             self.count("calls")

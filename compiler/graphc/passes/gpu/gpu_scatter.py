@@ -6,23 +6,20 @@ Writes at positions that an array says: which loops are such, and kernels for th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-
-import numpy as np
+from collections.abc import Mapping
 
 from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import as_index, converted, larger, smaller
 from graphc.ir.walk import copy_with, is_inside, slice_of
 from graphc.lowering.calls import product
-from graphc.lowering.carried import bisected, carry, span, when
+from graphc.lowering.carried import bisected, carry, either, span, when
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu._rows import split
-from graphc.passes.gpu.gpu_sort import SortKernels
+from graphc.passes.gpu.gpu_sort import Digits, RadixSort
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -113,97 +110,152 @@ def _perfect_nest(
         loops.append(inside[0])
 
 
+# Additions of which operands are read together.
+_AHEAD = 8
+
+
 class ScatterKernels:
-    """The kernels of a scatter: positions, their order, and the writes.
+    """The kernels of a scatter: writes in the order of their rows, and what each row comes to.
+
+    What is sorted are the rows, of 32 bits, with the number that is added to each, if that is all, or else
+    with the number of the write.
 
     Args:
         scatter: its loops are to be erased afterwards.
         threads: of a block.
-        tile: of the sort.
+        sizes: of the sort.
     """
 
-    def __init__(self, scatter: Scatter, threads: int, tile: int) -> None:
-        self._scatter, self._threads, self._tile = scatter, threads, tile
-        self._long = ir.IntegerType.get_signless(64)
+    def __init__(self, scatter: Scatter, threads: int, sizes: Digits) -> None:
+        self._scatter, self._threads, self._digits = scatter, threads, sizes
+        self._word = ir.IntegerType.get_signless(32)
+        self._added = _addend(scatter)
 
     def lower(self) -> None:
         """The kernels and their launches."""
-        scatter = self._scatter
-        kernel = Kernel(scatter.op, "places")
-        with kernel.host():
+        scatter, sizes = self._scatter, self._digits
+        _, memory, *where = scatter.store.operands
+        with ir.InsertionPoint(scatter.op), scatter.op.location:
             self._sizes = [size for _, size in scatter.indices]
             self._count = product(self._sizes)
-            self._places, self._order = (allocate([self._count], self._long) for _ in range(2))
-        with self._each(kernel, self._count) as number:
-            row = scatter.copy(scatter.row, self._at(number))
-            self._places[number] = converted(row, self._long)
-        kind = np.dtype("int64")
-        SortKernels(scatter.op, self._places, self._order, kind, self._tile, positions=True).lower()
+            self._rows = build.dims(memory)[where.index(scatter.row)]
+            passes = one = build.const_index(1)
+            for bits in range(sizes.bits, 32, sizes.bits):
+                passes = passes + build.select(self._rows > (1 << bits), one, 0)
+            types = [self._word, self._word if self._added is None else self._added.type]
+            self._sorted = [allocate([self._count], kind) for kind in types]
+        RadixSort(scatter.op, one, self._count, types, passes, self._read, self._keep, sizes)
         kernel = Kernel(scatter.op, "scatter")
         with kernel.host():
             self._width = product([size for _, size in scatter.own])
-            work = self._count * self._width
-        with self._each(kernel, work) as number:
-            self._write(number)
-
-    @contextmanager
-    def _each(self, kernel: Kernel, count: ir.Value) -> Iterator[ir.Value]:
-        """All numbers below a count, in a kernel, which is launched."""
-        with kernel.host():
-            grid = blocks_for(count, self._threads, _BLOCKS)
-        with kernel.body(), span(count, *global_position()) as number:
-            yield number
+            # As many threads as rows, or as writes, if these are fewer.
+            self._by_rows = self._rows < self._count
+            work = smaller(self._rows, self._count) * self._width
+            grid = blocks_for(work, self._threads, _BLOCKS)
+        with kernel.body(), span(work, *global_position()) as number:
+            self._write(number // self._width, number % self._width)
         kernel.launch([grid], [self._threads])
+
+    def _read(self, row: ir.Value, number: ir.Value) -> list[ir.Value]:
+        at = self._at(number)
+        key = converted(self._scatter.copy(self._scatter.row, at), self._word)
+        moved = number if self._added is None else self._scatter.copy(self._added, at)
+        return [key, converted(moved, self._sorted[1].type.element_type)]
+
+    def _keep(self, row: ir.Value, place: ir.Value, item: list[ir.Value]) -> None:
+        for value, array in zip(item, self._sorted, strict=True):
+            array[place] = value
 
     def _at(self, number: ir.Value) -> dict[ir.Value, ir.Value]:
         """The loops' variables where an index is read."""
         variables = [variable for variable, _ in self._scatter.indices]
         return dict(zip(variables, split(number, self._sizes), strict=True))
 
-    def _write(self, number: ir.Value) -> None:
-        """Applies all writes to a row at the first of them; or, where the last one wins, that one."""
-        scatter = self._scatter
-        at, column = number // self._width, number % self._width
-        row, last = self._row(at), self._count - 1
-        if scatter.old is None:
-            beside, end = smaller(at + 1, last), at.equals(last)
-        else:
-            beside, end = larger(at - 1, 0), at.equals(0)
-        with when(end | self._row(beside).differs(row)):
-            self._write_row(at, row, column)
+    def _write(self, number: ir.Value, column: ir.Value) -> None:
+        """Applies all writes to a row, or, where the last one wins, that one."""
+        kinds = [build.index_type()] * 2
 
-    def _write_row(self, at: ir.Value, row: ir.Value, column: ir.Value) -> None:
-        scatter = self._scatter
+        def of_row() -> list[ir.Value]:
+            first = bisected(build.const_index(0), self._count, lambda at: self._row(at) < number)
+            return [first, bisected(first, self._count, lambda at: self._row(at).equals(number))]
+
+        def of_write() -> list[ir.Value]:
+            """Nothing, if the write before is to the same row."""
+            row = self._row(number)
+            before = larger(number - 1, 0)
+            is_first = number.equals(0) | self._row(before).differs(row)
+            end = bisected(number + 1, self._count, lambda at: self._row(at).equals(row))
+            return [build.select(is_first, number, end), end]
+
+        first, end = either(self._by_rows, kinds, of_row, of_write)
+        with when(first < end):
+            self._write_row(first, end, column)
+
+    def _write_row(self, first: ir.Value, end: ir.Value, column: ir.Value) -> None:
+        scatter, row = self._scatter, self._row(first)
         variables = [variable for variable, _ in scatter.own]
         indices = split(column, [size for _, size in scatter.own])
         own = dict(zip(variables, indices, strict=True))
         new, memory, *where = scatter.store.operands
         place = [row if x == scatter.row else own.get(x, x) for x in where]
 
-        def value(at: ir.Value, given: dict[ir.Value, ir.Value]) -> ir.Value:
-            return scatter.copy(new, {**own, **self._at(self._number(at)), **given})
+        def given(at: ir.Value) -> dict[ir.Value, ir.Value]:
+            """Of a write: what it adds, or the variables of its loops."""
+            found = self._sorted[1][at]
+            return {self._added: found} if self._added is not None else self._at(_unsigned(found))
 
         if scatter.old is None:
-            found = value(at, {})
-        else:
-            old = scatter.old.results[0]
-            start = memory[place]
-            (found,) = carry(
-                self._end(at, row), [start], lambda at, total: [value(at, {old: total[0]})], start=at
-            )
-        memory[place] = found
+            memory[place] = scatter.copy(new, {**own, **given(end - 1)})
+            return
+        old, leaf = scatter.old.results[0], _operand(scatter)
 
-    def _end(self, at: ir.Value, row: ir.Value) -> ir.Value:
-        """First write to the next row."""
-        return bisected(at + 1, self._count, lambda middle: self._row(middle).equals(row))
+        def several(start: ir.Value, totals: list[ir.Value]) -> list[ir.Value]:
+            ready = [{**own, **given(start + i)} for i in range(_AHEAD)]
+            if leaf is not None:
+                ready = [{leaf: scatter.copy(leaf, known)} for known in ready]
+            (total,) = totals
+            for known in ready:
+                total = scatter.copy(new, {**known, old: total})
+            return [total]
 
-    def _number(self, at: ir.Value) -> ir.Value:
-        """The write at a place of the order."""
-        return as_index(self._order[at])
+        def one(at: ir.Value, totals: list[ir.Value]) -> list[ir.Value]:
+            return [scatter.copy(new, {**own, **given(at), old: totals[0]})]
+
+        rest = first + (end - first) // _AHEAD * _AHEAD
+        total = carry(rest, [memory[place]], several, start=first, step=_AHEAD)
+        (memory[place],) = carry(end, total, one, start=rest)
 
     def _row(self, at: ir.Value) -> ir.Value:
-        """Target row of that write."""
-        return as_index(self._places[self._number(at)])
+        """Target row of a write in order."""
+        return _unsigned(self._sorted[0][at])
+
+
+def _unsigned(number: ir.Value) -> ir.Value:
+    return as_index(converted(number, ir.IntegerType.get_signless(64)))
+
+
+def _operand(scatter: Scatter) -> ir.Value | None:
+    """What is combined with the element that is there, by one operation which nothing comes after."""
+    new = scatter.store.operands[0]
+    if scatter.old is None or isinstance(new.owner, ir.Block) or new.owner.operation not in scatter.ops:
+        return None
+    old = scatter.old.results[0]
+    others = [x for x in new.owner.operands if x != old]
+    if len(others) != 1 or len(new.owner.operands) != 2 or len(new.owner.regions):
+        return None
+    # What the other one is computed of may have the element, too.
+    used = slice_of(scatter.ops, others)
+    return None if any(x == old for op in used for x in op.operands) else others[0]
+
+
+def _addend(scatter: Scatter) -> ir.Value | None:
+    """The same, if it is a number of each write that can be sorted with its row."""
+    leaf = _operand(scatter)
+    if leaf is None or scatter.own or not is_inside(leaf, scatter.op):
+        return None
+    kind = leaf.type
+    fits = isinstance(kind, (ir.IntegerType, ir.FloatType)) and int(kind.width) >= 8
+    return leaf if fits else None
 
 
 @record()
@@ -213,27 +265,32 @@ class GpuScatter(Pass):
     Positions may repeat, and then act in order: of several numbers that are set the last one stays, and sums
     are rounded as they are added up one after the other. So the positions are sorted, which keeps equal ones
     in their order, and of those that are equal one thread does all writes: results have the bits of a loop on
-    one thread. Rows are written by as many threads as they have elements, side by side. A thread finds out by
-    bisection how many writes it has to do. Where most positions are equal, few threads work.
+    one thread. Numbers that are added are sorted with their positions, by as many digits as the size of the
+    array asks for. Rows are written by as many threads as they have elements, side by side. A thread finds
+    out by bisection which writes it has to do. Where most positions are equal, few threads work. An array has
+    fewer than 2**32 rows, and fewer writes.
 
     Attributes:
         threads: threads of a block.
-        tile: positions that a block sorts, a power of 2.
+        bits, items, blocks: of digits (`gpu_sort.Digits`).
     """
 
     threads: int = 128
-    tile: int = 4096
+    bits: int = 9
+    items: int = 16
+    blocks: int = 2
 
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
         polls = polls_of(module)
+        sizes = Digits(bits=self.bits, items=self.items, blocks=self.blocks)
 
         def replace(op: ir.Operation) -> bool:
             scatter = as_scatter(op, polls)
             if scatter is None:
                 return False
-            ScatterKernels(scatter, self.threads, self.tile).lower()
+            ScatterKernels(scatter, self.threads, sizes).lower()
             op.erase()
             return True
 

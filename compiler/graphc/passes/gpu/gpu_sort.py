@@ -1,36 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sorting along rows: tiles in shared memory, and merges of them; keys whose order is that of numbers."""
+"""Sorting along rows, by comparisons in shared memory or by digits; keys whose order is that of numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.value import as_index, bits_as, converted, larger, literal, smaller
+from graphc.ir.value import as_index, bits_as, converted, larger, literal, number, parts_of, smaller
 from graphc.lowering.calls import product
-from graphc.lowering.carried import bisected, span
+from graphc.lowering.carried import carry, either, span, when
 from graphc.passes import Pass
 from graphc.passes.gpu._calls import calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
     WARP,
+    added,
     barrier,
+    bits_set,
     block_dim,
     block_id,
-    global_position,
     grid_dim,
+    lanes_alike,
+    lanes_before,
     thread_id,
+    warp_barrier,
 )
+from graphc.passes.gpu._reduce import BlockPrefix, Running
 from graphc.passes.gpu._rows import split
+from graphc.passes.gpu.gpu_running import prefix_sums
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 
 class Keys:
-    """Numbers of a real element type as unsigned integers of 32 or 64 bits in the same order, NaN last.
+    """Numbers of a real element type as unsigned integers of as many bits in the same order, NaN last.
 
     Args:
         dtype: of the numbers.
@@ -39,7 +46,7 @@ class Keys:
 
     def __init__(self, dtype: np.dtype, *, exact: bool) -> None:
         self._dtype, self._exact = dtype, exact
-        self.width = 64 if dtype.itemsize == 8 else 32
+        self.width = 8 * dtype.itemsize
         self.type = ir.IntegerType.get_signless(self.width)
         self._sign = 1 << (self.width - 1)
 
@@ -50,12 +57,7 @@ class Keys:
     def of(self, value: ir.Value) -> ir.Value:
         """The key of a number as it is in memory."""
         if self._dtype.kind != "f":
-            signed = self._dtype.kind == "i"
-            if ir.IntegerType(value.type).width < self.width:
-                value = self._op("extsi" if signed else "extui", value)
-            return value ^ -self._sign if signed else value
-        if self._dtype == np.float16:
-            value = converted(value, ir.F32Type.get())
+            return value ^ -self._sign if self._dtype.kind == "i" else value
         bits = bits_as(value, self.type)
         if not self._exact:
             bits = build.select(bits.equals(-self._sign), 0, bits)
@@ -65,35 +67,354 @@ class Keys:
         return build.select(value.differs(value), self.last(), key)
 
     def number(self, key: ir.Value, kind: ir.Type) -> ir.Value:
-        """The number of a key, as it is in memory."""
+        """The number of a key, of the type that it has in memory."""
         if self._dtype.kind != "f":
-            return converted(key ^ -self._sign if self._dtype.kind == "i" else key, kind)
+            return key ^ -self._sign if self._dtype.kind == "i" else key
         flipped = ((key >> (self.width - 1)) - 1) | -self._sign
-        wide = ir.F64Type.get() if self.width == 64 else ir.F32Type.get()
-        return converted(bits_as(key ^ flipped, wide), kind)
+        return bits_as(key ^ flipped, kind)
 
     def _op(self, name: str, *operands: ir.Value) -> ir.Value:
         return build.create(f"arith.{name}", [self.type], list(operands)).result
 
 
-_THREADS, _MERGE_THREADS = 512, 256
-_ROWS, _BLOCKS = 65535, 1 << 20
 # The position of what is no element of the row.
 _NONE = (1 << 31) - 1
-# A key, and where positions are wanted, its position.
+# A key, and what is moved with it.
 Item = list[ir.Value]
 # Takes the number of a row, a place in it, and what belongs there.
 Write = Callable[[ir.Value, ir.Value, Item], None]
+_ROWS, _BLOCKS = 65535, 1 << 20
+# Bits of a place in a tile.
+_RANK = 16
+
+
+@record(frozen=True)
+class Digits:
+    """Sizes of the kernels that sort by digits.
+
+    Attributes:
+        bits: of a digit, 8 or 9.
+        threads: of a block: a power of 2, whole warps, not more than there are digits.
+        items: of a thread at a time, of 32 bits.
+        blocks: on a multiprocessor at a time.
+        parts: blocks of the grid, about; each has a part of a row.
+        each: numbers that a block adds up of how often digits come.
+    """
+
+    bits: int = 8
+    threads: int = 256
+    items: int = 16
+    blocks: int = 3
+    parts: int = 1056
+    each: int = 2048
+
+
+class RadixSort:
+    """Sorts rows by the digits of their keys, the lowest first; equal keys stay in their order.
+
+    A row that fits a tile is sorted by one block, in shared memory. Of longer ones, for each digit, each
+    block counts those of its part of a row, a prefix sum over (digit, part) says where each begins, and each
+    block moves its items there, in tiles that it orders in shared memory first: what goes to one place is
+    written side by side. Of the lanes of a warp that have the same digit the first one takes room for all.
+
+    Args:
+        op: before which kernels are launched.
+        rows, n: number of rows, and their length; values of the host.
+        types: of keys and of what is moved with them.
+        passes: how many digits keys have, at least 1.
+        read: gives an item of a row, its key first.
+        write: takes an item of the result.
+        sizes: of the kernels.
+
+    Source: D. Merrill, A. Grimshaw, "High performance and scalable radix sorting" (2011); A. Adinets,
+    D. Merrill, "Onesweep: a faster least significant digit radix sort for GPUs" (2022), for ranks of a warp.
+    """
+
+    def __init__(
+        self,
+        op: ir.Operation,
+        rows: ir.Value,
+        n: ir.Value,
+        types: Sequence[ir.Type],
+        passes: ir.Value | int,
+        read: Callable[[ir.Value, ir.Value], Item],
+        write: Write,
+        sizes: Digits,
+    ) -> None:
+        self._n, self._types, self._read, self._write, self._size = n, list(types), read, write, sizes
+        self._word, self._long = (ir.IntegerType.get_signless(width) for width in (32, 64))
+        width = sum(int(kind.width) for kind in types)
+        # Of pairs and of long keys as many as shared memory and registers have place for.
+        self._items = max(sizes.items * 32 // max(width, 32), 1)
+        self._tile = self._items * sizes.threads
+        self._warps, self._digits = sizes.threads // WARP, 1 << sizes.bits
+        with ir.InsertionPoint(op), op.location:
+            self._passes = as_index(passes)
+            fits = n <= self._tile
+            short, self._rows = build.select(fits & (n > 0), rows, 0), build.select(fits, 0, rows)
+        known = number(n)
+        if known is None or known <= self._tile:
+            self._sort_tiles(Kernel(op, "tiles"), short)
+        if known is None or known > self._tile:
+            self._sort_rows(op)
+
+    # -- rows of a tile ------------------------------------------------------------------------------------
+
+    def _sort_tiles(self, kernel: Kernel, rows: ir.Value) -> None:
+        """One block sorts a row."""
+        self._shared(kernel)
+        with kernel.body():
+            self._thread = thread_id()
+            with span(rows, block_id(), grid_dim()) as row:
+                self._row, self._stop = row, self._n
+                items = self._items_at(build.const_index(0), self._types, first=True)
+
+                def step(turn: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
+                    self._shift = turn * self._size.bits
+                    found = self._split(values)
+                    ranks, _, _ = self._ranks([self._digit(item[0]) for item in found])
+                    for item, rank in zip(found, ranks, strict=True):
+                        _store(item, self._tiles, as_index(rank))
+                    barrier()
+                    place = self._first_place()
+                    values = [x for i in range(self._items) for x in _load(self._tiles, place + i * WARP)]
+                    barrier()
+                    return values
+
+                values = [x for _, item in items for x in item]
+                sorted_ = self._split(carry(self._passes, values, step))
+                place = self._first_place()
+                for i, item in enumerate(sorted_):
+                    with when(self._n > place + i * WARP):
+                        self._write(row, place + i * WARP, item)
+        with kernel.host():
+            grid = [smaller(rows, _BLOCKS)]
+        kernel.limit(self._size.threads, self._size.blocks)
+        kernel.launch(grid, [self._size.threads])
+
+    def _split(self, values: list[ir.Value]) -> list[Item]:
+        """Items of their parts."""
+        each = len(self._types)
+        return [values[at : at + each] for at in range(0, len(values), each)]
+
+    # -- longer ones ---------------------------------------------------------------------------------------
+
+    def _sort_rows(self, op: ir.Operation) -> None:
+        """Several blocks sort a row."""
+        with ir.InsertionPoint(op), op.location:
+            tiles = larger(parts_of(self._n, self._tile), 1)
+            parts = smaller(tiles, parts_of(build.const_index(self._size.parts), larger(self._rows, 1)))
+            self._chunk = parts_of(tiles, parts) * self._tile
+            self._parts = parts_of(self._n, self._chunk)
+            halves = smaller(self._passes - 1, 2)
+            self._memory = [allocate([halves, self._rows, self._n], kind) for kind in self._types]
+            self._counts = allocate([self._rows, self._parts * self._digits], self._long)
+            bounds = [as_index(0), self._passes, as_index(1)]
+            loop = ir.Operation.create("scf.for", operands=bounds, regions=1)
+            block = ir.Block.create_at_start(loop.regions[0], [build.index_type()])
+            with ir.InsertionPoint(block):
+                end = build.create("scf.yield", [], [])
+        kernel = Kernel(end, "digits")
+        with kernel.host():
+            turn = block.arguments[0]
+            self._to, self._from = turn & 1, 1 - (turn & 1)
+            self._is_first, self._is_last = turn.equals(0), turn.equals(self._passes - 1)
+            self._shift = turn * self._size.bits
+        self._count(kernel)
+        prefix_sums(end, self._counts, self._size.each)
+        self._move(Kernel(end, "radix"))
+
+    def _launch(self, kernel: Kernel) -> None:
+        with kernel.host():
+            grid = [self._parts, smaller(self._rows, _ROWS)]
+        kernel.limit(self._size.threads, self._size.blocks)
+        kernel.launch(grid, [self._size.threads])
+
+    @contextmanager
+    def _part(self) -> Iterator[None]:
+        """The part of a row that is the block's, for each of its rows."""
+        self._thread = thread_id()
+        with span(self._rows, block_id(1), grid_dim(1)) as row:
+            self._row = row
+            self._start = block_id() * self._chunk
+            self._stop = smaller(self._start + self._chunk, self._n)
+            yield
+
+    def _count(self, kernel: Kernel) -> None:
+        """How often digits come in each part."""
+        found = kernel.shared([self._digits], self._word)
+        with kernel.body(), self._part():
+            for digit in self._own():
+                found[digit] = literal(0, self._word)
+            barrier()
+            with span(self._stop, self._start, self._tile) as start:
+                for exists, (key,) in self._items_at(start, self._types[:1]):
+                    with when(exists):
+                        added(found, literal(1, self._word), as_index(self._digit(key)))
+            barrier()
+            for digit in self._own():
+                count = converted(found[digit], self._long)
+                self._counts[self._row, digit * self._parts + block_id()] = count
+            barrier()
+        self._launch(kernel)
+
+    def _move(self, kernel: Kernel) -> None:
+        """Items of each part to where the prefix sums say."""
+        self._shared(kernel)
+        self._away = kernel.shared([self._digits], self._long)
+        with kernel.body(), self._part():
+            for digit in self._own():
+                at = digit * self._parts + block_id()
+                before = self._counts[self._row, larger(at - 1, 0)]
+                self._away[digit] = build.select(at.equals(0), 0, before)
+            with span(self._stop, self._start, self._tile) as start:
+                self._move_tile(start)
+        self._launch(kernel)
+
+    def _shared(self, kernel: Kernel) -> None:
+        """Memory for ranks, and for a tile in order."""
+        self._prefix = BlockPrefix(kernel, Running("add", np.dtype("int32")))
+        self._room = kernel.shared([self._warps * self._digits], self._word)
+        self._tiles = [kernel.shared([self._tile], kind) for kind in self._types]
+
+    def _move_tile(self, start: ir.Value) -> None:
+        """Moves a tile; takes and leaves where the next item of each digit goes."""
+        items = [item for _, item in self._items_at(start, self._types)]
+        digits = [self._digit(item[0]) for item in items]
+        ranks, begins, counts = self._ranks(digits)
+        for digit, begin in zip(self._own(), begins, strict=True):
+            self._away[digit] = self._away[digit] - converted(begin, self._long)
+        for item, rank in zip(items, ranks, strict=True):
+            _store(item, self._tiles, as_index(rank))
+        barrier()
+        # What is beyond the end comes last.
+        left = smaller(self._stop - start, self._tile) - self._thread
+
+        def put(write: Write) -> list[ir.Value]:
+            for turn in range(self._items):
+                rank = turn * self._size.threads
+                item = _load(self._tiles, self._thread + rank)
+                place = as_index(self._away[as_index(self._digit(item[0]))]) + self._thread
+                with when(left > rank):
+                    write(self._row, place + rank, item)
+            return []
+
+        either(self._is_last, [], lambda: put(self._write), lambda: put(self._keep))
+        barrier()
+        for digit, begin, count in zip(self._own(), begins, counts, strict=True):
+            self._away[digit] = self._away[digit] + converted(begin + count, self._long)
+
+    def _ranks(self, digits: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value], list[ir.Value]]:
+        """Places of items in their tile when it is in order of digits.
+
+        Returns:
+            the places; and of the thread's digits where each begins, and how often it comes.
+        """
+        for turn in range(self._warps * self._digits // self._size.threads):
+            place = self._thread + turn * self._size.threads
+            # Which count it is goes with it, so that threads need not remember that.
+            self._room[place] = converted(place, self._word) << _RANK
+        barrier()
+        lower, row = lanes_before(), converted(self._thread // WARP * self._digits, self._word)
+        ranks = []
+        for digit in digits:
+            alike, place = lanes_alike(digit, self._size.bits), row + digit
+            before = bits_set(alike & lower)
+            rank = self._room[as_index(place)] + before
+            warp_barrier()
+            with when(before.equals(0)):
+                self._room[as_index(place)] = rank + bits_set(alike)
+            warp_barrier()
+            ranks.append(rank)
+        barrier()
+        own = list(self._own())
+        low = (1 << _RANK) - 1
+        counts = []
+        for digit in own:
+            taken = [self._room[digit + w * self._digits] & low for w in range(self._warps)]
+            counts.append(sum(taken[1:], taken[0]))
+        (begin,), _ = self._prefix.before([sum(counts[1:], counts[0])])
+        begins = []
+        for digit, count in zip(own, counts, strict=True):
+            begins.append(begin)
+            place = begin
+            for w in range(self._warps):
+                # Read again instead of kept, as registers are few.
+                count_of_warp = self._room[digit + w * self._digits] & low
+                self._room[digit + w * self._digits] = place
+                place = place + count_of_warp
+            begin = begin + count
+        barrier()
+        placed = [(rank & low) + self._room[as_index(rank >> _RANK)] for rank in ranks]
+        return placed, begins, counts
+
+    def _own(self) -> Iterator[ir.Value]:
+        """The thread's digits, side by side."""
+        each = self._digits // self._size.threads
+        yield from (self._thread * each + number for number in range(each))
+
+    def _first_place(self) -> ir.Value:
+        """Of the thread in a tile: a warp has neighbours, in the order of items and then of lanes."""
+        return self._thread // WARP * (WARP * self._items) + self._thread % WARP
+
+    def _items_at(
+        self, start: ir.Value, types: list[ir.Type], *, first: bool = False
+    ) -> list[tuple[ir.Value, Item]]:
+        """The thread's items of a tile, and whether there are so many; beyond the part's end is what comes
+        after all others.
+
+        Args:
+            start: of the tile.
+            types: of the parts that are asked for.
+            first: whether nothing has been moved yet; else that is seen by each pass.
+        """
+        # All comparisons are with literals: what is the same for all tiles would take registers.
+        place = start + self._first_place()
+        left = self._stop - place
+        numbers = range(self._items)
+
+        def read(numbers: Sequence[int]) -> list[ir.Value]:
+            def given() -> list[ir.Value]:
+                return [x for i in numbers for x in self._read(self._row, place + i * WARP)[: len(types)]]
+
+            def kept() -> list[ir.Value]:
+                memory = self._memory[: len(types)]
+                places = [place + i * WARP for i in numbers]
+                return [x for at in places for x in _load(memory, self._from, self._row, at)]
+
+            return given() if first else either(self._is_first, types * len(numbers), given, kept)
+
+        def some() -> list[ir.Value]:
+            nothing = [literal(-1, kind) for kind in types]
+            each = [either(left > i * WARP, types, partial(read, [i]), lambda: nothing) for i in numbers]
+            return [part for item in each for part in item]
+
+        # The last lane of the warp has as much less left as it is behind.
+        full = left > (self._items * WARP - 1) - self._thread % WARP
+        found = iter(either(full, types * self._items, lambda: read(numbers), some))
+        return [(left > i * WARP, [next(found) for _ in types]) for i in numbers]
+
+    def _digit(self, key: ir.Value) -> ir.Value:
+        """The digit of a key at hand, as a word."""
+        moved = key >> converted(converted(self._shift, self._long), key.type)
+        return converted(moved, self._word) & (self._digits - 1)
+
+    def _keep(self, row: ir.Value, place: ir.Value, item: Item) -> None:
+        _store(item, self._memory, self._to, row, place)
+
+
+_THREADS = 512
 
 
 class SortKernels:
-    """The kernels of a sort: rows that are no longer than a tile, tiles of longer ones, merges, results.
+    """The kernels of a sort: of rows so short that comparing is fast, and of others.
 
     Args:
         op: before which they are launched.
         source, result: rows, along the last axis, of numbers; of these or of positions.
         dtype: of the numbers.
-        tile: elements of a row that a block sorts, a power of 2; half of it for pairs of 64 bits and more.
+        tile: elements of a row that is sorted by comparisons at most, a power of 2.
+        sizes: of the kernels for longer rows.
         positions: whether the result is what sorts the numbers, and not they.
     """
 
@@ -104,73 +425,68 @@ class SortKernels:
         result: ir.Value,
         dtype: np.dtype,
         tile: int,
+        sizes: Digits,
         *,
         positions: bool,
     ) -> None:
         self._op, self._positions = op, positions
-        self._source, self._result = source, result
+        self._source, self._result, self._digits = _exact(source), _exact(result), sizes
         self._keys = Keys(dtype, exact=not positions)
-        self._tile = tile // 2 if self._positions and self._keys.width == 64 else tile
+        self._tile = tile
         self._types = [self._keys.type, ir.IntegerType.get_signless(32)][: 1 + self._positions]
-        self._direct = Kernel(op, "sort")
-        with self._direct.host():
-            *self._sizes, self._n = build.dims(self._source)
-            self._rows = product(self._sizes)
-            self._fits = self._n <= self._tile
-            self._threads = larger(blocks_for(self._n, 2 * WARP, _THREADS // WARP), 1) * WARP
-            self._long_rows = build.select(self._fits, 0, self._rows)
-            self._memory = [allocate([2, self._long_rows, self._n], kind) for kind in self._types]
 
     def lower(self) -> None:
         """The kernels and their launches."""
-        with self._direct.host():
-            short = smaller(build.select(self._fits, self._rows, 0), _BLOCKS)
-            long, tiles = smaller(self._long_rows, _BLOCKS), blocks_for(self._n, self._tile, _ROWS)
-        self._sort(self._direct, self._finish)
-        self._direct.launch([short, 1], [self._threads])
-        kernel = Kernel(self._op, "tiles")
-        self._sort(kernel, self._keep)
-        kernel.launch([long, tiles], [self._threads])
-        source = self._merges()
-        with self._each(Kernel(self._op, "sorted")) as (row, place):
-            self._finish(row, place, self._kept(source, row, place))
+        with ir.InsertionPoint(self._op), self._op.location:
+            *self._sizes, self._n = build.dims(self._source)
+            self._rows = product(self._sizes)
+            fits = self._n <= self._tile
+            threads = larger(blocks_for(self._n, 2 * WARP, _THREADS // WARP), 1) * WARP
+            short = smaller(build.select(fits & (self._n > 0), self._rows, 0), _BLOCKS)
+            long = build.select(fits, 0, self._rows)
+        known = number(self._n)
+        if known is None or known <= self._tile:
+            kernel = Kernel(self._op, "sort")
+            self._sort(kernel)
+            kernel.launch([short], [threads])
+        if known is None or known > self._tile:
+            passes = -(-self._keys.width // self._digits.bits)
+            types, read, write = self._types, self._read, self._finish
+            RadixSort(self._op, long, self._n, types, passes, read, write, self._digits)
 
-    # -- tiles ---------------------------------------------------------------------------------------------
+    def _read(self, row: ir.Value, place: ir.Value) -> Item:
+        key = self._keys.of(self._source[*split(row, self._sizes), place])
+        return [key, converted(place, self._types[1])] if self._positions else [key]
 
-    def _sort(self, kernel: Kernel, write: Write) -> None:
-        """A kernel whose blocks sort tiles, and write them somewhere."""
+    def _sort(self, kernel: Kernel) -> None:
+        """A kernel whose blocks sort rows."""
         shared = [kernel.shared([self._tile], kind) for kind in self._types]
         with kernel.body():
             self._thread, self._width = thread_id(), block_dim()
             with span(self._rows, block_id(), grid_dim()) as row:
-                first, stride = (x * self._tile for x in (block_id(1), grid_dim(1)))
-                with span(self._n, first, stride) as start:
-                    self._one_tile(shared, row, start, write)
+                self._one_row(shared, row)
 
-    def _one_tile(self, shared: list[ir.Value], row: ir.Value, start: ir.Value, write: Write) -> None:
+    def _one_row(self, shared: list[ir.Value], row: ir.Value) -> None:
         levels = _levels(smaller(self._n, self._tile))
         size = build.const_index(1) << levels
-        indices = split(row, self._sizes)
         with span(size, self._thread, self._width) as place:
-            _store(self._item(indices, start + place), shared, place)
+            _store(self._item(row, place), shared, place)
         barrier()
         with span(levels) as level, span(level + 1) as inner:
             distance = level - inner
             with span(size >> 1, self._thread, self._width) as pair:
                 self._exchange(shared, pair, level, distance)
             barrier()
-        with span(smaller(self._n - start, self._tile), self._thread, self._width) as place:
-            write(row, start + place, _load(shared, place))
+        with span(smaller(self._n, self._tile), self._thread, self._width) as place:
+            self._finish(row, place, _load(shared, place))
         barrier()
 
-    def _item(self, indices: Sequence[ir.Value], place: ir.Value) -> Item:
+    def _item(self, row: ir.Value, place: ir.Value) -> Item:
         """An element of a row; past its end what comes after all others."""
         inside = place < self._n
-        value = self._source[*indices, smaller(place, self._n - 1)]
-        item = [build.select(inside, self._keys.of(value), self._keys.last())]
-        if self._positions:
-            item.append(build.select(inside, converted(place, self._types[1]), _NONE))
-        return item
+        key, *position = self._read(row, smaller(place, self._n - 1))
+        last = self._keys.last()
+        return [build.select(inside, key, last), *(build.select(inside, x, _NONE) for x in position)]
 
     def _exchange(self, shared: list[ir.Value], pair: ir.Value, level: ir.Value, distance: ir.Value) -> None:
         """Puts two elements of a tile in order: upwards or downwards, in turns of twice the level's size."""
@@ -184,61 +500,6 @@ class SortKernels:
         _store([build.select(wrong, y, x) for x, y in zip(a, b, strict=True)], shared, first)
         _store([build.select(wrong, x, y) for x, y in zip(a, b, strict=True)], shared, second)
 
-    # -- longer rows ---------------------------------------------------------------------------------------
-
-    def _merges(self) -> ir.Value:
-        """Merges runs of twice the length each time; returns in which half of the memory they end."""
-        index = build.index_type()
-        with ir.InsertionPoint(self._op), self._op.location:
-            initial = [build.const_index(self._tile), build.const_index(0)]
-            made = ir.Operation.create("scf.while", results=[index] * 2, operands=initial, regions=2)
-            before, after = (ir.Block.create_at_start(region, [index] * 2) for region in made.regions)
-            with ir.InsertionPoint(before):
-                both = (before.arguments[0] < self._n) & (self._long_rows > 0)
-                build.create("scf.condition", [], [both, *before.arguments])
-            with ir.InsertionPoint(after):
-                width, source = after.arguments
-                end = build.create("scf.yield", [], [width * 2, 1 - source])
-        with self._each(Kernel(end, "merge")) as (row, place):
-            self._merge(row, place, width, source)
-        return made.results[1]
-
-    @contextmanager
-    def _each(self, kernel: Kernel) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Elements of long rows, in a kernel with threads along x and rows along y, which is launched."""
-        with kernel.host():
-            grid = [blocks_for(self._n, _MERGE_THREADS, _BLOCKS), smaller(self._long_rows, _ROWS)]
-        with kernel.body():
-            (first, stride), (line, lines) = global_position(0), global_position(1)
-            with span(self._rows, line, lines) as row, span(self._n, first, stride) as place:
-                yield row, place
-        kernel.launch(grid, [_MERGE_THREADS])
-
-    def _merge(self, row: ir.Value, place: ir.Value, width: ir.Value, source: ir.Value) -> None:
-        """Puts an element where it belongs: after those of its run and of the other one that come before."""
-        run = place // width
-        start = run * width
-        odd = (run & 1).differs(0)
-        pair = build.select(odd, start - width, start)
-        other = smaller(build.select(odd, pair, start + width), self._n)
-        end = smaller(other + width, self._n)
-        mine = self._kept(source, row, place)
-
-        def is_earlier(at: ir.Value) -> ir.Value:
-            found = self._kept(source, row, at)
-            earlier = _after(mine, found)
-            # Of equal keys those of the run before come first.
-            return earlier if self._positions else earlier | (odd & mine[0].equals(found[0]))
-
-        target = pair + (place - start) + (bisected(other, end, is_earlier) - other)
-        _store(mine, self._memory, 1 - source, row, target)
-
-    def _keep(self, row: ir.Value, place: ir.Value, item: Item) -> None:
-        _store(item, self._memory, 0, row, place)
-
-    def _kept(self, half: ir.Value, row: ir.Value, place: ir.Value) -> Item:
-        return _load(self._memory, half, row, place)
-
     def _finish(self, row: ir.Value, place: ir.Value, item: Item) -> None:
         """Writes an element of the result."""
         element = ir.MemRefType(self._result.type).element_type
@@ -247,6 +508,13 @@ class SortKernels:
         else:
             value = self._keys.number(item[0], element)
         self._result[*split(row, self._sizes), place] = value
+
+
+def _exact(array: ir.Value) -> ir.Value:
+    """An array without casts, whose type may say that its elements lie side by side."""
+    while not isinstance(array.owner, ir.Block) and array.owner.name == "memref.cast":
+        array = array.owner.operands[0]
+    return array
 
 
 def _after(a: Item, b: Item) -> ir.Value:
@@ -277,29 +545,36 @@ class GpuSort(Pass):
     """Makes kernels of calls that sort rows, or that give the positions which do.
 
     Numbers become unsigned integers in the same order, with NaN last. Rows of up to `tile` elements are
-    sorted in shared memory, by one block each, with Batcher's bitonic network. Longer ones are sorted in
-    tiles, which are merged in passes over memory, twice as long each time: a thread finds by bisection how
-    many elements of the other run come before its own, and so where it belongs. Positions are compared where
-    keys are equal, so that equal elements stay in their order. Of the kernels only those are launched that a
-    row's length asks for. Complex numbers are left to others.
+    sorted in shared memory, by one block each, with Batcher's bitonic network; positions are compared where
+    keys are equal, so that equal elements stay in their order. Longer ones are sorted by digits of 8 bits,
+    from the lowest on, by one block each as long as they fit into its shared memory (4,096 of 32 bits); else
+    by three or four kernels a digit, which read keys twice and write them once. Of all these those are
+    launched that a row's length asks for. Complex numbers are left to others.
 
-    Source: K. Batcher, "Sorting networks and their applications" (1968); for merges by ranks, N. Satish et
-    al., "Designing efficient sorting algorithms for manycore GPUs" (2009).
+    Source: K. Batcher, "Sorting networks and their applications" (1968).
 
     Attributes:
-        tile: elements that a block sorts, a power of 2; half as many for positions of numbers of 64 bits.
+        tile: elements of a row that is sorted by comparisons at most, a power of 2.
+        bits, threads, items, blocks, parts: of digits (`Digits`).
     """
 
-    tile: int = 4096
+    tile: int = 1024
+    bits: int = 8
+    threads: int = 256
+    items: int = 16
+    blocks: int = 3
+    parts: int = 1056
 
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
+        sizes = Digits(self.bits, self.threads, self.items, self.blocks, self.parts)
         for call in calls_of(module, ("sort", "argsort")):
             if call.dtypes[0].kind == "c":
                 continue
             positions = call.kernel.name == "argsort"
             source, result = call.buffers[:2]
-            SortKernels(call.op, source, result, call.dtypes[0], self.tile, positions=positions).lower()
+            dtype = call.dtypes[0]
+            SortKernels(call.op, source, result, dtype, self.tile, sizes, positions=positions).lower()
             call.erase()
             self.count("calls")

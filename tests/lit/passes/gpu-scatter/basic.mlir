@@ -5,8 +5,8 @@
 // CHECK: gpu.func @scatter_5
 // CHECK: %[[AT:.*]] = arith.divui %[[N:.*]], %[[M:.*]] : index
 // CHECK: %[[COLUMN:.*]] = arith.remui %[[N]], %[[M]] : index
-// CHECK-NOT: scf.while
-// CHECK: scf.if
+// CHECK: scf.while
+// CHECK-NOT: scf.for
 // CHECK: %[[VALUE:.*]] = memref.load %{{.*}}[%{{.*}}, %[[COLUMN]]] : memref<?x?xf32>
 // CHECK: memref.store %[[VALUE]], %{{.*}}[%{{.*}}, %[[COLUMN]]] : memref<?x?xf32>
 // CHECK: func.func @set

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-gpu-scatter --canonicalize --cse %s | filecheck %s
 
-// The positions, their order, and for each position of its own one thread that adds up.
-// CHECK: gpu.func @places_0
-// CHECK: %[[RAW:.*]] = memref.load %{{.*}} : memref<?xi64>
-// CHECK: memref.store %[[RAW]], %{{.*}} : memref<?xi64>
-// CHECK: gpu.func @sort_1
+// Positions are sorted with what is added; one thread adds up all that belongs to an element, in order.
+// CHECK: gpu.func @tiles_0
+// CHECK: gpu.func @digits_1
+// CHECK: gpu.func @radix_4({{.*}} memref<2048xi32, #gpu.address_space<workgroup>>, %{{.*}} : memref<2048xf32, #gpu.address_space<workgroup>>
 // CHECK: gpu.func @scatter_5
-// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0
-// CHECK: %[[OTHER:.*]] = arith.cmpi ne
-// CHECK: %[[HEAD:.*]] = arith.ori %[[FIRST]], %[[OTHER]]
-// CHECK: scf.if %[[HEAD]] {
+// CHECK: %[[ENDS:.*]]:2 = scf.if
+// CHECK: scf.while
+// CHECK: arith.cmpi slt, %[[ENDS]]#0, %[[ENDS]]#1
 // CHECK: %[[OLD:.*]] = memref.load %[[X:.*]][%[[ROW:.*]]] : memref<?xf32>
-// CHECK: %[[END:.*]]:2 = scf.while
-// CHECK: %[[SUM:.*]] = scf.for %{{.*}} to %[[END]]#0 step %c1 iter_args(%[[S:.*]] = %[[OLD]])
+// CHECK: %[[SUM:.*]] = scf.for %{{.*}} step %c8 iter_args(%{{.*}} = %[[OLD]])
+// CHECK: %[[ALL:.*]] = scf.for %{{.*}} to %[[ENDS]]#1 step %c1 iter_args(%[[S:.*]] = %[[SUM]])
 // CHECK: %[[NEW:.*]] = arith.addf %[[S]], %{{.*}}
 // CHECK: scf.yield %[[NEW]]
-// CHECK: memref.store %[[SUM]], %[[X]][%[[ROW]]]
+// CHECK: memref.store %[[ALL]], %[[X]][%[[ROW]]]
 // CHECK: func.func @main
-// CHECK-NOT: scf.for
-// CHECK: gpu.launch_func @kernels::@places_0
-// CHECK: gpu.launch_func @kernels::@sort_1
+// CHECK: gpu.launch_func @kernels::@tiles_0
+// CHECK: scf.for
+// CHECK: gpu.launch_func @kernels::@radix_4
 // CHECK: gpu.launch_func @kernels::@scatter_5
 func.func @main(%x: memref<?xf32>, %i: memref<?xi64>, %y: memref<?xf32>, %n: index) {
   %c0 = arith.constant 0 : index

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-gpu-sort --canonicalize --cse --split-input-file %s | filecheck %s
 
-// Positions of numbers of 64 bits: tiles of half the size, of keys and positions, which decide where keys are
-// equal.
-// CHECK: gpu.func @sort_0({{.*}} workgroup(%[[K:.*]] : memref<2048xi64, #gpu.address_space<workgroup>>, %[[P:.*]] : memref<2048xi32, #gpu.address_space<workgroup>>)
+// Positions of numbers of 64 bits: keys and positions, which decide where keys are equal.
+// CHECK: gpu.func @sort_0({{.*}} workgroup(%[[K:.*]] : memref<1024xi64, #gpu.address_space<workgroup>>, %[[P:.*]] : memref<1024xi32, #gpu.address_space<workgroup>>)
 // CHECK: arith.cmpi ugt, %{{.*}}, %{{.*}} : i64
 // CHECK: arith.cmpi ugt, %{{.*}}, %{{.*}} : i32
 // CHECK: func.func @positions
@@ -20,10 +19,10 @@ func.func @positions(%x: memref<?xf64>, %y: memref<?xi64>, %memory: memref<?xi8>
 
 // -----
 
-// Rows whose length is known to be short: no grid but the first one has blocks.
+// Rows whose length is known to be short: one kernel is all.
 // CHECK: func.func @short
 // CHECK: gpu.launch_func @kernels::@sort_0 blocks in (%c7, %c1, %c1) threads in (%c32, %c1, %c1)
-// CHECK: gpu.launch_func @kernels::@tiles_1 blocks in (%c0
+// CHECK-NOT: gpu.launch_func
 func.func private @sort(!llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "sort", types = ["i8", "i8"], keywords = [], values = array<i64>}}
 func.func @short(%x: memref<7x20xi8>, %y: memref<7x20xi8>, %memory: memref<?xi8>) {
   %n = arith.constant 20 : i64

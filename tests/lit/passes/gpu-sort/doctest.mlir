@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-gpu-sort --canonicalize --cse %s | filecheck %s
 
-// Short rows are sorted by one kernel; long ones in tiles, which a loop of the host merges.
-// CHECK: gpu.func @sort_0({{.*}} workgroup(%{{.*}} : memref<4096xi32, #gpu.address_space<workgroup>>)
+// Short rows are sorted by one kernel, of which there are two; long ones in a loop of the host by digits, three
+// or four kernels each.
+// CHECK: gpu.func @sort_0({{.*}} workgroup(%{{.*}} : memref<1024xi32, #gpu.address_space<workgroup>>)
 // CHECK: math.ctlz
 // CHECK: gpu.barrier
 // CHECK: gpu.func @tiles_1
-// CHECK: gpu.func @merge_2
-// CHECK: gpu.func @sorted_3
+// CHECK: gpu.func @digits_2
+// CHECK: memref.atomic_rmw addi {{.*}} memref<256xi32, #gpu.address_space<workgroup>>
+// CHECK: gpu.func @totals_3
+// CHECK: gpu.func @running_4
+// CHECK: gpu.func @radix_5
+// CHECK: gpu.ballot
+// CHECK: gpu.barrier scope <subgroup>
 // CHECK: func.func @main
 // CHECK: gpu.launch_func @kernels::@sort_0
-// CHECK: gpu.launch_func @kernels::@tiles_1
-// CHECK: %[[END:.*]]:2 = scf.while
-// CHECK: gpu.launch_func @kernels::@merge_2
-// CHECK: gpu.launch_func @kernels::@sorted_3 {{.*}}%[[END]]#1
+// CHECK: scf.for
+// CHECK: gpu.launch_func @kernels::@digits_2
+// CHECK: gpu.launch_func @kernels::@running_4
+// CHECK: gpu.launch_func @kernels::@radix_5
 // CHECK-NOT: call @sort
 func.func private @sort(!llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "sort", types = ["f32", "f32"], keywords = [], values = array<i64>}}
 func.func @main(%x: memref<?x?xf32>, %y: memref<?x?xf32>, %memory: memref<?xi8>, %rows: i64, %n: i64) {
