@@ -33,6 +33,7 @@ from graphc.graph.basic import Variable
 from graphc.immediate.operation import OpWrapper, active_trace
 from graphc.immediate.record import token_of
 from graphc.immediate.tensor import Tensor, _bare
+from graphc_runtime.marshal import demand_numbers
 
 
 class Event(NamedTuple):
@@ -271,6 +272,8 @@ def plain(x: Argument) -> Argument:
         return type(x)(map(plain, x)) if type(x) in (tuple, list) else tuple(map(plain, x))
     if isinstance(x, slice):
         return slice(plain(x.start), plain(x.stop), plain(x.step))
+    if isinstance(x, np.ndarray):
+        demand_numbers(x)
     return x
 
 
@@ -518,6 +521,8 @@ class Assigning:
             )
         if isinstance(y, Tensor):
             self._check_owner(y)
+        else:
+            demand_numbers(y)
 
     def _castable(self, y: Argument, dtype: str) -> Tensor:
         """The assigned value in the dtype of the tensor; as NumPy, whatever can be converted is."""

@@ -41,6 +41,7 @@ from graphc.immediate.tensor import current as current
 from graphc.tensor.random import generator_of, state_of
 from graphc.tensor.random.stream import RandomStream
 from graphc_runtime.cuda.array import DeviceArray
+from graphc_runtime.marshal import demand_numbers
 from graphc_runtime.symbols import kind_letter
 
 if TYPE_CHECKING:
@@ -459,6 +460,7 @@ class Environment(Indexing):
 
     def from_dlpack(self, x: Any) -> Tensor:
         """A tensor that shares the memory of an array of another library, which must not change."""
+        demand_numbers(x)
         return self.numpy_to_tensor(np.from_dlpack(x), copy=False)
 
     def get_underlying_scalar_constant_value(self, x: Given) -> np.ndarray:

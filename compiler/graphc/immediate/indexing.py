@@ -14,6 +14,7 @@ from graphc.graph.basic import Variable
 from graphc.immediate.aliasing import Assigning, Step, _frozen, _has_ellipsis, is_basic
 from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor, _bare
+from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import IndexLike, TensorLike
@@ -149,6 +150,8 @@ def without_masks(index: IndexLike, x: Tensor) -> Any:
 
 
 def _array(item: object) -> Any:
+    if isinstance(item, list | np.ndarray):
+        demand_numbers(item)
     if isinstance(item, list):
         return np.asarray(item) if item else np.zeros(0, np.int64)
     return item

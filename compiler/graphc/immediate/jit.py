@@ -26,6 +26,7 @@ from graphc.graph.pytree import LEAF, Structure, flatten
 from graphc.graph.tensor.type import TensorType
 from graphc.immediate.arguments import hashable
 from graphc.immediate.tensor import Tensor
+from graphc_runtime.marshal import demand_numbers
 from graphc_runtime.symbols import kind_letter
 from graphc_runtime.worker import renew_in_children
 
@@ -207,6 +208,7 @@ class _Call:
             return leaf._array()
         if isinstance(leaf, _NUMBERS):
             return np.asarray(leaf, config.floatX if type(leaf) is float else None)
+        demand_numbers(leaf)
         found = (
             np.asarray(leaf) if hasattr(leaf, "__array__") or hasattr(leaf, "__array_interface__") else None
         )

@@ -52,6 +52,24 @@ def _set(value):
         np.testing.assert_array_equal(s.get_value(), [0, 0])
 
 
+def _assign(value, lazy=False, index=slice(None)):
+    x = graphc.immediate.Environment(lazy=lazy).as_tensor([1.0, 2.0])
+    try:
+        x[index] = value
+    finally:
+        np.testing.assert_array_equal(x, [1, 2])
+
+
+def _index(value):
+    """As positions and as a mask, read and written."""
+    x = graphc.immediate.Environment(name="d").as_tensor([1.0, 2.0])
+    places = value.view(type(value)).astype(bool) if isinstance(value, np.ndarray) else value
+    for index in (places, (places,), (..., places)):
+        with pytest.raises((NotImplementedError, TypeError), match=r"no (masks|units)"):
+            x[index] = 0.0
+    return x[places]
+
+
 WAYS = {
     "constant": pt.constant,
     "as_tensor": pt.as_tensor,
@@ -75,6 +93,10 @@ WAYS = {
     "immediate operand": lambda value: graphc.immediate.Environment(name="b").exp(value),
     "immediate list": lambda value: graphc.immediate.Environment(name="c").stack([value, value]),
     "list": lambda value: pt.as_tensor([value, value]),
+    "assigned": _assign,
+    "assigned lazily": lambda value: _assign(value, lazy=True),
+    "jit": lambda value: graphc.jit(lambda x: x + 1)(value),
+    "jit, in containers": lambda value: graphc.jit(lambda x, y: x["a"][0] + y)({"a": [value]}, 1.0),
 }
 
 
@@ -86,6 +108,14 @@ def test_refused(way, kind):
         pytest.skip("NumPy itself converts it first")
     with pytest.raises(error, match=f"(?s){message}"):
         WAYS[way](value)
+
+
+@pytest.mark.parametrize("kind", ["masked", "mask of nothing", "quantity"])
+@pytest.mark.parametrize("way", [_index, lambda value: graphc.immediate.Environment().from_dlpack(value)])
+def test_refused_arrays(way, kind):
+    value, error, message = REFUSED[kind]
+    with pytest.raises(error, match=f"(?s){message}"):
+        way(value)
 
 
 def test_errors_name_the_input():
