@@ -42,17 +42,17 @@ TOPICS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     },
     "graphc.tensor": {
         "graphc.tensor": ("Constructors, types and products", ()),
-        "graphc.tensor.creation": ("New tensors", ("ops.create", "tensor.ranges", "tensor.tapers")),
-        "graphc.tensor.variables": ("Variables", ("graph.tensor.variable", "tensor.at")),
+        "graphc.tensor.creation": ("New tensors", ("ops.create", "tensor.ranges")),
+        "graphc.tensor.variables": ("Variables", ("graph.tensor.variable",)),
         "graphc.tensor.elementwise": (
             "Elementwise functions",
-            ("ops.math", "tensor.arithmetic", "tensor.bits", "tensor.logic", "tensor.rounding"),
+            ("ops.math", "tensor.arithmetic"),
         ),
         "graphc.tensor.special": ("Special functions", ("tensor.distribution_functions", "tensor.special")),
         "graphc.tensor.shapes": (
             "Shapes and joins",
             (
-                *("ops.join", "ops.shaping", "tensor.dims", "tensor.padding", "tensor.permutations"),
+                *("ops.join", "ops.shaping", "tensor.dims", "tensor.padding"),
                 *("tensor.rearranging", "tensor.splitting"),
             ),
         ),
@@ -60,7 +60,6 @@ TOPICS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             "Indices, masks and order",
             (
                 *(
-                    "tensor.histograms",
                     "tensor.index_arrays",
                     "tensor.indexing",
                     "tensor.masks",
@@ -74,7 +73,6 @@ TOPICS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             (
                 "ops.reduce",
                 "tensor.accumulating",
-                "tensor.covariance",
                 "tensor.reductions",
                 "tensor.statistics",
             ),

@@ -34,10 +34,9 @@ from graphc.ops.elementwise import Elementwise
 from graphc.ops.join import Join
 from graphc.ops.kernel import KernelOp
 from graphc.ops.matrices import Matmul
-from graphc.ops.reduce import ArgReduce, Reduce
+from graphc.ops.reduce import ArgReduce, Reduce, _Normalized
 from graphc.ops.shape import MakeVector, _Sizes
 from graphc.ops.shaping import Sized
-from graphc.ops.softmax import _Normalized
 from graphc.ops.subtensor import _Basic
 
 # What is worth doing once, and what only moves elements or makes them of a few numbers.

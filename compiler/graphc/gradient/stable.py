@@ -23,9 +23,8 @@ from graphc.ops import math as elements
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise, pulled
 from graphc.ops.math import exp, log, log_ndtr, neg
-from graphc.ops.reduce import Reduce
+from graphc.ops.reduce import LogSoftmax, Reduce, Softmax
 from graphc.ops.shaping import dimshuffle
-from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.stable import INVERSES
 from graphc.ops.stable import Stable as Rules
 from graphc_runtime.record import record

@@ -31,10 +31,9 @@ from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.join import Join
 from graphc.ops.matrices import Matmul
-from graphc.ops.reduce import ArgReduce, Reduce
+from graphc.ops.reduce import ArgReduce, LogSoftmax, Reduce, Softmax
 from graphc.ops.shape import MakeVector, Shape, Shape_i, product_of, size_of, sizes_of
 from graphc.ops.shaping import BroadcastTo, Reshape, SpecifyShape, dimshuffle, repeat, reshape
-from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.subtensor import FULL, SYMBOLIC, Entry, IncSubtensor, Subtensor
 
 

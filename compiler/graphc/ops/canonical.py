@@ -17,15 +17,14 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
+from graphc.ops.counting import Gather
 from graphc.ops.create import zeros_like
 from graphc.ops.elementwise import cast_to
-from graphc.ops.factors import _qr_pullback, _require_square_part
+from graphc.ops.factors import Sylvester, _qr_pullback, _require_square_part
 from graphc.ops.join import concatenate
 from graphc.ops.matrices import _MatrixOp, complex_dtype, conj, float_dtype, transposed
-from graphc.ops.scattering import Gather
 from graphc.ops.shape import sizes_of
 from graphc.ops.shaping import broadcast_to, expand_dims, repeat, shape, shape_padleft
-from graphc.ops.solvers import Sylvester
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike

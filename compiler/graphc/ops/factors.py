@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Factors of matrices: Cholesky, LU, QR."""
+"""Factors of matrices (Cholesky, LU, QR), and linear systems."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.create import eye, tril, triu
-from graphc.ops.join import concatenate
+from graphc.ops.join import concatenate, stack
 from graphc.ops.kernel import DiscreteOp, KernelOp
+from graphc.ops.math import minimum
 from graphc.ops.matrices import (
     _MatrixOp,
     add,
@@ -23,11 +24,199 @@ from graphc.ops.matrices import (
     real,
     transposed,
 )
-from graphc.ops.shaping import shape
-from graphc.ops.solvers import SolveTriangular
+from graphc.ops.shape import sizes_of
+from graphc.ops.shaping import dimshuffle, repeat, reshape, shape
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
+
+
+# What is known of a matrix, by the number that the kernel knows it by.
+ASSUMPTIONS = {"gen": 0, "sym": 1, "her": 2, "pos": 3}
+
+
+class _Solver(_MatrixOp):
+    """Base of ops with a matrix and right-hand sides as columns."""
+
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    ) -> list[Variable]:
+        """Many right-hand sides of one matrix are columns."""
+        a, b = inputs
+        if batched[0] or node.inputs[0].type.ndim > 2:
+            return [
+                self(*(x if known else repeat(x, size) for x, known in zip(inputs, batched, strict=True)))
+            ]
+        return [columns_solved(self, a, b)]
+
+
+def columns_solved(
+    op: Callable[[Variable, Variable], TensorVariable], a: Variable, b: Variable
+) -> TensorVariable:
+    """``op(a, b)`` for one matrix and a batch of right-hand sides, with a single factorization."""
+    *batch, n, k = sizes_of(b)
+    rank = b.type.ndim
+    rows = dimshuffle(b, (rank - 2, *range(rank - 2), rank - 1))
+    flat = reshape(rows, (n, -1)) if _is_filled(b) else reshape(rows, (n, _count([*batch, k])))
+    found = reshape(op(a, flat), (n, *batch, k))
+    return dimshuffle(found, (*range(1, rank - 1), 0, rank - 1))
+
+
+def _is_filled(b: Variable) -> bool:
+    return all(size for size in b.type.shape)
+
+
+def _count(sizes: Sequence[TensorVariable | int]) -> TensorVariable | int:
+    result = sizes[0]
+    for size in sizes[1:]:
+        result = result * size
+    return result
+
+
+class SolveTriangular(_Solver):
+    """Solution of ``op(A) X = B`` for a triangular A; the other triangle is not read.
+
+    Args:
+        lower: which triangle A has.
+        trans: op: 0 nothing, 1 the transpose, 2 the conjugate transpose.
+        unit_diagonal: the diagonal is not read and counts as 1.
+        check: raise LinAlgError where A is singular, else the solution is NaN.
+    """
+
+    kernel = "solve_triangular"
+    __props__ = ("lower", "trans", "unit_diagonal", "check")
+
+    def __init__(
+        self, lower: bool = False, trans: int = 0, unit_diagonal: bool = False, check: bool = True
+    ) -> None:
+        self.lower, self.trans, self.unit_diagonal, self.check = lower, trans, unit_diagonal, check
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (a, _), (x,), (g,) = inputs, outputs, cotangents
+        if g is None:
+            return [None, None]
+        back = type(self)(self.lower, 0 if self.trans else 1, self.unit_diagonal, self.check)
+        g_b = back(conj(a) if self.trans == 2 else a, g)
+        g_a = -mm(g_b, transposed(x))
+        if self.trans:
+            g_a = transposed(g_a)
+        if self.trans == 2:
+            g_a = conj(g_a)
+        offset = int(self.unit_diagonal)
+        return [tril(g_a, -offset) if self.lower else triu(g_a, offset), g_b]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        (a, _), (x,), (t_a, t_b) = inputs, outputs, tangents
+        term = None
+        if t_a is not None:
+            offset = int(self.unit_diagonal)
+            t_a = tril(t_a, -offset) if self.lower else triu(t_a, offset)
+            term = -mm((t_a, transposed(t_a), adjoint(t_a))[self.trans], x)
+        total = add([t_b, term])
+        return [None if total is None else self(a, total)]
+
+
+class Solve(_Solver):
+    """Solution of ``A X = B``, or of ``A^T X = B``.
+
+    Args:
+        assume_a: "gen"; "sym", "her" or "pos": one triangle of a symmetric, Hermitian or positive definite
+            matrix is read.
+        lower: which.
+        transposed: whether A is transposed.
+        check: raise LinAlgError where A is singular or not positive definite, else the solution is NaN.
+    """
+
+    kernel = "solve"
+    __props__ = ("assume", "lower", "transposed", "check")
+
+    def __init__(
+        self, assume_a: str = "gen", lower: bool = False, transposed: bool = False, check: bool = True
+    ) -> None:
+        self.assume, self.lower, self.transposed = ASSUMPTIONS[assume_a], lower, transposed
+        self.check = check
+
+    def _turned(self) -> Solve:
+        back = type(self)(lower=self.lower, transposed=not self.transposed, check=self.check)
+        back.assume = self.assume
+        return back
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (a, _), (x,), (g,) = inputs, outputs, cotangents
+        if g is None:
+            return [None, None]
+        g_b = self._turned()(a, g)
+        whole = -mm(x, transposed(g_b)) if self.transposed else -mm(g_b, transposed(x))
+        if self.assume == 0:
+            return [whole, g_b]
+        return [in_triangle(whole, self.lower, hermitian=self.assume > 1), g_b]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        (a, _), (x,), (t_a, t_b) = inputs, outputs, tangents
+        term = None
+        if t_a is not None:
+            if self.assume:
+                half = tril(t_a, -1) if self.lower else triu(t_a, 1)
+                mirrored = adjoint(half) if self.assume > 1 else transposed(half)
+                t_a = half + mirrored + on_diagonal(diagonal(t_a))
+            term = -mm(transposed(t_a) if self.transposed else t_a, x)
+        total = add([t_b, term])
+        return [None if total is None else self(a, total)]
+
+
+class SolveBanded(_Solver):
+    """Solution of a banded system.
+
+    Args:
+        lower: diagonals below the main one.
+        upper: diagonals above.
+        transposed: solve with the transpose.
+    """
+
+    kernel = "solve_banded"
+    __props__ = ("lower", "upper", "transposed")
+
+    def __init__(self, lower: int, upper: int, transposed: bool = False) -> None:
+        self.lower, self.upper, self.transposed = lower, upper, transposed
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (ab, _), (x,), (g,) = inputs, outputs, cotangents
+        if g is None:
+            return [None, None]
+        g_b = type(self)(self.lower, self.upper, not self.transposed)(ab, g)
+        rows, columns = (x, g_b) if self.transposed else (g_b, x)
+        bands = [self._band(rows, columns, row - self.upper) for row in range(self.lower + self.upper + 1)]
+        return [stack(bands, axis=-2), g_b]
+
+    def _band(self, rows: Variable, columns: Variable, offset: int) -> TensorVariable:
+        """-sum_c rows[j + offset, c] columns[j, c] for each column j of the matrix, 0 outside of it."""
+        n = rows.shape[-2]
+        shift = minimum(abs(offset), n)
+        if offset >= 0:
+            values = -(rows[..., shift:, :] * columns[..., : n - shift, :]).sum(-1)
+        else:
+            values = -(rows[..., : n - shift, :] * columns[..., shift:, :]).sum(-1)
+        nothing = (columns[..., :shift, :] * 0).sum(-1)
+        return concatenate([values, nothing] if offset >= 0 else [nothing, values], axis=-1)
+
+
+class Sylvester(_MatrixOp):
+    """Solution X of ``A X + X B = C``."""
+
+    kernel = "sylvester"
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (a, b, _), (x,), (g,) = inputs, outputs, cotangents
+        if g is None:
+            return [None, None, None]
+        g_c = self(transposed(a), transposed(b), g)
+        return [-mm(g_c, transposed(x)), -mm(transposed(x), g_c), g_c]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        (a, b, _), (x,), (t_a, t_b, t_c) = inputs, outputs, tangents
+        terms = [t_c, None if t_a is None else -mm(t_a, x), None if t_b is None else -mm(x, t_b)]
+        total = add(terms)
+        return [None if total is None else self(a, b, total)]
 
 
 class Cholesky(_MatrixOp):

@@ -12,6 +12,7 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.ops.create import zeros_like
 from graphc.ops.elementwise import is_complex
+from graphc.ops.factors import Solve
 from graphc.ops.ifelse import ifelse
 from graphc.ops.join import concatenate
 from graphc.ops.math import abs as abs_
@@ -33,7 +34,6 @@ from graphc.ops.reduce import prod
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims, repeat, shape, shape_padright
-from graphc.ops.solvers import Solve
 from graphc.ops.spectral import SVD
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.ops.counting import Gather, Scatter
 from graphc.ops.create import zeros as zeros_
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
-from graphc.ops.scattering import Gather, Scatter
 from graphc.ops.shape import size_of, sizes_of
 from graphc.ops.shaping import reshape
 from graphc.ops.table.arithmetic import promote

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions: the operations, and their builders. ``axis`` is None, an integer or several; ``keepdims`` keeps
-reduced axes as size 1.
+"""Reductions: the operations, and their builders; ``Softmax`` and ``LogSoftmax``, which are made of them.
+
+``axis`` is None, an integer or several; ``keepdims`` keeps reduced axes as size 1.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import builtins
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from graphc.ops.derivatives import WithDerivativesOf
 from graphc.ops.dimshuffle import attribute, normalize_axes, normalize_axis
 from graphc.ops.elementwise import cast_to, is_discrete, pulled
 from graphc.ops.join import concatenate
-from graphc.ops.math import eq, maximum, minimum, real, second, switch
+from graphc.ops.math import eq, exp, maximum, minimum, real, second, switch
 from graphc.ops.shape import shape_source, size_of, sizes_of
 from graphc.ops.shaping import dimshuffle, reshape
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
+
 
 Axis: TypeAlias = "AxisLike | Variable"
 
@@ -466,3 +468,106 @@ def argmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVa
         array([0, 1])
     """
     return _arg("argmin", x, axis, keepdims)
+
+
+def _log_softmax(x: np.ndarray, axes: tuple[int, ...], guarded: bool = False) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        top = np.max(x, axis=axes, keepdims=True, initial=-np.inf)
+        shifted = x - (np.where(np.isfinite(top), top, 0) if guarded else top)
+        return shifted - np.log(np.sum(np.exp(shifted), axis=axes, keepdims=True))
+
+
+class _Normalized(Op):
+    """Base.
+
+    Args:
+        axes: axes over which the exponentials sum to 1, ascending.
+    """
+
+    takes_as_stored = False
+
+    __props__: ClassVar[tuple[str, ...]] = ("axes",)
+    _dialect = ""
+
+    def __init__(self, axes: Sequence[int]) -> None:
+        self.axes = tuple(axes)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}{{axes={list(self.axes)}}}"
+
+    def make_node(self, x: TensorLike) -> Apply:
+        x = as_tensor_variable(x)
+        if x.type.kind == "c":
+            raise TypeError(f"{type(self).__name__} takes real numbers, got {x} of {x.type}")
+        if x.type.kind != "f":
+            x = cast_to(x, "float64")
+        normalize_axes(self.axes, x.type.ndim, type(self).__name__)
+        return Apply(self, [x], [x.type.make_variable()])
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        return [None if tangents[0] is None else self._forward(outputs[0], tangents[0])]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (g,), (out,) = cotangents, outputs
+        return [None if g is None else pulled(g, lambda g: self._back(out, g), along=self.axes)]
+
+    def _sum(self, x: Variable) -> Variable:
+        return sum(x, axis=self.axes, keepdims=True)
+
+    def _forward(self, out: Variable, t: Variable) -> Variable:
+        raise NotImplementedError
+
+    def _back(self, out: Variable, g: Variable) -> Variable:
+        raise NotImplementedError
+
+    def _attributes(self) -> str:
+        return attribute("axes", self.axes)
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
+        types, out = [e.type_of(node.inputs[0])], e.type_of(node.outputs[0])
+        return [e.op(f"graphc.{self._dialect}", operands, types, out, self._attributes())]
+
+
+class Softmax(_Normalized):
+    """exp(x) / sum(exp(x)) over axes, without overflow.
+
+    Args:
+        axes: as above.
+        guarded: an infinite maximum is not subtracted: a row has NaN only where it is infinite itself, as the
+            quotient has. So does the compiler's form of ``log(sum(exp(x)))``, which can then share the work.
+    """
+
+    _dialect = "softmax"
+    __props__ = ("axes", "guarded")
+
+    def __init__(self, axes: Sequence[int], guarded: bool = False) -> None:
+        super().__init__(axes)
+        self.guarded = guarded
+
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+        logarithm = _log_softmax(inputs[0], self.axes, self.guarded)
+        output_storage[0][0] = np.asarray(np.exp(logarithm), dtype=inputs[0].dtype)
+
+    def _attributes(self) -> str:
+        return super()._attributes() + (", guarded = true" if self.guarded else "")
+
+    def _forward(self, out: Variable, t: Variable) -> Variable:
+        return (t - self._sum(t * out)) * out
+
+    def _back(self, out: Variable, g: Variable) -> Variable:
+        return self._forward(out, g)
+
+
+class LogSoftmax(_Normalized):
+    """x - log(sum(exp(x))) over axes, without overflow."""
+
+    _dialect = "log_softmax"
+
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
+        output_storage[0][0] = np.asarray(_log_softmax(inputs[0], self.axes), dtype=inputs[0].dtype)
+
+    def _forward(self, out: Variable, t: Variable) -> Variable:
+        return t - self._sum(t * exp(out))
+
+    def _back(self, out: Variable, g: Variable) -> Variable:
+        return g - self._sum(g) * exp(out)

@@ -25,6 +25,7 @@ from graphc.graph.op import Op
 from graphc.graph.replace import rebuild
 from graphc.ops.create import tril, zeros_like
 from graphc.ops.elementwise import is_complex
+from graphc.ops.factors import Solve
 from graphc.ops.join import concatenate
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, eq, gt, le, real, switch
@@ -46,7 +47,6 @@ from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims
-from graphc.ops.solvers import Solve
 
 if TYPE_CHECKING:
     from graphc_runtime.thunk import Register

@@ -41,11 +41,9 @@ if TYPE_CHECKING:
     from graphc.tensor import special as special
     from graphc.tensor.accumulating import *  # noqa: F403
     from graphc.tensor.arithmetic import *  # noqa: F403
-    from graphc.tensor.differences import *  # noqa: F403
     from graphc.tensor.dims import *  # noqa: F403
     from graphc.tensor.einsums import *  # noqa: F403
     from graphc.tensor.functional import *  # noqa: F403
-    from graphc.tensor.histograms import *  # noqa: F403
     from graphc.tensor.index_arrays import *  # noqa: F403
     from graphc.tensor.indexing import *  # noqa: F403
     from graphc.tensor.linalg.products import cross as cross
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
     from graphc.tensor.linalg.products import vdot as vdot
     from graphc.tensor.linalg.products import vecdot as vecdot
     from graphc.tensor.linalg.products import vecmat as vecmat
-    from graphc.tensor.logic import *  # noqa: F403
     from graphc.tensor.masks import *  # noqa: F403
     from graphc.tensor.nn.losses import to_one_hot as to_one_hot
     from graphc.tensor.padding import *  # noqa: F403
@@ -84,7 +81,6 @@ _MODULES = (
         "tensor.dims",
         "tensor.arithmetic",
         "tensor.ranges",
-        "tensor.logic",
         "tensor.special",
     ),
     *(
@@ -101,9 +97,8 @@ _MODULES = (
         "tensor.vectorizing",
         "tensor.functional",
         "tensor.padding",
-        "tensor.differences",
     ),
-    *("tensor.sets", "tensor.histograms", "tensor.polynomials"),
+    *("tensor.sets", "tensor.polynomials"),
 )
 _ELSEWHERE = {
     **dict.fromkeys(("cross", "kron", "matvec", "vdot", "vecdot", "vecmat"), "graphc.tensor.linalg.products"),

@@ -21,10 +21,10 @@ from graphc.graph.basic import Constant, Variable, describe
 from graphc.graph.tensor.convert import as_tensor_variable, has_variable
 from graphc.graph.tensor.variable import At
 from graphc.ops.advanced import Put, Take
+from graphc.ops.counting import Scatter
 from graphc.ops.dimshuffle import DimShuffle, normalize_axis
 from graphc.ops.elementwise import cast_to, expand_left
 from graphc.ops.math import bitwise_and, cast, clip, ge, lt, maximum, minimum, mod, mul, second, switch
-from graphc.ops.scattering import Scatter
 from graphc.ops.shape import (
     MakeVector,
     Shape,

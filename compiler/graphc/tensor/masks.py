@@ -15,14 +15,13 @@ import numpy as np
 
 from graphc.graph.basic import Constant, Variable, describe
 from graphc.graph.tensor.convert import as_tensor_variable, constant
-from graphc.ops.counting import Compress, CountTrue, FlatNonzero, RepeatLength, RepeatPositions
+from graphc.ops.counting import Compress, CountTrue, FlatNonzero, Gather, RepeatLength, RepeatPositions
 from graphc.ops.create import arange, zeros, zeros_like
 from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.elementwise import cast_to
 from graphc.ops.join import stack
 from graphc.ops.math import cast, clip, eq, floor_div, lt, mod, ne, second, switch
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.scattering import Gather
 from graphc.ops.shape import as_size, known_size, size_of, sizes_of
 from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, ravel, reshape, specify_shape
 from graphc.ops.table.arithmetic import promote

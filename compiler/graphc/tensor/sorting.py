@@ -14,14 +14,13 @@ from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.checks import required
-from graphc.ops.counting import TopK
+from graphc.ops.counting import ArgPartition, ArgSort, Gather, Partition, Scatter, SearchSorted, Sort, TopK
 from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.elementwise import cast_to
 from graphc.ops.ifelse import ifelse
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import cast, eq, switch
 from graphc.ops.reduce import any as any_
-from graphc.ops.scattering import ArgPartition, ArgSort, Gather, Partition, Scatter, SearchSorted, Sort
 from graphc.ops.shape import known_size, size_of, sizes_of
 from graphc.ops.shaping import (
     atleast_1d,

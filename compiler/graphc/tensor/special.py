@@ -46,7 +46,7 @@ from graphc.ops.math import (
     sqr,
     switch,
 )
-from graphc.ops.softmax import LogSoftmax, Softmax
+from graphc.ops.reduce import LogSoftmax, Softmax
 from graphc.tensor import distribution_functions
 from graphc.tensor.compat import (
     beta,

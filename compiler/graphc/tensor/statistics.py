@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.checks import required
+from graphc.ops.counting import Gather, Partition, Sort
 from graphc.ops.create import alloc
 from graphc.ops.dimshuffle import normalize_axes
 from graphc.ops.elementwise import cast_to
@@ -43,7 +44,6 @@ from graphc.ops.reduce import argmax, argmin, prod
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.scattering import Gather, Partition, Sort
 from graphc.ops.shape import known_size, size_of, sizes_of
 from graphc.ops.shaping import atleast_1d, dimshuffle, expand_dims, moveaxis, reshape
 from graphc.tensor.products import dot

@@ -12,8 +12,8 @@ import graphc
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, convert, converts
 from graphc.interop.pytensor.equal_rows import element
+from graphc.ops.factors import Sylvester
 from graphc.ops.matrices import TridiagonalFactor
-from graphc.ops.solvers import Sylvester
 
 if TYPE_CHECKING:
     from pytensor.graph.basic import Variable as PyTensorVariable

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.factors import SolveBanded
 from graphc.ops.math import maximum
 from graphc.ops.matrices import CholeskyBanded, TridiagonalFactor, TridiagonalSolve, conj, diagonal
 from graphc.ops.shape import size_of
-from graphc.ops.solvers import SolveBanded
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.solving import _with_columns
 from graphc.tensor.rearranging import diagonal as diagonal_

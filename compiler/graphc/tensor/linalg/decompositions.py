@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.canonical import QRPivoted
 from graphc.ops.create import arange, eye, tril, triu
-from graphc.ops.factors import QR, Cholesky, LUFactor, PermuteRows, PivotToPermutation, QRRaw, QRUpper
+from graphc.ops.factors import (
+    QR,
+    Cholesky,
+    LUFactor,
+    PermuteRows,
+    PivotToPermutation,
+    QRRaw,
+    QRUpper,
+    SolveTriangular,
+)
 from graphc.ops.math import cast, eq
 from graphc.ops.matrices import adjoint, diagonal, on_diagonal, real
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims, specify_shape, squeeze
-from graphc.ops.solvers import SolveTriangular
 from graphc.ops.spectral import SVD, Eig, Eigh, Eigvalsh, SingularValues, SVDFull
 from graphc.tensor.linalg.checks import matrix, smaller_size, square
 from graphc.tensor.rearranging import alloc_diag

@@ -11,10 +11,10 @@ import numpy as np
 from graphc.graph.basic import Maybe, Variable, Variables
 from graphc.ops.canonical import _PythonMatrices
 from graphc.ops.create import eye as eye_
+from graphc.ops.factors import Sylvester
 from graphc.ops.matrices import adjoint, conj, mm, transposed
 from graphc.ops.shape import size_of, sizes_of
 from graphc.ops.shaping import reshape
-from graphc.ops.solvers import Sylvester
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.functions import inv
 from graphc.tensor.linalg.products import matrix_kron

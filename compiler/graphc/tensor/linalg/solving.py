@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import describe
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.factors import PermuteRows, PivotToPermutation
+from graphc.ops.factors import (
+    ASSUMPTIONS,
+    PermuteRows,
+    PivotToPermutation,
+    Solve,
+    SolveBanded,
+    SolveTriangular,
+    columns_solved,
+)
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast
 from graphc.ops.matrices import diagonal, float_dtype
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import expand_dims, squeeze
-from graphc.ops.solvers import ASSUMPTIONS, Solve, SolveBanded, SolveTriangular, columns_solved
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.rearranging import diagonal as diagonal_
 
