@@ -19,7 +19,7 @@ from graphc.backends.cuda.code import Lowered, lower
 from graphc.config import config
 from graphc.errors import UnsupportedError
 from graphc_runtime.cuda import executable, gemm
-from graphc_runtime.cuda.analysis import products
+from graphc_runtime.cuda.analysis import by_library
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_runtime.cuda.cuda_driver import device
 from graphc_runtime.cuda.driver import NoDeviceError
@@ -39,7 +39,7 @@ def on_device(c: Checked) -> Iterator[Finding]:
     elif sum(np.size(value) for value in values) < _LARGEST:
         made: list[Lowered] = []
         yield from c.compare("device", lambda: _run(c, made))
-        if any(products(lowered.schedule) for lowered in made):
+        if any(by_library(lowered.schedule) for lowered in made):
             yield from c.compare("device", lambda: _run(c, [], library=True))
 
 
