@@ -36,6 +36,7 @@ KERNELS = Stage(
         Step("graphc-gpu-host-calls", "transfers are of what lies side by side"),
         Step("graphc-gpu-running", "calls that no other pass looks into"),
         Step("graphc-gpu-sort", "calls of another kind"),
+        Step("graphc-gpu-select", "calls of another kind"),
         Step("graphc-gpu-extreme", "calls of another kind"),
         Step("graphc-gpu-library", "large ones of the next pass are for libraries where these are there"),
         Step("graphc-gpu-factor", "and another; what they note of matrices is reduced by passes below"),

@@ -176,14 +176,14 @@ class RadixSort:
                     for item, rank in zip(found, ranks, strict=True):
                         _store(item, self._tiles, as_index(rank))
                     barrier()
-                    place = self._first_place()
+                    place = first_of_warp(self._thread, self._items)
                     values = [x for i in range(self._items) for x in _load(self._tiles, place + i * WARP)]
                     barrier()
                     return values
 
                 values = [x for _, item in items for x in item]
                 sorted_ = self._split(carry(self._passes, values, step))
-                place = self._first_place()
+                place = first_of_warp(self._thread, self._items)
                 for i, item in enumerate(sorted_):
                     with when(self._n > place + i * WARP):
                         self._write(row, place + i * WARP, item)
@@ -353,10 +353,6 @@ class RadixSort:
         each = self._digits // self._size.threads
         yield from (self._thread * each + number for number in range(each))
 
-    def _first_place(self) -> ir.Value:
-        """Of the thread in a tile: a warp has neighbours, in the order of items and then of lanes."""
-        return self._thread // WARP * (WARP * self._items) + self._thread % WARP
-
     def _items_at(
         self, start: ir.Value, types: list[ir.Type], *, first: bool = False
     ) -> list[tuple[ir.Value, Item]]:
@@ -368,31 +364,20 @@ class RadixSort:
             types: of the parts that are asked for.
             first: whether nothing has been moved yet; else that is seen by each pass.
         """
-        # All comparisons are with literals: what is the same for all tiles would take registers.
-        place = start + self._first_place()
-        left = self._stop - place
-        numbers = range(self._items)
 
-        def read(numbers: Sequence[int]) -> list[ir.Value]:
+        def read(places: list[ir.Value]) -> list[ir.Value]:
             def given() -> list[ir.Value]:
-                return [x for i in numbers for x in self._read(self._row, place + i * WARP)[: len(types)]]
+                return [x for place in places for x in self._read(self._row, place)[: len(types)]]
 
             def kept() -> list[ir.Value]:
                 memory = self._memory[: len(types)]
-                places = [place + i * WARP for i in numbers]
                 return [x for at in places for x in _load(memory, self._from, self._row, at)]
 
-            return given() if first else either(self._is_first, types * len(numbers), given, kept)
+            return given() if first else either(self._is_first, types * len(places), given, kept)
 
-        def some() -> list[ir.Value]:
-            nothing = [literal(-1, kind) for kind in types]
-            each = [either(left > i * WARP, types, partial(read, [i]), lambda: nothing) for i in numbers]
-            return [part for item in each for part in item]
-
-        # The last lane of the warp has as much less left as it is behind.
-        full = left > (self._items * WARP - 1) - self._thread % WARP
-        found = iter(either(full, types * self._items, lambda: read(numbers), some))
-        return [(left > i * WARP, [next(found) for _ in types]) for i in numbers]
+        nothing = [literal(-1, kind) for kind in types]
+        place = start + first_of_warp(self._thread, self._items)
+        return items_of_warp(place, self._items, self._stop, read, nothing)
 
     def _digit(self, key: ir.Value) -> ir.Value:
         """The digit of a key at hand, as a word."""
@@ -401,6 +386,45 @@ class RadixSort:
 
     def _keep(self, row: ir.Value, place: ir.Value, item: Item) -> None:
         _store(item, self._memory, self._to, row, place)
+
+
+def first_of_warp(thread: ir.Value, items: int) -> ir.Value:
+    """The place of the first of a thread's items in a tile: a warp has neighbours, item after item."""
+    return thread // WARP * (WARP * items) + thread % WARP
+
+
+def items_of_warp(
+    place: ir.Value,
+    items: int,
+    stop: ir.Value,
+    read: Callable[[list[ir.Value]], list[ir.Value]],
+    nothing: list[ir.Value],
+) -> list[tuple[ir.Value, Item]]:
+    """A thread's items, each of which is beside those of the other lanes; and whether there are so many.
+
+    Args:
+        place: of the first one.
+        items: how many are wanted.
+        stop: where items end.
+        read: gives the parts of items at some places, one after the other.
+        nothing: an item that stands for those beyond the end.
+    """
+    # All comparisons are with literals: what is the same for all tiles would take registers.
+    left, kinds = stop - place, [part.type for part in nothing]
+
+    def all_() -> list[ir.Value]:
+        return read([place + i * WARP for i in range(items)])
+
+    def some() -> list[ir.Value]:
+        found = []
+        for i in range(items):
+            found += either(left > i * WARP, kinds, partial(read, [place + i * WARP]), lambda: nothing)
+        return found
+
+    # The last lane of the warp has as much less left as it is behind.
+    full = left > (items * WARP - 1) - thread_id() % WARP
+    found = iter(either(full, kinds * items, all_, some))
+    return [(left > i * WARP, [next(found) for _ in kinds]) for i in range(items)]
 
 
 _THREADS = 512
@@ -430,7 +454,7 @@ class SortKernels:
         positions: bool,
     ) -> None:
         self._op, self._positions = op, positions
-        self._source, self._result, self._digits = _exact(source), _exact(result), sizes
+        self._source, self._result, self._digits = exact(source), exact(result), sizes
         self._keys = Keys(dtype, exact=not positions)
         self._tile = tile
         self._types = [self._keys.type, ir.IntegerType.get_signless(32)][: 1 + self._positions]
@@ -510,7 +534,7 @@ class SortKernels:
         self._result[*split(row, self._sizes), place] = value
 
 
-def _exact(array: ir.Value) -> ir.Value:
+def exact(array: ir.Value) -> ir.Value:
     """An array without casts, whose type may say that its elements lie side by side."""
     while not isinstance(array.owner, ir.Block) and array.owner.name == "memref.cast":
         array = array.owner.operands[0]
