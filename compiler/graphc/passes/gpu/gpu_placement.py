@@ -250,7 +250,7 @@ SCIPY = frozenset(
 # Operations on core arrays (`graphc_dialects.signatures`) that passes make kernels of, and which dtypes of
 # their first operand they take.
 DEVICE: dict[str, Callable[[np.dtype], bool]] = {
-    **dict.fromkeys(("running", "compress", "flatnonzero"), lambda dtype: True),
+    **dict.fromkeys(("running", "compress", "flatnonzero", "count_true"), lambda dtype: True),
     **dict.fromkeys(("sort", "argsort", "arg_extreme"), lambda dtype: dtype.kind != "c"),
     **dict.fromkeys(
         ("cholesky", "solve_triangular", "solve", "inv", "det", "slogdet"),

@@ -11,14 +11,15 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.value import as_index, converted, larger, literal, parts_of, smaller
 from graphc.lowering.calls import product
-from graphc.lowering.carried import carry, span, when
+from graphc.lowering.carried import carry, either, span, when
 from graphc.passes import Pass
 from graphc.passes.gpu._calls import LibraryCall, calls_of
-from graphc.passes.gpu._kernel import Kernel, allocate
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
     WARP,
     bits_set,
     block_id,
+    global_position,
     grid_dim,
     lanes_before,
     lanes_where,
@@ -41,11 +42,11 @@ class SelectKernels:
     """The kernels of a call: how many elements of each part are chosen, and where these go.
 
     Args:
-        call: `compress` or `flatnonzero`, which is to be erased afterwards.
+        call: `compress`, `flatnonzero` or `count_true`, which is to be erased afterwards.
     """
 
     def __init__(self, call: LibraryCall) -> None:
-        *given, self._mask, self._result = map(exact, call.buffers[: 3 if len(call.dtypes) > 2 else 2])
+        *given, self._mask, self._result = map(exact, call.buffers)
         self._source = given[0] if given else None
         # Numbers of two parts are read where they are written.
         self._is_late = call.dtypes[0].kind == "c"
@@ -54,7 +55,9 @@ class SelectKernels:
         self._tile = tile
         with ir.InsertionPoint(call.op), call.op.location:
             self._n = build.dims(self._mask)[-1]
-            *self._sizes, self._count = build.dims(self._result)
+            self._sizes = build.dims(self._result)
+            counts = call.kernel.name == "count_true"
+            self._count = self._n if counts else self._sizes.pop()
             self._rows = product(self._sizes)
             tiles = larger(parts_of(self._n, tile), 1)
             parts = smaller(tiles, parts_of(build.const_index(_PARTS), larger(self._rows, 1)))
@@ -63,7 +66,10 @@ class SelectKernels:
             self._ends = allocate([self._rows, self._parts], self._long)
         self._note(Kernel(call.op, "chosen"))
         prefix_sums(call.op, self._ends, _EACH)
-        self._choose(Kernel(call.op, "select"))
+        if counts:
+            self._total(Kernel(call.op, "count"))
+        else:
+            self._choose(Kernel(call.op, "select"))
 
     @contextmanager
     def _each(self, kernel: Kernel) -> Iterator[None]:
@@ -113,6 +119,20 @@ class SelectKernels:
             with on_first_thread():
                 self._ends[self._row, block_id()] = converted(total, self._long)
 
+    def _total(self, kernel: Kernel) -> None:
+        """What the last part of each row ends with."""
+
+        def end(row: ir.Value) -> list[ir.Value]:
+            return [self._ends[row, self._parts - 1]]
+
+        with kernel.body(), span(self._rows, *global_position()) as row:
+            none = literal(0, self._long)
+            (total,) = either(self._parts > 0, [self._long], lambda: end(row), lambda: [none])
+            self._result[split(row, self._sizes)] = total
+        with kernel.host():
+            grid = [blocks_for(self._rows, _THREADS, _ROWS)]
+        kernel.launch(grid, [_THREADS])
+
     def _choose(self, kernel: Kernel) -> None:
         with self._each(kernel):
             before = self._ends[self._row, larger(block_id() - 1, 0)]
@@ -148,7 +168,7 @@ class SelectKernels:
 
 @record()
 class GpuSelect(Pass):
-    """Makes kernels of calls that give the elements where a mask is true, or their positions.
+    """Makes kernels of calls that give the elements where a mask is true, their positions, or their number.
 
     Each block counts those of its part of a row, prefix sums of the counts say where the first one of each
     part goes, and each block reads its part again and writes: the lanes of a warp side by side, by the bits
@@ -158,7 +178,7 @@ class GpuSelect(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        for call in calls_of(module, ("compress", "flatnonzero")):
+        for call in calls_of(module, ("compress", "flatnonzero", "count_true")):
             SelectKernels(call)
             call.erase()
             self.count("calls")
