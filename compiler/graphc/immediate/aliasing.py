@@ -78,8 +78,7 @@ class EventLog(deque[Event]):
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import IndexLike
-    from graphc.immediate.environment import Environment
-    from graphc.immediate.executable import ExecutableCache
+    from graphc.immediate.executable import ExecutableCache, Owner
     from graphc.immediate.lazy import Queue
     from graphc.immediate.place import Host
     from graphc.immediate.record import Recorders
@@ -326,7 +325,7 @@ class ViewWrapper(OpWrapper):
 
 
 def wrapper_of(
-    env: Environment,
+    env: Owner,
     name: str,
     function: Callable[..., Argument],
     signature: Callable[..., object] | None = None,

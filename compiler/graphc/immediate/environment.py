@@ -16,7 +16,7 @@ import inspect
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.variable import TensorOperators
 from graphc.immediate.aliasing import Event, EventLog, wrapper_of
 from graphc.immediate.arguments import STATIC, Given, Operand, Split, Weak
-from graphc.immediate.executable import POSITIONS, CacheInfo, Executable, ExecutableCache, Key, Kind
+from graphc.immediate.executable import POSITIONS, CacheInfo, Executable, ExecutableCache, Key, Kind, Owner
 from graphc.immediate.indexing import Indexing
 from graphc.immediate.lazy import Queue
 from graphc.immediate.namespace import NAMESPACES, ArrayApi, Namespace, mirrored, names_of
@@ -37,7 +37,7 @@ from graphc.immediate.place import PLACES, Held
 from graphc.immediate.record import RecordedGraph, Recorders, Recording, Tensors
 from graphc.immediate.tape import Tape
 from graphc.immediate.tensor import Tensor, as_held, entered, make_tensor, refuse_mixing, shared_by
-from graphc.immediate.tensor import current as current
+from graphc.immediate.tensor import current as _current
 from graphc.tensor.random import generator_of, state_of
 from graphc.tensor.random.stream import RandomStream
 from graphc_runtime.cuda.array import DeviceArray
@@ -65,12 +65,12 @@ class Generator:
         state: the words of the state, a uint64 vector.
     """
 
-    def __init__(self, env: Environment, state: Tensor) -> None:
+    def __init__(self, env: Owner, state: Tensor) -> None:
         self.env = env
         self.state = state
 
     @classmethod
-    def of(cls, env: Environment, value: Seed | np.random.Generator) -> Generator:
+    def of(cls, env: Owner, value: Seed | np.random.Generator) -> Generator:
         """A generator in the present state of a ``numpy.random.Generator``, or with a seed."""
         generator = value if isinstance(value, np.random.Generator) else np.random.default_rng(value)
         return cls(env, env.numpy_to_tensor(state_of(generator)))
@@ -98,7 +98,7 @@ class Stream(RandomStream):
     seed.
     """
 
-    def __init__(self, env: Environment, seed: Entropy = None, **kwargs: Any) -> None:
+    def __init__(self, env: Owner, seed: Entropy = None, **kwargs: Any) -> None:
         super().__init__(seed, env.random, **kwargs)
         self._env = env
 
@@ -117,7 +117,7 @@ class Stream(RandomStream):
 class Draw(OpWrapper):
     """A function that draws, in an environment."""
 
-    def __init__(self, env: Environment, name: str, function: Callable[..., Any]) -> None:
+    def __init__(self, env: Owner, name: str, function: Callable[..., Any]) -> None:
         super().__init__(env, name, function)
         self._signature = inspect.signature(function)
         self._draws: dict[int, OpWrapper] = {}
@@ -665,5 +665,7 @@ _CHANGES: dict[str, Callable[[Environment, Any], object]] = {
     "mode": lambda env, value: env._compile_in(value),
     "name": lambda env, value: env.__dict__.update(name=str(value)),
 }
+# The same function, as one that gives what it is.
+current: Callable[[], Environment] = cast("Callable[[], Environment]", _current)
 _METHOD_CODE = vars(TensorOperators)["exp"].__code__
 shared_by(lambda: Environment(name="default"))

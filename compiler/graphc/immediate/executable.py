@@ -3,7 +3,8 @@
 
 ``ExecutableCache``: the executables of an environment, bounded in number.
 
-``Kind``: what the choice of an executable depends on, as one object that is cheap to compare.
+``Kind``: what the choice of an executable depends on, as one object that is cheap to compare. ``Owner``: the
+environment, as far as its tensors and operations know it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from builtins import type as Type
 
     from graphc.graph.basic import Variable
-    from graphc.immediate.environment import Environment
+    from graphc.graph.tensor import DTypeLike
     from graphc.immediate.place import Held, Host, Run
+    from graphc.immediate.tensor import Tensor
 
 
 # Operators of two operands, by the names of their functions. A kind has a table for each.
@@ -55,6 +57,27 @@ OPERATORS = (
 POSITIONS = {name: position for position, name in enumerate(OPERATORS)}
 
 
+class Owner(Protocol):
+    """The environment of tensors and operations, as far as these know it.
+
+    `graphc.immediate.environment.Environment` is the one there is. It knows all modules of this package, and
+    they know it by this interface. Other names are those of its namespace, found when they are used.
+    """
+
+    name: str
+    lazy: bool
+    _cache: ExecutableCache
+    _place: Host
+
+    def _kind(self, dtype: str, ndim: int) -> Kind: ...
+    def _check_owner(self, x: Tensor) -> None: ...
+    def numpy_to_tensor(self, array: Any, copy: bool = True) -> Tensor: ...
+    def as_tensor(
+        self, x: Any, name: str | None = None, ndim: int | None = None, dtype: DTypeLike | None = None
+    ) -> Tensor: ...
+    def __getattr__(self, name: str, /) -> Any: ...
+
+
 class Kind:
     """Environment, dtype and number of dimensions of tensors. There is one object of each kind, so that kinds
     are equal only if they are the same.
@@ -69,7 +92,7 @@ class Kind:
 
     __slots__ = ("dtype", "dtype_object", "env", "ndim", "numpy_dtype", "tables")
 
-    def __init__(self, env: Environment, dtype: str, ndim: int) -> None:
+    def __init__(self, env: Owner, dtype: str, ndim: int) -> None:
         self.env = env
         self.dtype = dtype
         self.dtype_object = DType(dtype)

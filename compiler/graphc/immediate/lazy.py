@@ -13,13 +13,12 @@ import numpy as np
 from graphc.function.io import OutputForm
 from graphc.graph.basic import SourceLocation, Variable, capture, describe
 from graphc.immediate.arguments import Weak
-from graphc.immediate.executable import Executable, Kind
+from graphc.immediate.executable import Executable, Kind, Owner
 from graphc.immediate.record import Token, apply
 from graphc.immediate.tensor import Tensor, _new, as_held
 
 if TYPE_CHECKING:
     from graphc.immediate.arguments import Operand
-    from graphc.immediate.environment import Environment
     from graphc.immediate.place import Held
 
     # Kind and dimensions of size 1 of an array; the dtype of a Python number.
@@ -81,7 +80,7 @@ class Queue:
         limit: the most operations that wait.
     """
 
-    def __init__(self, env: Environment, limit: int) -> None:
+    def __init__(self, env: Owner, limit: int) -> None:
         self.env = env
         self.resize(limit)
         self._reset()
@@ -348,7 +347,7 @@ def _settle(token: Pending, value: Found) -> Found:
     return data
 
 
-def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[Held]) -> dict[int, Found]:
+def _run_one_by_one(env: Owner, steps: list[Queued], arrays: list[Held]) -> dict[int, Found]:
     """Run a queue whose function failed: a size of 1 that only turned out to broadcast, or an error, which
     then belongs to the results of one operation. Returns arrays or errors by number.
     """
@@ -371,7 +370,7 @@ def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[Held]) -
     return values
 
 
-def _run(env: Environment, step: Queued, arrays: list[Held]) -> list[Held]:
+def _run(env: Owner, step: Queued, arrays: list[Held]) -> list[Held]:
     try:
         return step.executable.results(arrays)
     except (ValueError, IndexError):  # index arrays broadcast too

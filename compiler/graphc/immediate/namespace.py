@@ -37,12 +37,11 @@ from graphc.tensor.constructors import CONSTRUCTORS
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import DTypeLike, TensorLike
-    from graphc.immediate.environment import Environment
+    from graphc.immediate.executable import Owner
 
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.immediate.environment import Environment
 
     Interpolator = Callable[[TensorVariable], TensorVariable]
 
@@ -56,7 +55,7 @@ class Grid:
         grid: the one of ``graphc.tensor``.
     """
 
-    def __init__(self, env: Environment, name: str, grid: Any) -> None:
+    def __init__(self, env: Owner, name: str, grid: Any) -> None:
         def make(*parts: object) -> Any:
             slices = tuple(slice(*parts[i : i + 3]) for i in range(1, len(parts), 3))
             return grid[slices if parts[0] else slices[0]]
@@ -73,7 +72,7 @@ class Grid:
         )
 
 
-def _interpolate1d(env: Environment, function: Callable[..., Interpolator]) -> Callable[..., object]:
+def _interpolate1d(env: Owner, function: Callable[..., Interpolator]) -> Callable[..., object]:
     def apply(x_hat: TensorVariable, *args: object, **options: object) -> TensorVariable:
         return function(*args, **options)(x_hat)
 
@@ -86,7 +85,7 @@ def _interpolate1d(env: Environment, function: Callable[..., Interpolator]) -> C
     return interpolate1d
 
 
-def _histogramdd(env: Environment, function: Callable[..., object]) -> Callable[..., object]:
+def _histogramdd(env: Owner, function: Callable[..., object]) -> Callable[..., object]:
     wrapper = OpWrapper(env, "histogramdd", function)
 
     @functools.wraps(function)
@@ -98,7 +97,7 @@ def _histogramdd(env: Environment, function: Callable[..., object]) -> Callable[
     return histogramdd
 
 
-def _unstack(env: Environment, function: Callable[..., object]) -> Callable[..., object]:
+def _unstack(env: Owner, function: Callable[..., object]) -> Callable[..., object]:
     wrapper = OpWrapper(env, "unstack", function)
 
     @functools.wraps(function)
@@ -111,7 +110,7 @@ def _unstack(env: Environment, function: Callable[..., object]) -> Callable[...,
     return unstack
 
 
-FORMS: dict[str, Callable[[Environment, Any], Any]] = {
+FORMS: dict[str, Callable[[Owner, Any], Any]] = {
     "mgrid": lambda env, grid: Grid(env, "mgrid", grid),
     "ogrid": lambda env, grid: Grid(env, "ogrid", grid),
     "interpolate1d": _interpolate1d,
@@ -143,7 +142,7 @@ _OF_FUNCTIONS = frozenset({"vectorize", "vmap"})
 class Namespace:
     """A submodule of ``graphc.tensor`` in an environment, such as ``env.linalg``."""
 
-    def __init__(self, env: Environment, module: ModuleType) -> None:
+    def __init__(self, env: Owner, module: ModuleType) -> None:
         self._env = env
         self._module = module
 
@@ -172,7 +171,7 @@ def names_of(module: ModuleType) -> list[str]:
 NAMESPACES: dict[str, type[Namespace]] = {}
 
 
-def mirrored(env: Environment, module: ModuleType, name: str) -> Any:
+def mirrored(env: Owner, module: ModuleType, name: str) -> Any:
     """The environment's counterpart of a name of a module.
 
     Raises:
@@ -222,7 +221,7 @@ def _find(module: ModuleType, name: str) -> Any:
     raise AttributeError(f"graphc.tensor has no attribute {name!r}, and so an immediate environment has none")
 
 
-def _refusal(env: Environment, name: str) -> Any:
+def _refusal(env: Owner, name: str) -> Any:
     def refuse(*args: object, **kwargs: object) -> Any:
         """Symbolic inputs do not exist in immediate mode."""
         raise TypeError(
@@ -234,7 +233,7 @@ def _refusal(env: Environment, name: str) -> Any:
     return refuse
 
 
-def _derivative(env: Environment, name: str, function: Any) -> Any:
+def _derivative(env: Owner, name: str, function: Any) -> Any:
     def differentiate(*args: Any, **kwargs: Any) -> Any:
         """Derivatives of symbolic graphs; see `Environment.tape` for those of tensors."""
         split = Split()
@@ -249,7 +248,7 @@ def _derivative(env: Environment, name: str, function: Any) -> Any:
     return differentiate
 
 
-def _batched(env: Environment, name: str, transform: Any) -> Any:
+def _batched(env: Owner, name: str, transform: Any) -> Any:
     def make(func: Any = None, *given: Any, **options: Any) -> Any:
         if func is None:
             return functools.partial(make, *given, **options)
@@ -306,7 +305,7 @@ class ArrayApi(Standard):
     __array_api_version__ = graphc.array_api.__array_api_version__
     __array_namespace_info__ = staticmethod(graphc.array_api.__array_namespace_info__)
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Owner) -> None:
         super().__init__(env, graphc.array_api)
         self.__name__ = f"{env.name}.array_api"
 

@@ -35,13 +35,9 @@ from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
 from graphc.immediate.arguments import DATA, INDEX, SIZE, STATIC, WEAK, Split, Weak, hashable
-from graphc.immediate.executable import Executable
+from graphc.immediate.executable import Executable, Owner
 from graphc.immediate.tensor import Tensor, make_tensor
 from graphc.ops.elementwise import Elementwise
-
-if TYPE_CHECKING:
-    from graphc.immediate.environment import Environment
-
 
 _active: ContextVar[Trace | None] = ContextVar("graphc_immediate_trace", default=None)
 
@@ -55,7 +51,7 @@ class Trace:
 
     _token: Token[Trace | None]
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Owner) -> None:
         self.env = env
         self._lifted: dict[int, tuple[Tensor, Variable]] = {}
 
@@ -106,7 +102,7 @@ class NoVariables(Exception):
 
 
 def trace_call(
-    env: Environment,
+    env: Owner,
     name: str,
     function: Callable[..., Any],
     refill: Callable[[Split], tuple[list[Any], dict[str, Any]]],
@@ -244,7 +240,6 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.type import TensorType
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.immediate.arguments import Operand
-    from graphc.immediate.environment import Environment
     from graphc.immediate.executable import Kind
 
     # For each input which of its dimensions have size 1, None for numbers.
@@ -274,7 +269,7 @@ class OpFactory:
         (4.0, 4.0)
     """
 
-    def __new__(cls, env: Environment | str, *inputs: object, **attributes: object) -> Any:
+    def __new__(cls, env: Owner | str, *inputs: object, **attributes: object) -> Any:
         if not isinstance(env, str):
             return super().__new__(cls)
         tensor = next((x for x in inputs if isinstance(x, Tensor)), None)
@@ -285,7 +280,7 @@ class OpFactory:
             )
         return tensor._kind.env.op_factory(env, *inputs, **attributes)
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Owner) -> None:
         self.env = env
         self._by_ones: set[tuple[object, ...]] = set()
 
@@ -445,7 +440,7 @@ class OpWrapper:
 
     def __init__(
         self,
-        env: Environment,
+        env: Owner,
         name: str,
         function: Callable[..., Any],
         signature: Callable[..., object] | None = None,

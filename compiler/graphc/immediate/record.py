@@ -16,7 +16,7 @@ from graphc.graph.replace import rebuild
 from graphc.graph.tensor.convert import constant
 from graphc.graph.traversal import toposort
 from graphc.immediate.arguments import Weak
-from graphc.immediate.executable import Executable
+from graphc.immediate.executable import Executable, Owner
 from graphc.immediate.tensor import Tensor, _bare
 from graphc_runtime.record import record
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from graphc.function.types import Function
     from graphc.immediate.arguments import Operand
-    from graphc.immediate.environment import Environment
     from graphc.immediate.executable import ExecutableCache
 
 
@@ -108,7 +107,7 @@ class Recording:
         10.0
     """
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Owner) -> None:
         self.env = env
         self.steps: list[Step] = []
         self.leaves: dict[Token, Tensor] = {}

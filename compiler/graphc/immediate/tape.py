@@ -13,14 +13,13 @@ from graphc.function.io import OutputForm
 from graphc.gradient import grad
 from graphc.graph.basic import Variable
 from graphc.immediate.arguments import Weak
-from graphc.immediate.executable import Executable
+from graphc.immediate.executable import Executable, Owner
 from graphc.immediate.record import Recording, Root, Step, Token, build, handle, token_of
 from graphc.immediate.tensor import Tensor
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.immediate.arguments import Operand
-    from graphc.immediate.environment import Environment
 
 # Where a value comes from: of the roots, or of a step and its results. A step is its executable and places.
 Place: TypeAlias = tuple[int, ...]
@@ -49,7 +48,7 @@ class Tape(Recording):
         array([2., 6.])
     """
 
-    def __init__(self, env: Environment, persistent: bool = False, watch_all: bool = True) -> None:
+    def __init__(self, env: Owner, persistent: bool = False, watch_all: bool = True) -> None:
         super().__init__(env)
         self.persistent = persistent
         self.watch_all = watch_all

@@ -20,7 +20,7 @@ import numpy as np
 from graphc.array_api.types import DType, check_version
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorOperators
-from graphc.immediate.executable import POSITIONS, Kind
+from graphc.immediate.executable import POSITIONS, Kind, Owner
 from graphc.tensor.numpy_calls import Target, call_function, call_ufunc
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_runtime.cuda.interface import Interface
@@ -28,9 +28,6 @@ from graphc_runtime.cuda.interface import Interface
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import DTypeLike, IndexLike
-    from graphc.immediate.aliasing import Family, Step
-    from graphc.immediate.environment import Environment
-    from graphc.immediate.namespace import ArrayApi
 
 
 class Size(int):
@@ -79,9 +76,9 @@ class Shape(tuple):
     Adding a tuple joins, as with any tuple.
     """
 
-    _env: Environment
+    _env: Owner
 
-    def __new__(cls, sizes: Iterable[int], env: Environment) -> Shape:
+    def __new__(cls, sizes: Iterable[int], env: Owner) -> Shape:
         """Sizes as Python numbers, and the environment of the tensor."""
         self = super().__new__(cls, map(Size, sizes))
         self._env = env
@@ -125,18 +122,18 @@ del _name, _prefix
 
 
 # The innermost one, and what was so before it.
-Entered = tuple["Environment", "Entered | None"]
+Entered = tuple["Owner", "Entered | None"]
 entered: ContextVar[Entered | None] = ContextVar("graphc_immediate_environment", default=None)
-_shared: list[Environment] = []
-_make: list[Callable[[], Environment]] = []
+_shared: list[Owner] = []
+_make: list[Callable[[], Owner]] = []
 
 
-def shared_by(make: Callable[[], Environment]) -> None:
+def shared_by(make: Callable[[], Owner]) -> None:
     """Says how the environment is made that all share who have none of their own."""
     _make[:] = [make]
 
 
-def current() -> Environment:
+def current() -> Owner:
     """The environment of the innermost ``with env:`` of this thread or task, else one that all share.
 
     Examples:
@@ -347,8 +344,9 @@ class Tensor(Protocols):
     _kind: Kind
     _token: Any
     _view: tuple[Tensor, object]
-    _family: Family
-    _chain: tuple[Step, ...]
+    # What it is a view of, and the views on the way: see `graphc.immediate.aliasing`.
+    _family: Any
+    _chain: tuple[Any, ...]
     _name: str | None
 
     def __init__(self) -> None:
@@ -376,7 +374,7 @@ class Tensor(Protocols):
     # Attributes --------------------------------------------------------------------------------------------
 
     @property
-    def env(self) -> Environment:
+    def env(self) -> Owner:
         """The environment that owns the tensor."""
         return self._kind.env
 
@@ -418,7 +416,7 @@ class Tensor(Protocols):
         """The tensor with its value on a target: the environment's, or ``"cpu"``; raises ValueError else."""
         return self._kind.env._place.moved(self, target)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> ArrayApi:
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The functions of the array API standard, which run in the tensor's environment.
 
         Raises:
@@ -586,7 +584,7 @@ def _restored(array: np.ndarray) -> Tensor:
     return current().numpy_to_tensor(array, copy=False)
 
 
-def refuse_mixing(env: Environment, other: Environment, x: Tensor) -> NoReturn:
+def refuse_mixing(env: Owner, other: Owner, x: Tensor) -> NoReturn:
     """Raises for a tensor of another environment."""
     raise TypeError(
         f"tensors of two environments meet: {x!r:.60} belongs to {other!r}, and the operation runs in "
