@@ -115,3 +115,55 @@ def test_blocks_of_columns_fill_the_device(monkeypatch, shape):
     blocks = math.prod(next(grid for name, grid in grids if name.startswith("columns")))
     times = -(-blocks // 528)
     assert blocks <= 528 * 8 and (shape[0] < 1000 or blocks >= 0.9 * 528 * times), blocks
+
+
+def _logistic(w, x, y):
+    z = x @ w
+    loss = (pt.log1p(pt.exp(-abs(z))) + pt.maximum(z, 0) - y * z).mean()
+    return [loss, *graphc.grad(loss, [w])]
+
+
+SWEEPS = {
+    "logistic": _logistic,
+    "squares": lambda w, x, y: [graphc.grad(((x @ w - y) ** 2).mean(), w)],
+    "rows that are kept": lambda w, x, y: (
+        lambda z: [z, (x * z[:, None]).sum(axis=0), x.T @ pt.exp(-(z**2))]
+    )(x @ w - y),
+    "extremes": lambda w, x, y: (lambda top: [pt.max(x - top[:, None] * w, axis=0)])(
+        pt.max(x * w, axis=1) + y
+    ),
+    "power": lambda w, x, y: [x.T @ (x @ (x.T @ (x @ w) / 9999)) + y.sum()],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("is_static", [False, True])
+@pytest.mark.parametrize("name", SWEEPS)
+def test_rows_are_read_once_for_sums_of_columns(monkeypatch, name, is_static, dtype):
+    """Each division of threads among rows, with and without vectors, and more rows than threads at a time."""
+    steps = [
+        step._replace(text=step.text.replace("gpu-sweep", "gpu-sweep{rows=6 blocks=3}"))
+        for step in pipeline.KERNELS.steps
+    ]
+    monkeypatch.setattr(pipeline, "KERNELS", replace(pipeline.KERNELS, steps=tuple(steps)))
+    rng, f = np.random.default_rng(0), None
+    shapes = (
+        [(70, 64), (333, 3)]
+        if is_static
+        else [(70, 64), (600, 3), (9, 260), (7, 1031), (5, 8), (0, 4), (8, 0)]
+    )
+    with graphc.config.change_flags(cache_dir=""):
+        for rows, columns in shapes:
+            sizes = [(columns,), (rows, columns), (rows,)]
+            if f is None or is_static:
+                known = sizes if is_static else [(None,), (None, None), (None,)]
+                given = [pt.tensor(n, dtype=dtype, shape=s) for n, s in zip("wxy", known, strict=True)]
+                outputs = SWEEPS[name](*given)
+                f, cpu = (graphc.function(given, outputs, mode=mode) for mode in ("cuda", "fast_run"))
+                driver = device_for(monkeypatch, f)
+            if not rows * columns and name in ("logistic", "squares", "extremes"):
+                continue  # nothing has no mean and no extreme
+            values = [rng.normal(size=size).astype(dtype) for size in sizes]
+            launches = compare(driver, f, cpu(*values), *values)
+            swept = any(launch.startswith("sweep") for launch in launches)
+            assert swept == (rows >= 6 and columns > 0), launches

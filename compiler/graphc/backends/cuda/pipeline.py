@@ -45,6 +45,9 @@ KERNELS = Stage(
         Step("graphc-gpu-scatter", "of loops with no nests those whose writes meet"),
         Step("graphc-gpu-loops", "loops over elements that have no nests"),
         Step("graphc-gpu-matmul", "products, before they are taken for reductions", None, _digits),
+        Step(
+            "graphc-gpu-sweep", "rows that are read for two things at a time, before one of them is a kernel"
+        ),
         Step("graphc-gpu-whole", "one block would take long for a reduction of everything"),
         Step("graphc-gpu-columns", "reductions over rows, with neighbouring columns side by side"),
         Step("graphc-gpu-rows", "reductions along rows, with what is done to the rows before and after"),

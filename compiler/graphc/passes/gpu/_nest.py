@@ -224,6 +224,11 @@ def is_wide(operand: Operand, last: int) -> bool:
     return bool(ir.MemRefType(operand.buffer.type).get_strides_and_offset()[0][-1] == 1)
 
 
+def wide_operands(nests: Sequence[Nest]) -> list[Operand]:
+    """The operands of nests whose neighbouring elements can be loaded together."""
+    return [o for nest in nests for o in nest.operands if nest.rank and is_wide(o, nest.rank - 1)]
+
+
 def itemsize(operand: Operand) -> int:
     """Bytes of an element."""
     return int(dtype_of(ir.MemRefType(operand.buffer.type).element_type).itemsize)

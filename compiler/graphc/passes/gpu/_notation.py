@@ -189,14 +189,15 @@ def write_vector(
 
 def loads_first(block: ir.Block) -> None:
     """Moves all loads of a block, with what they need, before everything else, so that they are under way
-    together; nothing of it may write memory.
+    together; nothing of it may write what they read. Loads of shared memory stay where they are.
 
     An assembler that is short of registers keeps the order in which it finds loads and arithmetic.
     """
     operations = [op.operation for op in block.operations]
     needed: set[ir.Operation] = set()
     for op in reversed(operations):
-        if op.name in _LOADS or op in needed:
+        is_load = op.name in _LOADS and ir.MemRefType(op.operands[0].type).memory_space is None
+        if is_load or op in needed:
             needed.add(op)
             needed.update(x.owner for x in op.operands if not isinstance(x.owner, ir.Block))
     rest = next((op for op in operations if op not in needed), None)

@@ -8,18 +8,19 @@ of prefixes need not commute. Source: G. Blelloch, "Prefix sums and their applic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from graphc.ir import build
 from graphc.ir.value import converted, larger
-from graphc.lowering.carried import either, when
+from graphc.lowering.carried import carry, either, when
 from graphc.lowering.partial_reductions import Combiner
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._notation import WARP, barrier, block_dim, shuffled, thread_id
+from graphc.passes.gpu._nest import Nest
+from graphc.passes.gpu._notation import WARP, barrier, block_dim, loads_first, shuffled, thread_id
 from graphc_dialects._mlir import ir
 
 Values: TypeAlias = Sequence[ir.Value]
@@ -31,6 +32,10 @@ THREADS = 256
 _METHODS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and_", "or": "or_"}
 # Of bytes that are 0 or 1.
 _OF_BOOLS = {"add": "or", "mul": "and", "max": "or", "min": "and", "and": "and", "or": "or"}
+
+
+# Operations in a step of a thread: more loads at a time are worth no more code. A function counts as many.
+_STEP, _FUNCTION, _MOST_AT_ONCE = 48, 20, 4
 
 
 class Associative(Protocol):
@@ -281,3 +286,52 @@ def _warp(values: Values, combine: Combine, width: int = WARP) -> list[ir.Value]
         values = combine(values, [shuffled(value, offset) for value in values])
         offset //= 2
     return list(values)
+
+
+# -- several loads of a thread under way --------------------------------------------------------------------
+
+
+def strided(
+    stop: ir.Value,
+    values: Sequence[ir.Value],
+    body: Callable[[ir.Value, list[ir.Value]], list[ir.Value]],
+    start: ir.Value,
+    stride: ir.Value,
+    at_once: int,
+) -> list[ir.Value]:
+    """Carries values through numbers below `stop`, several in a step while there are as many."""
+    values = list(values)
+    if at_once > 1:
+        ahead = stride * (at_once - 1)
+        step = stride + ahead
+
+        def several(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            after, found = number + step, carried[1:]
+            for _ in range(at_once):
+                found = body(number, found)
+                number = number + stride
+            return [after, *found]
+
+        start, *values = carry(stop - ahead, [start, *values], several, start=start, step=step)
+        loads_first(start.owner.regions[0].blocks[0])
+    return carry(stop, values, body, start=start, step=stride)
+
+
+def each_of(combiners: Iterable[Combiner]) -> Combine:
+    """Combines values one by one."""
+    known = list(combiners)
+    return lambda left, right: [how.combine(a, b) for how, a, b in zip(known, left, right, strict=True)]
+
+
+def cost(nest: Nest) -> int:
+    """Operations for an element."""
+    return sum(_FUNCTION if op.name.startswith(("math.", "func.")) else 1 for op in nest.body)
+
+
+def at_once(operations: int, lanes: int) -> int:
+    """Number of groups of a step, of so many operations for an element: a power of two.
+
+    Groups of two have elements of 64 bits, which take twice the registers.
+    """
+    most = 2 if lanes == 2 else _MOST_AT_ONCE
+    return 1 << (min(max(_STEP // max(operations * lanes, 1), 1), most).bit_length() - 1)

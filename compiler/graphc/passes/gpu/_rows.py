@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from graphc.ir import build
 from graphc.ir.value import all_of, as_index, converted, larger, literal, parts_of, smaller
 from graphc.lowering.calls import product
-from graphc.lowering.carried import carry, either, span, when
+from graphc.lowering.carried import either, span, when
 from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import (
@@ -34,17 +34,17 @@ from graphc.passes.gpu._nest import (
     size_key,
     store,
     store_vector,
+    wide_operands,
 )
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,
     block_id,
     extract,
-    loads_first,
     thread_id,
     vector_of,
 )
-from graphc.passes.gpu._reduce import BlockReduction, Combine
+from graphc.passes.gpu._reduce import BlockReduction, Combine, at_once, cost, each_of, strided
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -56,8 +56,6 @@ _RESIDENT = 1024
 # Registers of a thread for elements of its row, and operations on all of them. Rows of few threads are
 # shorter than these hold: neighbours read side by side.
 _REGISTERS, _OPERATIONS, _SIDE_BY_SIDE = 16, 1536, 16
-# Operations in a step of a thread: more loads at a time are worth no more code. A function counts as many.
-_STEP, _FUNCTION, _MOST_AT_ONCE = 48, 20, 4
 
 # A mark of nests whose rows have at most so many elements, whatever their type says.
 FEW, FEW_ELEMENTS = "graphc.few", 1024
@@ -304,6 +302,7 @@ class Held:
         groups: of a thread.
         width: threads of the row.
         active: whether the row exists; else it stands for another one.
+        is_aligned: whether the code is for memory that allows groups to be loaded together, only.
     """
 
     def __init__(
@@ -315,7 +314,10 @@ class Held:
         groups: int,
         width: ir.Value,
         active: ir.Value,
+        *,
+        is_aligned: bool = False,
     ) -> None:
+        self._is_aligned = is_aligned
         self._outer, self._sizes, self._lanes = outer, sizes, lanes
         total, short = product(sizes), ir.IntegerType.get_signless(32)
         known = build.constant_value(total), build.constant_value(width)
@@ -338,14 +340,22 @@ class Held:
         self._groups = [_HeldGroup(self, number) for number in range(groups)]
         self._loaded: dict[tuple[ir.Value, tuple[int | None, ...]], list[ir.Value]] = {}
 
+    @property
+    def groups(self) -> list[Group]:
+        """Of the thread."""
+        return list(self._groups)
+
+    def place(self, number: int, lane: int) -> ir.Value:
+        """The number of an element in the row, an i32; threads have some that are behind its end."""
+        return self._first + self._step * number + self._between * lane
+
     def _is_own(self, number: int, lane: int) -> ir.Value:
         """True if an element of a group is one of the row, which no other thread has."""
         return self._count > number * self._lanes + lane
 
     def indices(self, number: int, lane: int, last: int = 1) -> list[ir.Value]:
         """Of an element, at most the one that is `last` from the end."""
-        place = self._first + self._step * number + self._between * lane
-        place = smaller(place, self._total - last)
+        place = smaller(self.place(number, lane), self._total - last)
         return [*self._outer, *split(as_index(place), self._sizes)]
 
     def _is_wide(self, operand: Operand) -> bool:
@@ -374,6 +384,8 @@ class Held:
 
         if self._together is None or not self._is_wide(operand):
             return [value for number in numbers for value in apart(number)]
+        if self._is_aligned:
+            return [extract(vector, lane) for vector in together() for lane in lanes]
         # Vectors leave the branches whole: LLVM would take them apart, and both branches' loads together.
         shape = [self._lanes]
         kinds = [ir.VectorType.get(shape, operand.buffer.type.element_type)] * len(numbers)
@@ -445,57 +457,6 @@ class _HeldGroup(Group):
         return self._row.load(operand, self._number, lane)
 
 
-def strided(
-    stop: ir.Value,
-    values: Sequence[ir.Value],
-    body: Callable[[ir.Value, list[ir.Value]], list[ir.Value]],
-    start: ir.Value,
-    stride: ir.Value,
-    at_once: int,
-) -> list[ir.Value]:
-    """Carries values through numbers below `stop`, several in a step while there are as many."""
-    values = list(values)
-    if at_once > 1:
-        ahead = stride * (at_once - 1)
-        step = stride + ahead
-
-        def several(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            after, found = number + step, carried[1:]
-            for _ in range(at_once):
-                found = body(number, found)
-                number = number + stride
-            return [after, *found]
-
-        start, *values = carry(stop - ahead, [start, *values], several, start=start, step=step)
-        loads_first(start.owner.regions[0].blocks[0])
-    return carry(stop, values, body, start=start, step=stride)
-
-
-def wide_operands(nests: Sequence[Nest]) -> list[Operand]:
-    """The operands of nests whose neighbouring elements can be loaded together."""
-    return [o for nest in nests for o in nest.operands if nest.rank and is_wide(o, nest.rank - 1)]
-
-
-def each_of(combiners: Iterable[Combiner]) -> Combine:
-    """Combines values one by one."""
-    known = list(combiners)
-    return lambda left, right: [how.combine(a, b) for how, a, b in zip(known, left, right, strict=True)]
-
-
-def cost(nest: Nest) -> int:
-    """Operations for an element."""
-    return sum(_FUNCTION if op.name.startswith(("math.", "func.")) else 1 for op in nest.body)
-
-
-def at_once(operations: int, lanes: int) -> int:
-    """Number of groups of a step, of so many operations for an element: a power of two.
-
-    Groups of two have elements of 64 bits, which take twice the registers.
-    """
-    most = 2 if lanes == 2 else _MOST_AT_ONCE
-    return 1 << (min(max(_STEP // max(operations * lanes, 1), 1), most).bit_length() - 1)
-
-
 def held_groups(nests: Sequence[RowNest], read: set[ir.Value], lanes: int) -> int:
     """Groups of a row that a thread holds in registers: a power of two.
 
@@ -550,8 +511,8 @@ class RowKernel:
                 row = block_id() * height + thread_id(1)
                 # Threads without a row see the last one, of which they have no elements.
                 outer = split(smaller(row, rows - 1), extents[0][: self._rows])
-                share = _Share(outer, lanes, aligned, groups, width, row < rows)
-                _Row(share, reduction, self._kept, in_place=in_place).write(nests, extents)
+                share = Share(outer, lanes, aligned, groups, width, row < rows)
+                Row(share, reduction, self._kept, in_place=in_place).write(nests, extents)
                 return []
 
             known = build.constant_value(is_held)
@@ -563,7 +524,7 @@ class RowKernel:
         return kernel.launch([grid], [width, height])
 
 
-class _Share(NamedTuple):
+class Share(NamedTuple):
     """The share of a thread in a row.
 
     Attributes:
@@ -589,7 +550,7 @@ class _Share(NamedTuple):
         return Columns(outer, sizes, lanes, aligned, thread_id(), width, active)
 
 
-class _Row:
+class Row:
     """Writes what a run of nests does to one row.
 
     Args:
@@ -600,7 +561,7 @@ class _Row:
     """
 
     def __init__(
-        self, share: _Share, reduction: BlockReduction, kept: Sequence[ir.Value], *, in_place: bool
+        self, share: Share, reduction: BlockReduction, kept: Sequence[ir.Value], *, in_place: bool
     ) -> None:
         self._share, self._reduction, self._kept, self._in_place = share, reduction, kept, in_place
         # What buffers hold of the row: one value, or elements that are computed when they are read.
@@ -613,19 +574,28 @@ class _Row:
     def write(self, nests: Sequence[RowNest], extents: Sequence[Sequence[ir.Value]]) -> None:
         """All nests, and what is kept of them."""
         for row, sizes in zip(nests, extents, strict=True):
-            keys = row.column_keys()
-            columns = next((found for key, found in self._columns.items() if key in keys), None)
-            if columns is None:
-                columns = self._share.of([sizes[axis] for axis in row.columns])
-            self._columns.update(dict.fromkeys(keys, columns))
-            self._nest(row, columns)
-        self._store()
+            self.nest(row, sizes)
+        self.store()
 
-    def _nest(self, row: RowNest, columns: Columns | Held) -> None:
-        nest = row.nest
+    def hold(self, row: RowNest, columns: Held) -> None:
+        """Says what of the columns of a nest the thread holds."""
+        self._columns.update(dict.fromkeys(row.column_keys(), columns))
+
+    def numbers(self, row: RowNest) -> dict[ir.Value, ir.Value]:
+        """What a nest without columns reads of the row at present."""
+        readers, first = self.readers(row), self._zero(0)
+        return {operand.argument: readers[operand.argument](first, 0) for operand in row.nest.inputs}
+
+    def nest(self, row: RowNest, sizes: Sequence[ir.Value]) -> None:
+        """A nest of some sizes."""
+        nest, keys = row.nest, row.column_keys()
+        columns = next((found for key, found in self._columns.items() if key in keys), None)
+        if columns is None:
+            columns = self._share.of([sizes[axis] for axis in row.columns])
+        self._columns.update(dict.fromkeys(keys, columns))
         if row.combiners:
             self._reduce(row, columns)
-        initial = self._snapshot(row)
+        initial = self.readers(row)
         for place, operand in enumerate(nest.outputs):
             if place in row.combiners:
                 continue
@@ -648,7 +618,7 @@ class _Row:
         zeros = [build.const_index(0)] * columns
         return Group([*self._share.outer, *zeros], [], build.const_index(0))
 
-    def _snapshot(self, row: RowNest) -> dict[ir.Value, Element]:
+    def readers(self, row: RowNest) -> dict[ir.Value, Element]:
         """Readers of the present operands; what is written later to the same buffers changes nothing."""
         return {operand.argument: self._reader(operand, row) for operand in row.nest.operands}
 
@@ -679,7 +649,7 @@ class _Row:
         return element
 
     def _reduce(self, row: RowNest, columns: Columns | Held) -> None:
-        nest, readers = row.nest, self._snapshot(row)
+        nest, readers = row.nest, self.readers(row)
         places = list(row.combiners)
         accumulators = [nest.outputs[place].argument for place in places]
         wanted = [nest.yields[place] for place in places]
@@ -700,7 +670,7 @@ class _Row:
             self._values[operand.buffer] = how.combine(before, self._reduction.all(value, how))
             self._places[operand.buffer] = operand
 
-    def _store(self) -> None:
+    def store(self) -> None:
         """Writes what is read elsewhere."""
         elements = {buffer: found for buffer, found in self._elements.items() if buffer in self._kept}
         for element, columns in elements.values():

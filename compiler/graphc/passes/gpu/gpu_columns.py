@@ -10,12 +10,12 @@ from graphc.ir import build
 from graphc.ir.value import larger, parts_of, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, either, span, when
-from graphc.lowering.partial_reductions import is_in_loop
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of
+from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of, wide_operands
 from graphc.passes.gpu._notation import WARP, barrier, block_id, grid_dim, thread_id
-from graphc.passes.gpu._rows import Group, at_once, cost, strided, wide_operands
+from graphc.passes.gpu._reduce import at_once, cost, strided
+from graphc.passes.gpu._rows import Group
 from graphc.passes.gpu.gpu_whole import Parts, elements, in_parts
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -54,7 +54,7 @@ class GpuColumns(Pass):
         for function in functions(module):
             for op in [op for op in walk(function) if op.name == "linalg.generic"]:
                 nest = Nest(op)
-                parts = in_parts(nest) if _is_columns(nest) else None
+                parts = in_parts(nest) if is_columns(nest) else None
                 if parts is not None and not parts.others:
                     _Kernel(parts, self).lower()
                     self.count("kernels")
@@ -212,12 +212,12 @@ class _Kernel:
             buffer[target] = total
 
 
-def _is_columns(nest: Nest) -> bool:
+def is_columns(nest: Nest) -> bool:
     """True if rows are reduced, of one matrix or of a batch, with neighbouring columns side by side."""
     with ir.InsertionPoint(nest.op), nest.op.location:
         if nest.rank > 2:
             nest.collapse()
-    if nest.rank >= 2 and nest.reduction[-2:] == [False, True] and not is_in_loop(nest.op):
+    if nest.rank >= 2 and nest.reduction[-2:] == [False, True] and not _is_repeated(nest.op):
         # A transpose: what is reduced is the row of each matrix that is read. A step of a loop, which is
         # captured to be replayed, allocates nothing: there a thread adds up a column.
         turned = [nest.rank - 1, nest.rank - 2]
@@ -227,3 +227,12 @@ def _is_columns(nest: Nest) -> bool:
     if nest.rank not in (2, 3) or nest.reduction != [False, True, False][3 - nest.rank :]:
         return False
     return any(operand.axes and operand.axes[-1] == nest.rank - 1 for operand in nest.inputs)
+
+
+def _is_repeated(op: ir.Operation) -> bool:
+    """True if an operation stands in a loop."""
+    while op.name != "func.func":
+        op = op.parent.operation
+        if op.name in ("scf.for", "scf.while", "scf.parallel"):
+            return True
+    return False

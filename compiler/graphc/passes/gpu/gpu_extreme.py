@@ -14,8 +14,8 @@ from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Operand, are_aligned, is_wide, lanes_of
 from graphc.passes.gpu._notation import WARP, block_id, grid_dim, on_first_thread, thread_id
-from graphc.passes.gpu._reduce import BlockReduction
-from graphc.passes.gpu._rows import Columns, Group, at_once, shape_of_blocks, split
+from graphc.passes.gpu._reduce import BlockReduction, at_once
+from graphc.passes.gpu._rows import Columns, Group, shape_of_blocks, split
 from graphc.passes.gpu.gpu_sort import Keys
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -211,7 +211,7 @@ class _Run:
         """
         last = self.nests[-1].nest.op
         inside = [row.nest.op for row in self.nests]
-        kept = [buffer for buffer in self._outputs if _is_read_elsewhere(buffer, inside)]
+        kept = [buffer for buffer in self._outputs if is_read_elsewhere(buffer, inside)]
         is_long = self._is_long(last, options)
         if is_long is None:
             made = RowKernel(Kernel(last, "rows"), self.rows, kept).write(self.nests)
@@ -390,7 +390,7 @@ def _is_harmless(op: ir.Operation) -> bool:
 _ACCESSES = ("memref.load", "memref.store", "memref.copy", "memref.dealloc")
 
 
-def _is_read_elsewhere(buffer: ir.Value, inside: list[ir.Operation]) -> bool:
+def is_read_elsewhere(buffer: ir.Value, inside: list[ir.Operation]) -> bool:
     """True if anything but some nests uses an array's memory."""
     if isinstance(buffer.owner, ir.Block) or buffer.owner.name != "memref.alloc":
         return True

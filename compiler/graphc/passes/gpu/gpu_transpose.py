@@ -11,9 +11,18 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import either, when
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._nest import Nest, Operand, are_aligned, is_wide, lanes_of, load, load_vector
+from graphc.passes.gpu._nest import (
+    Nest,
+    Operand,
+    are_aligned,
+    is_wide,
+    lanes_of,
+    load,
+    load_vector,
+    wide_operands,
+)
 from graphc.passes.gpu._notation import barrier, block_id, extract, thread_id
-from graphc.passes.gpu._rows import Group, split, wide_operands
+from graphc.passes.gpu._rows import Group, split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -19,10 +19,10 @@ from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, allocate
-from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of
+from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of, wide_operands
 from graphc.passes.gpu._notation import block_id, global_position, grid_dim, on_first_thread
-from graphc.passes.gpu._reduce import BlockReduction
-from graphc.passes.gpu._rows import FEW, Columns, Fold, Group, at_once, cost, each_of, split, wide_operands
+from graphc.passes.gpu._reduce import BlockReduction, at_once, cost, each_of
+from graphc.passes.gpu._rows import FEW, Columns, Fold, Group, split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sums of columns of rows that are read for something else, too: a matrix times a vector and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphc.ir import build
+from graphc.ir.build import dtype_of
+from graphc.ir.lifetimes import root_of
+from graphc.ir.value import all_of, as_index, larger, literal, parts_of, smaller
+from graphc.ir.walk import blocks_outside_loops, functions, walk
+from graphc.lowering.carried import carry, either, span, when
+from graphc.lowering.partial_reductions import nest as make_nest
+from graphc.passes import Pass
+from graphc.passes.gpu._kernel import Kernel, allocate
+from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of, wide_operands
+from graphc.passes.gpu._notation import barrier, block_id, grid_dim, loads_first, on_first_thread, thread_id
+from graphc.passes.gpu._reduce import BlockReduction
+from graphc.passes.gpu._rows import Held, Row, RowNest, Share, as_rows, shape_of_blocks
+from graphc.passes.gpu.gpu_columns import is_columns
+from graphc.passes.gpu.gpu_elementwise import as_generic
+from graphc.passes.gpu.gpu_rows import is_read_elsewhere
+from graphc.passes.gpu.gpu_whole import Parts, in_parts
+from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
+
+# Vectors of a row that a thread holds, the most elements of one, and the threads of a block.
+_GROUPS, _LANES, _THREADS = 4, 4, 256
+# Bytes of shared memory for sums.
+_SHARED = 40 << 10
+# Blocks of a multiprocessor.
+_RESIDENT = 2
+# Rows of a thread at least, and rows from which on parts of columns are worth it.
+_EACH, _ROWS = 8, 4096
+_HARMLESS = ("memref.alloc", "memref.dim")
+
+
+@record()
+class GpuSweep(Pass):
+    """Makes one kernel of a reduction over rows and of what is done to each row for it, such as A'(f(A x)).
+
+    A row of the array is read once, and held in registers while it is reduced (A x), while the values that
+    belong to it are computed (f), and while it is added to the sums of the columns, of which each thread has
+    those that it reads. A block of threads has every so manyth row; blocks write their parts, which nests
+    reduce that follow, as for other reductions of columns. So gradients of linear, logistic and other
+    generalised linear models read their data once: value, weights of the rows, and gradient.
+
+    Rows that a block cannot hold, and few of them, are left to other passes. Where sizes are not known, the
+    host chooses. The number of blocks follows from the sizes: equal calls give equal bits.
+
+    Attributes:
+        blocks: that run at a time: two on each of 132 multiprocessors.
+        rows: fewer are left to other passes.
+    """
+
+    blocks: int = 132 * _RESIDENT
+    rows: int = _ROWS
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        for function in functions(module):
+            for block in blocks_outside_loops(function):
+                for op in [op.operation for op in block.operations if op.operation.name == "linalg.generic"]:
+                    found = _found(op)
+                    if found and self._lower(found):
+                        self.count("kernels")
+                        self.count("operations", len(found))
+
+    def _lower(self, operations: list[ir.Operation]) -> bool:
+        """Replaces nests, where the last one stands, unless sizes say that it is not worth it."""
+        last, kept = operations[-1], _kept(operations)
+        kernel = _Sweep(operations, kept)
+        rows, columns = kernel.sizes
+        if (rows is not None and rows < self.rows) or (
+            columns is not None and not 0 < columns <= kernel.most
+        ):
+            return False
+        if not kernel.fits_in_shared_memory:
+            return False
+        if rows is not None and columns is not None:
+            kernel.write(self.blocks)
+        else:
+            with ir.InsertionPoint(last), last.location:
+                count, size = kernel.extents
+                fits = all_of([count >= self.rows, size > 0, size < kernel.most + 1])
+                choice = ir.Operation.create("scf.if", operands=[fits], regions=2)
+                for region in choice.regions:
+                    with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
+                        copies = [op.clone().operation for op in operations]
+                        build.create("scf.yield", [], [])
+                    if region == choice.regions[0]:
+                        _Sweep(copies, kept).write(self.blocks)
+                        for op in copies:
+                            op.erase()
+        for op in operations:
+            op.erase()
+        return True
+
+
+class _Part:
+    """What a nest does to a row, and what it sums up over rows.
+
+    Attributes:
+        row: what it does to each row, or reads of it.
+        parts: the reduction over rows; None if there is none.
+        is_last: whether it has an accumulator for each column.
+    """
+
+    def __init__(self, op: ir.Operation) -> None:
+        nest = Nest(op)
+        self.parts: Parts | None = None
+        self.is_last = nest.rank == 2 and is_columns(nest)
+        if not self.is_last:
+            nest = Nest(op)
+        row: RowNest | None
+        if self.is_last:
+            self.parts, row = in_parts(nest), RowNest(nest, 1, {})
+        elif nest.reduction == [True]:
+            self.parts, inner = in_parts(nest), Nest(op)
+            others = [] if self.parts is None else self.parts.others
+            inner.reduction = [False]
+            inner.outputs = [inner.outputs[place] for place, _ in others]
+            inner.yields = [inner.yields[place] for place, _ in others]
+            row = RowNest(inner, 1, {})
+        else:
+            row = as_rows(nest, 1)
+        fails = (
+            row is None or nest.gathered or (self.parts is None and (self.is_last or any(nest.reduction[:1])))
+        )
+        self.row = None if fails else row
+
+    @property
+    def written(self) -> list[ir.Value]:
+        """Arrays with something for each row."""
+        return [] if self.is_last or self.row is None else [o.buffer for o in self.row.nest.outputs]
+
+
+def _found(last: ir.Operation) -> list[ir.Operation]:
+    """The nests of a sweep that ends with one, in order; none if there is none."""
+    end = _Part(last)
+    if not end.is_last or end.row is None or end.parts is None or end.parts.others:
+        return []
+    operations = [op.operation for op in last.block.operations]
+    operations = operations[: operations.index(last)]
+    wanted, found = {o.buffer for o in end.row.nest.inputs if _is_local(o.buffer)}, {last: end}
+    for number, op in reversed(list(enumerate(operations))):
+        if op.name == "linalg.fill" and op.operands[1] in wanted:
+            generic = as_generic(op)
+            assert generic is not None
+            operations[number] = op = generic
+        if op.name != "linalg.generic" or not wanted & set(op.operands):
+            continue
+        part = _Part(op)
+        if not part.is_last and part.row is not None and wanted & set(part.written):
+            found[op] = part
+            wanted |= {o.buffer for o in part.row.nest.inputs if _is_local(o.buffer)}
+    inside = [op for op in [*operations, last] if op in found]
+    parts = [found[op] for op in inside]
+    if not any(part.row is not None and part.row.combiners for part in parts) or not _are_own(parts):
+        return []
+    return inside if _delayed(inside) else []
+
+
+def _is_local(buffer: ir.Value) -> bool:
+    return not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.alloc"
+
+
+def _are_own(parts: Sequence[_Part]) -> bool:
+    """True if what is written is read by its own row only, under one name."""
+    written = {buffer for part in parts for buffer in part.written}
+    roots = {root_of(buffer): buffer for buffer in written}
+    if len(roots) < len(written):
+        return False
+    for part in parts:
+        assert part.row is not None
+        accumulators = [] if part.parts is None else part.parts.accumulators
+        if any(root_of(o.buffer) in roots for o in accumulators):
+            return False
+        for operand in part.row.nest.operands if not part.is_last else part.row.nest.inputs:
+            same = roots.get(root_of(operand.buffer))
+            if same is not None and (same != operand.buffer or not part.row.is_own(operand)):
+                return False
+    return True
+
+
+def _kept(inside: Sequence[ir.Operation]) -> list[ir.Value]:
+    """Arrays with something for each row that are read elsewhere."""
+    written = dict.fromkeys(buffer for op in inside for buffer in _Part(op).written)
+    return [buffer for buffer in written if is_read_elsewhere(buffer, list(inside))]
+
+
+# -- other operations between those of a sweep --------------------------------------------------------------
+
+
+def _delayed(inside: Sequence[ir.Operation]) -> bool:
+    """Moves what stands between nests, and may not be done before all of them, behind the last.
+
+    A number that is computed along with others, which wait for the nests, is computed for itself.
+
+    Returns:
+        whether that is possible.
+    """
+    block = inside[0].block
+    between = [op.operation for op in block.operations]
+    between = between[between.index(inside[0]) : between.index(inside[-1]) + 1]
+    while True:
+        late: list[ir.Operation] = []
+        seen: list[ir.Operation] = []
+        blocked = None
+        for op in between:
+            if op in inside:
+                blocked = next(((op, other) for other in late if _must_follow(op, other)), None)
+                if blocked is not None:
+                    break
+                seen.append(op)
+            elif any(_must_follow(op, other) for other in [*seen, *late]):
+                late.append(op)
+        if blocked is None:
+            break
+        apart = _computed_apart(*blocked, inside)
+        if apart is None:
+            return False
+        between.insert(between.index(blocked[1]), apart)
+    end = inside[-1]
+    for op in reversed(late):
+        op.move_after(end)
+    return True
+
+
+def _must_follow(op: ir.Operation, other: ir.Operation) -> bool:
+    """True if an operation may not be done before another one that stands before it."""
+    results = set(other.results)
+    if any(x in results for inner in [op, *walk(op)] for x in inner.operands):
+        return True
+    (read, written), (read_there, written_there) = _touched(op), _touched(other)
+    return bool(written & (read_there | written_there) or read & written_there)
+
+
+def _touched(op: ir.Operation) -> tuple[set[ir.Value], set[ir.Value]]:
+    """The memory that an operation reads, and that it writes."""
+    if op.name in _HARMLESS:
+        return set(), set()
+    inside = [op, *walk(op)]
+    memory = {root_of(x) for inner in inside for x in inner.operands if isinstance(x.type, ir.MemRefType)}
+    if op.name == "linalg.generic":
+        nest = Nest(op)
+        return memory, {root_of(operand.buffer) for operand in nest.outputs}
+    if op.name == "memref.load":
+        return memory, set()
+    if (
+        len(inside) == 1
+        and all(isinstance(result.type, ir.MemRefType) for result in op.results)
+        and op.results
+    ):
+        return set(), set()  # a view
+    return memory, memory
+
+
+def _computed_apart(
+    user: ir.Operation, maker: ir.Operation, inside: Sequence[ir.Operation]
+) -> ir.Operation | None:
+    """A nest for one number of several that another one makes, which reads nothing that nests write."""
+    if maker.name != "linalg.generic":
+        return None
+    nest, written = Nest(maker), {root_of(x) for op in inside for x in _Part(op).written}
+    written |= {root_of(o.buffer) for op in inside for o in Nest(op).outputs}
+    places = [place for place, o in enumerate(nest.outputs) if o.buffer in list(user.operands)]
+    if nest.rank or len(places) != 1 or len(nest.outputs) < 2:
+        return None
+    value = nest.yields[places[0]]
+    needed = nest.needed([value])
+    if any(root_of(operand.buffer) in written for operand in needed):
+        return None
+    buffer = nest.outputs[places[0]].buffer
+    with ir.InsertionPoint(maker), maker.location:
+        new = allocate([], ir.MemRefType(buffer.type).element_type)
+
+        def body(given: list[ir.Value]) -> list[ir.Value]:
+            pairs = zip([operand.argument for operand in needed], given[:-1], strict=True)
+            return nest.compute([value], dict(pairs), [])
+
+        made = make_nest([(operand.buffer, []) for operand in needed], [(new, [])], [], body)
+    for number, operand in enumerate(user.operands):
+        if operand == buffer:
+            user.operands[number] = new
+    return made
+
+
+# -- the kernel ---------------------------------------------------------------------------------------------
+
+
+class _Sweep:
+    """Writes the kernel of nests on the same rows.
+
+    Args:
+        operations: the nests.
+        kept: arrays with something for each row that are read elsewhere.
+    """
+
+    def __init__(self, operations: Sequence[ir.Operation], kept: Sequence[ir.Value]) -> None:
+        self._anchor, self._kept = operations[-1], kept
+        *self._parts, self._last = map(_Part, operations)
+        written = {buffer for part in self._parts for buffer in part.written}
+        nests = [row.nest for row in self._rows if row.columns]
+        self._wide = [operand for operand in wide_operands(nests) if operand.buffer not in written]
+        self._lanes = min(lanes_of(self._wide), _LANES)
+        self._each = self._lanes * _GROUPS
+
+    @property
+    def _rows(self) -> list[RowNest]:
+        found = [part.row for part in [*self._parts, self._last]]
+        return [row for row in found if row is not None]
+
+    @property
+    def _nest(self) -> Nest:
+        return self._rows[-1].nest
+
+    @property
+    def most(self) -> int:
+        """The most columns."""
+        return _THREADS * self._lanes * _GROUPS
+
+    @property
+    def sizes(self) -> tuple[int | None, int | None]:
+        """Numbers of rows and columns, where they are known."""
+        return self._nest.static_extent(0), self._nest.static_extent(1)
+
+    @property
+    def extents(self) -> tuple[ir.Value, ir.Value]:
+        """Numbers of rows and columns."""
+        return self._nest.extent(0), self._nest.extent(1)
+
+    @property
+    def _sums(self) -> list[Parts]:
+        return [part.parts for part in self._parts if part.parts is not None]
+
+    @property
+    def _columns(self) -> Parts:
+        assert self._last.parts is not None
+        return self._last.parts
+
+    @property
+    def fits_in_shared_memory(self) -> bool:
+        """True if a block has room for what its threads have added up."""
+        sums = [o for parts in self._sums for o in parts.accumulators]
+        sizes = [(self.most, self._columns.accumulators), (_THREADS, sums)]
+        return sum(n * dtype_of(o.argument.type).itemsize for n, found in sizes for o in found) <= _SHARED
+
+    def write(self, blocks: int) -> None:
+        """The kernel, its launch, and nests that combine its parts."""
+        kernel = Kernel(self._anchor, "sweep")
+        with kernel.host():
+            self._count, self._size = self.extents
+            self._width, self._height = shape_of_blocks(larger(self._size, 1), self._each)
+            size, width = (build.constant_value(x) for x in (self._size, self._width))
+            if size is not None and width is not None:
+                self._each = min(self._each, -(-size // (width * self._lanes)) * self._lanes)
+            parts = larger(smaller(parts_of(self._count, self._height * _EACH), blocks), 1)
+            self._extents = [[row.nest.extent(axis) for axis in range(row.nest.rank)] for row in self._rows]
+        results = [self._columns.buffers(kernel, [self._size, parts])]
+        results += [found.buffers(kernel, [parts]) for found in self._sums]
+        shared = [
+            [kernel.shared([size], operand.argument.type) for operand in found.accumulators]
+            for found, size in zip(
+                [self._columns, *self._sums], [self.most, *[_THREADS] * len(self._sums)], strict=True
+            )
+        ]
+        kernel.limit(_THREADS, _RESIDENT)
+        with kernel.body():
+            self._reduction = BlockReduction(kernel, self._width)
+            starts = self._columns.neutral() * self._each
+            for found in self._sums:
+                starts += found.neutral()
+
+            def rows(aligned: ir.Value | None) -> list[ir.Value]:
+                self._aligned = aligned
+                first, step = block_id() * self._height, grid_dim() * self._height
+                values = carry(self._count, starts, self._row, start=first, step=step)
+                loads_first(values[0].owner.regions[0].blocks[0])
+                self._share_values(values, shared)
+                return []
+
+            if self._lanes > 1:
+                together = are_aligned(self._wide, self._lanes) & (self._size % self._lanes).equals(0)
+                either(together, [], lambda: rows(together), lambda: rows(None))
+            else:
+                rows(None)
+            barrier()
+            self._combine(shared, results)
+        kernel.launch([parts], [self._width, self._height])
+        for found, buffers in zip([self._columns, *self._sums], results, strict=True):
+            found.combine(self._anchor, buffers)
+
+    def _held(self, row: ir.Value) -> Held:
+        return Held(
+            [row],
+            [self._size],
+            self._lanes,
+            self._aligned,
+            _GROUPS,
+            self._width,
+            literal(1, ir.IntegerType.get_signless(1)),
+            is_aligned=self._aligned is not None,
+        )
+
+    def _row(self, first: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+        """The accumulators of a thread after its next row; threads without one see the last."""
+        row = first + thread_id(1)
+        active, row = row < self._count, smaller(row, self._count - 1)
+        held = self._held(row)
+        share = Share([row], self._lanes, self._aligned, _GROUPS, self._width, active)
+        writer = Row(share, self._reduction, self._kept, in_place=False)
+        for nest in self._rows:
+            if nest.columns:
+                writer.hold(nest, held)
+        known: dict[ir.Value, ir.Value] = {}
+        for part, sizes in zip(self._parts, self._extents, strict=False):
+            assert part.row is not None
+            if part.parts is not None:
+                known |= writer.numbers(part.row)
+            writer.nest(part.row, sizes)
+        last = self._rows[-1]
+        readers = writer.readers(last)
+        writer.store()
+
+        def add() -> list[ir.Value]:
+            columns, found = self._columns, list[ir.Value]()
+            wanted = [columns.nest.yields[place] for place in columns.combiners]
+            needed = [o.argument for o in columns.nest.needed(wanted) if o not in columns.accumulators]
+            count = len(columns.accumulators)
+            for number, group in enumerate(held.groups):
+                for lane in range(self._lanes):
+                    values = {argument: readers[argument](group, lane) for argument in needed}
+                    own = carried[len(found) : len(found) + count]
+                    values.update(zip(columns.arguments(), own, strict=True))
+                    found += columns.nest.compute(wanted, values, held.indices(number, lane))
+            for sums in self._sums:
+                own = carried[len(found) : len(found) + len(sums.accumulators)]
+                values = {**known, **dict(zip(sums.arguments(), own, strict=True))}
+                found += sums.nest.compute(
+                    [sums.nest.yields[place] for place in sums.combiners], values, [row]
+                )
+            return found
+
+        return [build.select(active, *pair) for pair in zip(add(), carried, strict=True)]
+
+    def _share_values(self, values: Sequence[ir.Value], shared: Sequence[Sequence[ir.Value]]) -> None:
+        """Writes what a thread has added up where the block sees it: columns of a row of threads in order."""
+        held, rest = self._held(build.const_index(0)), list(values)
+        columns, *sums = shared
+        first = thread_id(1) * (self._width * self._each)
+        for number in range(self._each // self._lanes):
+            for lane in range(self._lanes):
+                place = first + as_index(held.place(number, lane))
+                for buffer in columns:
+                    buffer[place] = rest.pop(0)
+        with when(thread_id().equals(0)):
+            for buffers in sums:
+                for buffer in buffers:
+                    buffer[thread_id(1)] = rest.pop(0)
+
+    def _combine(self, shared: Sequence[Sequence[ir.Value]], results: Sequence[Sequence[ir.Value]]) -> None:
+        """Combines what rows of threads have added up, in order, and writes the parts of the block."""
+        columns, *sums = shared
+        width = self._width * self._each
+        start = thread_id(1) * self._width + thread_id()
+        with span(self._size, start, self._width * self._height) as column:
+            totals = self._total(self._columns, columns, column, width)
+            for total, buffer in zip(totals, results[0], strict=True):
+                buffer[column, block_id()] = total
+        if sums:
+            with on_first_thread(), when(thread_id(1).equals(0)):
+                for found, buffers, parts in zip(self._sums, sums, results[1:], strict=True):
+                    for total, buffer in zip(self._total(found, buffers, 0, 1), parts, strict=True):
+                        buffer[block_id()] = total
+
+    def _total(
+        self, parts: Parts, buffers: Sequence[ir.Value], place: ir.Value | int, stride: ir.Value | int
+    ) -> list[ir.Value]:
+        def body(line: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            found = [buffer[line * stride + place] for buffer in buffers]
+            pairs = zip(parts.combiners.values(), carried, found, strict=True)
+            return [how.combine(own, other) for how, own, other in pairs]
+
+        return carry(self._height, parts.neutral(), body)
