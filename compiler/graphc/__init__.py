@@ -236,7 +236,7 @@ if "IPython" in sys.modules:
         _shell.set_custom_exc((Exception,), _show_in_notebooks)
 
 # Modules under PyTensor's names, and what workers of a cluster have without a compiler.
-hooks.RenamedModule("graphc.ifelse", "graphc.ops.ifelse")
+hooks.RenamedFunction("graphc.ifelse", "graphc.ops.ifelse")
 hooks.RenamedModule("graphc.raise_op", "graphc.ops.checks")
 hooks.RenamedModule("graphc.distributed", "graphc_runtime.distributed")
 

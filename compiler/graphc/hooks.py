@@ -57,8 +57,6 @@ class Hook(Generic[_Function]):
 class RenamedModule(ModuleType):
     """A module under PyTensor's name, which loads when something of it is used; a stub says its types.
 
-    It can be called where the module has a function of its name: ``graphc.ifelse(c, a, b)``.
-
     Args:
         name: under which it is imported.
         target: the module that has the names.
@@ -77,6 +75,10 @@ class RenamedModule(ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(import_module(self._target))
+
+
+class RenamedFunction(RenamedModule):
+    """One that is a function, too, the one of its name: ``graphc.ifelse(c, a, b)``."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
