@@ -105,11 +105,15 @@ class Noise:
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
 
-    def relative(self, x: np.ndarray, where: Any = True, scale: float = 0.0) -> np.ndarray:
-        """``x`` with some units in the last place more or less; of the largest element with ``scale``."""
+    def relative(
+        self, x: np.ndarray, where: Any = True, scale: float = 0.0, made_in: np.ndarray | None = None
+    ) -> np.ndarray:
+        """``x`` with some units in the last place more or less; of the largest element with ``scale``, and of
+        the dtype of what it was ``made_in``.
+        """
         if x.dtype.kind not in "fc" or not x.size:
             return x
-        real = np.real(x).dtype
+        real = np.real(x if made_in is None else made_in).dtype
         unit = NOISE * float(np.finfo(real).eps)
         u = self.rng.uniform(-1, 1, x.shape)
         with np.errstate(all="ignore"):
@@ -131,11 +135,31 @@ def largest(values: Iterable[np.ndarray]) -> float:
     return found
 
 
+def _is_widened(before: np.dtype[Any], after: np.dtype[Any]) -> bool:
+    return before.kind in "fc" and after.kind in "fc" and np.finfo(after).eps < np.finfo(before).eps
+
+
+def _is_exact(node: Apply) -> bool:
+    row = node.op.row.name if isinstance(node.op, Elementwise) else ""
+    return row in EXACT_ROWS or type(node.op).__name__ in EXACT_OPS
+
+
+def _has_rounded(v: Variable) -> bool:
+    """True if a value comes from arithmetic, not from inputs whose elements are moved at most."""
+    while v.owner is not None and v.owner.inputs and _is_exact(v.owner):
+        v = v.owner.inputs[0]
+    return v.owner is not None
+
+
 def _noisy(node: Apply, values: list[Any], noise: Noise) -> list[Any]:
     name = type(node.op).__name__
     row = node.op.row.name if isinstance(node.op, Elementwise) else ""
     if name == "Cast":
-        return [noise.relative(y, is_rounded(y)) if y.dtype.kind in "fc" and y.dtype != values[0].dtype else y
+        # What is rounded and widened then differs by units of the narrow dtype, which it does not show.
+        widened = _is_widened(values[0].dtype, node.outputs[0].type.numpy_dtype)
+        narrow = values[0] if widened and _has_rounded(node.inputs[0]) else None
+        return [noise.relative(y, is_rounded(y), made_in=narrow)
+                if y.dtype.kind in "fc" and y.dtype != values[0].dtype else y
                 for y in perform_node(node, values)]  # fmt: skip
     if row in EXACT_ROWS or name in EXACT_OPS:
         return perform_node(node, values)

@@ -69,7 +69,9 @@ class DType:
     def __eq__(self, other: object) -> builtins.bool:
         if isinstance(other, DType):
             return self.name == other.name
-        return self.name == other if isinstance(other, str) else builtins.bool(self.dtype == other)
+        if isinstance(other, str):
+            return self.name == other
+        return other is not None and builtins.bool(self.dtype == other)  # NumPy's None is float64
 
     def __hash__(self) -> int:
         return hash(self.name)

@@ -38,6 +38,15 @@ def test_names_and_signatures_are_those_of_the_symbolic_namespace(xp):
         _ = xp.importlib
 
 
+def test_dtypes_are_equal_to_dtypes_only(xp):
+    """NumPy takes None for float64."""
+    found = [xp.float64, xp.float32, xp.complex128, xp.bool]
+    for dtype in found:
+        for other in (None, 1.5, [], object(), "nothing"):
+            assert dtype != other and other != dtype and other not in found
+        assert dtype == np.dtype(dtype.name) and dtype == dtype.name
+
+
 def test_the_namespace_of_a_tensor(env, xp):
     x = env.as_tensor(A)
     assert x.__array_namespace__() is xp and x.__array_namespace__(api_version="2023.12") is xp
