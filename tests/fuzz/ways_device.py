@@ -74,7 +74,7 @@ def _run(c: Checked, made: list[Lowered], *, library: bool = False) -> list[Any]
         with config.change_flags(cache_dir=""):
             f = _function(c)
         if len(made) > 1:
-            return c.call(c.function("reference"))  # parts, whose kernels have the same names
+            return c.call(c.function("fast_run"))  # parts, whose kernels have the same names
         kernels = made[0].kernels if made else ""
         driver = SimulatedDriver(Kernels(kernels) if "gpu.func" in kernels else {}, library=library)
         executable.device = lambda: driver
@@ -88,4 +88,4 @@ def _function(c: Checked) -> Any:
     try:
         return c.function("cuda")
     except UnsupportedError:
-        return c.function("reference")
+        return c.function("fast_run")

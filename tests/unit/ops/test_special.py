@@ -461,3 +461,14 @@ def test_python_numbers_do_not_widen() -> None:
         pt.special.ellipkinc(1, x),
     ]
     assert [y.type.dtype for y in results] == ["float32", "float32", "complex64", "float32"]
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+def test_zeta_far_out(mode):
+    """Where powers underflow, and the square of an argument would overflow; SciPy has NaN for q = 2.5."""
+    s, q = (m.ravel() for m in np.meshgrid([1e15, 1e153, 1e155, 7e298, 1.7e308], [1.0, 2.5, 1e10, 7e298]))
+    x, y = pt.vectors("x", "y")
+    value = pt.zeta(x, y)
+    found, slope = graphc.function([x, y], [value, graphc.grad(value.sum(), y)], mode=mode)(s, q)
+    np.testing.assert_array_equal(found, np.where(q == 1, 1.0, 0.0))
+    np.testing.assert_array_equal(slope[q > 1], 0.0)

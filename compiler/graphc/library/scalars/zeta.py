@@ -89,6 +89,8 @@ def zeta_positive(s, q):
         if term <= 1e-19 * total:
             return total
         w += 1.0
+    if s > 1e150:
+        return total  # the rest is 0, and s * s overflows
     power = call("pow", w, -s, returns="double")
     leading = power * (w / (s - 1.0))
     if power < 1e-290:
