@@ -78,6 +78,22 @@ def test_positions_of_extremes(monkeypatch, shape, dtype):
         compare(driver, f, cpu(given), given)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "uint8"])
+def test_positions_of_extremes_of_columns(monkeypatch, dtype):
+    """The first of equal ones and of NaN, wherever threads begin; one extreme, and two together."""
+    x = pt.tensor("x", dtype=dtype, shape=(None, None))
+    together = [pt.argmax(x, axis=0), pt.argmin(x, axis=0)]
+    for outputs in (together, together[:1]):
+        f, cpu = (graphc.function([x], outputs, mode=mode) for mode in ("cuda", "fast_run"))
+        driver = device_for(monkeypatch, f)
+        for shape in ((300, 12), (40, 131), (1, 3)):
+            value = (np.random.default_rng(0).normal(size=shape) * 3).astype(dtype)
+            if value.dtype.kind == "f":
+                value[shape[0] // 2 :: 50, ::3] = np.nan
+            launches = compare(driver, f, cpu(value), value)
+            assert any(launch.startswith("columns") for launch in launches), launches
+
+
 def test_no_block_alone_works_on_a_large_array(monkeypatch):
     """Elementwise work on all of an array is not taken into the block that ends a reduction of it."""
     x = pt.tensor("x", dtype="float32", shape=(None,))

@@ -21,7 +21,7 @@ from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of, wide_operands
 from graphc.passes.gpu._notation import block_id, global_position, grid_dim, on_first_thread
-from graphc.passes.gpu._reduce import BlockReduction, at_once, cost, each_of
+from graphc.passes.gpu._reduce import BlockReduction, Values, at_once, cost, each_of
 from graphc.passes.gpu._rows import FEW, Columns, Fold, Group, split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -43,6 +43,14 @@ class Parts:
         self.nest, self.combiners = nest, combiners
         self.accumulators = [nest.outputs[place] for place in combiners]
         self.others = [(i, o) for i, o in enumerate(nest.outputs) if i not in combiners]
+
+    def merge(self, left: Values, right: Values) -> list[ir.Value]:
+        """What a part and the one after it come to."""
+        return each_of(self.combiners.values())(left, right)
+
+    def start(self, indices: Sequence[ir.Value]) -> list[ir.Value]:
+        """What a part begins with, of the accumulators at indices of the nest."""
+        return self.neutral()
 
     def arguments(self) -> list[ir.Value]:
         """Arguments of the body that stand for the accumulators."""
@@ -161,7 +169,7 @@ def elements(parts: Parts) -> Fold:
             if lane == group.lanes - 1:
                 group.store(others[place], operand)
                 others[place].clear()
-        return [found[place] for place in parts.combiners]
+        return [value for place, value in enumerate(found) if place not in others]
 
     return body
 

@@ -20,6 +20,29 @@ func.func @batch(%x: memref<?x?x?xf64>, %y: memref<?x?xf64>) {
 
 // -----
 
+// Positions of extremes: a thread has rows that follow each other, so that the first of equal ones is known.
+// CHECK: gpu.func @columns_0({{.*}}) workgroup(%{{.*}} : memref<1024xf32, {{.*}}>, %{{.*}} : memref<1024xi64, {{.*}}>)
+// CHECK-COUNT-4: vector.load %{{.*}} : memref<?x?xf32>, vector<4xf32>
+// CHECK: func.func @position
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%{{.*}}, %{{.*}} : memref<?x?xf32>, memref<?x?xi64>)
+#id = affine_map<(i, j) -> (i, j)>
+#column = affine_map<(i, j) -> (j)>
+func.func @position(%x: memref<?x?xf32>, %y: memref<?xf32>, %p: memref<?xi64>) {
+  linalg.generic {indexing_maps = [#id, #column, #column], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<?x?xf32>) outs(%y, %p : memref<?xf32>, memref<?xi64>) {
+  ^bb0(%a: f32, %o: f32, %q: i64):
+    %0 = linalg.index 0 : index
+    %1 = arith.index_cast %0 : index to i64
+    %2 = arith.cmpf ogt, %a, %o : f32
+    %3 = arith.select %2, %a, %o : f32
+    %4 = arith.select %2, %1, %q : i64
+    linalg.yield %3, %4 : f32, i64
+  }
+  return
+}
+
+// -----
+
 // Rows are for another pass.
 // CHECK-NOT: gpu.func
 #id = affine_map<(i, j) -> (i, j)>
