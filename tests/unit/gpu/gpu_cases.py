@@ -248,7 +248,7 @@ CASES: dict[str, Case] = {
         lambda x: pt.sort(x, axis=1),
         [[(3, 1)], [(2, 70)], [(0, 3)]],
         kernels=8,
-        registers=96,
+        registers=128,
     ),
     "cholesky": Case(
         [("float64", 3)],
@@ -288,7 +288,7 @@ CASES: dict[str, Case] = {
         kernels=4,
     ),
     "positions that sort": Case(
-        [("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=8, registers=96
+        [("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=8, registers=128
     ),
     "take": Case([("float32", 2), ("int64", 1)], lambda x, i: x[i], [[(8, 5), (4,)]], kernels=3),
     "scan": Case(
@@ -333,14 +333,14 @@ CASES: dict[str, Case] = {
             pt.random.uniform(x[0], 9.0, size=x.shape, rng=_PHILOX) * 2,
         ],
         [[(3, 5)]],
-        kernels=21,
+        kernels=22,
         registers=96,
     ),
     "draws of several words": Case(
         [("float64", 1)],
         lambda x: pt.random.gamma(abs(x[0]), 2.0, size=x.shape, rng=_PHILOX),
         [[(150,)]],
-        kernels=23,
+        kernels=24,
         registers=96,
         functions=4,
         frame=16,

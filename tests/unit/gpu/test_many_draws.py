@@ -2,7 +2,7 @@
 """Draws of Philox as kernels make them, many of them: NumPy's numbers, and the state after them.
 
 The interpreter would take minutes. The nests that become kernels are compiled for this machine instead, with
-a loop for running operations; `gpu_cases` has draws of each kind as kernels.
+a loop for running sums and for positions; `gpu_cases` has draws of each kind as kernels.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from simulation import generator
 import graphc
 import graphc.tensor as pt
 from graphc.ir import build
+from graphc.ir.value import as_index, converted
 from graphc.lowering.carried import carry
 from graphc.lowering.converter import FunctionConverter
 from graphc.lowering.device_code import ranks as device_ranks
@@ -29,17 +30,28 @@ RANDOM = "graphc.random"
 SCALE, SHARE = np.array([1.0, 0.5, 3.0]), np.array([0.0, 0.3, 0.9])
 
 
-def _running(op: ir.Operation, kind: str, values: ir.Value, size: ir.Value) -> ir.Value:
-    name, least = {"add": ("arith.addi", 0), "max": ("arith.maxsi", -1)}[kind]
-
+def _running(op: ir.Operation, values: ir.Value, size: ir.Value) -> ir.Value:
     def body(place: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
         found, so_far = carried
-        x = device_ranks.element(values, place)
-        so_far = build.create(name, [x.type], [so_far, x]).result
+        so_far = so_far + device_ranks.element(values, place)
         return [build.create("tensor.insert", [found.type], [so_far, found, place]).result, so_far]
 
     start = build.empty(ir.RankedTensorType(values.type), [size])
-    found: ir.Value = carry(size, [start, build.const_i64(least)], body)[0]
+    found: ir.Value = carry(size, [start, build.const_i64(0)], body)[0]
+    return found
+
+
+def _positions(op: ir.Operation, mask: ir.Value, size: ir.Value) -> ir.Value:
+    def body(place: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+        found, count = carried
+        number = converted(place, ir.IntegerType.get_signless(64))
+        # What is not chosen is written where the next one that is will be.
+        found = build.create("tensor.insert", [found.type], [number, found, as_index(count)]).result
+        return [found, count + converted(device_ranks.element(mask, place), number.type)]
+
+    kind = ir.RankedTensorType.get([build.DYNAMIC], ir.IntegerType.get_signless(64))
+    start = build.empty(kind, [size])
+    found: ir.Value = carry(size, [start, build.const_i64(0)], body)[0]
     return found
 
 
@@ -58,6 +70,7 @@ def as_on_devices(monkeypatch: pytest.MonkeyPatch) -> list[ir.Operation]:
     monkeypatch.setitem(LOWERING._rules, RANDOM, lowers)
     for module in (device_ranks, device_ziggurats):
         monkeypatch.setattr(module, "running", _running)
+    monkeypatch.setattr(device_ranks, "positions", _positions)
     return seen
 
 

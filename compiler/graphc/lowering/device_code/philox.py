@@ -7,9 +7,13 @@ easy as 1, 2, 3" (2011).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from graphc.ir import build
-from graphc.ir.value import converted
+from graphc.ir.value import as_index, converted
 from graphc.library.random.registers import PHILOX_MULTIPLIERS, PHILOX_ROUNDS, PHILOX_STEPS
+from graphc.lowering.partial_reductions import nest, position
 from graphc_dialects._mlir import ir
 
 # In the state: whether half a word is left, and the half.
@@ -25,10 +29,12 @@ class Halves:
 
     Args:
         state: the generator's words, a tensor.
+        words: gives the word at a place; it is made if this is None.
     """
 
-    def __init__(self, state: ir.Value) -> None:
+    def __init__(self, state: ir.Value, words: Callable[[ir.Value], ir.Value] | None = None) -> None:
         self._state = State(state)
+        self._word = partial(word, self._state) if words is None else words
         self._has = self._state.read(_HAS)
 
     def bits(self, place: ir.Value) -> ir.Value:
@@ -36,7 +42,7 @@ class Halves:
         zero = build.const_i64(0)
         is_left = place.below(self._has)
         further = build.select(is_left, zero, place - self._has)
-        bits = word(self._state, further >> 1)
+        bits = self._word(further >> 1)
         half = build.select((further & 1).equals(1), bits >> _BITS, bits & _MASK)
         return build.select(is_left, self._state.read(_HALF), half)
 
@@ -48,7 +54,7 @@ class Halves:
         words = (taken + one) >> 1
         # NumPy keeps the half of the last word that it has taken apart, used up or not.
         is_whole = words.equals(0)
-        last = word(self._state, build.select(is_whole, zero, words - one))
+        last = self._word(build.select(is_whole, zero, words - one))
         kept = build.select(is_whole, self._state.read(_HALF), last >> _BITS)
         left = build.select(none, self._has, taken & one)
         found = state_after(self._state, place, words)
@@ -128,6 +134,34 @@ def word(state: State, place: ir.Value) -> ir.Value:
     _, words = state.block((further >> 2) + 1)
     made = build.select(is_made, state.used + place, 0)
     return build.select(is_made, state.read(made + _MADE), _chosen(words, further & (_BLOCK - 1)))
+
+
+class Words:
+    """The words that come after a state, of which the four of a block are made together, in vectors.
+
+    Args:
+        state: the generator's words, a tensor.
+        size: how many there are, an index.
+    """
+
+    def __init__(self, state: ir.Value, size: ir.Value) -> None:
+        self._state = state
+        kind = ir.RankedTensorType.get([build.DYNAMIC], word_type())
+        # The first block is that of which some may be used up.
+        count = ((size + (_BLOCK - 1)) // _BLOCK) + 1
+        outputs = [(build.empty(kind, [count]), [0]) for _ in range(_BLOCK)]
+        self._parts = nest([], outputs, [False], lambda _: self._block(position(0))).results
+
+    def _block(self, number: ir.Value) -> list[ir.Value]:
+        state, steps = State(self._state), converted(number, word_type())
+        made = [state.read(_MADE + i) for i in range(_BLOCK)]
+        return [build.select(steps.equals(0), x, y) for x, y in zip(made, state.block(steps)[1], strict=True)]
+
+    def word(self, place: ir.Value) -> ir.Value:
+        """The word at a place, an i64; in the body of a nest."""
+        number = place + State(self._state).used
+        block = as_index(number >> 2)
+        return _chosen([part[block] for part in self._parts], number & (_BLOCK - 1))
 
 
 def state_after(state: State, place: ir.Value, count: ir.Value) -> ir.Value:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Accepted attempts in a stream (rejection sampling), and the start of each draw that takes several words.
 
-A prefix sum numbers attempts, and each draw looks up its own (`Ranks`). `Orbit` finds the start offsets of
-draws of variable length by per-block exit tables of two levels.
+The positions of attempts that give numbers are listed, and each draw looks up its own (`Ranks`). `Orbit`
+finds the start offsets of draws of variable length by per-block exit tables of two levels.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.value import converted
+from graphc.ir.value import as_index, converted
 from graphc.library.arrays import KINDS
 from graphc.library.define import kernel_call
 from graphc.lowering import calls
-from graphc.lowering.carried import bisected, carry_while, either
+from graphc.lowering.carried import carry_while, either
 from graphc.lowering.device_code.philox import word_type
 from graphc.lowering.partial_reductions import elementwise, position
 from graphc.lowering.scans.buffers import allocate, read
@@ -112,25 +112,40 @@ class Orbit:
         return self._walk(start, here << self._block, self._leave)
 
 
-def words_of(size: ir.Value, body: Callable[[], ir.Value]) -> ir.Value:
-    """A vector of words, each computed in the body of a nest."""
-    kind = ir.RankedTensorType.get([build.DYNAMIC], word_type())
-    return elementwise([], build.empty(kind, [size]), lambda _: body())
+def words_of(size: ir.Value, body: Callable[[], ir.Value], bits: int = 64) -> ir.Value:
+    """A vector of words, or of their lowest bits, each computed in the body of a nest."""
+    element = ir.IntegerType.get_signless(bits)
+    kind = ir.RankedTensorType.get([build.DYNAMIC], element)
+    return elementwise([], build.empty(kind, [size]), lambda _: converted(body(), element))
 
 
-def running(op: ir.Operation, kind: str, values: ir.Value, size: ir.Value) -> ir.Value:
-    """A running sum ("add") or maximum ("max") of words.
+def running(op: ir.Operation, values: ir.Value, size: ir.Value) -> ir.Value:
+    """A running sum of words.
 
     Args:
         op: in whose module the call is declared.
-        kind: which.
         values, size: a vector, and its length.
     """
     memory = allocate(ir.RankedTensorType(values.type), [size])
     word = type_of_dtype(np.dtype("int64"))
-    callee = kernel_call("running", [word] * 2, {"kind": KINDS.index(kind), "reverse": 0})
+    callee = kernel_call("running", [word] * 2, {"kind": KINDS.index("add"), "reverse": 0})
     calls.call(op, callee, [calls.read_from(values), calls.write_to(memory)])
     return read(memory, values.type)
+
+
+def positions(op: ir.Operation, mask: ir.Value, size: ir.Value) -> ir.Value:
+    """Positions of the bytes that are not 0, in order: a vector that is as long, with anything after them.
+
+    Args:
+        op: in whose module the call is declared.
+        mask, size: a vector of bytes, and its length.
+    """
+    vector = ir.RankedTensorType.get([build.DYNAMIC], word_type())
+    memory = allocate(vector, [size])
+    types = [type_of_dtype(np.dtype(name)) for name in ("uint8", "int64")]
+    callee = kernel_call("flatnonzero", types, {})
+    calls.call(op, callee, [calls.read_from(mask), calls.write_to(memory)])
+    return read(memory, vector)
 
 
 def element(tensor: ir.Value, place: ir.Value) -> ir.Value:
@@ -139,7 +154,7 @@ def element(tensor: ir.Value, place: ir.Value) -> ir.Value:
 
 
 class Ranks:
-    """Prefix sums of accepted attempts.
+    """The positions of accepted attempts.
 
     Args:
         op: in whose module calls are declared.
@@ -148,14 +163,8 @@ class Ranks:
     """
 
     def __init__(self, op: ir.Operation, size: ir.Value, gives: Callable[[], ir.Value]) -> None:
-        self._size = size
-        self._ranks = running(op, "add", words_of(size, gives), size)
+        self._places = positions(op, words_of(size, gives, 8), size)
 
     def place(self, draw: ir.Value) -> ir.Value:
-        """The attempt that a draw is: the first one up to which there are enough numbers."""
-        number = calls.number(draw)
-
-        # Where no attempt before has failed, there is nothing to look up.
-        last = self._size - 1
-        last = build.select(number < element(self._ranks, draw), draw, last)
-        return bisected(draw, last, lambda at: ~element(self._ranks, at).above(number))
+        """The attempt that a draw is, an index."""
+        return as_index(element(self._places, draw))

@@ -17,7 +17,7 @@ from graphc.ir.value import as_index, literal, smaller
 from graphc.lowering import calls
 from graphc.lowering.carried import carry, carry_while, either
 from graphc.lowering.device_code.formulas import Formula, affine, half, inverse, scaled
-from graphc.lowering.device_code.philox import State, uniform, word
+from graphc.lowering.device_code.philox import Words, uniform
 from graphc.lowering.device_code.ranks import Orbit, Ranks, element, words_of
 from graphc.lowering.device_code.ziggurats import EXPONENTIAL, NORMAL, Ziggurat
 from graphc.lowering.partial_reductions import position
@@ -38,16 +38,16 @@ class Stream:
     """Words by their place, an index, in the bodies of nests.
 
     Args:
-        words: a vector of them.
-        length: its length, an index.
+        words: they.
+        length: how many there are, an index.
     """
 
-    def __init__(self, words: ir.Value, length: ir.Value) -> None:
+    def __init__(self, words: Words, length: ir.Value) -> None:
         self._words, self._length = words, length
         self._tables = {each.letter: each.tables() for each in (NORMAL, EXPONENTIAL)}
 
     def _word(self, place: ir.Value) -> ir.Value:
-        return element(self._words, smaller(place, self._length - 1))
+        return self._words.word(calls.number(smaller(place, self._length - 1)))
 
     def uniform(self, place: ir.Value) -> Drawn:
         """A number in [0, 1)."""
@@ -136,7 +136,7 @@ class DrawsOfSeveral:
         size = size // _SHARE
         size = size + _MORE
         length = size + _LAST
-        self._stream = Stream(words_of(length, lambda: word(State(state), calls.number(position(0)))), length)
+        self._stream = Stream(Words(state, length), length)
         self._widths = words_of(size, self._width)
         self._ranks = Ranks(op, size, Orbit(self._widths, size).begins)
 

@@ -5,10 +5,11 @@ Uniform numbers take a word of the stream each, or none; those of float32 take h
 exponential ones are NumPy's ziggurats, all at once.
 
 A draw begins with one word. Nearly always that is all; else it takes more words, or begins again after them.
-So where a draw begins depends on those before. But a word that no attempt from any word before it reaches
-over is sure to be the beginning of an attempt, and most words are. All threads find out what an attempt at
-their word would take, whether it gives a number, and, from the last sure beginning on, whether there is an
-attempt at their word at all. A running sum numbers the draws, and each draw looks up where it is.
+So where a draw begins depends on those before. But attempts that begin one after the other at any word come
+to a beginning of the stream's own soon, as 99 of 100 take one word, and follow it from there. All threads
+find out what an attempt at their word would take, and whether it gives a number; then, for some words each,
+from a few words before on, which of them attempts begin at. The positions of those that give numbers are
+listed, and each draw looks up where it is.
 
 Exponentials and logarithms are those of the device: numbers from
 tails may differ from NumPy's in the last digit.
@@ -21,14 +22,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.value import as_index, converted, literal, smaller
+from graphc.ir.value import as_index, converted, larger, literal, smaller
 from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
+from graphc.lowering.device_code import philox
 from graphc.lowering.device_code.philox import Halves, State, uniform, uniform_of_half, word, word_type
 from graphc.lowering.device_code.ranks import Ranks, element, running, words_of
 from graphc.lowering.partial_reductions import elementwise, position
@@ -43,9 +46,13 @@ _EXPONENTIAL_TAIL = 7.69711747013104972
 # Words for attempts that take more than one or give no number: of all draws 1 in so many powers of 2, where a
 # normal one takes 1.023 on average, and an exponential one 1.034; some more; and for the last attempt.
 _SHARE, _MORE, _LAST = 4, 256, 64
+# Words of which one thread says where attempts begin, as bits; the words before from which it follows them:
+# that it has not come to the stream's own beginnings by then happens once in 10**25 times; and the most words
+# of an attempt that are told.
+_GROUP, _BEFORE, _MOST = 6, 32, 127
 # How many words an attempt takes, whether it gives a number, and the number.
 Attempt: TypeAlias = "tuple[ir.Value, ir.Value, ir.Value]"
-# The word at a place.
+# The word, or the half, at a place.
 Words: TypeAlias = "Callable[[ir.Value], ir.Value]"
 
 
@@ -62,7 +69,7 @@ class Format:
         dtype, limit: dtypes of these; of numbers, and of bits.
         mantissa: bits of a normal number.
         shift: how many bits of a word, or half a one, exponential numbers leave out.
-        bits: of a state the word, or the half, at a place.
+        bits: of a state, and the word at each place after it, the word, or the half, at a place.
         uniform: a number in [0, 1) of these.
     """
 
@@ -71,7 +78,7 @@ class Format:
     limit: str
     mantissa: int
     shift: int
-    bits: Callable[[ir.Value, ir.Value], ir.Value]
+    bits: Callable[[ir.Value, Words, ir.Value], ir.Value]
     uniform: Callable[[ir.Value], ir.Value]
 
     def type(self) -> ir.Type:
@@ -106,12 +113,12 @@ def wide(x: ir.Value) -> ir.Value:
     return converted(x, ir.F64Type.get())
 
 
-def _word(state: ir.Value, place: ir.Value) -> ir.Value:
-    return word(State(state), place)
+def _word(state: ir.Value, words: Words, place: ir.Value) -> ir.Value:
+    return words(place)
 
 
-def _half(state: ir.Value, place: ir.Value) -> ir.Value:
-    return Halves(state).bits(place)
+def _half(state: ir.Value, words: Words, place: ir.Value) -> ir.Value:
+    return Halves(state, words).bits(place)
 
 
 DOUBLE = Format("double", "float64", "uint64", 0x000FFFFFFFFFFFFF, 3, _word, uniform)
@@ -144,7 +151,8 @@ class Uniforms:
         self._state, self._kind = state, kind
 
     def number(self, draw: ir.Value) -> ir.Value:
-        return self._kind.uniform(self._kind.bits(self._state, calls.number(draw)))
+        state = self._state
+        return self._kind.uniform(self._kind.bits(state, partial(word, State(state)), calls.number(draw)))
 
     def taken(self, count: ir.Value) -> ir.Value:
         return calls.number(count)
@@ -208,7 +216,7 @@ class Possible:
         kind = ir.RankedTensorType.get([build.DYNAMIC] * len(sizes), word_type())
         some = elementwise([share], build.empty(kind, sizes), lambda given: _is_positive(given[0]))
         vector = ir.RankedTensorType.get([build.DYNAMIC], word_type())
-        self._until = running(op, "add", reshape(some, vector, [count]), count)
+        self._until = running(op, reshape(some, vector, [count]), count)
 
     def number(self, draw: ir.Value) -> ir.Value:
         # A draw that takes no word may look at any.
@@ -271,9 +279,10 @@ class Draws:
         self._tables = ziggurat.tables()
         self._size = count + (count >> _SHARE) + _MORE
         self._length = self._size + _LAST
-        self._bits = words_of(self._length, lambda: ziggurat.format.bits(state, calls.number(position(0))))
-        self._codes = words_of(self._size, self._code)
-        self._reach = running(op, "max", words_of(self._size, self._end), self._size)
+        self._state, self._words = state, philox.Words(state, self._length)
+        self._codes = words_of(self._size, self._code, 8)
+        groups = (self._size + ((1 << _GROUP) - 1)) >> _GROUP
+        self._begins = words_of(groups, self._begin)
         self._ranks = Ranks(op, self._size, self._gives)
 
     def number(self, draw: ir.Value) -> ir.Value:
@@ -284,49 +293,47 @@ class Draws:
         """Number of words that so many draws take, in the body of a nest; an i64."""
         none = calls.number(count).equals(0)
         place = self._ranks.place(build.select(none, 0, count - 1))
-        end = calls.number(place) + self._width(element(self._codes, place))
+        end = calls.number(place) + self._width(place)
         return build.select(none, 0, end)
 
     def _attempt(self, place: ir.Value) -> Attempt:
         last = self._length - 1
-        return self._of.attempt_at(lambda at: element(self._bits, smaller(at, last)), place, self._tables)
+
+        def bits(at: ir.Value) -> ir.Value:
+            return self._of.format.bits(self._state, self._words.word, calls.number(smaller(at, last)))
+
+        return self._of.attempt_at(bits, place, self._tables)
 
     def _code(self) -> ir.Value:
         """Code of an attempt: twice the words that it takes, plus one if it gives a number."""
         taken, gives, _ = self._attempt(position(0))
-        return (taken << 1) + converted(gives, word_type())
+        return (smaller(taken, _MOST) << 1) + converted(gives, word_type())
 
-    def _width(self, code: ir.Value) -> ir.Value:
-        return code >> 1
+    def _code_of(self, place: ir.Value) -> ir.Value:
+        return converted(element(self._codes, place), word_type())
 
-    def _end(self) -> ir.Value:
-        """The word after those of an attempt."""
-        place = position(0)
-        return calls.number(place) + self._width(element(self._codes, place))
+    def _width(self, place: ir.Value) -> ir.Value:
+        return self._code_of(place) >> 1
+
+    def _begin(self) -> ir.Value:
+        """A bit for each word of a group: 1 if an attempt begins there."""
+        first = calls.number(position(0) << _GROUP)
+        size = calls.number(self._size)
+        stop = smaller(first + (1 << _GROUP), size)
+
+        def step(values: list[ir.Value]) -> list[ir.Value]:
+            at, bits = values
+            bit = build.select(at < first, 0, build.const_i64(1) << (at - first))
+            return [at + self._width(as_index(at)), bits | bit]
+
+        start = larger(first - _BEFORE, 0)
+        return carry_while([start, build.const_i64(0)], lambda values: values[0] < stop, step)[1]
 
     def _gives(self) -> ir.Value:
         """1 for words at which attempts that give numbers begin."""
-        here, one = calls.number(position(0)), build.const_i64(1)
-
-        def is_reached(values: list[ir.Value]) -> ir.Value:
-            """True if an attempt from an earlier word goes beyond this one."""
-            before = values[0] - one
-            safe = as_index(build.select(values[0].equals(0), values[0], before))
-            reached = values[0].below(element(self._reach, safe))
-            return _and(reached, build.const_i64(0).below(values[0]))
-
-        start = carry_while([here], is_reached, lambda values: [values[0] - one])
-
-        def after(values: list[ir.Value]) -> list[ir.Value]:
-            return [values[0] + self._width(element(self._codes, values[0]))]
-
-        found = carry_while(start, lambda values: values[0].below(here), after)[0]
-        begins = converted(found.equals(here), word_type())
-        return begins & element(self._codes, position(0))
-
-
-def _and(a: ir.Value, b: ir.Value) -> ir.Value:
-    return a & b
+        place = position(0)
+        begins = element(self._begins, place >> _GROUP) >> calls.number(place & ((1 << _GROUP) - 1))
+        return begins & self._code_of(place) & 1
 
 
 # -- attempts -----------------------------------------------------------------------------------------------

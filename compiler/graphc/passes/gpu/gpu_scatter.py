@@ -277,7 +277,7 @@ class GpuScatter(Pass):
 
     threads: int = 128
     bits: int = 9
-    items: int = 16
+    items: int = 24
     blocks: int = 2
 
     stage = "buffer"

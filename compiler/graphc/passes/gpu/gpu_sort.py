@@ -95,16 +95,16 @@ class Digits:
     Attributes:
         bits: of a digit, 8 or 9.
         threads: of a block: a power of 2, whole warps, not more than there are digits.
-        items: of a thread at a time, of 32 bits.
-        blocks: on a multiprocessor at a time.
+        items: of a thread at a time, of 32 bits, where several blocks sort a row; else half of them.
+        blocks: on a multiprocessor at a time; else one more, if nothing is moved with keys.
         parts: blocks of the grid, about; each has a part of a row.
         each: numbers that a block adds up of how often digits come.
     """
 
     bits: int = 8
     threads: int = 256
-    items: int = 16
-    blocks: int = 3
+    items: int = 32
+    blocks: int = 2
     parts: int = 1056
     each: int = 2048
 
@@ -143,10 +143,7 @@ class RadixSort:
     ) -> None:
         self._n, self._types, self._read, self._write, self._size = n, list(types), read, write, sizes
         self._word, self._long = (ir.IntegerType.get_signless(width) for width in (32, 64))
-        width = sum(int(kind.width) for kind in types)
-        # Of pairs and of long keys as many as shared memory and registers have place for.
-        self._items = max(sizes.items * 32 // max(width, 32), 1)
-        self._tile = self._items * sizes.threads
+        self._hold(sizes.items // 2)
         self._warps, self._digits = sizes.threads // WARP, 1 << sizes.bits
         with ir.InsertionPoint(op), op.location:
             self._passes = as_index(passes)
@@ -156,7 +153,14 @@ class RadixSort:
         if known is None or known <= self._tile:
             self._sort_tiles(Kernel(op, "tiles"), short)
         if known is None or known > self._tile:
+            self._hold(sizes.items)
             self._sort_rows(op)
+
+    def _hold(self, items: int) -> None:
+        """Of pairs and of long keys as many as shared memory and registers have place for."""
+        width = sum(int(kind.width) for kind in self._types)
+        self._items = max(items * 32 // max(width, 32), 1)
+        self._tile = self._items * self._size.threads
 
     # -- rows of a tile ------------------------------------------------------------------------------------
 
@@ -189,7 +193,7 @@ class RadixSort:
                         self._write(row, place + i * WARP, item)
         with kernel.host():
             grid = [smaller(rows, _BLOCKS)]
-        kernel.limit(self._size.threads, self._size.blocks)
+        kernel.limit(self._size.threads, self._size.blocks + (len(self._types) == 1))
         kernel.launch(grid, [self._size.threads])
 
     def _split(self, values: list[ir.Value]) -> list[Item]:
@@ -585,8 +589,8 @@ class GpuSort(Pass):
     tile: int = 1024
     bits: int = 8
     threads: int = 256
-    items: int = 16
-    blocks: int = 3
+    items: int = 32
+    blocks: int = 2
     parts: int = 1056
 
     stage = "buffer"

@@ -4,7 +4,7 @@
 // Positions are sorted with what is added; one thread adds up all that belongs to an element, in order.
 // CHECK: gpu.func @tiles_0
 // CHECK: gpu.func @digits_1
-// CHECK: gpu.func @radix_4({{.*}} memref<2048xi32, #gpu.address_space<workgroup>>, %{{.*}} : memref<2048xf32, #gpu.address_space<workgroup>>
+// CHECK: gpu.func @radix_4({{.*}} memref<3072xi32, #gpu.address_space<workgroup>>, %{{.*}} : memref<3072xf32, #gpu.address_space<workgroup>>
 // CHECK: gpu.func @scatter_5
 // CHECK: %[[ENDS:.*]]:2 = scf.if
 // CHECK: scf.while
