@@ -113,3 +113,14 @@ def test_arrays_without_elements(monkeypatch, build, shape):
     for _ in range(4):
         found = np.asarray(f(value))
         assert found.shape == expected.shape and found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("beside", [1, 2, 5, 9, 17, 40, 200])
+def test_blocks_of_single_rows_are_whole_warps(monkeypatch, beside):
+    """Reductions to one number share a kernel with what has few elements: lanes of no thread were asked."""
+    values = np.arange(1.0, 6.0), np.ones((2, 3)), np.linspace(-1, 1, beside), np.float32(range(beside))
+    x, m = pt.dvector("x"), pt.dmatrix("m")
+    known = [pt.tensor(n, shape=(beside,), dtype=d) for n, d in (("k", "float64"), ("l", "float32"))]
+    outputs = [pt.max(x), pt.var(x), m.sum(), pt.logsumexp(x), *known, pt.prod(known[0][:3]), known[1].sum()]
+    for each in [*outputs[:4], *outputs[-2:]]:
+        agree(monkeypatch, [x, m, *known], [each, x + 1, *known, m], *values)

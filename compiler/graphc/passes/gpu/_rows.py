@@ -499,7 +499,8 @@ class RowKernel:
             longest = longest_of(nests, extents)
             width, height = shape_of_blocks(longest, groups * lanes)
             if not self._rows:
-                height = build.const_index(1)
+                # Lanes are asked for by number: the block of a single row has those of a warp.
+                width, height = larger(width, WARP), build.const_index(1)
             # A loop over rows would keep the addresses of all elements in registers.
             grid = parts_of(rows, height)
             is_held = _is_held(nests, extents, longest, groups * lanes)
