@@ -313,14 +313,14 @@ CASES: dict[str, Case] = {
         [("float32", 3), ("float32", 2)],
         _network,
         [[(3, 3, 5), (5, 5)], [(2, 5, 40), (40, 40)]],
-        kernels=2,
-        registers=96,
+        kernels=10,
+        registers=178,
     ),
     "gradient of a recurrent network": Case(
         [("float64", 3), ("float64", 2)],
         lambda x, w: _network(x, w, gradient=True),
         [[(3, 3, 5), (5, 5)], [(2, 5, 40), (40, 40)]],
-        kernels=7,
+        kernels=19,
         registers=128,
     ),
     "put": Case(

@@ -53,6 +53,16 @@ def _width(kind: ir.Type) -> int:
 _REGIONS = ("scf.for", "scf.while", "scf.if")
 
 
+def host_blocks(function: ir.Operation) -> list[ir.Block]:
+    """The blocks of a function of the host, in its loops and conditionals, too."""
+    found = list(function.regions[0].blocks)
+    for block in found:
+        for op in block.operations:
+            if op.operation.name in _REGIONS:
+                found += [inner for region in op.operation.regions for inner in region.blocks]
+    return found
+
+
 def replace_loops(
     module: ir.Module, replace: Callable[[ir.Operation], bool], names: Sequence[str] = ("scf.for",)
 ) -> int:

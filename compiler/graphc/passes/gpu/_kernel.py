@@ -79,8 +79,7 @@ class Kernel:
         """
         word = ir.IntegerType.get_signless(32)
         self._limits["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads, 1, 1])
-        if blocks > 1:
-            self._limits["nvvm.minctasm"] = ir.IntegerAttr.get(word, blocks)
+        self._limits["nvvm.minctasm"] = ir.IntegerAttr.get(word, blocks)
 
     def launch(self, grid: Sequence[ir.Value | int], threads: Sequence[ir.Value | int]) -> ir.Operation:
         """Ends the kernel; gives its launch.

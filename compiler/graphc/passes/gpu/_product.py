@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products among nests, and those that a library may compute: marks on their launches."""
+"""Matrix products among nests: those that a library may compute, as marks on their launches, and those of a
+few rows by one block of threads.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,21 @@ from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
-from graphc.ir.value import all_of
+from graphc.ir.value import all_of, larger, smaller
 from graphc.lowering.calls import product as number_of
-from graphc.lowering.carried import span, when
+from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import constant
+from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._notation import block_id, grid_dim
+from graphc.passes.gpu._notation import (
+    barrier,
+    block_dim,
+    block_id,
+    extract,
+    grid_dim,
+    read_vector,
+    thread_id,
+)
 from graphc.passes.gpu._rows import split
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda.gemm import KINDS, is_small
@@ -225,3 +236,244 @@ def add_to_result(product: Product, sizes: list[ir.Value], place: list[ir.Value]
             before = load(operand, place)
             total = build.create(name, [total.type], [before, total]).result
         store(total, operand, place)
+
+
+# -- rows of a batch times a matrix, by one block ----------------------------------------------------------
+
+_ROW_PRODUCTS = (["arith.mulf", "arith.addf"], ["arith.muli", "arith.addi"])
+# How much of the rows is in shared memory at a time, and how much of the matrix a thread reads at once.
+DEPTH, _AHEAD = 256, 8
+
+
+@record(frozen=True)
+class Form:
+    """Division of a product among the threads of a block.
+
+    Attributes:
+        rows: of a block.
+        groups: of threads, each of which has a part of the additions of all columns, for all rows.
+        columns: threads of a group, at most.
+        kept: elements of the matrix that a thread has in registers from step to step.
+    """
+
+    rows: int
+    groups: int
+    columns: int
+    kept: int = 0
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block, at most."""
+        return self.groups * self.columns
+
+
+# A matrix that is read in every step is read for some rows; one that stays in registers, and for the rest in
+# the cache of the multiprocessor, leaves a row to each of these.
+STREAMED, KEPT = Form(4, 4, 128), Form(1, 2, 256, 48)
+# Bytes of a load from shared memory.
+_WIDTH = 16
+# Takes the row, the column, what the product is there, and what was asked for before it.
+Finish: TypeAlias = Callable[[ir.Value, ir.Value, ir.Value, "list[ir.Value]"], None]
+# Takes the row and the column; gives values that `Finish` needs.
+Ahead: TypeAlias = Callable[[ir.Value, ir.Value], "list[ir.Value]"]
+
+
+def is_row_product(nest: Nest) -> bool:
+    """True if a nest is a product of rows, along its first dimension, with a matrix."""
+    if [op.name for op in nest.body] not in _ROW_PRODUCTS or nest.rank != 3 or len(nest.inputs) != 2:
+        return False
+    if nest.reduction != [False, False, True] or nest.indexed:
+        return False
+    left, right = sides(nest)
+    return sorted(left.axes, key=str) == [0, 2] and sorted(right.axes, key=str) == [1, 2]
+
+
+def sides(nest: Nest) -> tuple[Operand, Operand]:
+    """The rows and the matrix."""
+    first, second = nest.inputs
+    return (first, second) if 0 in first.axes else (second, first)
+
+
+class BlockProduct:
+    """Products of a kernel whose blocks have threads along x and groups of them along y.
+
+    An element of the matrix is read once a block, or once and for all. The rows are in shared memory. The
+    parts of the groups are added up in order.
+
+    Args:
+        kernel: it gets shared memory for each element type.
+        form: of its blocks.
+    """
+
+    def __init__(self, kernel: Kernel, form: Form) -> None:
+        self._kernel, self._form = kernel, form
+        self._buffers: dict[str, tuple[ir.Value, ir.Value]] = {}
+
+    def keep(self, right: Operand) -> list[ir.Value]:
+        """The elements of a matrix that a thread keeps, at the insertion point, which is before the loop."""
+        depth, columns = (build.dim(right.buffer, right.axes.index(axis)) for axis in (2, 1))
+        column = smaller(thread_id(), columns - 1)
+        own = thread_id(1) * (DEPTH // self._form.groups)
+        found: list[ir.Value] = []
+        for number in range(self._form.kept):
+            deep = own + number
+            value = load(right, [column, column, smaller(deep, depth - 1)])
+            found.append(build.select(deep < depth, value, constant(value.type, 0.0)))
+        return found
+
+    def write(
+        self,
+        nest: Nest,
+        right: Operand,
+        kept: list[ir.Value],
+        first: ir.Value,
+        finish: Finish,
+        ahead: tuple[Sequence[ir.Type], Ahead],
+    ) -> None:
+        """The product, of rows from `first` on, at the insertion point.
+
+        Args:
+            nest: a product.
+            right: the matrix, as the nest or otherwise.
+            kept: what the thread has of it.
+            first: the block's first row.
+            finish: writes what takes an element's sum; one thread does for each element.
+            ahead: types of values, and what asks for them; it takes as long as the product, so that the
+                thread need not wait.
+        """
+        kind, form = nest.outputs[0].argument.type, self._form
+        if str(kind) not in self._buffers:
+            left = self._kernel.shared([form.rows, DEPTH], kind, alignment=_WIDTH)
+            parts = self._kernel.shared([form.groups, form.rows, form.columns], kind)
+            self._buffers[str(kind)] = left, parts
+        _Writer(nest, right, kept, first, form, self._buffers[str(kind)]).write(finish, *ahead)
+
+
+class _Writer:
+    """One product."""
+
+    def __init__(
+        self,
+        nest: Nest,
+        right: Operand,
+        kept: list[ir.Value],
+        first: ir.Value,
+        form: Form,
+        buffers: tuple[ir.Value, ir.Value],
+    ) -> None:
+        self._nest, self._right, self._first, self._kept = nest, right, first, kept
+        self._rows, self._groups = form.rows, form.groups
+        self._left = sides(nest)[0]
+        self._staged, self._parts = buffers
+        self._kind = nest.outputs[0].argument.type
+        self._lanes = max(_WIDTH // int(dtype_of(self._kind).itemsize), 1)
+        self._sizes = [nest.extent(axis) for axis in range(3)]
+        self._tx, self._ty = thread_id(), thread_id(1)
+        self._width = block_dim()
+
+    def write(self, finish: Finish, kinds: Sequence[ir.Type], ahead: Ahead) -> None:
+        """The product, in blocks of columns."""
+        with span(self._sizes[1], step=self._width) as first:
+            column = first + self._tx
+            self._column = smaller(column, self._sizes[1] - 1)
+            row = self._first + self._ty
+            conditions = [row < self._sizes[0], column < self._sizes[1]]
+            if self._rows < self._groups:
+                conditions.append(self._ty < self._rows)
+            inside = all_of(conditions)
+            values = either(inside, kinds, lambda: ahead(row, column), lambda: list(map(zero, kinds)))
+            zeros = [self._zero()] * self._rows
+            sums = carry(self._sizes[2], zeros, self._chunk, step=DEPTH)
+            for number, value in enumerate(sums):
+                self._parts[self._ty, number, self._tx] = value
+            barrier()
+            with when(inside):
+                finish(row, column, self._total(), values)
+            barrier()
+
+    def _total(self) -> ir.Value:
+        """The sum of the groups' parts."""
+        total: ir.Value | None = None
+        for group in range(self._groups):
+            place = [build.const_index(group), self._ty, self._tx]
+            part = self._parts[place]
+            total = part if total is None else self._sum(total, part)
+        assert total is not None
+        return total
+
+    def _chunk(self, start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+        """Adds the products of one part of the rows."""
+        self._stage(start)
+        barrier()
+        own = self._ty * (DEPTH // self._groups)
+        begin = start + own
+        left = self._sizes[2] - begin
+        count = smaller(larger(left, 0), DEPTH // self._groups)
+        whole = count // _AHEAD * _AHEAD
+        kept = len(self._kept)
+
+        def several(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+            deep = [at + i for i in range(_AHEAD)]
+            return added(own + at, [self._matrix(begin + i) for i in deep], sums)
+
+        def added(place: ir.Value, matrix: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            lefts = [self._row_part(row, place) for row in range(self._rows)]
+            for i, right in enumerate(matrix):
+                sums = [self._add(part[i], right, total) for part, total in zip(lefts, sums, strict=True)]
+            return sums
+
+        def one(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+            right, place = self._matrix(begin + at), own + at
+            lefts = [self._staged_at(row, place) for row in range(self._rows)]
+            return [self._add(left, right, total) for left, total in zip(lefts, sums, strict=True)]
+
+        for first in range(0, kept, _AHEAD):
+            sums = added(own + first, self._kept[first : first + _AHEAD], sums)
+        sums = carry(whole, sums, several, start=kept, step=_AHEAD)
+        sums = carry(count, sums, one, start=larger(whole, kept) if kept else whole)
+        barrier()
+        return sums
+
+    def _stage(self, start: ir.Value) -> None:
+        """Copies a part of the rows to shared memory, with zeros where there are none."""
+        thread = self._ty * self._width + self._tx
+        threads = self._width * self._groups
+        with span(self._rows * DEPTH, start=thread, step=threads) as element:
+            r, k = element // DEPTH, element % DEPTH
+            row, deep = self._first + r, start + k
+            inside = [row < self._sizes[0], deep < self._sizes[2]]
+            both = all_of(inside)
+            self._staged[r, k] = self._zero()
+            with when(both):
+                self._staged[r, k] = load(self._left, [row, row, deep])
+
+    def _inside(self, *places: tuple[ir.Value, ir.Value]) -> ir.Value:
+        """True if two indices are below their limits."""
+        conditions = [index < limit for index, limit in places]
+        return all_of(conditions)
+
+    def _matrix(self, deep: ir.Value) -> ir.Value:
+        return load(self._right, [self._column, self._column, deep])
+
+    def _row_part(self, row: int, at: ir.Value) -> list[ir.Value]:
+        """Neighbouring elements of a row in shared memory."""
+        found: list[ir.Value] = []
+        for start in range(0, _AHEAD, self._lanes):
+            vector = read_vector(self._staged, [row, at + start], self._lanes, _WIDTH)
+            found += [extract(vector, lane) for lane in range(self._lanes)]
+        return found[:_AHEAD]
+
+    def _staged_at(self, row: int, at: ir.Value) -> ir.Value:
+        return self._staged[row, at]
+
+    def _add(self, left: ir.Value, right: ir.Value, total: ir.Value) -> ir.Value:
+        nest = self._nest
+        values = {self._left.argument: left, self._right.argument: right, nest.outputs[0].argument: total}
+        return nest.compute(nest.yields, values, [])[0]
+
+    def _sum(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        name = "arith.addi" if isinstance(self._kind, ir.IntegerType) else "arith.addf"
+        return build.create(name, [a.type], [a, b]).result
+
+    def _zero(self) -> ir.Value:
+        return constant(self._kind, 0 if isinstance(self._kind, ir.IntegerType) else 0.0)

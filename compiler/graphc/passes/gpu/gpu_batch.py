@@ -8,18 +8,17 @@ A few rows times a matrix, by one block of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cached_property
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.value import all_of, larger, smaller
+from graphc.ir.value import all_of, larger, parts_of, smaller
 from graphc.ir.walk import functions, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
-from graphc.lowering.partial_reductions import constant
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
@@ -30,10 +29,9 @@ from graphc.passes.gpu._notation import (
     barrier,
     block_dim,
     block_id,
-    extract,
-    read_vector,
     thread_id,
 )
+from graphc.passes.gpu._product import DEPTH, KEPT, STREAMED, BlockProduct, Form, is_row_product, sides
 from graphc.passes.gpu._rows import split
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc_dialects._mlir import ir
@@ -51,11 +49,16 @@ class Segment:
 
     Attributes:
         nests: the first one may be a reduction; the others are elementwise work on its result's elements.
-        fill: what writes a number to the result of the first one before.
+        start: what writes the elements that the first one adds to.
     """
 
     nests: list[Nest]
-    fill: Nest | None = None
+    start: Nest | None = None
+
+    @property
+    def all(self) -> list[Nest]:
+        """All nests."""
+        return self.nests if self.start is None else [self.start, *self.nests]
 
 
 @record()
@@ -102,7 +105,7 @@ def as_batch_loop(op: ir.Operation, polls: frozenset[str]) -> BatchLoop | None:
         return None
     if not all(_is_sized_outside(loop, alloc) for alloc in loop.allocations):
         return None
-    nests = [nest for segment in loop.segments for nest in segment.nests]
+    nests = [nest for segment in loop.segments for nest in segment.all]
     return loop if all(knows_size(loop, nest.outputs[0].buffer, 0) for nest in nests) else None
 
 
@@ -118,9 +121,9 @@ def _take(loop: BatchLoop, nest: Nest) -> bool:
     if reduced:
         begun = Segment([nest])
         buffer = nest.outputs[0].buffer
-        if last is not None and len(last.nests) == 1 and _is_fill(last.nests[0], buffer):
+        if last is not None and len(last.nests) == 1 and _is_start(last.nests[0], buffer):
             loop.segments.pop()
-            begun.fill = last.nests[0]
+            begun.start = last.nests[0]
         loop.segments.append(begun)
     elif last is not None and _goes_on(last, nest):
         last.nests.append(nest)
@@ -129,11 +132,14 @@ def _take(loop: BatchLoop, nest: Nest) -> bool:
     return True
 
 
-def _is_fill(nest: Nest, buffer: ir.Value) -> bool:
-    """True if a nest writes one number, from outside, to all of a buffer."""
-    if nest.inputs or nest.body or len(nest.outputs) != 1 or nest.outputs[0].buffer != buffer:
+def _is_start(nest: Nest, buffer: ir.Value) -> bool:
+    """True if a nest writes all of a buffer, from numbers or elements at the same place of other arrays."""
+    whole = list(range(nest.rank))
+    if len(nest.outputs) != 1 or nest.outputs[0].buffer != buffer or any(nest.reduction) or nest.gathered:
         return False
-    return nest.yields[0] != nest.outputs[0].argument
+    if nest.depends_on(nest.yields[0], [nest.outputs[0].argument]):
+        return False
+    return all(operand.axes == whole for operand in nest.operands)
 
 
 def _goes_on(segment: Segment, nest: Nest) -> bool:
@@ -155,7 +161,7 @@ def _root(buffer: ir.Value) -> ir.Value:
 
 def _keeps_apart(loop: BatchLoop) -> bool:
     """True if memory that the loop writes is read and written at the rows of a block only."""
-    nests = [nest for segment in loop.segments for nest in segment.nests]
+    nests = [nest for segment in loop.segments for nest in segment.all]
     places: dict[ir.Value, int] = {}
     for nest in nests:
         for operand in nest.outputs:
@@ -336,223 +342,54 @@ def is_outside(loop: BatchLoop, buffer: ir.Value) -> bool:
     return not is_inside(buffer, loop.op) and _root(buffer) not in written
 
 
-_PRODUCTS = (["arith.mulf", "arith.addf"], ["arith.muli", "arith.addi"])
-# How much of the rows is in shared memory at a time, and how much of the matrix a thread reads at once.
-_DEPTH, _AHEAD = 256, 8
-# Bytes of a load from shared memory.
-_WIDTH = 16
-# Takes the row, the column and what the product is there.
-Finish = Callable[[ir.Value, ir.Value, ir.Value], None]
-
-
-def is_product(nest: Nest) -> bool:
-    """True if a nest is a product of rows, along its first dimension, with a matrix."""
-    if [op.name for op in nest.body] not in _PRODUCTS or nest.rank != 3 or len(nest.inputs) != 2:
-        return False
-    if nest.reduction != [False, False, True] or nest.indexed:
-        return False
-    left, right = sides(nest)
-    return sorted(left.axes, key=str) == [0, 2] and sorted(right.axes, key=str) == [1, 2]
-
-
-def sides(nest: Nest) -> tuple[Operand, Operand]:
-    """The rows and the matrix."""
-    first, second = nest.inputs
-    return (first, second) if 0 in first.axes else (second, first)
-
-
-class BlockProduct:
-    """Products of a kernel whose blocks have threads along x and `rows` groups of them along y.
-
-    A group has a part of the additions of all columns, for all rows: an element of the matrix is read once a
-    block. The rows are in shared memory. The parts are added up in order.
-
-    Args:
-        kernel: it gets shared memory for each element type.
-        rows: of a block.
-        columns: the most threads along x.
-    """
-
-    def __init__(self, kernel: Kernel, rows: int, columns: int) -> None:
-        self._kernel, self._rows, self._columns = kernel, rows, columns
-        self._buffers: dict[str, tuple[ir.Value, ir.Value]] = {}
-
-    def write(self, nest: Nest, right: Operand, first: ir.Value, finish: Finish) -> None:
-        """The product, of rows from `first` on, at the insertion point.
-
-        Args:
-            nest: a product.
-            right: the matrix, as the nest or otherwise.
-            first: the block's first row.
-            finish: writes what takes an element's sum; one thread does for each element.
-        """
-        kind = nest.outputs[0].argument.type
-        if str(kind) not in self._buffers:
-            left = self._kernel.shared([self._rows, _DEPTH], kind, alignment=_WIDTH)
-            parts = self._kernel.shared([self._rows, self._rows, self._columns], kind)
-            self._buffers[str(kind)] = left, parts
-        _Writer(nest, right, first, self._rows, self._buffers[str(kind)]).write(finish)
-
-
-class _Writer:
-    """One product."""
-
-    def __init__(
-        self, nest: Nest, right: Operand, first: ir.Value, rows: int, buffers: tuple[ir.Value, ir.Value]
-    ) -> None:
-        self._nest, self._right, self._first, self._rows = nest, right, first, rows
-        self._left = sides(nest)[0]
-        self._staged, self._parts = buffers
-        self._kind = nest.outputs[0].argument.type
-        self._lanes = max(_WIDTH // int(dtype_of(self._kind).itemsize), 1)
-        self._sizes = [nest.extent(axis) for axis in range(3)]
-        self._tx, self._ty = thread_id(), thread_id(1)
-        self._width = block_dim()
-
-    def write(self, finish: Finish) -> None:
-        """The product, in blocks of columns."""
-        with span(self._sizes[1], step=self._width) as first:
-            column = first + self._tx
-            self._column = smaller(column, self._sizes[1] - 1)
-            zeros = [self._zero()] * self._rows
-            sums = carry(self._sizes[2], zeros, self._chunk, step=_DEPTH)
-            for number, value in enumerate(sums):
-                self._parts[self._ty, number, self._tx] = value
-            barrier()
-            row = self._first + self._ty
-            inside = [row < self._sizes[0], column < self._sizes[1]]
-            with when(all_of(inside)):
-                finish(row, column, self._total())
-            barrier()
-
-    def _total(self) -> ir.Value:
-        """The sum of the groups' parts."""
-        total: ir.Value | None = None
-        for group in range(self._rows):
-            place = [build.const_index(group), self._ty, self._tx]
-            part = self._parts[place]
-            total = part if total is None else self._sum(total, part)
-        assert total is not None
-        return total
-
-    def _chunk(self, start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-        """Adds the products of one part of the rows."""
-        self._stage(start)
-        barrier()
-        own = self._ty * (_DEPTH // self._rows)
-        begin = start + own
-        left = self._sizes[2] - begin
-        count = smaller(larger(left, 0), _DEPTH // self._rows)
-        whole = count // _AHEAD * _AHEAD
-
-        def several(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            deep = [at + i for i in range(_AHEAD)]
-            matrix = [self._matrix(begin + i) for i in deep]
-            lefts = [self._row_part(row, own + at) for row in range(self._rows)]
-            for i, right in enumerate(matrix):
-                sums = [self._add(part[i], right, total) for part, total in zip(lefts, sums, strict=True)]
-            return sums
-
-        def one(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            right, place = self._matrix(begin + at), own + at
-            lefts = [self._staged_at(row, place) for row in range(self._rows)]
-            return [self._add(left, right, total) for left, total in zip(lefts, sums, strict=True)]
-
-        sums = carry(whole, sums, several, step=_AHEAD)
-        sums = carry(count, sums, one, start=whole)
-        barrier()
-        return sums
-
-    def _stage(self, start: ir.Value) -> None:
-        """Copies a part of the rows to shared memory, with zeros where there are none."""
-        thread = self._ty * self._width + self._tx
-        threads = self._width * self._rows
-        with span(self._rows * _DEPTH, start=thread, step=threads) as element:
-            r, k = element // _DEPTH, element % _DEPTH
-            row, deep = self._first + r, start + k
-            inside = [row < self._sizes[0], deep < self._sizes[2]]
-            both = all_of(inside)
-            self._staged[r, k] = self._zero()
-            with when(both):
-                self._staged[r, k] = load(self._left, [row, row, deep])
-
-    def _inside(self, *places: tuple[ir.Value, ir.Value]) -> ir.Value:
-        """True if two indices are below their limits."""
-        conditions = [index < limit for index, limit in places]
-        return all_of(conditions)
-
-    def _matrix(self, deep: ir.Value) -> ir.Value:
-        return load(self._right, [self._column, self._column, deep])
-
-    def _row_part(self, row: int, at: ir.Value) -> list[ir.Value]:
-        """Neighbouring elements of a row in shared memory."""
-        found: list[ir.Value] = []
-        for start in range(0, _AHEAD, self._lanes):
-            vector = read_vector(self._staged, [row, at + start], self._lanes, _WIDTH)
-            found += [extract(vector, lane) for lane in range(self._lanes)]
-        return found[:_AHEAD]
-
-    def _staged_at(self, row: int, at: ir.Value) -> ir.Value:
-        return self._staged[row, at]
-
-    def _add(self, left: ir.Value, right: ir.Value, total: ir.Value) -> ir.Value:
-        nest = self._nest
-        values = {self._left.argument: left, self._right.argument: right, nest.outputs[0].argument: total}
-        return nest.compute(nest.yields, values, [])[0]
-
-    def _sum(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        name = "arith.addi" if isinstance(self._kind, ir.IntegerType) else "arith.addf"
-        return build.create(name, [a.type], [a, b]).result
-
-    def _zero(self) -> ir.Value:
-        return constant(self._kind, 0 if isinstance(self._kind, ir.IntegerType) else 0.0)
-
-
-# Rows of a block, which is also how many groups of threads share the additions of a product.
-ROWS = 4
-# Threads of a group, at most.
-COLUMNS = 256
 _BLOCKS = (1 << 31) - 1
 
 
 class BatchKernel:
-    """Writes the kernel of a loop, and replaces the loop by its launch."""
+    """Writes the kernel of a loop, which it takes the place of.
 
-    def __init__(self, work: BatchLoop) -> None:
-        self._work, self._op = work, work.op
+    Args:
+        work: the loop, whose results nothing uses.
+        arrays: where results are to be, by their numbers.
+        form: of its products.
+    """
+
+    def __init__(self, work: BatchLoop, arrays: dict[int, ir.Value], form: Form) -> None:
+        self._work, self._op, self._arrays, self._form = work, work.op, arrays, form
         self._kernel = Kernel(work.op, "recurrent")
         self._hoisted: set[ir.Value] = set()
 
     def lower(self) -> None:
-        """The kernel, its launch, and arrays for what the loop gives."""
+        """The kernel and its launch."""
         work, op = self._work, self._op
         with self._kernel.host():
             grid, threads = self._blocks()
             turned = {nest: self._turned(nest) for nest in self._products()}
             for alloc in work.allocations:
                 self._hoist(alloc)
-        results = self._results()
-        products = BlockProduct(self._kernel, ROWS, COLUMNS)
+        products = BlockProduct(self._kernel, self._form)
         with self._kernel.body():
-            self._row = block_id() * ROWS
+            self._row = block_id() * self._form.rows
+            kept = {nest: products.keep(matrix) for nest, matrix in turned.items()}
             self._kernel.take(op)
-            for result, array in results:
-                self._copy(result, array)
+            for number, array in self._arrays.items():
+                self._copy(op.results[number], array)
         for segment in work.segments:
             first = segment.nests[0]
             with ir.InsertionPoint(segment.nests[-1].op), first.op.location:
                 if first in turned:
-                    self._product(segment, products, turned[first])
+                    self._product(segment, products, turned[first], kept[first])
                 else:
                     self._elements(segment)
                 barrier()
         for segment in work.segments:
-            for nest in [*segment.nests, *([segment.fill] if segment.fill is not None else [])]:
+            for nest in segment.all:
                 nest.op.erase()
+        self._kernel.limit(self._form.threads)
         self._kernel.launch([grid], threads)
 
     def _products(self) -> list[Nest]:
-        return [segment.nests[0] for segment in self._work.segments if is_product(segment.nests[0])]
+        return products_of(self._work)
 
     # -- on the host ---------------------------------------------------------------------------------------
 
@@ -565,9 +402,11 @@ class BatchKernel:
             axes = range(1, ir.MemRefType(buffer.type).rank)
             if all(knows_size(work, buffer, axis) for axis in axes):
                 columns = larger(columns, product([size_before(work, buffer, axis) for axis in axes]))
-        warps = blocks_for(columns, WARP, COLUMNS // WARP)
-        each = build.const_index(ROWS)
-        return blocks_for(rows, each, _BLOCKS), [warps * WARP, each]
+        warps = blocks_for(columns, WARP, self._form.columns // WARP)
+        return blocks_for(rows, self._form.rows, _BLOCKS), [
+            warps * WARP,
+            build.const_index(self._form.groups),
+        ]
 
     def _turned(self, nest: Nest) -> Operand:
         """The matrix of a product, as a copy where neighbouring threads would not read neighbours."""
@@ -590,26 +429,12 @@ class BatchKernel:
         if array.type != kind:
             array = build.create("memref.cast", [kind], [array]).result
         for segment in self._work.segments:
-            for operand in [operand for nest in segment.nests for operand in nest.operands]:
+            for operand in [operand for nest in segment.all for operand in nest.operands]:
                 if operand.buffer == alloc.results[0]:
                     operand.buffer = array
         alloc.results[0].replace_all_uses_with(array)
         alloc.erase()
         self._hoisted.add(array)
-
-    def _results(self) -> list[tuple[ir.Value, ir.Value]]:
-        """Results of the loop that somebody uses, with arrays that take their place."""
-        op = self._op
-        found: list[tuple[ir.Value, ir.Value]] = []
-        for result, initial in zip(op.results, list(op.operands)[3:], strict=True):
-            if next(iter(result.uses), None) is None:
-                continue
-            with self._kernel.host():
-                array = allocate(build.dims(initial), ir.MemRefType(result.type).element_type)
-                cast = build.create("memref.cast", [result.type], [array]).result
-            result.replace_all_uses_with(cast)
-            found.append((result, array))
-        return found
 
     # -- in the kernel -------------------------------------------------------------------------------------
 
@@ -625,23 +450,44 @@ class BatchKernel:
         width = block_dim()
         thread = thread_id(1) * width
         thread = thread + thread_id()
-        with span(columns * ROWS, start=thread, step=width * ROWS) as element:
+        with span(columns * self._form.rows, start=thread, step=width * self._form.groups) as element:
             row = self._row + element // columns
             with when(row < sizes[0]):
                 work([row, *split(element % columns, sizes[1:])])
 
-    def _product(self, segment: Segment, products: BlockProduct, matrix: Operand) -> None:
+    def _product(
+        self, segment: Segment, products: BlockProduct, matrix: Operand, kept: list[ir.Value]
+    ) -> None:
         """A product, and what is done with its elements."""
         nest = segment.nests[0]
         output = nest.outputs[0]
+        early = self._read_early(segment)
 
-        def finish(row: ir.Value, column: ir.Value, total: ir.Value) -> None:
+        def ahead(row: ir.Value, column: ir.Value) -> list[ir.Value]:
             before = self._before(segment, [row, column])
-            name = "arith.addi" if isinstance(total.type, ir.IntegerType) else "arith.addf"
-            value = build.create(name, [total.type], [before, total]).result
-            self._chain(segment, [row, column], {output.buffer: value})
+            return [before, *(load(operand, [row, column]) for operand in early)]
 
-        products.write(nest, matrix, self._row, finish)
+        def finish(row: ir.Value, column: ir.Value, total: ir.Value, values: list[ir.Value]) -> None:
+            name = "arith.addi" if isinstance(total.type, ir.IntegerType) else "arith.addf"
+            value = build.create(name, [total.type], [values[0], total]).result
+            known = dict(zip([operand.argument for operand in early], values[1:], strict=True))
+            self._chain(segment, [row, column], {output.buffer: value}, known)
+
+        kinds = [operand.argument.type for operand in (output, *early)]
+        products.write(nest, matrix, kept, self._row, finish, (kinds, ahead))
+
+    def _read_early(self, segment: Segment) -> list[Operand]:
+        """What the work on a product's elements reads of arrays that the loop does not write."""
+        nests = [nest for each in self._work.segments for nest in each.nests]
+        written = {
+            root for nest in nests for o in nest.outputs for root in _memory(self._work, o.buffer, set())
+        }
+        return [
+            operand
+            for nest in segment.nests[1:]
+            for operand in nest.needed(nest.yields)
+            if not _memory(self._work, operand.buffer, set()) & written
+        ]
 
     def _elements(self, segment: Segment) -> None:
         """Work on elements, with reductions that a thread does for itself."""
@@ -651,7 +497,7 @@ class BatchKernel:
 
         def element(indices: list[ir.Value]) -> None:
             if not any(nest.reduction):
-                self._chain(segment, indices, {}, first=0)
+                self._chain(segment, indices, {}, {}, first=0)
                 return
             place = dict(zip(kept, indices, strict=True))
             output = nest.outputs[0]
@@ -670,21 +516,29 @@ class BatchKernel:
 
             reduced = [axis for axis in range(nest.rank) if nest.reduction[axis]]
             total = run(reduced, [self._before(segment, indices)])
-            self._chain(segment, indices, {output.buffer: total[0]})
+            self._chain(segment, indices, {output.buffer: total[0]}, {})
 
         self._each([sizes[axis] for axis in kept], element)
 
     def _before(self, segment: Segment, indices: list[ir.Value]) -> ir.Value:
         """Initial value of an element of a reduction's result."""
-        if segment.fill is not None:
-            return segment.fill.yields[0]
+        start = segment.start
+        if start is not None:
+            return start.compute(start.yields, self._read(start, indices, {}), indices)[0]
         output = segment.nests[0].outputs[0]
         return load(Operand(output.buffer, list(range(len(indices))), output.argument), indices)
 
     def _chain(
-        self, segment: Segment, indices: list[ir.Value], held: dict[ir.Value, ir.Value], first: int = 1
+        self,
+        segment: Segment,
+        indices: list[ir.Value],
+        held: dict[ir.Value, ir.Value],
+        known: Mapping[ir.Value, ir.Value],
+        first: int = 1,
     ) -> None:
-        """The nests of a segment from one on, for an element; `held` is what buffers hold of it."""
+        """The nests of a segment from one on, for an element; `held` is what buffers hold of it, `known` what
+        operands have been read.
+        """
         for buffer, value in held.items():
             self._store(segment, buffer, value, indices)
         for nest in segment.nests[first:]:
@@ -692,7 +546,7 @@ class BatchKernel:
             given = {
                 o.argument: held[o.buffer] for o in nest.operands if o.axes == whole and o.buffer in held
             }
-            found = nest.compute(nest.yields, self._read(nest, indices, given), indices)
+            found = nest.compute(nest.yields, self._read(nest, indices, {**known, **given}), indices)
             held = {buffer: value for buffer, value in held.items() if self._is_temporary(segment, buffer)}
             for operand, value in zip(nest.outputs, found, strict=True):
                 held[operand.buffer] = value
@@ -716,10 +570,122 @@ class BatchKernel:
         """True if only the nests of a segment use an array, which lives for one iteration."""
         if buffer not in self._hoisted:
             return False
-        inside = {nest.op for nest in segment.nests}
-        if segment.fill is not None:
-            inside.add(segment.fill.op)
+        inside = {nest.op for nest in segment.all}
         return all(use.owner.operation in inside or use.owner.name == "memref.dim" for use in buffer.uses)
+
+
+def products_of(work: BatchLoop) -> list[Nest]:
+    """The products of rows with a matrix."""
+    return [segment.nests[0] for segment in work.segments if is_row_product(segment.nests[0])]
+
+
+# -- which form --------------------------------------------------------------------------------------------
+
+# Of an H200, in nanoseconds and bytes a nanosecond: what a step of a block takes besides the matrix; how fast
+# a block reads that; a step of a row whose matrix is kept; a product as a launch, and what else a step
+# launches. Numbers that all multiprocessors multiply in float32 in a nanosecond.
+_STEP, _READ, _ROW, _LAUNCH, _OTHERS, _SPEED = 2000, 42, 1100, 12_000, 6000, 15_000
+_MULTIPROCESSORS = 132
+
+
+def replace_loop(work: BatchLoop, polls: frozenset[str]) -> None:
+    """Writes the loop as what takes the least time for its sizes, which are compared in the call."""
+    op = work.op
+    arrays: dict[int, ir.Value] = {}
+    with ir.InsertionPoint(op), op.location:
+        for number, (result, initial) in enumerate(zip(op.results, list(op.operands)[3:], strict=True)):
+            if next(iter(result.uses), None) is not None:
+                element = ir.MemRefType(result.type).element_type
+                arrays[number] = allocate(build.dims(initial), element)
+                cast = build.create("memref.cast", [result.type], [arrays[number]]).result
+                result.replace_all_uses_with(cast)
+
+        def kernel(form: Form) -> None:
+            copy = as_batch_loop(op.clone(), polls)
+            assert copy is not None, "the loop is one"
+            for inner in walk(copy.op):
+                if is_poll(inner, polls):
+                    inner.erase()
+            BatchKernel(copy, arrays, form).lower()
+
+        def steps() -> None:
+            copy = op.clone()
+            _fix_places(copy, polls)
+            for number, array in arrays.items():
+                axes = list(range(ir.MemRefType(array.type).rank))
+                make_nest(
+                    [(copy.results[number], axes)], [(array, axes)], [False] * len(axes), lambda x: x[:1]
+                )
+
+        _least(work, kernel, steps)
+    op.erase()
+
+
+def _fix_places(op: ir.Operation, polls: frozenset[str]) -> None:
+    """Copies the rows of products to an array that is the same in each step of a loop of launches.
+
+    A library is asked for products at fixed places; a state is at another one in each step.
+    """
+    work = as_batch_loop(op, polls)
+    assert work is not None, "the loop is one"
+    for nest in products_of(work):
+        rows = sides(nest)[0]
+        if not is_inside(rows.buffer, op) or not all(knows_size(work, rows.buffer, axis) for axis in (0, 1)):
+            continue
+        with ir.InsertionPoint(op):
+            sizes = [size_before(work, rows.buffer, axis) for axis in (0, 1)]
+            array = allocate(sizes, ir.MemRefType(rows.buffer.type).element_type)
+        with ir.InsertionPoint(nest.op):
+            make_nest([(rows.buffer, [0, 1])], [(array, [0, 1])], [False] * 2, lambda given: given[:1])
+        nest.op.operands[[o is rows for o in nest.operands].index(True)] = array
+
+
+def _least(work: BatchLoop, kernel: Callable[[Form], None], steps: Callable[[], None]) -> None:
+    """Makes what takes the least time, at the insertion point.
+
+    A step of the kernel that reads its matrix takes what that takes for each 4 rows, a step of the one that
+    keeps it what a row takes, each as often as there are more blocks than multiprocessors; a product as a
+    launch takes no less than a launch, and for many or wide rows what its arithmetic takes.
+    """
+    products = products_of(work)
+    floats = [nest for nest in products if isinstance(nest.outputs[0].argument.type, ir.F32Type | ir.F64Type)]
+    outside = [nest for nest in floats if is_outside(work, sides(nest)[1].buffer)]
+    if not products or len(outside) < len(products):
+        kernel(STREAMED)
+        return
+    rows = size_before(work, products[0].outputs[0].buffer, 0)
+    matrices = [sides(nest)[1] for nest in products]
+    sizes = [build.dims(matrix.buffer) for matrix in matrices]
+    elements = sizes[0][0] * sizes[0][1]
+    for one, two in sizes[1:]:
+        elements = elements + one * two
+    bytes_ = elements * int(dtype_of(products[0].outputs[0].argument.type).itemsize)
+    streamed = parts_of(rows, STREAMED.rows * _MULTIPROCESSORS) * (bytes_ // _READ + _STEP)
+    launched = rows * elements // _SPEED + (_LAUNCH * len(products) + _OTHERS)
+    kept = None
+    if len(products) == 1 and isinstance(products[0].outputs[0].argument.type, ir.F32Type):
+        most = larger(*sizes[0])
+        least = smaller(*sizes[0])
+        fits = all_of([most <= DEPTH, least > 0])
+        kept = parts_of(rows, KEPT.rows * _MULTIPROCESSORS) * _ROW
+        kept = build.select(fits, kept, launched + streamed)
+
+    def in_kernels() -> None:
+        if kept is None:
+            kernel(STREAMED)
+        else:
+            _branch(kept < streamed, lambda: kernel(KEPT), lambda: kernel(STREAMED))
+
+    best = streamed if kept is None else smaller(kept, streamed)
+    _branch(launched < best, steps, in_kernels)
+
+
+def _branch(condition: ir.Value, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+    made = ir.Operation.create("scf.if", operands=[condition], regions=2)
+    for region, body in zip(made.regions, (then, otherwise), strict=True):
+        with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
+            body()
+            build.create("scf.yield", [], [])
 
 
 @record()
@@ -728,14 +694,18 @@ class GpuBatch(Pass):
 
     That is so where all arrays that the loop writes have the batch as an axis, and nothing reads another row
     of them than its own: the first dimension of each nest is the batch. A block of threads runs all
-    iterations for 4 rows, so that its threads wait for each other only, and not for the grid. The gradient
+    iterations for some rows, so that its threads wait for each other only, and not for the grid. The gradient
     of such a loop is one again; what it sums over the batch has become a product after the loop.
 
-    Products keep the rows in shared memory, in parts of 256 elements; four groups of threads each have a
-    quarter of the additions for all 4 rows, so that an element of the matrix is read once a block and
-    iteration, and the parts are added up in order. A matrix that lies across is copied once before the loop.
-    Elementwise work on a product's result is done by the thread that has the sum. Arrays that live for one
-    iteration are taken once, or not at all. The loop's polls for interrupts go: a kernel runs to its end.
+    Products keep the rows in shared memory, in parts of 256 elements; groups of threads each have a part of
+    the additions for all rows of the block, and the parts are added up in order. There are up to three forms,
+    of which the sizes choose in the call the one that takes the least time by a model (`_least`). A float32
+    matrix of at most 256 x 256 stays on the multiprocessor for the whole loop, a part of it in registers and
+    the rest in its cache, and a block has one row. Else a block reads the matrix in each iteration, for 4
+    rows. Where that takes longer than launching a product for all rows, the loop stays one of launches. A
+    matrix that lies across is copied once before the loop. Elementwise work on a product's result is done by
+    the thread that has the sum. Arrays that live for one iteration are taken once, or not at all. The loop's
+    polls for interrupts go: a kernel runs to its end.
 
     Source: G. Diamos et al., "Persistent RNNs: stashing recurrent weights on-chip" (2016), for the loop
     within the kernel; there the weights stay in registers and the grid waits for each step.
@@ -752,10 +722,7 @@ class GpuBatch(Pass):
             work = as_batch_loop(op, polls)
             if work is None:
                 return False
-            for inner in walk(op):
-                if is_poll(inner, polls):
-                    inner.erase()
-            BatchKernel(work).lower()
+            replace_loop(work, polls)
             return True
 
         if any(op.name == "scf.for" for function in functions(module) for op in walk(function)):

@@ -14,9 +14,10 @@ from typing import TypeAlias
 from graphc.ir import build
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import all_of, literal
-from graphc.ir.walk import blocks_outside_loops, functions
+from graphc.ir.walk import functions
 from graphc.lowering.calls import product
 from graphc.passes import Pass
+from graphc.passes.gpu._host import host_blocks
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Nest, SizeKey, size_key
 from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of
@@ -66,7 +67,7 @@ class GpuRows(Pass):
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
-            for block in blocks_outside_loops(function):
+            for block in host_blocks(function):
                 for op in [op.operation for op in block.operations]:
                     if op.name in NESTS:
                         as_generic(op)

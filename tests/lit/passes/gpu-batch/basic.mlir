@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-gpu-batch --canonicalize --cse --split-input-file %s | filecheck %s
 
-// Windows take turns, the matrix lies across, and the last state is read after the loop, which is not
-// launched for each step: the matrix is turned first, and blocks write their rows of the last state.
+// Windows take turns, the matrix lies across, and the last state is read after the loop. Where that is a
+// kernel, the matrix is turned first, and blocks write their rows of the last state; where it stays a loop, the
+// last state is copied. A matrix of float64 is not kept: there is no such kernel.
 // CHECK: gpu.func @recurrent_0
 // CHECK: scf.for {{.*}} iter_args
 // CHECK: scf.yield
+// CHECK-NOT: gpu.func
 // CHECK: func.func @windows
+// CHECK: %[[LAST:.*]] = memref.alloc
+// CHECK: scf.if
+// CHECK: %[[LOOP:.*]]:2 = scf.for
+// CHECK: linalg.generic {{.*}} ins(%[[LOOP]]#0 {{.*}} outs(%[[LAST]]
+// CHECK: else
 // CHECK: %[[TURNED:.*]] = memref.alloc
 // CHECK: linalg.generic {{.*}} ins(%{{.*}}) outs(%[[TURNED]]
-// CHECK: %[[LAST:.*]] = memref.alloc
 // CHECK: gpu.launch_func @kernels::@recurrent_0
 // CHECK: memref.copy %[[LAST]]
 func.func @windows(%w: memref<?x?xf64>, %s: memref<2x?x?xf64>, %y: memref<?x?xf64>, %n: index, %batch: index, %size: index) {

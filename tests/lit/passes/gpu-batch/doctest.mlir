@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-gpu-batch --canonicalize --cse %s | filecheck %s
 
-// A recurrent network: one kernel runs all steps, for 4 rows of the batch in each block.
-// CHECK: gpu.func @recurrent_0
+// A recurrent network: one kernel runs all steps, with a row of the batch in each block and the matrix in
+// registers, or with 4 rows and a matrix that is read in each step. Where that takes longer than launches, the
+// loop stays. Sizes decide in the call.
+// CHECK: gpu.func @recurrent_0{{.*}}minctasm = 1
+// CHECK: arith.select %{{.*}}, %{{.*}}, %cst
 // CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c1
 // CHECK: vector.load
 // CHECK: math.tanh
 // CHECK: gpu.barrier
+// CHECK: gpu.func @recurrent_1
 // CHECK: func.func @main
+// CHECK: scf.if
+// CHECK: scf.for
+// CHECK: else
+// CHECK: scf.if
 // CHECK-NOT: scf.for
-// CHECK: %[[BLOCKS:.*]] = arith.ceildivsi %{{.*}}, %c4
 // CHECK: gpu.launch_func @kernels::@recurrent_0
+// CHECK: else
+// CHECK: %[[BLOCKS:.*]] = arith.ceildivsi %{{.*}}, %c4
+// CHECK: gpu.launch_func @kernels::@recurrent_1
 func.func @main(%x: memref<?x?x?xf32>, %w: memref<?x?xf32>, %h: memref<?x?x?xf32>, %n: index, %batch: index, %size: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
