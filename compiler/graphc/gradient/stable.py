@@ -257,6 +257,11 @@ def _logarithm(node: Apply) -> Stable | None:
     return _stable(value, form.roots, form.between)
 
 
+def _difference(node: Apply) -> Stable | None:
+    form = Rules(_Graph()).log1mexp(node.inputs[0])
+    return None if form is None else _stable(form.log, form.roots, form.between)
+
+
 def _inverse(node: Apply) -> Stable | None:
     found = Rules(_Graph()).inverse(node.outputs[0])
     return None if found is None else _stable(*found)
@@ -313,6 +318,7 @@ def _product(search: _Search, node: Apply) -> Variable | None:
 
 _RULES: dict[str, Callable[[Apply], Stable | None]] = {
     **dict.fromkeys(("log", "log1p", "log2", "log10"), _logarithm),
+    "log1mexp": _difference,
     **dict.fromkeys(INVERSES, _inverse),
     **dict.fromkeys(("pow", "sqr", "sqrt", "prod"), _power),
     **dict.fromkeys(("mul", "true_div", "reciprocal"), _multiplied),

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Logarithms and products of expressions of exponentials, as expressions that neither overflow nor cancel.
 
-One set of rules for graphs and for the IR: rules are written on values of an `Algebra`, which says what a
-value is made by and makes new ones. Derivatives ask it for graphs (`graphc.gradient.stable`), the stabilize
-pass for the IR, so values and derivatives know the same expressions.
+One set of rules for graphs and for the IR; see `graphc.ops.algebra`. Derivatives ask it for graphs (by
+`graphc.gradient.stable`), the stabilize pass for the IR: values and derivatives know the same expressions.
 
 A value that is not negative is ``exp(form.log)``. The logarithm of a product is a sum, that of a sum is
 ``logaddexp``, that of a difference ``x + log1mexp(y - x)``; what moves, selects, repeats or joins elements
 does so with their logarithms, since it does not look at them. Sums with factors of unknown sign are divided
 by the exponential of their largest exponent.
+
+A function that is a multiple of what is small (tanh, log1p, 1 - exp) has the logarithm of its operand, and of
+the factor, where the operand underflows, and its own elsewhere.
 
 Values keep their shapes: a constant is a number only if it has one element, and is an array of logarithms
 otherwise; every operand of an expression is an operand of what stands for it, so it broadcasts as before.
@@ -19,109 +21,22 @@ Source: signed and scaled logarithms of probabilities; PyTensor's `tensor/rewrit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 
-V = TypeVar("V")
+from graphc.ops.algebra import DEEPEST, MOST_PARTS, Algebra, Expressions, Form, V
 
 _LN2 = math.log(2)
-# Larger expressions are taken as they are.
-_MOST_PARTS, _DEEPEST = 64, 40
 
 
-class Algebra(Protocol[V]):
-    """Values of one kind: variables of a graph, or of the IR."""
-
-    def made_by(self, v: V) -> tuple[str, Sequence[V]]:
-        """The maker of a value and its operands: the name of an elementwise function; "sum", "prod", "max"
-        and "min" along axes; "softmax"; "select" for what takes its elements from all of its operands; ""
-        else.
-        """
-
-    def array(self, v: V) -> np.ndarray | None:
-        """The array that a value is, if that is known and it consists of floats."""
-
-    def apply(self, name: str, *operands: V) -> V:
-        """An elementwise function."""
-
-    def scalar(self, number: float, like: V) -> V:
-        """A number with the rank and dtype of a value."""
-
-    def negative(self, x: V) -> V:
-        """``-x``. What stands for a variable of a graph is computed from its roots themselves, not from what
-        these are the negative of.
-        """
-
-    def literal(self, array: np.ndarray, like: V) -> V:
-        """An array of the shape and dtype of a known one."""
-
-    def number(self, v: V) -> float | None:
-        """The number that all elements of a value are known to be."""
-
-    def shape(self, v: V) -> Sequence[int]:
-        """The sizes of a value, negative where they are not known."""
-
-    def again(self, v: V, operands: Sequence[V]) -> V:
-        """A value computed anew, of other operands of the same shapes."""
-
-    def reduced(self, v: V, kind: str, x: V) -> V:
-        """Another reduction along the axes of the one that computes a value."""
-
-    def spread(self, v: V, total: V) -> V:
-        """A value of the shape of a reduction, with the axes that it removed."""
-
-    def log_sum_exp(self, v: V, x: V) -> V:
-        """``log(sum(exp(x)))`` along the axes of the sum that computes a value."""
-
-    def log_softmax(self, v: V) -> V:
-        """The logarithm of the softmax that computes a value."""
-
-    def log_erfc(self, x: V) -> V:
-        """``log(erfc(x))``."""
-
-    def fixed(self, v: V) -> V:
-        """A value that derivatives do not pass through."""
-
-    def placed_after(self, v: V) -> object:
-        """New values are computed after this one, until what is returned goes to `placed`."""
-
-    def placed(self, before: object) -> None:
-        """New values are computed where they were before."""
-
-    def largest_exponent(self, v: V) -> float:
-        """The largest x for which exp(x) is finite in the dtype of a value."""
-
-
-class Form(NamedTuple, Generic[V]):
-    """The logarithm of a value.
-
-    Attributes:
-        log: the logarithm; NaN where the value is negative.
-        sure: whether the value is certain not to be negative.
-        gained: whether an exponential has gone.
-        shifted: whether no exponential in it can overflow, because a maximum has been subtracted.
-        plain: whether it has the logarithm of something else, whose own derivative is infinite at 0.
-        roots: what the logarithm is computed from.
-        between: what the value is computed by, after these.
-    """
-
-    log: V
-    sure: bool = True
-    gained: bool = True
-    shifted: bool = False
-    plain: bool = False
-    roots: tuple[V, ...] = ()
-    between: tuple[V, ...] = ()
-
-
-class Logarithms(Generic[V]):
+class Logarithms(Expressions[V]):
     """The rules, for one algebra. What is found out of values is remembered."""
 
     def __init__(self, algebra: Algebra[V]) -> None:
-        self.algebra = algebra
+        super().__init__(algebra)
         self._forms: dict[V, Form[V] | None] = {}
         self._depth = 0
 
@@ -142,7 +57,7 @@ class Logarithms(Generic[V]):
         """The logarithm of a value, None if nothing is known of it."""
         if v not in self._forms:
             self._forms[v] = None
-            if self._depth < _DEEPEST:
+            if self._depth < DEEPEST:
                 self._depth += 1
                 before = self.algebra.placed_after(v)
                 self._forms[v] = self._form(v)
@@ -164,39 +79,6 @@ class Logarithms(Generic[V]):
 
     # -- parts -----------------------------------------------------------------------------------------------
 
-    def _made(self, name: str, *operands: V) -> V:
-        return self.algebra.apply(name, *operands)
-
-    def times(self, x: V, number: float) -> V:
-        """A value times a number."""
-        return self._made("mul", x, self.algebra.scalar(number, x))
-
-    def _plus(self, x: V, number: float) -> V:
-        return self._made("add", x, self.algebra.scalar(number, x))
-
-    def negative(self, x: V) -> V:
-        """``-x``."""
-        return self.algebra.negative(x)
-
-    def _are_same(self, v: V, w: V, depth: int = 4) -> bool:
-        """True if two values are one: graphs have equal nodes."""
-        if v == w:
-            return True
-        (name, operands), (other, parts) = self.algebra.made_by(v), self.algebra.made_by(w)
-        if not name:
-            number = self.algebra.number(v)
-            return number is not None and self.is_number(v, number) and self.is_number(w, number)
-        if name != other or name in _STRUCTURED or not depth:
-            return False
-        return all(self._are_same(x, y, depth - 1) for x, y in zip(operands, parts, strict=True))
-
-    def is_number(self, v: V, number: float) -> bool:
-        """True if a value is one number, not an array of it."""
-        return self.algebra.number(v) == number and self._is_one_element(v)
-
-    def _is_one_element(self, v: V) -> bool:
-        return all(size == 1 for size in self.algebra.shape(v))
-
     def _joined(self, log: V, *forms: Form[V], sure: bool = True) -> Form[V]:
         return Form(
             log,
@@ -215,27 +97,7 @@ class Logarithms(Generic[V]):
             return form
         return Form(self._made("log", v), self._never_negative(v), False, plain=True, roots=(v,))
 
-    def _never_negative(self, v: V, depth: int = 0) -> bool:
-        name, operands = self.algebra.made_by(v)
-        if name in ("mul", "add", "true_div", "maximum", "select", "sum", "reciprocal") and depth < _DEEPEST:
-            twice = name == "mul" and operands[0] == operands[1]
-            return twice or all(self._never_negative(x, depth + 1) for x in operands)
-        number = self.algebra.number(v)
-        return name in ("sqr", "abs", "exp", "softplus", "sqrt") or (number is not None and number >= 0)
-
     # -- sums ------------------------------------------------------------------------------------------------
-
-    def _terms(self, v: V, sign: int) -> Iterator[tuple[V, int]]:
-        left, seen = [(v, sign)], 0
-        while left:
-            v, sign = left.pop()
-            name, operands = self.algebra.made_by(v)
-            if name in ("add", "sub", "neg") and seen < _MOST_PARTS:
-                seen += 1
-                last = sign if name == "add" else -sign
-                left += zip(operands[::-1], (last, sign), strict=False)
-            else:
-                yield v, sign
 
     def _of_sum(self, v: V, *operands: V) -> Form[V] | None:
         terms = list(self._terms(v, 1))
@@ -243,7 +105,7 @@ class Logarithms(Generic[V]):
         return self._of_product(v) if found is None and len(terms) == 1 else found
 
     def _of_terms(self, terms: list[tuple[V, int]]) -> Form[V] | None:
-        if len(terms) > _MOST_PARTS:
+        if len(terms) > MOST_PARTS:
             return None
         if len(terms) == 1:
             ((v, sign),) = terms
@@ -266,12 +128,128 @@ class Logarithms(Generic[V]):
         return None if all(form.shifted for form in (*above, *below) if form.gained) else total
 
     def _of_negative(self, v: V) -> Form[V] | None:
-        """Of -expm1(x)."""
+        """Of -expm1(x), and of other functions that are negative where their logarithm is known."""
         name, operands = self.algebra.made_by(v)
-        if name != "expm1":
+        if name == "expm1":
+            return self._log1mexp(operands[0])._replace(sure=False)
+        known = self._as_logarithm(v)
+        form = None if known is None else self.form(self.negative(known.log))
+        if known is not None and form is not None:
+            return self._instead(known._replace(log=self.negative(known.log)), form)
+        found = self._opposite(v) if name in ("log", "log1p", "log1mexp") else None
+        return found and self._where_it_is(
+            v, found, found.log, lambda x: self._made("log", self.negative(x)), -1
+        )
+
+    # -- what underflows -------------------------------------------------------------------------------------
+
+    def log1mexp(self, x: V) -> Form[V] | None:
+        """Of ``log1mexp(x)``: log(-x) where x underflows."""
+        found = self._opposite(x)
+        rule = partial(self._made, "log1mexp")
+        return found and self._where_it_is(x, found, found.log, rule, -1)
+
+    def _log1mexp(self, x: V) -> Form[V]:
+        form = self.log1mexp(x)
+        return Form(self._made("log1mexp", x), roots=(x,)) if form is None else form
+
+    def _where_it_is(self, x: V, form: Form[V], near: V, far: Callable[[V], V], inside: float) -> Form[V]:
+        """The logarithm of a function of a value whose own is known: ``near`` where the value underflows,
+        ``far`` of it elsewhere. There it is of another number that has finite slopes.
+        """
+        least = self.algebra.scalar(-self.algebra.largest_exponent(form.log), form.log)
+        gone = self._made("lt", form.log, least)
+        there = self._made("switch", gone, self.algebra.scalar(inside, x), x)
+        log = self._made("switch", gone, near, far(there))
+        # What is near to it is as good as it was: in a sum nothing is gained.
+        return Form(log, False, shifted=True, roots=form.roots, between=form.between)
+
+    def _of_logarithm(self, v: V, x: V) -> Form[V] | None:
+        """Of a logarithm that is another expression: ``log(1 + w)`` is ``log1p(w)``."""
+        found = self._as_logarithm(v)
+        form = None if found is None else self.form(found.log)
+        if found is not None and form is not None:
+            return self._instead(found, form)
+        return self._of_linear(v, x) if self.algebra.made_by(v)[0] == "log1p" else None
+
+    def _as_logarithm(self, v: V) -> Form[V] | None:
+        name, operands = self.algebra.made_by(v)
+        return (
+            self.log1p(operands[0]) if name == "log1p" else self.log(operands[0]) if name == "log" else None
+        )
+
+    def _instead(self, found: Form[V], form: Form[V]) -> Form[V]:
+        """The form of what stands for a value: roots of it that are no values of their own are not roots."""
+        made, left = set(found.roots), [found.log]
+        while left:
+            v = left.pop()
+            if v not in made:
+                made.add(v)
+                left += self.algebra.made_by(v)[1]
+        made -= set(found.roots)
+        roots = (*found.roots, *(root for root in form.roots if root not in made))
+        return form._replace(roots=tuple(dict.fromkeys(roots)), between=(*form.between, *found.between))
+
+    def _of_linear(self, v: V, x: V) -> Form[V] | None:
+        """Of functions that are multiples of what is small."""
+        name, operands = self.algebra.made_by(x)
+        form = self.form(x)
+        if form is None or not form.sure or not form.gained:
             return None
-        x = operands[0]
-        return Form(self._made("log1mexp", x), False, roots=(x,), between=(v,))
+        if name == "switch" and self.algebra.number(operands[1]) == 1:
+            return None  # as `_where_it_is` leaves it
+        name, _ = self.algebra.made_by(v)
+        slope, sure = _LINEAR[name]
+        near = form.log if slope == 1 else self._plus(form.log, math.log(slope))
+        found = self._where_it_is(x, form, near, lambda x: self._made("log", self._made(name, x)), 1)
+        return found._replace(sure=sure)
+
+    def _of_softplus(self, v: V, x: V) -> Form[V] | None:
+        """It is an exponential where that is small."""
+        name, operands = self.algebra.made_by(x)
+        if name == "switch" and self.algebra.number(operands[1]) == 0:
+            return None
+        itself = Form(x, roots=(x,))
+        found = self._where_it_is(x, itself, x, lambda x: self._made("log", self._made("softplus", x)), 0)
+        return found._replace(sure=True)
+
+    def _opposite(self, x: V) -> Form[V] | None:
+        """The logarithm of -x, of what is known to be negative, as it is where it is small."""
+        factors, between, positive = self._factors(x)
+        forms: list[tuple[Form[V], int]] = []
+        constant = 0.0
+        for v, power in factors:
+            number = self.algebra.number(v)
+            if number is not None and number and math.isfinite(number):
+                positive ^= number < 0
+                constant += power * math.log(abs(number))
+                continue
+            form, turned = self._small(v)
+            if form is None or not form.sure:
+                return None
+            positive ^= turned
+            forms.append((form, power))
+        if positive or not any(form.gained for form, _ in forms):
+            return None
+        total = self._summed(forms)
+        log = self._plus(total.log, constant) if constant else total.log
+        return total._replace(log=log, between=(*total.between, *between))
+
+    def _small(self, v: V) -> tuple[Form[V] | None, bool]:
+        """The logarithm of a value, or of the negative of it, as it is where it is small; true for that."""
+        name, operands = self.algebra.made_by(v)
+        if name == "log1mexp":
+            return Form(operands[0], roots=(operands[0],), between=(v,)), True
+        found = self._as_logarithm(v)
+        form = None if found is None else self._opposite(found.log)
+        form = form and found and self._instead(found, form)
+        if form is None and name == "log":
+            form = self._complement(operands[0])
+        if form is None and name in ("log1p", "expm1"):
+            form = self._opposite(operands[0])
+        if form is None or not form.sure:
+            return self.form(v), False
+        return form._replace(between=(*form.between, v)), True
 
     def _of_pair(self, terms: list[tuple[V, int]]) -> Form[V] | None:
         """Of 1 - x and 1 + x, where a function has its own form."""
@@ -334,7 +312,10 @@ class Logarithms(Generic[V]):
         form = self.form(v)
         if form is None or not form.sure or not form.gained:
             return None
-        return form._replace(log=self._made("log1mexp", form.log), sure=False)
+        found = self.log1mexp(form.log)
+        if found is None:
+            return form._replace(log=self._made("log1mexp", form.log), sure=False)
+        return found._replace(between=(*found.between, *form.between))
 
     def _one_plus_numbers(self, v: V, array: np.ndarray) -> Form[V] | None:
         """Of 1 plus constants; the numbers that are joined to a distribution function are its ends."""
@@ -431,13 +412,6 @@ class Logarithms(Generic[V]):
         factor = self._quotient(plain, positive)
         return factor, gained._replace(roots=(*gained.roots, *roots), between=(*gained.between, *between))
 
-    def _root(self, v: V) -> V | None:
-        """What a value is the square of, if it is one."""
-        name, operands = self.algebra.made_by(v)
-        is_square = name == "sqr" or (name == "mul" and operands[0] == operands[1])
-        is_square |= name == "pow" and self.is_number(operands[1], 2)
-        return operands[0] if is_square else None
-
     def _scaled_square(self, v: V, x: V) -> tuple[V | None, Form[V]] | None:
         part = self._scaled(x)
         if part is None:
@@ -505,23 +479,6 @@ class Logarithms(Generic[V]):
 
     # -- products --------------------------------------------------------------------------------------------
 
-    def _factors(self, v: V) -> tuple[list[tuple[V, int]], tuple[V, ...], bool]:
-        """Factors of a value, a function that computes it of these, and whether it has their sign."""
-        left, found, between, positive = [(v, 1)], [], [], True
-        while left:
-            v, power = left.pop()
-            name, operands = self.algebra.made_by(v)
-            if name in ("mul", "true_div", "reciprocal", "neg") and self._root(v) is None:
-                positive ^= name == "neg"
-                last = -power if name in ("true_div", "reciprocal") else power
-                left += zip(operands[::-1], (last, power), strict=False)
-                between.append(v)
-            else:
-                found.append((v, power))
-            if len(found) + len(left) > _MOST_PARTS:
-                return [], (), True
-        return found, tuple(between), positive
-
     def _sorted(
         self, factors: list[tuple[V, int]], only_sure: bool
     ) -> tuple[list[tuple[Form[V], int]], list[tuple[V, int]]]:
@@ -544,21 +501,6 @@ class Logarithms(Generic[V]):
         for form, power in forms[1:]:
             log = self._made("add" if power > 0 else "sub", log, form.log)
         return self._joined(log, *(form for form, _ in forms))
-
-    def _multiplied(self, factors: list[V]) -> V:
-        return reduce(lambda x, y: self._made("mul", x, y), factors)
-
-    def _quotient(self, factors: list[tuple[V, int]], positive: bool = True) -> V:
-        """Factors multiplied and divided; with the other sign if not ``positive``."""
-        above = [v for v, power in factors if power > 0]
-        below = [v for v, power in factors if power < 0]
-        if not below:
-            value = self._multiplied(above)
-        elif above:
-            value = self._made("true_div", self._multiplied(above), self._multiplied(below))
-        else:
-            value = self._made("reciprocal", self._multiplied(below))
-        return value if positive else self.negative(value)
 
     def _of_product(self, v: V, *operands: V) -> Form[V] | None:
         name, _ = self.algebra.made_by(v)
@@ -605,7 +547,7 @@ class Logarithms(Generic[V]):
         if self.algebra.made_by(whole)[0] != "add":
             return None
         terms = list(self._terms(whole, 1))
-        if len(terms) > _MOST_PARTS or any(sign < 0 for _, sign in terms):
+        if len(terms) > MOST_PARTS or any(sign < 0 for _, sign in terms):
             return None
         found = [i for i, (term, _) in enumerate(terms) if self._are_same(term, v)]
         form = self._share_part(v) if len(found) == 1 else None
@@ -642,6 +584,14 @@ class Logarithms(Generic[V]):
 
     # -- other rules -----------------------------------------------------------------------------------------
 
+    def _of_difference(self, v: V, x: V) -> Form[V]:
+        """Of expm1(x) and sinh(x)."""
+        name, _ = self.algebra.made_by(v)
+        twice = self.negative(x) if name == "expm1" else self.times(x, -2)
+        found = self.log1mexp(twice) or Form(self._made("log1mexp", twice), roots=(x,))
+        log = self._made("add", x, found.log)
+        return found._replace(log=log if name == "expm1" else self._plus(log, -_LN2), sure=False)
+
     def _of_unary(self, v: V, x: V) -> Form[V]:
         name, _ = self.algebra.made_by(v)
         rule, sure = _LOGS[name]
@@ -656,25 +606,6 @@ class Logarithms(Generic[V]):
     def _scaled_bessel(self, name: str, x: V) -> V:
         log = self._made("log", self._made(f"{name}e", x))
         return self._made("sub", log, x) if name[0] == "k" else self._made("add", log, self._made("abs", x))
-
-    def _is_shifted(self, x: V) -> bool:
-        """True if a maximum has been subtracted from ``x``: its exponential does not overflow."""
-        name, operands = self.algebra.made_by(x)
-        if name == "minimum":
-            name, operands = self.algebra.made_by(operands[0])
-        if name != "sub":
-            return False
-        m = operands[1]
-        for _ in range(_DEEPEST):
-            name, operands = self.algebra.made_by(m)
-            if name in ("max", "maximum"):
-                return True
-            if name not in ("switch", "select", "identity", "second", "fixed"):
-                return False
-            sides = operands[1:] if name == "switch" else operands[-1:]
-            # Of a guarded maximum one side is a constant.
-            m = next((side for side in sides if self.algebra.array(side) is None), sides[0])
-        return False
 
     def _of_half(self, v: V, x: V) -> Form[V] | None:
         form = self.form(x)
@@ -746,8 +677,6 @@ class Logarithms(Generic[V]):
         return Form(self.algebra.log_softmax(v), roots=(x,))
 
 
-# What is more than its name and operands.
-_STRUCTURED = frozenset(("sum", "prod", "max", "min", "softmax", "select", "cast"))
 _Rule = Callable[..., Any]
 _COMPLEMENTS: dict[str, _Rule] = {
     "sigmoid": lambda s, x: s.negative(s._made("softplus", x)),
@@ -760,21 +689,29 @@ _LOGS: dict[str, tuple[_Rule, bool]] = {
     "exp": (lambda s, x: x, True),
     "exp2": (lambda s, x: s.times(x, _LN2), True),
     "sigmoid": (lambda s, x: s.negative(s._made("softplus", s.negative(x))), True),
-    "expm1": (lambda s, x: s._made("add", x, s._made("log1mexp", s.negative(x))), False),
     "erfc": (lambda s, x: s.algebra.log_erfc(x), True),
     "ndtr": (lambda s, x: s._made("log_ndtr", x), True),
     "cosh": (lambda s, x: s._plus(s._made("logaddexp", x, s.negative(x)), -_LN2), True),
-    "sinh": (
-        lambda s, x: s._plus(s._made("add", x, s._made("log1mexp", s.times(x, -2))), -_LN2),
-        False,
-    ),
     "i0": (lambda s, x: s._scaled_bessel("i0", x), True),
     "i1": (lambda s, x: s._scaled_bessel("i1", x), False),
     "k0": (lambda s, x: s._scaled_bessel("k0", x), True),
     "k1": (lambda s, x: s._scaled_bessel("k1", x), True),
 }
+# Functions that are multiples of their operand where it is small: the factor, and whether they are never
+# negative of what is not.
+_LINEAR: dict[str, tuple[float, bool]] = {
+    **dict.fromkeys(("tanh", "arctan", "arcsinh", "arctanh", "arcsin"), (1, True)),
+    "log1p": (1, True),
+    **dict.fromkeys(("sin", "tan"), (1, False)),
+    "erf": (2 / math.sqrt(math.pi), True),
+    "erfinv": (math.sqrt(math.pi) / 2, True),
+}
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(_LOGS, Logarithms._of_unary),
+    **dict.fromkeys(_LINEAR, Logarithms._of_linear),
+    **dict.fromkeys(("expm1", "sinh"), Logarithms._of_difference),
+    **dict.fromkeys(("log", "log1p"), Logarithms._of_logarithm),
+    "softplus": Logarithms._of_softplus,
     **dict.fromkeys(("iv", "kv"), Logarithms._of_bessel),
     **dict.fromkeys(("add", "sub", "neg"), Logarithms._of_sum),
     **dict.fromkeys(("mul", "true_div", "reciprocal"), Logarithms._of_product),

@@ -7,7 +7,8 @@ from typing import Generic, NamedTuple
 
 import numpy as np
 
-from graphc.ops.logarithms import Form, Logarithms, V
+from graphc.ops.algebra import Form, V
+from graphc.ops.logarithms import Logarithms
 
 # What may become one with another factor of a product.
 _MERGED = frozenset(("exp", "sigmoid", "pow", "add", "sub", "select"))

@@ -168,6 +168,14 @@ def _is_limited(rw: Rewriter, v: ir.Value) -> bool:
     return x is not None and rw.defining(x, "graphc.minimum") is not None
 
 
+@_rule("log1mexp")
+def where_an_exponent_underflows(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    if not _is_float(rw, op.results[0]) or rw.defs.get(op.operands[0]) is None:
+        return None
+    form = _rules_of(rw).log1mexp(op.operands[0])
+    return None if form is None else form.log
+
+
 @_rule(*INVERSES)
 def function_of_inverse(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     found = _rules_of(rw).inverse(op.results[0]) if _is_float(rw, op.results[0]) else None
@@ -236,8 +244,9 @@ class Stabilize(Pass):
     | `x ** 100 * x ** -100` | `x ** 0` | 0 times infinity, where x is neither |
     | `arctanh(tanh(x))`, `logit(sigmoid(x))`, ... | `x` | infinite far out |
     | `log(V)`, `log1p(V)`, `log2(V)`, `log10(V)` | the logarithm of V | V over- or underflows |
+    | `log1mexp(-V)` | the logarithm of V where V underflows | -inf |
 
-    In the last line V is any expression of exponentials; its logarithm is made of those of its parts:
+    In the last two lines V is any expression of exponentials; its logarithm is made of those of its parts:
 
     | V | its logarithm |
     |---|---|
@@ -246,6 +255,8 @@ class Stabilize(Pass):
     | `erfc(x)` | for x >= 1 `log_ndtr(-sqrt(2) x) + log(2)` |
     | `expm1(x)`, `sinh(x)`, `cosh(x)` | `x + log1mexp(-x)`, ... |
     | `iv(v, x)`, `kv(v, x)` and those of orders 0, 1 | `log(ive(v, x)) + abs(x)`, `log(kve(v, x)) - x` |
+    | `softplus(x)`, `-log(1 - V)` | `x` and that of V where they underflow |
+    | `tanh(V)`, `sin(V)`, `log1p(V)`, `erf(V)`, ... | that of V and of its factor where V underflows |
     | terms, `sum` | `logaddexp`, `softplus`; `m + log(sum(exp(x - m)))`, m the maximum |
     | differences | `x + log1mexp(y - x)` |
     | `w * exp(x) + u * exp(y)`, w and u of unknown sign | `m + log(w * exp(x - m) + u * exp(y - m))` |

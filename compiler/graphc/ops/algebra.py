@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What rules of stable forms are written on: values of a graph or of the IR, taken apart and made.
+
+An `Algebra` says what a value is made by, and makes new ones. `Expressions` reads sums, products and numbers
+of it. A `Form` is what rules find out: the logarithm of a value, and what it is computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+V = TypeVar("V")
+
+# Larger expressions are taken as they are.
+MOST_PARTS, DEEPEST = 64, 40
+# What is more than its name and operands.
+_STRUCTURED = frozenset(("sum", "prod", "max", "min", "softmax", "select", "cast"))
+
+
+class Algebra(Protocol[V]):
+    """Values of one kind: variables of a graph, or of the IR."""
+
+    def made_by(self, v: V) -> tuple[str, Sequence[V]]:
+        """The maker of a value and its operands: the name of an elementwise function; "sum", "prod", "max"
+        and "min" along axes; "softmax"; "select" for what takes its elements from all of its operands; ""
+        else.
+        """
+
+    def array(self, v: V) -> np.ndarray | None:
+        """The array that a value is, if that is known and it consists of floats."""
+
+    def apply(self, name: str, *operands: V) -> V:
+        """An elementwise function."""
+
+    def scalar(self, number: float, like: V) -> V:
+        """A number with the rank and dtype of a value."""
+
+    def negative(self, x: V) -> V:
+        """``-x``. What stands for a variable of a graph is computed from its roots themselves, not from what
+        these are the negative of.
+        """
+
+    def literal(self, array: np.ndarray, like: V) -> V:
+        """An array of the shape and dtype of a known one."""
+
+    def number(self, v: V) -> float | None:
+        """The number that all elements of a value are known to be."""
+
+    def shape(self, v: V) -> Sequence[int]:
+        """The sizes of a value, negative where they are not known."""
+
+    def again(self, v: V, operands: Sequence[V]) -> V:
+        """A value computed anew, of other operands of the same shapes."""
+
+    def reduced(self, v: V, kind: str, x: V) -> V:
+        """Another reduction along the axes of the one that computes a value."""
+
+    def spread(self, v: V, total: V) -> V:
+        """A value of the shape of a reduction, with the axes that it removed."""
+
+    def log_sum_exp(self, v: V, x: V) -> V:
+        """``log(sum(exp(x)))`` along the axes of the sum that computes a value."""
+
+    def log_softmax(self, v: V) -> V:
+        """The logarithm of the softmax that computes a value."""
+
+    def log_erfc(self, x: V) -> V:
+        """``log(erfc(x))``."""
+
+    def fixed(self, v: V) -> V:
+        """A value that derivatives do not pass through."""
+
+    def placed_after(self, v: V) -> object:
+        """New values are computed after this one, until what is returned goes to `placed`."""
+
+    def placed(self, before: object) -> None:
+        """New values are computed where they were before."""
+
+    def largest_exponent(self, v: V) -> float:
+        """The largest x for which exp(x) is finite in the dtype of a value."""
+
+
+class Form(NamedTuple, Generic[V]):
+    """The logarithm of a value.
+
+    Attributes:
+        log: the logarithm; NaN where the value is negative.
+        sure: whether the value is certain not to be negative.
+        gained: whether an exponential has gone.
+        shifted: whether no exponential in it can overflow, because a maximum has been subtracted.
+        plain: whether it has the logarithm of something else, whose own derivative is infinite at 0.
+        roots: what the logarithm is computed from.
+        between: what the value is computed by, after these.
+    """
+
+    log: V
+    sure: bool = True
+    gained: bool = True
+    shifted: bool = False
+    plain: bool = False
+    roots: tuple[V, ...] = ()
+    between: tuple[V, ...] = ()
+
+
+class Expressions(Generic[V]):
+    """Sums, products and numbers of an algebra."""
+
+    def __init__(self, algebra: Algebra[V]) -> None:
+        self.algebra = algebra
+
+    def _made(self, name: str, *operands: V) -> V:
+        return self.algebra.apply(name, *operands)
+
+    def times(self, x: V, number: float) -> V:
+        """A value times a number."""
+        return self._made("mul", x, self.algebra.scalar(number, x))
+
+    def _plus(self, x: V, number: float) -> V:
+        return self._made("add", x, self.algebra.scalar(number, x))
+
+    def negative(self, x: V) -> V:
+        """``-x``."""
+        return self.algebra.negative(x)
+
+    def _are_same(self, v: V, w: V, depth: int = 4) -> bool:
+        """True if two values are one: graphs have equal nodes."""
+        if v == w:
+            return True
+        (name, operands), (other, parts) = self.algebra.made_by(v), self.algebra.made_by(w)
+        if not name:
+            number = self.algebra.number(v)
+            return number is not None and self.is_number(v, number) and self.is_number(w, number)
+        if name != other or name in _STRUCTURED or not depth:
+            return False
+        return all(self._are_same(x, y, depth - 1) for x, y in zip(operands, parts, strict=True))
+
+    def is_number(self, v: V, number: float) -> bool:
+        """True if a value is one number, not an array of it."""
+        return self.algebra.number(v) == number and self._is_one_element(v)
+
+    def _is_one_element(self, v: V) -> bool:
+        return all(size == 1 for size in self.algebra.shape(v))
+
+    def _never_negative(self, v: V, depth: int = 0) -> bool:
+        name, operands = self.algebra.made_by(v)
+        if name in ("mul", "add", "true_div", "maximum", "select", "sum", "reciprocal") and depth < DEEPEST:
+            twice = name == "mul" and operands[0] == operands[1]
+            return twice or all(self._never_negative(x, depth + 1) for x in operands)
+        number = self.algebra.number(v)
+        return name in ("sqr", "abs", "exp", "softplus", "sqrt") or (number is not None and number >= 0)
+
+    def _terms(self, v: V, sign: int) -> Iterator[tuple[V, int]]:
+        left, seen = [(v, sign)], 0
+        while left:
+            v, sign = left.pop()
+            name, operands = self.algebra.made_by(v)
+            if name in ("add", "sub", "neg") and seen < MOST_PARTS:
+                seen += 1
+                last = sign if name == "add" else -sign
+                left += zip(operands[::-1], (last, sign), strict=False)
+            else:
+                yield v, sign
+
+    def _factors(self, v: V) -> tuple[list[tuple[V, int]], tuple[V, ...], bool]:
+        """Factors of a value, a function that computes it of these, and whether it has their sign."""
+        left, found, between, positive = [(v, 1)], [], [], True
+        while left:
+            v, power = left.pop()
+            name, operands = self.algebra.made_by(v)
+            if name in ("mul", "true_div", "reciprocal", "neg") and self._root(v) is None:
+                positive ^= name == "neg"
+                last = -power if name in ("true_div", "reciprocal") else power
+                left += zip(operands[::-1], (last, power), strict=False)
+                between.append(v)
+            else:
+                found.append((v, power))
+            if len(found) + len(left) > MOST_PARTS:
+                return [], (), True
+        return found, tuple(between), positive
+
+    def _multiplied(self, factors: list[V]) -> V:
+        return reduce(lambda x, y: self._made("mul", x, y), factors)
+
+    def _quotient(self, factors: list[tuple[V, int]], positive: bool = True) -> V:
+        """Factors multiplied and divided; with the other sign if not ``positive``."""
+        above = [v for v, power in factors if power > 0]
+        below = [v for v, power in factors if power < 0]
+        if not below:
+            value = self._multiplied(above)
+        elif above:
+            value = self._made("true_div", self._multiplied(above), self._multiplied(below))
+        else:
+            value = self._made("reciprocal", self._multiplied(below))
+        return value if positive else self.negative(value)
+
+    def _is_shifted(self, x: V) -> bool:
+        """True if a maximum has been subtracted from ``x``: its exponential does not overflow."""
+        name, operands = self.algebra.made_by(x)
+        if name == "minimum":
+            name, operands = self.algebra.made_by(operands[0])
+        if name != "sub":
+            return False
+        m = operands[1]
+        for _ in range(DEEPEST):
+            name, operands = self.algebra.made_by(m)
+            if name in ("max", "maximum"):
+                return True
+            if name not in ("switch", "select", "identity", "second", "fixed"):
+                return False
+            sides = operands[1:] if name == "switch" else operands[-1:]
+            # Of a guarded maximum one side is a constant.
+            m = next((side for side in sides if self.algebra.array(side) is None), sides[0])
+        return False
+
+    def _root(self, v: V) -> V | None:
+        """What a value is the square of, if it is one."""
+        name, operands = self.algebra.made_by(v)
+        is_square = name == "sqr" or (name == "mul" and operands[0] == operands[1])
+        is_square |= name == "pow" and self.is_number(operands[1], 2)
+        return operands[0] if is_square else None
