@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from graphc import array_api as array_api
+    from graphc import artifacts as artifacts
+    from graphc import compile as compile
     from graphc import distributed as distributed
     from graphc import gradient as gradient
     from graphc import graph as graph
     from graphc import immediate as immediate
     from graphc import ops as ops
     from graphc import optimizers as optimizers
+    from graphc import raise_op as raise_op
     from graphc import sparse as sparse
     from graphc import tensor as tensor
 
@@ -72,7 +75,7 @@ if TYPE_CHECKING:
     from graphc.graph.replace import clone_replace as clone_replace
     from graphc.graph.replace import graph_replace as graph_replace
     from graphc.graph.shared import SharedVariable as SharedVariable
-    from graphc.graph.tensor.convert import as_tensor_variable as as_symbolic  # noqa: F401
+    from graphc.graph.tensor.convert import as_tensor_variable
     from graphc.graph.traversal import ancestors as ancestors
     from graphc.graph.traversal import explicit_graph_inputs as explicit_graph_inputs
     from graphc.graph.type import Type as Type
@@ -96,6 +99,7 @@ if TYPE_CHECKING:
     from graphc.versions import show_versions as show_versions
     from graphc_runtime.threads import threads as threads
 
+    as_symbolic = as_tensor_variable
     __version__: str
 
 # Where each public name lives.

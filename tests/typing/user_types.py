@@ -68,6 +68,12 @@ assert_type(TensorType("float64", shape=(None,))("t"), TensorVariable)
 assert_type(ifelse(x.sum() > 0, x, -x), TensorVariable)
 assert_type(Assert("negative"), Assert)
 
+# The array API standard, and functions of distributions.
+assert_type(graphc.array_api.exp(x), TensorVariable)
+assert_type(graphc.array_api.zeros((2, 3)), TensorVariable)
+assert_type(pt.huber(1.0, x), TensorVariable)
+assert_type(graphc.as_symbolic(x), TensorVariable)
+
 # Derivatives, loops, functions.
 cost = pt.sum(pt.exp(x))
 assert_type(graphc.grad(cost, x), TensorVariable)

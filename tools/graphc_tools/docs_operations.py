@@ -18,6 +18,7 @@ from graphc.graph.op import Op
 from graphc.library import find
 from graphc.ops.elementwise import ROWS, Elementwise, Undefined
 from graphc.ops.kernel import DiscreteOp, KernelOp
+from graphc.tensor import compat
 from graphc_dialects.dialect import operation_classes
 from graphc_dialects.signatures import SIGNATURES
 
@@ -97,7 +98,7 @@ def _elementwise() -> Iterator[str]:
 
 def _public_names() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name in sorted(pt.math.__all__):
+    for name in sorted(compat.__all__):
         op = getattr(pt, name)
         if isinstance(op, Elementwise):
             found.setdefault(op.row.name, []).append(name)

@@ -77,7 +77,7 @@ def empty(shape: SizeLike, *, dtype: DTypeLike | None = None, device: str | None
     return pt.empty(shape, _name(dtype))
 
 
-def zeros(shape: SizeLike, *, dtype: DTypeLike | None = None, device: str | None = None) -> Any:
+def zeros(shape: SizeLike, *, dtype: DTypeLike | None = None, device: str | None = None) -> TensorVariable:
     """Zeros."""
     check_device(device)
     return pt.zeros(shape, _name(dtype))
@@ -121,7 +121,9 @@ def ones_like(
     return pt.ones_like(x, _name(dtype))
 
 
-def full_like(x: Variable, /, fill_value: Any, *, dtype: str | None = None, device: Any = None) -> Any:
+def full_like(
+    x: Variable, /, fill_value: TensorLike, *, dtype: str | None = None, device: str | None = None
+) -> TensorVariable:
     """An array of the same shape filled with a value."""
     check_device(device)
     return pt.full_like(x, fill_value, _name(dtype))
@@ -150,7 +152,7 @@ def linspace(
     dtype: DTypeLike | None = None,
     device: str | None = None,
     endpoint: bool = True,
-) -> Any:
+) -> TensorVariable:
     """Equally spaced numbers, both ends included."""
     check_device(device)
     return pt.linspace(start, stop, num, endpoint=endpoint, dtype=_name(dtype) or config.floatX)

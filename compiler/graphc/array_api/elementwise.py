@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,22 +16,89 @@ if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-_UNARY = (
-    "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite "
-    "isinf isnan log log1p log2 log10 logical_not negative positive real reciprocal round sign signbit sin "
-    "sinh square sqrt tan tanh trunc"
-).split()
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "ceil",
+    "clip",
+    "conj",
+    "copysign",
+    "cos",
+    "cosh",
+    "divide",
+    "equal",
+    "exp",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "imag",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "nextafter",
+    "not_equal",
+    "positive",
+    "pow",
+    "real",
+    "reciprocal",
+    "remainder",
+    "round",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+    "trunc",
+]
 _BINARY = (
     "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide "
     "equal floor_divide greater greater_equal hypot less less_equal logaddexp logical_and logical_or "
     "logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract"
 ).split()
+_UNARY = (
+    "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite "
+    "isinf isnan log log1p log2 log10 logical_not negative positive real reciprocal round sign signbit sin "
+    "sinh square sqrt tan tanh trunc"
+).split()
 # Names that differ, or whose function takes more than operands.
 _NAMES = {"positive": "tensor_copy"}
 # Real results of integers have the default dtype.
 _INTEGERS_STAY = frozenset({"ceil", "floor", "trunc", "round"})
-
-__all__ = ["clip", *_UNARY, *_BINARY]
 
 
 def _make(name: str, parameters: tuple[str, ...]) -> Any:
@@ -54,8 +122,23 @@ def _make(name: str, parameters: tuple[str, ...]) -> Any:
     return apply
 
 
-globals().update({name: _make(name, ("x",)) for name in _UNARY})
-globals().update({name: _make(name, ("x1", "x2")) for name in _BINARY})
+def _unary(name: str) -> Callable[[TensorLike], TensorVariable]:
+    return _make(name, ("x",))
+
+
+def _binary(name: str) -> Callable[[TensorLike, TensorLike], TensorVariable]:
+    return _make(name, ("x1", "x2"))
+
+
+# fmt: off
+(abs, acos, acosh, asin, asinh, atan, atanh, bitwise_invert, ceil, conj, cos, cosh, exp, expm1,
+    floor, imag, isfinite, isinf, isnan, log, log1p, log2, log10, logical_not, negative, positive, real,
+    reciprocal, round, sign, signbit, sin, sinh, square, sqrt, tan, tanh, trunc) = map(_unary, _UNARY)
+(add, atan2, bitwise_and, bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor, copysign,
+    divide, equal, floor_divide, greater, greater_equal, hypot, less, less_equal, logaddexp,
+    logical_and, logical_or, logical_xor, maximum, minimum, multiply, nextafter, not_equal, pow,
+    remainder, subtract) = map(_binary, _BINARY)
+# fmt: on
 
 
 def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> TensorVariable:

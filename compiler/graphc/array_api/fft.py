@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import graphc.tensor as pt
 from graphc.graph.tensor.type import parse_dtype
@@ -32,8 +33,10 @@ __all__ = [
 ]
 
 
-def _along_axis(name: str) -> Any:
-    def transform(x: TensorLike, /, *, n: object = None, axis: int = -1, norm: str = "backward") -> Any:
+def _along_axis(name: str) -> Callable[..., TensorVariable]:
+    def transform(
+        x: TensorLike, /, *, n: object = None, axis: int = -1, norm: str = "backward"
+    ) -> TensorVariable:
         return getattr(transforms, name)(x, n, axis, norm)
 
     transform.__name__ = transform.__qualname__ = name
@@ -41,10 +44,10 @@ def _along_axis(name: str) -> Any:
     return transform
 
 
-def _along_axes(name: str) -> Any:
+def _along_axes(name: str) -> Callable[..., TensorVariable]:
     def transform(
         x: TensorLike, /, *, s: TensorLike | None = None, axes: AxisLike = None, norm: str = "backward"
-    ) -> Any:
+    ) -> TensorVariable:
         return getattr(transforms, name)(x, s, axes, norm)
 
     transform.__name__ = transform.__qualname__ = name

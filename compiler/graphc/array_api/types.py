@@ -136,7 +136,9 @@ def check_version(api_version: str | None) -> None:
         raise ValueError(f"the array API versions are {', '.join(VERSIONS)}, got {api_version!r}")
 
 
-def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: object = True, device: Any = None) -> Any:
+def astype(
+    x: TensorLike, dtype: DTypeLike, /, *, copy: object = True, device: str | None = None
+) -> TensorVariable:
     """The elements converted to a dtype; variables do not change, so ``copy`` has no effect."""
     check_device(device)
     return pt.cast(x, np.dtype(dtype).name)

@@ -23,25 +23,29 @@ if TYPE_CHECKING:
     from graphc.gradient import hessian as hessian
     from graphc.gradient import jacobian as jacobian
     from graphc.graph.tensor import AnyFunction as _AnyFunction
-    from graphc.graph.tensor import convert as _convert
-    from graphc.graph.tensor import type as type
-    from graphc.graph.tensor import variable as variable
     from graphc.ops.create import *  # noqa: F403
     from graphc.ops.ifelse import ifelse as ifelse
     from graphc.ops.join import *  # noqa: F403
     from graphc.ops.reduce import *  # noqa: F403
     from graphc.ops.shaping import *  # noqa: F403
+    from graphc.tensor import basic as basic
     from graphc.tensor import fft as fft
     from graphc.tensor import fourier as fourier
     from graphc.tensor import linalg as linalg
+    from graphc.tensor import math as math
+    from graphc.tensor import nlinalg as nlinalg
     from graphc.tensor import nn as nn
     from graphc.tensor import optimize as optimize
     from graphc.tensor import random as random
     from graphc.tensor import signal as signal
+    from graphc.tensor import slinalg as slinalg
     from graphc.tensor import special as special
+    from graphc.tensor import type as type
+    from graphc.tensor import variable as variable
     from graphc.tensor.accumulating import *  # noqa: F403
     from graphc.tensor.arithmetic import *  # noqa: F403
     from graphc.tensor.dims import *  # noqa: F403
+    from graphc.tensor.distribution_functions import *  # noqa: F403
     from graphc.tensor.einsums import *  # noqa: F403
     from graphc.tensor.functional import *  # noqa: F403
     from graphc.tensor.index_arrays import *  # noqa: F403
@@ -67,7 +71,6 @@ if TYPE_CHECKING:
     from graphc.tensor.statistics import *  # noqa: F403
     from graphc.tensor.vectorizing import *  # noqa: F403
 
-    basic, nlinalg, slinalg = _convert, linalg, linalg
 
 _NAMESPACES = (
     *("fft", "fourier", "linalg", "nn", "optimize", "random", "signal", "special"),
