@@ -183,3 +183,34 @@ def test_rows_are_read_once_for_sums_of_columns(monkeypatch, name, is_static, dt
             launches = compare(driver, f, cpu(*values), *values)
             swept = any(launch.startswith("sweep") for launch in launches)
             assert swept == (rows >= 6 and columns > 0), launches
+
+
+def test_rows_that_are_read_once_may_be_written_where_they_are_read(monkeypatch):
+    """A shared array of a number for each row is updated by the kernel that reads it."""
+    monkeypatch.setattr(
+        pipeline,
+        "KERNELS",
+        replace(
+            pipeline.KERNELS,
+            steps=tuple(
+                step._replace(text=step.text.replace("gpu-sweep", "gpu-sweep{rows=6 blocks=3}"))
+                for step in pipeline.KERNELS.steps
+            ),
+        ),
+    )
+    rng = np.random.default_rng(0)
+    x, w = pt.matrix("x", dtype="float32"), pt.vector("w", dtype="float32")
+    start = rng.normal(size=40).astype("float32")
+    for columns in (8, 700):
+        values = [rng.normal(size=size).astype("float32") for size in ((40, columns), (columns,))]
+        found = []
+        for mode in ("cuda", "fast_run"):
+            state = graphc.shared(start.copy())
+            residual = pt.tanh(state - x @ w)
+            f = graphc.function([x, w], x.T @ residual, updates={state: residual}, mode=mode)
+            if mode == "cuda":
+                driver = device_for(monkeypatch, f)
+            found.append([np.asarray(f(*values)) for _ in range(3)] + [state.get_value()])
+        assert any(launch.startswith("sweep") for launch in driver.launches), driver.launches
+        for ours, exact in zip(*found, strict=True):
+            np.testing.assert_allclose(ours, exact, rtol=1e-4, atol=1e-4)

@@ -486,7 +486,7 @@ class RowKernel:
 
     def write(self, nests: Sequence[RowNest]) -> ir.Operation:
         """The kernel and its launch, which is returned."""
-        kernel, read = self._kernel, _read_in_memory(nests)
+        kernel, read = self._kernel, read_in_memory(nests)
         used = read | set(self._kept)
         wide = [o for o in wide_operands([row.nest for row in nests]) if o.buffer in used]
         lanes = lanes_of(wide)
@@ -736,7 +736,7 @@ def shape_of_blocks(longest: ir.Value, each: int) -> tuple[ir.Value, ir.Value]:
     return width, height
 
 
-def _read_in_memory(nests: Sequence[RowNest]) -> set[ir.Value]:
+def read_in_memory(nests: Sequence[RowNest]) -> set[ir.Value]:
     """The buffers that are read before any of the nests has written them."""
     known: set[ir.Value] = set()
     read: set[ir.Value] = set()

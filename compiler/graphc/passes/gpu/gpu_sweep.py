@@ -17,7 +17,7 @@ from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of, wide_operands
 from graphc.passes.gpu._notation import barrier, block_id, grid_dim, loads_first, on_first_thread, thread_id
 from graphc.passes.gpu._reduce import BlockReduction
-from graphc.passes.gpu._rows import Held, Row, RowNest, Share, as_rows, shape_of_blocks
+from graphc.passes.gpu._rows import Held, Row, RowNest, Share, as_rows, read_in_memory, shape_of_blocks
 from graphc.passes.gpu.gpu_columns import is_columns
 from graphc.passes.gpu.gpu_elementwise import as_generic
 from graphc.passes.gpu.gpu_rows import is_read_elsewhere
@@ -144,7 +144,7 @@ def _found(last: ir.Operation) -> list[ir.Operation]:
         return []
     operations = [op.operation for op in last.block.operations]
     operations = operations[: operations.index(last)]
-    wanted, found = {o.buffer for o in end.row.nest.inputs if _is_local(o.buffer)}, {last: end}
+    wanted, found = {o.buffer for o in end.row.nest.inputs}, {last: end}
     for number, op in reversed(list(enumerate(operations))):
         if op.name == "linalg.fill" and op.operands[1] in wanted:
             generic = as_generic(op)
@@ -155,16 +155,12 @@ def _found(last: ir.Operation) -> list[ir.Operation]:
         part = _Part(op)
         if not part.is_last and part.row is not None and wanted & set(part.written):
             found[op] = part
-            wanted |= {o.buffer for o in part.row.nest.inputs if _is_local(o.buffer)}
+            wanted |= {o.buffer for o in part.row.nest.inputs}
     inside = [op for op in [*operations, last] if op in found]
     parts = [found[op] for op in inside]
     if not any(part.row is not None and part.row.combiners for part in parts) or not _are_own(parts):
         return []
     return inside if _delayed(inside) else []
-
-
-def _is_local(buffer: ir.Value) -> bool:
-    return not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.alloc"
 
 
 def _are_own(parts: Sequence[_Part]) -> bool:
@@ -306,6 +302,8 @@ class _Sweep:
         nests = [row.nest for row in self._rows if row.columns]
         self._wide = [operand for operand in wide_operands(nests) if operand.buffer not in written]
         self._lanes = min(lanes_of(self._wide), _LANES)
+        # What is written where it was read: all threads of the row read it before.
+        self._in_place = bool(read_in_memory(self._rows[:-1]) & set(kept))
         self._each = self._lanes * _GROUPS
 
     @property
@@ -411,7 +409,7 @@ class _Sweep:
         active, row = row < self._count, smaller(row, self._count - 1)
         held = self._held(row)
         share = Share([row], self._lanes, self._aligned, _GROUPS, self._width, active)
-        writer = Row(share, self._reduction, self._kept, in_place=False)
+        writer = Row(share, self._reduction, self._kept, in_place=self._in_place)
         for nest in self._rows:
             if nest.columns:
                 writer.hold(nest, held)
