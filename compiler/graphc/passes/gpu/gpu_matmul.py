@@ -16,7 +16,7 @@ from graphc.lowering.carried import carry, when
 from graphc.lowering.matmul import with_fills
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, blocks_for
-from graphc.passes.gpu._nest import Nest, Operand, load
+from graphc.passes.gpu._nest import Nest, Operand, is_wide, load
 from graphc.passes.gpu._notation import barrier, extract, read_vector, thread_id
 from graphc.passes.gpu._product import Product, add_to_result, as_product, each_part, form_of, mark, zero
 from graphc.passes.gpu._tensor_product import Shape, TensorProduct, shapes_of
@@ -282,7 +282,7 @@ class GpuMatmul(Pass):
         for function in functions(module):
             for op, fill in list(with_fills(walk(function))):
                 product = as_product(Nest(op))
-                if product is None:
+                if product is None or _is_of_rows(product):
                     continue
                 if fill is not None and None not in product.nest.outputs[0].axes:
                     product = replace(product, adds=False)
@@ -354,6 +354,13 @@ class GpuMatmul(Pass):
             # Narrow matrices would leave most of a part empty.
             count = count * parts_of(sizes[axis] // (tile // 2), 2)
         return number_of([count, *(sizes[axis] for axis in product.batch)]) >= self.parts
+
+
+def _is_of_rows(product: Product) -> bool:
+    """True if a matrix whose rows lie side by side meets one of a single column: a reduction of rows."""
+    nest, others = product.nest, (product.column, product.row)
+    pairs = zip(nest.inputs, others, strict=True)
+    return any(nest.is_unit(other) and is_wide(operand, product.inner) for operand, other in pairs)
 
 
 def _grid(product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> list[ir.Value]:
