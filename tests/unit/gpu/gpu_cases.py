@@ -247,7 +247,7 @@ CASES: dict[str, Case] = {
         [("float32", 2)],
         lambda x: pt.sort(x, axis=1),
         [[(3, 1)], [(2, 70)], [(0, 3)]],
-        kernels=8,
+        kernels=6,
         registers=128,
     ),
     "cholesky": Case(
@@ -288,7 +288,7 @@ CASES: dict[str, Case] = {
         kernels=4,
     ),
     "positions that sort": Case(
-        [("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=8, registers=128
+        [("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=6, registers=128
     ),
     "take": Case([("float32", 2), ("int64", 1)], lambda x, i: x[i], [[(8, 5), (4,)]], kernels=3),
     "scan": Case(

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.ir import build
 from graphc.ir.value import as_index, bits_as, converted, larger, literal, number, parts_of, smaller
+from graphc.ir.walk import copy_with
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.passes import Pass
@@ -227,6 +228,15 @@ class RadixSort:
         self._count(kernel)
         prefix_sums(end, self._counts, self._size.each)
         self._move(Kernel(end, "radix"))
+        known = number(self._passes)
+        if known is not None:
+            # Launches one after the other need no count of steps, and may be part of a step themselves.
+            with ir.InsertionPoint(loop), op.location:
+                for step in range(known):
+                    new: dict[ir.Value, ir.Value] = {turn: build.const_index(step)}
+                    for each in [x.operation for x in block.operations][:-1]:
+                        copy_with(each, new)
+            loop.erase()
 
     def _launch(self, kernel: Kernel) -> None:
         with kernel.host():
