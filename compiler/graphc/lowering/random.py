@@ -19,6 +19,8 @@ from graphc_dialects.random import GENERATORS
 
 # The function that is called with buffers has a name of its own.
 BUFFERS = ".buffers"
+# Of a call, and its name: the operation that it stands for, with its attributes, which a library may compute.
+LIBRARY, OPERATION = "graphc.library", "op"
 
 
 @lowers("func.call")
@@ -36,6 +38,8 @@ def host_call(context: Conversion, op: ir.Operation) -> None:
     symbol = callee_of(op) + BUFFERS
     build.declare(op, symbol, [x.type for x in arguments], buffers)
     made = build.create("func.call", buffers, arguments, callee=ir.FlatSymbolRefAttr.get(symbol))
+    if LIBRARY in op.attributes:
+        made.operation.attributes[LIBRARY] = op.attributes[LIBRARY]
     for result, kind, buffer in zip(op.results, kinds, made.results, strict=True):
         context.define_sizes(result, [build.dim(buffer, axis) for axis in range(len(kind.shape))])
         context.define(result, read(buffer, kind))

@@ -7,17 +7,21 @@ from collections.abc import Callable, Sequence
 
 from graphc.ir import build
 from graphc.ir.value import all_of, as_index, literal
+from graphc.ir.walk import functions, walk
 from graphc.library.helpers import LibraryAsked, LibraryFound
 from graphc.library.linalg.solve import GENERAL, POSITIVE
+from graphc.library.linalg.symmetric import NO_CONVERGENCE
 from graphc.lowering.calls import call, product, write_to
 from graphc.lowering.carried import either
 from graphc.lowering.partial_reductions import nest, position
+from graphc.lowering.random import LIBRARY, OPERATION
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import allocate
 from graphc.passes.gpu.gpu_factor import NOT_POSITIVE, SMALL, is_checked, largest_of
 from graphc_dialects._mlir import ir
+from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.record import record
 
 _NAN = float("nan")
@@ -32,12 +36,14 @@ class Batch:
 
     Args:
         op: the call.
-        source: buffer that has the matrices.
+        source: buffer that has the matrices, or other arrays.
+        core: how many dimensions these have.
     """
 
-    def __init__(self, op: ir.Operation, source: ir.Value) -> None:
+    def __init__(self, op: ir.Operation, source: ir.Value, core: int = 2) -> None:
         self._op = op
-        *self.sizes, self.rows, self.columns = build.dims(source)
+        sizes = build.dims(source)
+        self.sizes, self.rows = sizes[: len(sizes) - core], sizes[-core]
         self.kind = ir.MemRefType(source.type).element_type
         self.count = product(self.sizes)
 
@@ -313,6 +319,86 @@ class General(Work):
         )
 
 
+# -- what the host does without a library -------------------------------------------------------------------
+
+
+class Alone:
+    """An operation without kernels, of which there is a function of the host.
+
+    Args:
+        op: the call of the function, marked with what it stands for. Its arrays lie side by side.
+    """
+
+    library = "cusolver"
+
+    def __init__(self, op: ir.Operation) -> None:
+        said = op.attributes[LIBRARY]
+        self.op, self.name = op, ir.StringAttr(said[OPERATION]).value
+        self._said, signature = said, SIGNATURES[self.name]
+        count = len(signature.operands)
+        self.operands = list(op.operands)[:count]
+        self.batch = Batch(op, self.operands[0], len(signature.operands[0]))
+        # Core dimensions by name.
+        self.size: dict[str, ir.Value] = {}
+        for buffer, core in zip(self.operands, signature.operands, strict=True):
+            for name, size in zip(core, build.dims(buffer)[len(self.batch.sizes) :], strict=True):
+                self.size.setdefault(name, size)
+        self.size |= dict(zip(signature.given, list(op.operands)[count:], strict=True))
+        self._cores = signature.results
+
+    def attribute(self, name: str) -> int:
+        """One of the operation's attributes."""
+        return int(ir.IntegerAttr(self._said[name]).value)
+
+    def lower(self) -> list[ir.Value]:
+        """Asks; gives the results, as the call does."""
+        kinds = [ir.MemRefType(x.type) for x in self.op.results]
+        made = [
+            self.batch.array(*(self.size[name] for name in core), kind=kind.element_type)
+            for core, kind in zip(self._cores, kinds, strict=True)
+        ]
+        self.ask(made)
+        return [build.create("memref.cast", [kind], [x]).result for x, kind in zip(made, kinds, strict=True)]
+
+    def require(self, infos: ir.Value) -> None:
+        """An error unless a library has found nothing wrong with the matrices."""
+        wrong = self.batch.array(kind=ir.IntegerType.get_signless(64))
+        self.batch.fill(
+            wrong, [(infos, [])], lambda given: build.select(is_fine(given[0]), 0, build.const_i64(1))
+        )
+        status, zero = as_index(largest_of(wrong)), build.const_index(0)
+        message = f"{self.name}: {NO_CONVERGENCE[1]}"
+        build.check(status.equals(zero), status, zero, message, NO_CONVERGENCE[0])
+
+    def condition(self) -> ir.Value:
+        """True if sizes are such that the library is faster."""
+        raise NotImplementedError
+
+    def ask(self, results: Sequence[ir.Value]) -> None:
+        """Writes the results."""
+        raise NotImplementedError
+
+
+class Eigenvalues(Alone):
+    """Eigenvalues, and vectors, which are columns: to the library rows."""
+
+    def condition(self) -> ir.Value:
+        return self.size["n"] > SMALL
+
+    def ask(self, results: Sequence[ir.Value]) -> None:
+        batch, n = self.batch, self.size["n"]
+        work, infos = batch.copy(self.operands[0]), batch.infos()
+        has_vectors = len(results) > 1
+        lower = self.attribute("lower")
+        batch.ask("syevd", [work, results[0], infos], [int(has_vectors), lower, n, n])
+        if has_vectors:
+            batch.fill(results[1], [(work, (1, 0))], lambda given: given[0])
+        self.require(infos)
+
+
+_ALONE: dict[str, type[Alone]] = {"eigh": Eigenvalues, "eigvalsh": Eigenvalues}
+
+
 _WORK: dict[str, Callable[[LibraryCall], Work]] = {
     "cholesky": Cholesky,
     "solve_triangular": Triangular,
@@ -337,6 +423,10 @@ class GpuLibrary(Pass):
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
+        for op in [op for function in functions(module) for op in walk(function)]:
+            if op.name == "func.call" and LIBRARY in op.attributes:
+                self._choose_alone(op)
+                self.count("calls")
         for found in calls_of(module, _WORK):
             size = ir.MemRefType(found.buffers[0].type).shape[-1]
             kind = found.dtypes[0]
@@ -354,6 +444,23 @@ class GpuLibrary(Pass):
             chosen = either(self._condition(work), [status], lambda: [work.lower()], lambda: [_moved(op)])
         for use in [use for use in op.results[0].uses if use.owner.operation.name != "scf.yield"]:
             use.owner.operation.operands[use.operand_number] = chosen[0]
+
+    def _choose_alone(self, op: ir.Operation) -> None:
+        """Puts a call of a function of the host into a branch, requests into the other one."""
+        with ir.InsertionPoint(op), op.location:
+            work = _ALONE[ir.StringAttr(op.attributes[LIBRARY][OPERATION]).value](op)
+            bit = ir.IntegerType.get_signless(1)
+            is_there = call(op, LibraryFound(work.library), [], [bit]).results[0]
+            kinds = [x.type for x in op.results]
+
+            def moved() -> list[ir.Value]:
+                _moved(op)
+                return list(op.results)
+
+            chosen = either(is_there & work.condition(), kinds, work.lower, moved)
+        for old, new in zip(op.results, chosen, strict=True):
+            for use in [use for use in old.uses if use.owner.operation.name != "scf.yield"]:
+                use.owner.operation.operands[use.operand_number] = new
 
     def _condition(self, work: Work) -> ir.Value:
         """True if libraries are there, and take less time than kernels."""

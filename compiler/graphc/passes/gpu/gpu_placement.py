@@ -21,6 +21,7 @@ from graphc.ir.diagnostics import node_of
 from graphc.ir.traits import EXPENSIVE, SEQUENTIAL
 from graphc.ir.walk import copy_with, functions, inputs_of, symbol_of, walk
 from graphc.lowering.device_code.draws import have_kernel
+from graphc.lowering.random import LIBRARY, OPERATION
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
@@ -71,6 +72,37 @@ def outline(
         old.replace_all_uses_with(result)
     for op in reversed(operations):
         op.erase()
+
+
+def outline_alone(main: ir.Operation, op: ir.Operation, name: str, reason: str) -> None:
+    """Replaces an operation that a library may compute by a call, which is marked with what it stands for.
+
+    Args:
+        main: the function around it.
+        op: the operation, whose operands are the arguments.
+        name: of the new function.
+        reason: why it has no kernel.
+    """
+    operands, results = list(op.operands), [x.type for x in op.results]
+    with ir.InsertionPoint(main), main.location:
+        function = _declare(name, [x.type for x in operands], results)
+    work = [ir.StringAttr.get(x) for x in (op.name, reason, node_of(op))]
+    function.attributes[WORK] = ir.ArrayAttr.get([ir.ArrayAttr.get(work)])
+    block = ir.Block.create_at_start(function.regions[0], [x.type for x in operands])
+    with ir.InsertionPoint(block), op.location:
+        copy = op.clone()
+        for place, argument in enumerate(block.arguments):
+            copy.operands[place] = argument
+        build.create("func.return", [], list(copy.results))
+    said = {OPERATION: ir.StringAttr.get(op.name.removeprefix("graphc."))}
+    said |= {key: op.attributes[key] for key in op.attributes}
+    with ir.InsertionPoint(op), op.location:
+        callee = ir.FlatSymbolRefAttr.get(name)
+        call = build.create("func.call", results, operands, callee=callee).operation
+    call.attributes[LIBRARY] = ir.DictAttr.get(said)
+    for old, result in zip(op.results, call.results, strict=True):
+        old.replace_all_uses_with(result)
+    op.erase()
 
 
 class _Body:
@@ -259,6 +291,18 @@ DEVICE: dict[str, Callable[[np.dtype], bool]] = {
 }
 
 
+# Operations without a kernel that a library may compute: an array of the host is moved only without it.
+BY_LIBRARY = frozenset(("eigh", "eigvalsh"))
+
+
+def is_for_library(op: ir.Operation) -> bool:
+    """True if a library may compute an operation, of the dtype that it has."""
+    if op.name.removeprefix("graphc.") not in BY_LIBRARY:
+        return False
+    dtype = dtype_of(ir.RankedTensorType(op.operands[0].type).element_type)
+    return dtype.kind == "f" and dtype.itemsize >= 4
+
+
 def reason(op: ir.Operation) -> str:
     """Reason for which an operation of the graph stage, or its contents, has no kernel; empty if it has
     one.
@@ -300,7 +344,7 @@ class GpuPlacement(Pass):
     are on the device. An operation without a kernel (a factorization, SciPy's code, a
     random draw), a loop or a conditional that contains one, runs on the host. Others run there, too, where
     that saves transfers: elementwise work between two factorizations, for instance, but neither products nor
-    loops. Which do is a minimum cut: each array that is needed on both sides is moved once.
+    loops. What a library may compute on the device is a function of its own, and saves nothing. Which do is a minimum cut: each array that is needed on both sides is moved once.
 
     A function takes as many operations as it can: its number is that of the changes of side on the longest
     way to it. What comes after a check in the program stays after it. Numbers are passed as numbers; sizes of
@@ -323,10 +367,11 @@ class GpuPlacement(Pass):
         block = function.regions[0].blocks[0]
         operations = [op.operation for op in block.operations]
         reasons = {op: reason(op) for op in operations}
-        bound = {op for op in operations if reasons[op] and len(op.results)}
-        if not bound:
+        alone = [op for op in operations if is_for_library(op)]
+        bound = {op for op in operations if reasons[op] and len(op.results)}.difference(alone)
+        if not bound and not alone:
             return 0
-        host = _host_side(operations, bound)
+        host = _host_side(operations, bound, alone) if bound else set()
         stages = _stages(operations, host)
         # A stable order by stage: what an operation needs is of its own stage, or of an earlier one.
         *rest, end = operations
@@ -338,17 +383,22 @@ class GpuPlacement(Pass):
                 groups.setdefault(stages[op], []).append(op)
         for number, stage in enumerate(sorted(groups), first):
             outline(function, groups[stage], f"{HOST}_{number}", reasons)
+        for number, op in enumerate(alone, first + len(groups)):
+            outline_alone(function, op, f"{HOST}_{number}", reasons[op])
+        self.count("operations of libraries", len(alone))
         self.count("functions of the host", len(groups))
         self.count("operations of the host", len(host))
-        return len(groups)
+        return len(groups) + len(alone)
 
 
-def _host_side(operations: list[ir.Operation], bound: set[ir.Operation]) -> set[ir.Operation]:
+def _host_side(
+    operations: list[ir.Operation], bound: set[ir.Operation], alone: Sequence[ir.Operation]
+) -> set[ir.Operation]:
     """The operations that run on the host."""
     fixed: dict[ir.Operation | ir.Block, bool] = {}
     users: dict[ir.Value, list[ir.Operation | ir.Block]] = {}
     for op in operations:
-        if op in bound or not is_movable(op):
+        if op in bound or op in alone or not is_movable(op):
             # What reads the results of a loop is where the loop is.
             if not any(map(_is_loop, op.operands)):
                 fixed[op] = op in bound
