@@ -258,6 +258,14 @@ ROUTINES = {
         asks="handle m n",
     ),
 }
+_SIZES = "n c h w o d p q r s pad_h pad_w stride_h stride_w dilation_h dilation_w groups short"
+# Cross-correlations of images (n, c, h, w) and filters (o, d, p, q), and their adjoints; with `short` factors
+# of float32 may be rounded to 10 bits.
+ROUTINES |= {
+    "conv2d": Routine("cudnn", "Forward", f"x:n*c*h*w f:o*d*p*q y:n*o*r*s | {_SIZES}"),
+    "conv2d_input": Routine("cudnn", "BackwardData", f"f:o*d*p*q y:n*o*r*s x:n*c*h*w | {_SIZES}"),
+    "conv2d_filters": Routine("cudnn", "BackwardFilter", f"x:n*c*h*w y:n*o*r*s f:o*d*p*q | {_SIZES}"),
+}
 _LETTERS = {"float32": "S", "float64": "D"}
 _MOST = (1 << 31) - 1
 # Requests of which a library knows the memory.
@@ -609,7 +617,139 @@ def _number(dtype: str, value: float) -> Number:
     return (ctypes.c_float * 2)(value, 0.0)
 
 
-_STARTERS: dict[str, Callable[[str, ctypes.CDLL, Device], Started]] = {"cublas": Cublas, "cusolver": Cusolver}
+# Names of cuDNN's interface: numbers, order of axes, cross-correlation, ways to multiply, a deterministic
+# algorithm, and the one that each direction has.
+_NUMBERS, _ROWS_FIRST, _CORRELATION = {"float32": 0, "float64": 1}, 0, 1
+_ANY_MATH, _FULL_MATH, _IS_DETERMINISTIC, _USUAL = 0, 3, 1, 1
+_ALGORITHMS = 8
+# The most memory that an algorithm may take.
+_MOST_MEMORY = 1 << 30
+
+
+class _Found(ctypes.Structure):
+    """What is known of an algorithm (`cudnnConvolutionFwdAlgoPerf_t` and so on)."""
+
+    _fields_ = (
+        ("algorithm", _INT),
+        ("status", _INT),
+        ("time", ctypes.c_float),
+        ("memory", _SIZE),
+        ("determinism", _INT),
+        ("math", _INT),
+        ("reserved", _INT * 3),
+    )
+
+
+@record(frozen=True, eq=False)
+class _Convolution:
+    """A convolution as cuDNN knows it.
+
+    Attributes:
+        forms: of its arrays, in order.
+        way: strides, padding and so on.
+        algorithm: which of the library's.
+        nbytes: memory that it takes.
+    """
+
+    forms: tuple[ctypes.c_void_p, ...]
+    way: ctypes.c_void_p
+    algorithm: int
+    nbytes: int
+
+
+class Cudnn(Started):
+    """cuDNN, of which convolutions are asked for by their older interface.
+
+    The library's heuristics choose an algorithm by sizes alone, of those that are deterministic.
+    """
+
+    create, enter, text = "cudnnCreate", "cudnnSetStream", "cudnnGetErrorString"
+    failed_allocation = -1
+
+    def __init__(self, name: str, code: ctypes.CDLL, place: Device) -> None:
+        self._known: dict[Request, _Convolution] = {}
+        super().__init__(name, code, place)
+
+    def find(self) -> None:
+        super().find()
+        for routine in ("Forward", "BackwardData", "BackwardFilter"):
+            self.code[f"cudnnConvolution{routine}"]
+
+    def memory(self, asked: Asked) -> int:
+        assert isinstance(asked, Request)
+        return self._convolution(asked).nbytes
+
+    def call(self, asked: Asked, addresses: Sequence[ctypes.c_uint64]) -> Bound:
+        assert isinstance(asked, Request)
+        known = self._convolution(asked)
+        one, zero = (ctypes.byref(self._numbers[x][asked.dtype]) for x in (1.0, 0.0))
+        (a, b, c), memory = addresses[:3], addresses[3] if known.nbytes else _HANDLE()
+        sides = (known.forms[0], a, known.forms[1], b, known.way, _INT(known.algorithm))
+        result = (memory, _SIZE(known.nbytes), zero, known.forms[2], c)
+        return partial(self.code[self._function(asked)], self.handle, one, *sides, *result)
+
+    def _function(self, asked: Request) -> str:
+        return f"cudnnConvolution{ROUTINES[asked.routine].function}"
+
+    def _convolution(self, asked: Request) -> _Convolution:
+        known = self._known.get(asked)
+        if known is None:
+            with self.lock:
+                known = self._known[asked] = self._made(asked)
+        return known
+
+    def _made(self, asked: Request) -> _Convolution:
+        """A convolution with its algorithm."""
+        named, kind = asked.named, _NUMBERS[asked.dtype]
+        images = tuple(named[name] for name in "nchw")
+        filters, results = (tuple(named[name] for name in names) for names in ("odpq", "nors"))
+        forms = {
+            "x": self._form(asked, "Tensor", _ROWS_FIRST, kind, *images),
+            "f": self._form(asked, "Filter", kind, _ROWS_FIRST, *filters),
+            "y": self._form(asked, "Tensor", _ROWS_FIRST, kind, *results),
+        }
+        way = self._new(asked, "Convolution")
+        steps = [named[f"{what}_{axis}"] for what in ("pad", "stride", "dilation") for axis in "hw"]
+        self._do(asked, "cudnnSetConvolution2dDescriptor", way, *steps, _CORRELATION, kind)
+        self._do(asked, "cudnnSetConvolutionGroupCount", way, named["groups"])
+        full = asked.dtype == "float32" and not named["short"]
+        self._do(asked, "cudnnSetConvolutionMathType", way, _FULL_MATH if full else _ANY_MATH)
+        a, b, c = (forms[name] for name, size in ROUTINES[asked.routine].words if size)
+        direction = ROUTINES[asked.routine].function
+        count, found = _INT(), (_Found * _ALGORITHMS)()
+        sides = self.handle, a, b, way, c
+        choose = f"cudnnGetConvolution{direction}Algorithm_v7"
+        self._do(asked, choose, *sides, _ALGORITHMS, ctypes.byref(count), found)
+        fine = [x for x in found[: count.value] if not x.status and x.determinism == _IS_DETERMINISTIC]
+        for algorithm in (*(x.algorithm for x in fine), _USUAL):
+            nbytes = _SIZE()
+            size = self.code[f"cudnnGetConvolution{direction}WorkspaceSize"]
+            status = int(size(*sides, algorithm, ctypes.byref(nbytes)))
+            if not status and nbytes.value <= _MOST_MEMORY:
+                return _Convolution((a, b, c), way, algorithm, nbytes.value)
+        raise self.error(f"cudnnGetConvolution{direction}WorkspaceSize", status, f" for {asked}")
+
+    def _form(self, asked: Request, what: str, *numbers: int) -> ctypes.c_void_p:
+        made = self._new(asked, what)
+        self._do(asked, f"cudnnSet{what}4dDescriptor", made, *numbers)
+        return made
+
+    def _new(self, asked: Request, what: str) -> ctypes.c_void_p:
+        made = _HANDLE()
+        self._do(asked, f"cudnnCreate{what}Descriptor", ctypes.byref(made))
+        return made
+
+    def _do(self, asked: Request, name: str, *arguments: object) -> None:
+        status = int(self.code[name](*arguments))
+        if status:
+            raise self.error(name, status, f" for {asked}")
+
+
+_STARTERS: dict[str, Callable[[str, ctypes.CDLL, Device], Started]] = {
+    "cublas": Cublas,
+    "cusolver": Cusolver,
+    "cudnn": Cudnn,
+}
 
 
 class Libraries:

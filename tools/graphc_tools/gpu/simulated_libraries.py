@@ -227,7 +227,64 @@ def _gesvd(
     matrix[...] = _NONSENSE
 
 
+def _windows(numbers: Numbers, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Images with their padding, and for each element of the filters what it meets: (p, q, n, c, r, s)."""
+    n, c, h, w, p, q, r, s = (numbers[name] for name in "nchwpqrs")
+    up, left = numbers["pad_h"], numbers["pad_w"]
+    # Past the last window there may be images that none meets, and windows need no more.
+    wide = np.zeros((n, c, h + 2 * up, w + 2 * left), x.dtype)
+    wide[:, :, up : up + h, left : left + w] = x.reshape(n, c, h, w)
+    a, b, down, across = wide.strides
+    (i, j), (k, m) = ([numbers[f"{what}_{axis}"] for axis in "hw"] for what in ("dilation", "stride"))
+    if (h + 2 * up - (p - 1) * i - 1) // k + 1 != r or (w + 2 * left - (q - 1) * j - 1) // m + 1 != s:
+        raise LaunchError(f"sizes of a convolution do not go together: {numbers}")
+    steps = (down * i, across * j, a, b, down * k, across * m)
+    return wide, np.lib.stride_tricks.as_strided(wide, (p, q, n, c, r, s), steps)
+
+
+def _by_groups(
+    numbers: Numbers, formula: str, windows: np.ndarray, *others: tuple[np.ndarray, int]
+) -> list[np.ndarray]:
+    """An einsum for each group of channels."""
+    groups, d = numbers["groups"], numbers["d"]
+    if numbers["c"] != d * groups or numbers["o"] % groups:
+        raise LaunchError(f"groups of a convolution do not go together: {numbers}")
+    parts = np.split(windows, groups, 3)
+    splits = [np.split(x, groups, axis) for x, axis in others]
+    return [np.einsum(formula, part, *rest) for part, *rest in zip(parts, *splits, strict=True)]
+
+
+def _conv2d(numbers: Numbers, x: np.ndarray, f: np.ndarray, y: np.ndarray) -> None:
+    _, windows = _windows(numbers, x)
+    filters = f.reshape([numbers[name] for name in "odpq"])
+    found = _by_groups(numbers, "pqndrs,odpq->nors", windows, (filters, 0))
+    y[...] = np.concatenate(found, 1).reshape(-1)
+
+
+def _conv2d_filters(numbers: Numbers, x: np.ndarray, y: np.ndarray, f: np.ndarray) -> None:
+    _, windows = _windows(numbers, x)
+    results = y.reshape([numbers[name] for name in "nors"])
+    found = _by_groups(numbers, "pqndrs,nors->odpq", windows, (results, 1))
+    f[...] = np.concatenate(found, 0).reshape(-1)
+
+
+def _conv2d_input(numbers: Numbers, f: np.ndarray, y: np.ndarray, x: np.ndarray) -> None:
+    wide, windows = _windows(numbers, np.zeros_like(x))
+    groups = numbers["groups"]
+    filters = np.split(f.reshape([numbers[name] for name in "odpq"]), groups)
+    results = np.split(y.reshape([numbers[name] for name in "nors"]), groups, 1)
+    for part, one, other in zip(np.split(windows, groups, 3), filters, results, strict=True):
+        shares = np.einsum("odpq,nors->pqndrs", one, other)
+        for place in np.ndindex(shares.shape[:2]):
+            part[place] += shares[place]
+    up, left, h, w = (numbers[name] for name in ("pad_h", "pad_w", "h", "w"))
+    x[...] = wide[:, :, up : up + h, left : left + w].reshape(-1)
+
+
 ROUTINES: dict[str, Does] = {
+    "conv2d": _conv2d,
+    "conv2d_input": _conv2d_input,
+    "conv2d_filters": _conv2d_filters,
     "potrf": _potrf,
     "getrf": _getrf,
     "getrs": _getrs,
@@ -239,6 +296,9 @@ ROUTINES: dict[str, Does] = {
 }
 # Arrays that are written only: they may hold anything.
 _OUTPUTS = {
+    "conv2d": "y",
+    "conv2d_input": "x",
+    "conv2d_filters": "f",
     "potrf": "info",
     "getrf": "pivots info",
     "getrs": "info",
@@ -252,7 +312,8 @@ _INTEGERS = ("info", "pivots")
 
 def elements_of_memory(asked: Request) -> int:
     """What a routine asks for, which is given as it is said: more than nothing, and odd."""
-    return 2 * sum(asked.numbers) + 17 if libraries.ROUTINES[asked.routine].asks else 0
+    routine = libraries.ROUTINES[asked.routine]
+    return 2 * sum(asked.numbers) + 17 if routine.asks or routine.library == "cudnn" else 0
 
 
 def compute(memory: Memory, asked: Request, addresses: Sequence[int]) -> None:

@@ -38,7 +38,12 @@ KERNELS = Stage(
         Step("graphc-gpu-sort", "calls of another kind"),
         Step("graphc-gpu-select", "calls of another kind"),
         Step("graphc-gpu-extreme", "calls of another kind"),
-        Step("graphc-gpu-library", "large ones of the next pass are for libraries where these are there"),
+        Step(
+            "graphc-gpu-library",
+            "large ones of the next pass are for libraries where these are there",
+            None,
+            _digits,
+        ),
         Step("graphc-gpu-factor", "and another; what they note of matrices is reduced by passes below"),
         Step("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
         Step("graphc-gpu-batch", "loops with products, for the rows of a batch"),

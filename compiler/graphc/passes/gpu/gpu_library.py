@@ -327,11 +327,13 @@ class Alone:
 
     Args:
         op: the call of the function, marked with what it stands for. Its arrays lie side by side.
+        short: whether factors of float32 may be rounded to 10 bits.
     """
 
     library = "cusolver"
 
-    def __init__(self, op: ir.Operation) -> None:
+    def __init__(self, op: ir.Operation, *, short: bool) -> None:
+        self.short = short
         said = op.attributes[LIBRARY]
         self.op, self.name = op, ir.StringAttr(said[OPERATION]).value
         self._said, signature = said, SIGNATURES[self.name]
@@ -396,7 +398,28 @@ class Eigenvalues(Alone):
         self.require(infos)
 
 
-_ALONE: dict[str, type[Alone]] = {"eigh": Eigenvalues, "eigvalsh": Eigenvalues}
+class Convolution(Alone):
+    """Convolutions of images, and their adjoints."""
+
+    library = "cudnn"
+
+    def condition(self) -> ir.Value:
+        return product(list(self.size.values())) > 0
+
+    def ask(self, results: Sequence[ir.Value]) -> None:
+        first, second = self.operands
+        if self.name == "conv2d_input":
+            first, second = second, first
+        names = "pad_h pad_w stride_h stride_w dilation_h dilation_w groups".split()
+        sizes = [self.size[name] for name in "nchwodpqrs"]
+        steps = [self.attribute(name) for name in names]
+        self.batch.ask(self.name, [first, second, results[0]], [*sizes, *steps, int(self.short)])
+
+
+_ALONE: dict[str, type[Alone]] = {
+    **dict.fromkeys(("eigh", "eigvalsh"), Eigenvalues),
+    **dict.fromkeys(("conv2d", "conv2d_input", "conv2d_filters"), Convolution),
+}
 
 
 _WORK: dict[str, Callable[[LibraryCall], Work]] = {
@@ -418,7 +441,15 @@ class GpuLibrary(Pass):
 
     To a library, which has columns side by side, an array is its transpose: triangles change their names, and
     systems are solved from the other side. Only general right sides are turned round.
+
+    What has no kernels is a call of a function of the host: eigenvalues, which cuSOLVER computes, too, and
+    convolutions, which cuDNN does. Without the library arrays move to the host and back.
+
+    Attributes:
+        precision: of factors of float32 in convolutions, "float32" or "tf32".
     """
+
+    precision: str = "float32"
 
     stage = "buffer"
 
@@ -448,7 +479,8 @@ class GpuLibrary(Pass):
     def _choose_alone(self, op: ir.Operation) -> None:
         """Puts a call of a function of the host into a branch, requests into the other one."""
         with ir.InsertionPoint(op), op.location:
-            work = _ALONE[ir.StringAttr(op.attributes[LIBRARY][OPERATION]).value](op)
+            kind = _ALONE[ir.StringAttr(op.attributes[LIBRARY][OPERATION]).value]
+            work = kind(op, short=self.precision == "tf32")
             bit = ir.IntegerType.get_signless(1)
             is_there = call(op, LibraryFound(work.library), [], [bit]).results[0]
             kinds = [x.type for x in op.results]

@@ -94,8 +94,8 @@ def outline_alone(main: ir.Operation, op: ir.Operation, name: str, reason: str) 
         for place, argument in enumerate(block.arguments):
             copy.operands[place] = argument
         build.create("func.return", [], list(copy.results))
-    said = {OPERATION: ir.StringAttr.get(op.name.removeprefix("graphc."))}
-    said |= {key: op.attributes[key] for key in op.attributes}
+    said: dict[str, ir.Attribute] = {key: op.attributes[key] for key in op.attributes}
+    said[OPERATION] = ir.StringAttr.get(op.name.removeprefix("graphc."))
     with ir.InsertionPoint(op), op.location:
         callee = ir.FlatSymbolRefAttr.get(name)
         call = build.create("func.call", results, operands, callee=callee).operation
@@ -292,7 +292,7 @@ DEVICE: dict[str, Callable[[np.dtype], bool]] = {
 
 
 # Operations without a kernel that a library may compute: an array of the host is moved only without it.
-BY_LIBRARY = frozenset(("eigh", "eigvalsh"))
+BY_LIBRARY = frozenset(("eigh", "eigvalsh", "conv2d", "conv2d_input", "conv2d_filters"))
 
 
 def is_for_library(op: ir.Operation) -> bool:
@@ -344,7 +344,8 @@ class GpuPlacement(Pass):
     are on the device. An operation without a kernel (a factorization, SciPy's code, a
     random draw), a loop or a conditional that contains one, runs on the host. Others run there, too, where
     that saves transfers: elementwise work between two factorizations, for instance, but neither products nor
-    loops. What a library may compute on the device is a function of its own, and saves nothing. Which do is a minimum cut: each array that is needed on both sides is moved once.
+    loops. What a library may compute on the device is a function of its own, and saves nothing. Which do is a
+    minimum cut: each array that is needed on both sides is moved once.
 
     A function takes as many operations as it can: its number is that of the changes of side on the longest
     way to it. What comes after a check in the program stays after it. Numbers are passed as numbers; sizes of
