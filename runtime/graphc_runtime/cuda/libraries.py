@@ -266,7 +266,17 @@ ROUTINES |= {
     "conv2d_input": Routine("cudnn", "BackwardData", f"f:o*d*p*q y:n*o*r*s x:n*c*h*w | {_SIZES}"),
     "conv2d_filters": Routine("cudnn", "BackwardFilter", f"x:n*c*h*w y:n*o*r*s f:o*d*p*q | {_SIZES}"),
 }
+# Transforms of rows, and with `columns` of the columns of a matrix, which are not divided by their size.
+ROUTINES |= {
+    "rfft": Routine("cufft", "R2C D2Z", "x:rows*n y:rows*k | rows n k"),
+    "irfft": Routine("cufft", "C2R Z2D", "x:rows*k y:rows*n | rows n k"),
+    "fft": Routine("cufft", "C2C Z2Z", "x:rows*n y:rows*n | rows n columns inverse"),
+}
 _LETTERS = {"float32": "S", "float64": "D"}
+_TRANSFORMED = {
+    **dict.fromkeys(("irfft", "fft"), {"complex64": 0, "complex128": 1}),
+    "rfft": {"float32": 0, "float64": 1},
+}
 _MOST = (1 << 31) - 1
 # Requests of which a library knows the memory.
 _KEPT = 256
@@ -301,7 +311,7 @@ class Request:
             ArtifactError: they are not, or a number is out of range.
         """
         wanted = ROUTINES[self.routine].arrays
-        if self.dtype not in _LETTERS or len(sizes) != len(wanted):
+        if self.dtype not in _TRANSFORMED.get(self.routine, _LETTERS) or len(sizes) != len(wanted):
             raise ArtifactError(f"the schedule asks a library for {self} of {len(sizes)} arrays")
         if not all(0 <= number <= _MOST for number in self.numbers):
             raise ArtifactError(f"the schedule asks a library for {self}; numbers have 31 bits")
@@ -364,6 +374,8 @@ class Started:
     enter: ClassVar[str]
     text: ClassVar[str] = ""
     failed_allocation: ClassVar[int] = 2
+    # Meanings of statuses, of libraries without such a function.
+    texts: ClassVar[Mapping[int, str]] = {}
 
     def __init__(self, name: str, code: ctypes.CDLL, place: Device) -> None:
         self.library, self.code, self.place = LIBRARIES[name], code, place
@@ -377,11 +389,19 @@ class Started:
             raise DriverError(
                 f"{self.library.title} has to be one of CUDA 12 or newer ({error}); {self.library.without}"
             ) from None
+        self.handle = self.start()
+
+    def start(self) -> ctypes.c_void_p:
+        """The handle.
+
+        Raises:
+            DriverError: the library does not start.
+        """
         handle = _HANDLE()
         status = int(self._create(ctypes.byref(handle)))
         if status:
             raise self.error(self.create, status, f"; {self.library.without}")
-        self.handle = handle
+        return handle
 
     def find(self) -> None:
         """Looks for functions.
@@ -506,7 +526,7 @@ class Started:
 
     def error(self, name: str, status: int, more: str) -> DriverError:
         """The error of a function."""
-        text = _STATUS.get(status, "unknown")
+        text = self.texts.get(status, "unknown")
         if self.text:
             text = (self._text(status) or b"unknown").decode(errors="replace")
         kind = DeviceMemoryError if status == self.failed_allocation else DriverError
@@ -514,22 +534,19 @@ class Started:
         return kind(f"{text} ({shown}, status {status}){more}", status, shown)
 
 
-# Of cuSOLVER, which has no texts.
-_STATUS = {
-    1: "not initialised",
-    2: "the resource allocation failed",
-    3: "an invalid value",
-    4: "an absent device architectural feature",
-    6: "the execution failed",
-    7: "an internal error",
-    9: "not supported",
-}
-
-
 class Cusolver(Started):
     """cuSOLVER, for dense matrices."""
 
     create, enter = "cusolverDnCreate", "cusolverDnSetStream"
+    texts: ClassVar[Mapping[int, str]] = {
+        1: "not initialised",
+        2: "the resource allocation failed",
+        3: "an invalid value",
+        4: "an absent device architectural feature",
+        6: "the execution failed",
+        7: "an internal error",
+        9: "not supported",
+    }
 
 
 # Names of cuBLAS's interface (library_types.h, cublas_api.h): dtypes, ways to add up, and others.
@@ -745,7 +762,109 @@ class Cudnn(Started):
             raise self.error(name, status, f" for {asked}")
 
 
+class Cufft(Started):
+    """cuFFT, whose handles are plans of transforms."""
+
+    texts: ClassVar[Mapping[int, str]] = {
+        1: "an invalid plan",
+        2: "the resource allocation failed",
+        4: "an invalid value",
+        5: "an internal error",
+        6: "the execution failed",
+        7: "the setup failed",
+        8: "an invalid size",
+        16: "not supported",
+    }
+    _TYPES: ClassVar[Mapping[str, int]] = {
+        "R2C": 0x2A,
+        "C2R": 0x2C,
+        "C2C": 0x29,
+        "D2Z": 0x6A,
+        "Z2D": 0x6C,
+        "Z2Z": 0x69,
+    }
+
+    def __init__(self, name: str, code: ctypes.CDLL, place: Device) -> None:
+        self._plans: dict[Request, tuple[ctypes.c_int, int]] = {}
+        self._stream = 0
+        super().__init__(name, code, place)
+
+    def find(self) -> None:
+        self._set_stream = self.code["cufftSetStream"]
+        self._set_stream.argtypes = (_INT, _HANDLE)
+        self._set_area = self.code["cufftSetWorkArea"]
+
+    def start(self) -> ctypes.c_void_p:
+        return _HANDLE()
+
+    def tell(self, state: tuple[int, ...]) -> int:
+        (self._stream,) = state
+        return 0
+
+    def memory(self, asked: Asked) -> int:
+        assert isinstance(asked, Request)
+        return self._plan(asked)[1]
+
+    def call(self, asked: Asked, addresses: Sequence[ctypes.c_uint64]) -> Bound:
+        assert isinstance(asked, Request)
+        plan, nbytes = self._plan(asked)
+        x, y = addresses[:2]
+        arguments: list[object] = [plan, x, y]
+        if asked.routine == "fft":
+            arguments.append(_INT(1 if asked.named["inverse"] else -1))
+        transform = partial(self.code[self._function(asked)], *arguments)
+        area = partial(self._set_area, plan, addresses[2] if nbytes else _HANDLE())
+
+        def ask() -> int:
+            # Plans have streams of their own.
+            return int(self._set_stream(plan, self._stream) or area() or transform())
+
+        return ask
+
+    def _kind(self, asked: Request) -> str:
+        return ROUTINES[asked.routine].function.split()[_TRANSFORMED[asked.routine][asked.dtype]]
+
+    def _function(self, asked: Request) -> str:
+        return f"cufftExec{self._kind(asked)}"
+
+    def _plan(self, asked: Request) -> tuple[ctypes.c_int, int]:
+        """The plan of transforms, and bytes for intermediate results."""
+        known = self._plans.get(asked)
+        if known is None:
+            with self.lock:
+                known = self._plans[asked] = self._made(asked)
+        return known
+
+    def _made(self, asked: Request) -> tuple[ctypes.c_int, int]:
+        named, plan, nbytes = asked.named, _INT(), _SIZE()
+        n, rows = named["n"], named["rows"]
+        apart = named.get("k", n)
+        sides = [n, apart] if asked.routine == "rfft" else [apart, n]
+        # Distance of the numbers of a transform, and of transforms.
+        places = [(rows, 1) if named.get("columns") else (1, side) for side in sides]
+        size = (ctypes.c_longlong * 1)(n)
+        inner = [
+            (ctypes.byref((ctypes.c_longlong * 1)(side)), *map(ctypes.c_longlong, place))
+            for side, place in zip(sides, places, strict=True)
+        ]
+        steps: list[tuple[str, list[object]]] = [
+            ("cufftCreate", [ctypes.byref(plan)]),
+            ("cufftSetAutoAllocation", [plan, _INT(0)]),
+            (
+                "cufftMakePlanMany64",
+                [plan, _INT(1), size, *inner[0], *inner[1], _INT(self._TYPES[self._kind(asked)])]
+                + [ctypes.c_longlong(rows), ctypes.byref(nbytes)],
+            ),
+        ]
+        for name, arguments in steps:
+            status = int(self.code[name](*arguments))
+            if status:
+                raise self.error(name, status, f" for {asked}")
+        return plan, nbytes.value
+
+
 _STARTERS: dict[str, Callable[[str, ctypes.CDLL, Device], Started]] = {
+    "cufft": Cufft,
     "cublas": Cublas,
     "cusolver": Cusolver,
     "cudnn": Cudnn,

@@ -281,7 +281,32 @@ def _conv2d_input(numbers: Numbers, f: np.ndarray, y: np.ndarray, x: np.ndarray)
     x[...] = wide[:, :, up : up + h, left : left + w].reshape(-1)
 
 
+def _rfft(numbers: Numbers, x: np.ndarray, y: np.ndarray) -> None:
+    y[...] = np.fft.rfft(x.reshape(numbers["rows"], numbers["n"])).reshape(-1)
+
+
+def _irfft(numbers: Numbers, x: np.ndarray, y: np.ndarray) -> None:
+    rows, n, k = (numbers[name] for name in ("rows", "n", "k"))
+    halves = x.reshape(rows, k).copy()
+    x[...] = _NONSENSE
+    # What the library makes of imaginary parts that real numbers do not have is not said.
+    if halves[:, [0, *([k - 1] if n % 2 == 0 else [])]].imag.any():
+        halves[...] = _NONSENSE
+    y[...] = (np.fft.irfft(halves, n) * n).reshape(-1)
+
+
+def _fft(numbers: Numbers, x: np.ndarray, y: np.ndarray) -> None:
+    rows, n = numbers["rows"], numbers["n"]
+    across = bool(numbers["columns"])
+    given = x.reshape(n, rows).T if across else x.reshape(rows, n)
+    found = np.fft.ifft(given) * n if numbers["inverse"] else np.fft.fft(given)
+    y[...] = (found.T if across else found).reshape(-1)
+
+
 ROUTINES: dict[str, Does] = {
+    "rfft": _rfft,
+    "irfft": _irfft,
+    "fft": _fft,
     "conv2d": _conv2d,
     "conv2d_input": _conv2d_input,
     "conv2d_filters": _conv2d_filters,
@@ -296,6 +321,7 @@ ROUTINES: dict[str, Does] = {
 }
 # Arrays that are written only: they may hold anything.
 _OUTPUTS = {
+    **dict.fromkeys(("rfft", "irfft", "fft"), "y"),
     "conv2d": "y",
     "conv2d_input": "x",
     "conv2d_filters": "f",
@@ -310,10 +336,20 @@ _OUTPUTS = {
 _INTEGERS = ("info", "pivots")
 
 
+def _dtype(asked: Request, name: str) -> np.dtype:
+    """Of an array of a request."""
+    if name in _INTEGERS:
+        return np.dtype("int32")
+    if name == "y" and asked.routine in ("rfft", "irfft"):
+        others = {"float32": "complex64", "float64": "complex128"}
+        return np.dtype({**others, **{y: x for x, y in others.items()}}[asked.dtype])
+    return np.dtype(asked.dtype)
+
+
 def elements_of_memory(asked: Request) -> int:
     """What a routine asks for, which is given as it is said: more than nothing, and odd."""
     routine = libraries.ROUTINES[asked.routine]
-    return 2 * sum(asked.numbers) + 17 if routine.asks or routine.library == "cudnn" else 0
+    return 2 * sum(asked.numbers) + 17 if routine.asks or routine.library in ("cudnn", "cufft") else 0
 
 
 def compute(memory: Memory, asked: Request, addresses: Sequence[int]) -> None:
@@ -330,7 +366,7 @@ def compute(memory: Memory, asked: Request, addresses: Sequence[int]) -> None:
     arrays = []
     for name, size, address in zip(names, routine.arrays, addresses, strict=False):
         count = math.prod(int(x) if x.isdigit() else named[x] for x in size.split("*"))
-        dtype = np.dtype("int32" if name in _INTEGERS else asked.dtype)
+        dtype = _dtype(asked, name)
         region = memory.find(address)
         if region is None or address % dtype.itemsize:
             raise BoundsError(f"{name} of {asked} is at {address:#x}, where nothing lives or begins")

@@ -20,6 +20,7 @@ from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
 from graphc.passes.gpu._calls import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import allocate
 from graphc.passes.gpu.gpu_factor import NOT_POSITIVE, SMALL, is_checked, largest_of
+from graphc.passes.gpu.gpu_placement import TRANSFORMS
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.record import record
@@ -89,11 +90,17 @@ class Batch:
         """What a library says of each matrix: 0 if it is fine."""
         return self.array(kind=ir.IntegerType.get_signless(32))
 
-    def ask(self, routine: str, arrays: Sequence[ir.Value], numbers: Sequence[ir.Value | int]) -> None:
-        """Asks a library; see `graphc_runtime.cuda.libraries.ROUTINES`."""
+    def ask(
+        self,
+        routine: str,
+        arrays: Sequence[ir.Value],
+        numbers: Sequence[ir.Value | int],
+        count: ir.Value | None = None,
+    ) -> None:
+        """Asks a library, of each array of the batch; see `graphc_runtime.cuda.libraries.ROUTINES`."""
         given = [write_to(array) for array in arrays]
         given += [as_index(x) for x in numbers]
-        call(self._op, LibraryAsked(routine), [*given, self.count])
+        call(self._op, LibraryAsked(routine), [*given, self.count if count is None else count])
 
 
 def is_fine(info: ir.Value) -> ir.Value:
@@ -337,15 +344,17 @@ class Alone:
         said = op.attributes[LIBRARY]
         self.op, self.name = op, ir.StringAttr(said[OPERATION]).value
         self._said, signature = said, SIGNATURES[self.name]
-        count = len(signature.operands)
-        self.operands = list(op.operands)[:count]
+        given = list(op.operands)
+        # Tables of transforms are not among them.
+        self.operands = [x for x in given if isinstance(x.type, ir.MemRefType)]
+        count = len(self.operands)
         self.batch = Batch(op, self.operands[0], len(signature.operands[0]))
         # Core dimensions by name.
         self.size: dict[str, ir.Value] = {}
-        for buffer, core in zip(self.operands, signature.operands, strict=True):
+        for buffer, core in zip(self.operands, signature.operands, strict=False):
             for name, size in zip(core, build.dims(buffer)[len(self.batch.sizes) :], strict=True):
                 self.size.setdefault(name, size)
-        self.size |= dict(zip(signature.given, list(op.operands)[count:], strict=True))
+        self.size |= dict(zip(signature.given, given[count:], strict=False))
         self._cores = signature.results
 
     def attribute(self, name: str) -> int:
@@ -416,7 +425,46 @@ class Convolution(Alone):
         self.batch.ask(self.name, [first, second, results[0]], [*sizes, *steps, int(self.short)])
 
 
+class Transform(Alone):
+    """Fourier transforms of rows or columns."""
+
+    library = "cufft"
+
+    def condition(self) -> ir.Value:
+        return product(list(self.size.values())) > 0
+
+    def ask(self, results: Sequence[ir.Value]) -> None:
+        batch, (source,), size = self.batch, self.operands, self.size
+        kind, rows, n = self.name.removesuffix("_any"), size["b"], size["n"]
+        if kind == "fft_columns":
+            inverse = self.attribute("inverse")
+            numbers: list[ir.Value | int] = [size["c"], n, 1, inverse]
+            batch.ask("fft", [source, results[0]], numbers, batch.count * rows)
+        elif kind == "fft":
+            batch.ask("fft", [source, results[0]], [rows, n, 0, self.attribute("inverse")])
+        else:
+            given = source if kind == "rfft" else self._half(source, n)
+            batch.ask(kind, [given, results[0]], [rows, n, size["k"]])
+
+    def _half(self, source: ir.Value, n: ir.Value) -> ir.Value:
+        """A copy of frequencies, which may be lost, those of real numbers without an imaginary part."""
+        batch, last = self.batch, n // 2
+        made = batch.array(*build.dims(source)[len(batch.sizes) :])
+
+        def element(given: list[ir.Value]) -> ir.Value:
+            kind = ir.ComplexType(batch.kind).element_type
+            re, im = (build.create(f"complex.{part}", [kind], [given[0]]).result for part in ("re", "im"))
+            at = batch.at(1)
+            is_real = at.equals(0) | at.equals(last) & (n % 2).equals(0)
+            im = build.select(is_real, literal(0.0, kind), im)
+            return build.create("complex.create", [batch.kind], [re, im]).result
+
+        batch.fill(made, [(source, (0, 1))], element)
+        return made
+
+
 _ALONE: dict[str, type[Alone]] = {
+    **dict.fromkeys(TRANSFORMS, Transform),
     **dict.fromkeys(("eigh", "eigvalsh"), Eigenvalues),
     **dict.fromkeys(("conv2d", "conv2d_input", "conv2d_filters"), Convolution),
 }

@@ -84,14 +84,20 @@ def outline_alone(main: ir.Operation, op: ir.Operation, name: str, reason: str) 
         reason: why it has no kernel.
     """
     operands, results = list(op.operands), [x.type for x in op.results]
+    table = operands.pop(1).owner if op.name.removeprefix("graphc.") in TRANSFORMS else None
+    if table is not None and table.name == _TABLE:
+        operands.append(table.operands[2])
     with ir.InsertionPoint(main), main.location:
         function = _declare(name, [x.type for x in operands], results)
     work = [ir.StringAttr.get(x) for x in (op.name, reason, node_of(op))]
     function.attributes[WORK] = ir.ArrayAttr.get([ir.ArrayAttr.get(work)])
     block = ir.Block.create_at_start(function.regions[0], [x.type for x in operands])
     with ir.InsertionPoint(block), op.location:
+        arguments = list(block.arguments)
+        if table is not None:
+            arguments.insert(1, _table(op, table, arguments))
         copy = op.clone()
-        for place, argument in enumerate(block.arguments):
+        for place, argument in enumerate(arguments[: len(op.operands)]):
             copy.operands[place] = argument
         build.create("func.return", [], list(copy.results))
     said: dict[str, ir.Attribute] = {key: op.attributes[key] for key in op.attributes}
@@ -103,6 +109,24 @@ def outline_alone(main: ir.Operation, op: ir.Operation, name: str, reason: str) 
     for old, result in zip(op.results, call.results, strict=True):
         old.replace_all_uses_with(result)
     op.erase()
+
+
+def _table(op: ir.Operation, table: ir.Operation, arguments: Sequence[ir.Value]) -> ir.Value:
+    """The roots of unity for a transform of arguments, at the insertion point."""
+    if table.name != _TABLE:
+        return table.clone().results[0]
+    inverse = op.name.removeprefix("graphc.").startswith("irfft")
+    rows, *others, size = arguments
+    n = others[0] if inverse else build.dim(rows, len(ir.RankedTensorType(rows.type).shape) - 1)
+    word = ir.IntegerType.get_signless(64)
+    count = build.create("arith.index_cast", [word], [n]).result
+    scalar = ir.RankedTensorType.get([], word)
+    made = table.clone()
+    made.operands[0] = table.operands[0].owner.clone().results[0]
+    made.operands[1] = build.create("tensor.from_elements", [scalar], [count]).result
+    made.operands[2] = size
+    made.move_after(made.operands[1].owner)
+    return made.results[0]
 
 
 class _Body:
@@ -292,11 +316,17 @@ DEVICE: dict[str, Callable[[np.dtype], bool]] = {
 
 
 # Operations without a kernel that a library may compute: an array of the host is moved only without it.
+TRANSFORMS = frozenset(("fft", "fft_any", "fft_columns", "rfft", "rfft_any", "irfft", "irfft_any"))
 BY_LIBRARY = frozenset(("eigh", "eigvalsh", "conv2d", "conv2d_input", "conv2d_filters"))
+_TABLE = "graphc.fft_table"
 
 
 def is_for_library(op: ir.Operation) -> bool:
     """True if a library may compute an operation, of the dtype that it has."""
+    if op.name.removeprefix("graphc.") in TRANSFORMS:
+        # Without the library, a table of roots of unity is made, or known, where it is read.
+        owner = op.operands[1].owner
+        return not isinstance(owner, ir.Block) and owner.name in (_TABLE, *CONSTANTS)
     if op.name.removeprefix("graphc.") not in BY_LIBRARY:
         return False
     dtype = dtype_of(ir.RankedTensorType(op.operands[0].type).element_type)
@@ -369,10 +399,11 @@ class GpuPlacement(Pass):
         operations = [op.operation for op in block.operations]
         reasons = {op: reason(op) for op in operations}
         alone = [op for op in operations if is_for_library(op)]
-        bound = {op for op in operations if reasons[op] and len(op.results)}.difference(alone)
+        tables = [op for op in operations if op.name == _TABLE and _is_read_by(op, alone)]
+        bound = {op for op in operations if reasons[op] and len(op.results)}.difference(alone, tables)
         if not bound and not alone:
             return 0
-        host = _host_side(operations, bound, alone) if bound else set()
+        host = _host_side(operations, bound, [*alone, *tables]) if bound else set()
         stages = _stages(operations, host)
         # A stable order by stage: what an operation needs is of its own stage, or of an earlier one.
         *rest, end = operations
@@ -386,10 +417,17 @@ class GpuPlacement(Pass):
             outline(function, groups[stage], f"{HOST}_{number}", reasons)
         for number, op in enumerate(alone, first + len(groups)):
             outline_alone(function, op, f"{HOST}_{number}", reasons[op])
+        for op in tables:
+            op.erase()
         self.count("operations of libraries", len(alone))
         self.count("functions of the host", len(groups))
         self.count("operations of the host", len(host))
         return len(groups) + len(alone)
+
+
+def _is_read_by(op: ir.Operation, others: Sequence[ir.Operation]) -> bool:
+    """True if nothing but some operations uses an operation's results."""
+    return all(use.owner.operation in others for result in op.results for use in result.uses)
 
 
 def _host_side(
