@@ -274,7 +274,7 @@ ROUTINES |= {
 }
 _LETTERS = {"float32": "S", "float64": "D"}
 _TRANSFORMED = {
-    **dict.fromkeys(("irfft", "fft"), {"complex64": 0, "complex128": 1}),
+    **{name: {"complex64": 0, "complex128": 1} for name in ("irfft", "fft")},
     "rfft": {"float32": 0, "float64": 1},
 }
 _MOST = (1 << 31) - 1
@@ -847,13 +847,13 @@ class Cufft(Started):
             (ctypes.byref((ctypes.c_longlong * 1)(side)), *map(ctypes.c_longlong, place))
             for side, place in zip(sides, places, strict=True)
         ]
+        kind, count = _INT(self._TYPES[self._kind(asked)]), ctypes.c_longlong(rows)
         steps: list[tuple[str, list[object]]] = [
             ("cufftCreate", [ctypes.byref(plan)]),
             ("cufftSetAutoAllocation", [plan, _INT(0)]),
             (
                 "cufftMakePlanMany64",
-                [plan, _INT(1), size, *inner[0], *inner[1], _INT(self._TYPES[self._kind(asked)])]
-                + [ctypes.c_longlong(rows), ctypes.byref(nbytes)],
+                [plan, _INT(1), size, *inner[0], *inner[1], kind, count, ctypes.byref(nbytes)],
             ),
         ]
         for name, arguments in steps:

@@ -431,10 +431,10 @@ class Transform(Alone):
     library = "cufft"
 
     def condition(self) -> ir.Value:
-        return product(list(self.size.values())) > 0
+        return product([size for name, size in self.size.items() if name != "t"]) > 0
 
     def ask(self, results: Sequence[ir.Value]) -> None:
-        batch, (source,), size = self.batch, self.operands, self.size
+        batch, source, size = self.batch, self.operands[0], self.size
         kind, rows, n = self.name.removesuffix("_any"), size["b"], size["n"]
         if kind == "fft_columns":
             inverse = self.attribute("inverse")

@@ -84,16 +84,18 @@ def outline_alone(main: ir.Operation, op: ir.Operation, name: str, reason: str) 
         reason: why it has no kernel.
     """
     operands, results = list(op.operands), [x.type for x in op.results]
-    table = operands.pop(1).owner if op.name.removeprefix("graphc.") in TRANSFORMS else None
-    if table is not None and table.name == _TABLE:
-        operands.append(table.operands[2])
+    table = _table_of(op)
+    if table is not None:
+        # Without the library it is made, or known, where it is read.
+        del operands[1]
+        operands += [table.operands[2]] if table.name == _TABLE else []
     with ir.InsertionPoint(main), main.location:
         function = _declare(name, [x.type for x in operands], results)
     work = [ir.StringAttr.get(x) for x in (op.name, reason, node_of(op))]
     function.attributes[WORK] = ir.ArrayAttr.get([ir.ArrayAttr.get(work)])
     block = ir.Block.create_at_start(function.regions[0], [x.type for x in operands])
     with ir.InsertionPoint(block), op.location:
-        arguments = list(block.arguments)
+        arguments: list[ir.Value] = list(block.arguments)
         if table is not None:
             arguments.insert(1, _table(op, table, arguments))
         copy = op.clone()
@@ -109,6 +111,14 @@ def outline_alone(main: ir.Operation, op: ir.Operation, name: str, reason: str) 
     for old, result in zip(op.results, call.results, strict=True):
         old.replace_all_uses_with(result)
     op.erase()
+
+
+def _table_of(op: ir.Operation) -> ir.Operation | None:
+    """The operation that makes the roots of unity for a transform; None if there is none."""
+    if op.name.removeprefix("graphc.") not in TRANSFORMS:
+        return None
+    owner = op.operands[1].owner
+    return None if isinstance(owner, ir.Block) or owner.name not in (_TABLE, *CONSTANTS) else owner.operation
 
 
 def _table(op: ir.Operation, table: ir.Operation, arguments: Sequence[ir.Value]) -> ir.Value:
@@ -324,9 +334,7 @@ _TABLE = "graphc.fft_table"
 def is_for_library(op: ir.Operation) -> bool:
     """True if a library may compute an operation, of the dtype that it has."""
     if op.name.removeprefix("graphc.") in TRANSFORMS:
-        # Without the library, a table of roots of unity is made, or known, where it is read.
-        owner = op.operands[1].owner
-        return not isinstance(owner, ir.Block) and owner.name in (_TABLE, *CONSTANTS)
+        return True
     if op.name.removeprefix("graphc.") not in BY_LIBRARY:
         return False
     dtype = dtype_of(ir.RankedTensorType(op.operands[0].type).element_type)
