@@ -46,7 +46,25 @@ SIZES = {
     "cusolverDn{}orgqr": "m:i n:i k:i a:p lda:i tau:p",
     "cusolverDn{}gesvd": "m:i n:i",
 }
-KINDS = {"i": ctypes.c_int, "p": ctypes.c_void_p, "s": ctypes.c_void_p}
+KINDS = {
+    "i": ctypes.c_int,
+    "p": ctypes.c_void_p,
+    "s": ctypes.c_void_p,
+    "z": ctypes.c_size_t,
+    "l": ctypes.c_longlong,
+}
+# Of cudnn_ops.h, cudnn_cnn.h and cufft.h, all arguments: l a long long, z a size.
+FORMS = {
+    "cudnnSetTensor4dDescriptor": "piiiiii",
+    "cudnnSetFilter4dDescriptor": "piiiiii",
+    "cudnnSetConvolution2dDescriptor": "piiiiiiii",
+    "cudnnSetConvolutionGroupCount": "pi",
+    "cudnnSetConvolutionMathType": "pi",
+}
+CONVOLUTION = "pspppppipzspp"
+CHOICE, SIZE = "pppppipp", "pppppip"
+PLAN = "iipplipllillp"
+EXECUTE = {"R2C": "ipp", "C2R": "ipp", "C2C": "ippi", "D2Z": "ipp", "Z2D": "ipp", "Z2Z": "ippi"}
 STREAM = 4711
 
 
@@ -56,7 +74,12 @@ class FakeLibrary:
     def __init__(self):
         self.calls, self.status, self._made = [], {}, {}
         self.stream = None
+        self.forms, self.plans, self.algorithms = {}, {}, []
+        self._convolutions()
+        self._transforms()
         for routine, found in libraries.ROUTINES.items():
+            if found.function not in HEADERS:
+                continue
             for letter, dtype in (("S", "float32"), ("D", "float64")):
                 name = found.function.format(letter)
                 self._function(name, HEADERS[found.function], partial(self._compute, name, routine, dtype))
@@ -64,16 +87,16 @@ class FakeLibrary:
                     types = SIZES[found.function]
                     size = partial(self._size, name, routine, dtype, types)
                     self._function(f"{name}_bufferSize", f"{types} found:p", size)
-        for name in ("cusolverDnCreate", "cublasCreate_v2"):
+        for name in ("cusolverDnCreate", "cublasCreate_v2", "cudnnCreate"):
             self._made[name] = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(partial(self._create, name))
-        for name in ("cusolverDnSetStream", "cublasSetStream_v2"):
+        for name in ("cusolverDnSetStream", "cublasSetStream_v2", "cudnnSetStream"):
             kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
             self._made[name] = kind(self._set_stream)
         three = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
         self._made["cublasSetWorkspace_v2"] = three(lambda handle, memory, size: 0)
-        self._made["cublasGetStatusString"] = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_int)(
-            lambda s: b"bad"
-        )
+        self._text = ctypes.create_string_buffer(b"bad")
+        text = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(lambda status: ctypes.addressof(self._text))
+        self._made["cudnnGetErrorString"] = self._made["cublasGetStatusString"] = text
         self._made["cublasGemmEx_64"] = self._made["cublasGemmStridedBatchedEx_64"] = three(lambda *a: 0)
 
     def __getitem__(self, name):
@@ -90,6 +113,129 @@ class FakeLibrary:
         self._made[name] = kind(
             lambda handle, *given: does(handle, dict(zip([w for w, _ in words], given, strict=True)))
         )
+
+    def _add(self, name, types, does):
+        self._made[name] = ctypes.CFUNCTYPE(ctypes.c_int, *(KINDS[letter] for letter in types))(does)
+
+    def _convolutions(self):
+        def new(place):
+            ctypes.c_void_p.from_address(place).value = 1000 + len(self.forms)
+            self.forms[1000 + len(self.forms)] = []
+            return 0
+
+        def say(form, *numbers):
+            self.forms[form] += numbers
+            return 0
+
+        for kind in ("Tensor", "Filter", "Convolution"):
+            self._add(f"cudnnCreate{kind}Descriptor", "p", new)
+        for name, types in FORMS.items():
+            self._add(name, types, say)
+        for direction in ("Forward", "BackwardData", "BackwardFilter"):
+            self._add(f"cudnnConvolution{direction}", CONVOLUTION, partial(self._convolve, direction))
+            self._add(f"cudnnGetConvolution{direction}Algorithm_v7", CHOICE, self._choose)
+            self._add(f"cudnnGetConvolution{direction}WorkspaceSize", SIZE, self._room)
+
+    def _choose(self, handle, a, b, way, c, most, count, found):
+        # Two that do not do, of which one gives other bits in each run.
+        entry = np.dtype([("i", "i4", 2), ("t", "f4"), ("_", "i4"), ("z", "i8"), ("r", "i4", 5), ("e", "i4")])
+        entries = np.zeros(3, entry)
+        entries["i"] = [(0, 0), (7, 9), (5, 0)]
+        entries["r"][:, 0] = [0, 1, 1]
+        assert handle == 99 and most >= 3 and entry.itemsize == 48
+        ctypes.memmove(found, entries.ctypes.data, entries.nbytes)
+        ctypes.c_int.from_address(count).value = 3
+        return 0
+
+    def _room(self, handle, a, b, way, c, algorithm, place):
+        ctypes.c_size_t.from_address(place).value = 333
+        return self.status.pop("room", 0)
+
+    def _convolve(self, direction, handle, alpha, fa, a, fb, b, way, algorithm, memory, room, beta, fc, c):
+        assert handle == 99 and room == 333 and memory
+        ctypes.memset(memory, 0x7F, room)
+        # Of images and results the order is said first, of filters the dtype.
+        x, f, y = {"Forward": (fa, fb, fc), "BackwardData": (fc, fa, fb), "BackwardFilter": (fa, fc, fb)}[
+            direction
+        ]
+        (order, kind, *images), (same, rows, *filters), (_, also, *results) = (
+            self.forms[i] for i in (x, f, y)
+        )
+        *steps, mode, inner, groups, math = self.forms[way]
+        assert order == rows == 0 and kind == same == also == inner and mode == 1
+        number = (ctypes.c_float, ctypes.c_double)[kind]
+        assert number.from_address(alpha).value == 1.0 and number.from_address(beta).value == 0.0
+        self.calls.append((direction, self.stream, algorithm, math))
+        named = dict(zip("nchw", images, strict=True)) | dict(zip("odpq", filters, strict=True))
+        assert results[:2] == [named["n"], named["o"]]
+        named |= dict(zip("rs", results[2:], strict=True)) | {"groups": groups}
+        steps = iter(steps)
+        for what in ("pad", "stride", "dilation"):
+            named |= {f"{what}_h": next(steps), f"{what}_w": next(steps)}
+        arrays = []
+        for form, at in ((fa, a), (fb, b), (fc, c)):
+            count = int(np.prod(self.forms[form][2:]))
+            arrays.append(np.ctypeslib.as_array((number * count).from_address(at)))
+        name = {"Forward": "conv2d", "BackwardData": "conv2d_input", "BackwardFilter": "conv2d_filters"}[
+            direction
+        ]
+        simulated_libraries.ROUTINES[name](named, *arrays)
+        return self.status.pop(direction, 0)
+
+    def _transforms(self):
+        def new(place):
+            ctypes.c_int.from_address(place).value = len(self.plans)
+            self.plans[len(self.plans)] = {}
+            return 0
+
+        def plan(number, rank, n, inner, apart, between, outer, out_apart, out_between, kind, count, room):
+            first, last = (ctypes.c_longlong.from_address(at).value for at in (inner, outer))
+            n = ctypes.c_longlong.from_address(n).value
+            sides = (first, apart, between), (last, out_apart, out_between)
+            assert rank == 1 and self.plans[number] == {"automatic": 0}
+            self.plans[number] |= {"n": n, "sides": sides, "kind": kind, "count": count}
+            ctypes.c_size_t.from_address(room).value = 44
+            return self.status.pop("plan", 0)
+
+        self._add("cufftCreate", "p", new)
+        for name, key, types in (
+            ("cufftSetAutoAllocation", "automatic", "ii"),
+            ("cufftSetStream", "stream", "ip"),
+            ("cufftSetWorkArea", "area", "ip"),
+        ):
+            self._add(
+                name, types, lambda number, value, key=key: self.plans[number].update({key: value}) or 0
+            )
+        self._add("cufftMakePlanMany64", "iippllpllilp", plan)
+        for kind, types in EXECUTE.items():
+            self._add(f"cufftExec{kind}", types, partial(self._transform, kind))
+
+    def _transform(self, name, number, x, y, direction=None):
+        plan = self.plans[number]
+        assert plan["area"] and plan["stream"]
+        ctypes.memset(plan["area"], 0x7F, 44)
+        kinds = {"R2C": 0x2A, "C2R": 0x2C, "C2C": 0x29, "D2Z": 0x6A, "Z2D": 0x6C, "Z2Z": 0x69}
+        assert plan["kind"] == kinds[name]
+        n, count, half = plan["n"], plan["count"], plan["n"] // 2 + 1
+        wide = {"R": 4, "C": 8, "D": 8, "Z": 16}
+        real, whole = ("f4", "c8") if name in ("R2C", "C2R", "C2C") else ("f8", "c16")
+        lengths = [
+            half if side in "CZ" and "R" in name + "R" * ("D" in name) else n for side in (name[0], name[2])
+        ]
+        arrays = []
+        for at, side, length in zip((x, y), (name[0], name[2]), lengths, strict=True):
+            dtype = np.dtype(real if side in "RD" else whole)
+            assert dtype.itemsize == wide[side]
+            raw = (ctypes.c_char * (count * length * dtype.itemsize)).from_address(at)
+            arrays.append(np.frombuffer(raw, dtype))
+        across = plan["sides"][0][1] != 1
+        steps = [(count, 1) if across else (1, length) for length in lengths]
+        assert [side[1:] for side in plan["sides"]] == steps
+        self.calls.append((name, plan["stream"]))
+        named = {"rows": count, "n": n, "k": half, "columns": across, "inverse": direction == 1}
+        routine = "fft" if direction else "rfft" if name[0] in "RD" else "irfft"
+        simulated_libraries.ROUTINES[routine](named, *arrays)
+        return self.status.pop(name, 0)
 
     def _create(self, name, place):
         ctypes.c_void_p.from_address(place).value = 99
@@ -145,7 +291,7 @@ def fake():
 def driver(library, fake, monkeypatch):
     monkeypatch.setattr(libraries, "_WORKSPACE", 4096)
     made = CudaDriver(0, LibraryCalls(library), lambda name, version: fake)
-    assert made.start_libraries(["cusolver", "cublas"]) == {"cusolver", "cublas"}
+    assert made.start_libraries(libraries.LIBRARIES) == set(libraries.LIBRARIES)
     yield made
     gc.collect()
 
@@ -252,6 +398,64 @@ def test_singular_values(driver, dtype):
         infos(),
     )
     np.testing.assert_allclose((u.T * values) @ v.T, a.T, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("pads", "strides", "dilations"), [((1, 0), (1, 1), (1, 1)), ((2, 1), (2, 1), (1, 2))]
+)
+@pytest.mark.parametrize(("groups", "short"), [(1, 0), (2, 1)])
+def test_convolutions(driver, fake, dtype, pads, strides, dilations, groups, short):
+    n, c, h, w, o, p, q = 2, 4, 7, 6, 6, 3, 2
+    r, s = (
+        (size + 2 * pad - (k - 1) * dilation - 1) // stride + 1
+        for size, k, pad, stride, dilation in zip((h, w), (p, q), pads, strides, dilations, strict=True)
+    )
+    d = c // groups
+    numbers = (n, c, h, w, o, d, p, q, r, s, *pads, *strides, *dilations, groups, short)
+    x, f, y = normal(dtype, n, c, h, w), normal(dtype, o, d, p, q), normal(dtype, n, o, r, s)
+    found = ask(driver, "conv2d", dtype, numbers, x, f, y * 0)[2]
+    back = ask(driver, "conv2d_input", dtype, numbers, f, y, x * 0)[2]
+    filters = ask(driver, "conv2d_filters", dtype, numbers, x, y, f * 0)[2]
+    # The second and the third one are the adjoints of the first.
+    whole = np.vdot(found, y)
+    np.testing.assert_allclose([np.vdot(back, x), np.vdot(filters, f)], [whole, whole], rtol=1e-3)
+    # A deterministic algorithm; all digits of float32 unless it may be rounded.
+    math = 3 if dtype == "float32" and not short else 0
+    assert {call[1:] for call in fake.calls} == {(driver.main_stream, 5, math)}
+
+
+def test_transforms(driver, fake, dtype):
+    wide = "complex64" if dtype == "float32" else "complex128"
+    x = normal(dtype, 3, 8)
+    half = ask(driver, "rfft", dtype, (3, 8, 5), x, np.zeros((3, 5), wide))[1]
+    np.testing.assert_allclose(half, np.fft.rfft(x), rtol=1e-4, atol=1e-5)
+    back = ask(driver, "irfft", wide, (3, 8, 5), half, np.zeros((3, 8), dtype))[1]
+    np.testing.assert_allclose(back, x * 8, rtol=1e-4, atol=1e-4)
+    z = (x + 1j * x[::-1]).astype(wide)
+    for inverse, numpy in ((0, np.fft.fft), (1, np.fft.ifft)):
+        for columns in (0, 1):
+            sizes = (8, 3) if columns else (3, 8)
+            found = ask(driver, "fft", wide, (*sizes, columns, inverse), z, np.zeros_like(z))[1]
+            n = 3 if columns else 8
+            expected = numpy(z, axis=0 if columns else 1) * (n if inverse else 1)
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    assert {call[1] for call in fake.calls} == {driver.main_stream}
+
+
+def test_errors_of_convolutions_and_transforms(driver, fake):
+    numbers = (1, 1, 3, 3, 1, 1, 1, 1, 3, 3, 0, 0, 1, 1, 1, 1, 1, 0)
+    fake.status["room"] = 3000
+    ask(driver, "conv2d", "float32", numbers, *np.ones((2, 1, 9), "f4"), np.zeros(9, "f4"))
+    # The first algorithm did not do, and the one that each direction has was taken.
+    assert {call[2] for call in fake.calls} == {1}
+    fake.status["Forward"] = 3000
+    with pytest.raises(
+        DriverError, match=r"bad .cudnnConvolutionForward, status 3000. for conv2d of float32"
+    ):
+        ask(driver, "conv2d", "float32", numbers, *np.ones((2, 1, 9), "f4"), np.zeros(9, "f4"))
+    fake.status["plan"] = 5
+    with pytest.raises(DriverError, match=r"an internal error .cufftMakePlanMany64, status 5. for rfft"):
+        driver.library_memory(Request("rfft", "float32", (3, 8, 5)))
 
 
 def test_numbers_and_arrays_that_do_not_go_together():

@@ -45,14 +45,20 @@ def general(*shape: int) -> np.ndarray:
 
 
 def compare(
-    monkeypatch: pytest.MonkeyPatch, build: Build, *values: np.ndarray, tolerance: float = 1e-9
+    monkeypatch: pytest.MonkeyPatch,
+    build: Build,
+    *values: np.ndarray,
+    tolerance: float = 1e-9,
+    alone: bool = False,
 ) -> set[str]:
-    """Routines that were asked for; results are those of the CPU, in several calls, with and without them."""
+    """Routines that were asked for; results are those of the CPU, in several calls, and with `alone` without
+    libraries, too.
+    """
     inputs = [pt.tensor(f"x{i}", dtype=v.dtype.name, shape=(None,) * v.ndim) for i, v in enumerate(values)]
     graph = list(build(*inputs))
     expected = graphc.function(inputs, graph)(*values)
     device = graphc.function(inputs, graph, mode="cuda")
-    for library in (True, False):
+    for library in (True, False)[: 1 + alone]:
         driver = device_for(monkeypatch, device, library=library)
         calls = [[np.asarray(x) for x in device(*values)] for _ in range(3 if library else 1)]
         for found in calls:
@@ -83,7 +89,7 @@ def test_factors(monkeypatch: pytest.MonkeyPatch, dtype: str, tolerance: float) 
             L.cholesky(pt.stack([-a[0], a[1]]), on_error="nan"),
         ]
 
-    routines = compare(monkeypatch, build, positive(2, N, N).astype(dtype), tolerance=tolerance)
+    routines = compare(monkeypatch, build, positive(2, N, N).astype(dtype), tolerance=tolerance, alone=True)
     assert routines == {"potrf"}
 
 
@@ -155,6 +161,60 @@ def test_gradients_stay_there(monkeypatch: pytest.MonkeyPatch) -> None:
         return [loss, graphc.grad(loss, x)]
 
     assert compare(monkeypatch, build, normal(N, 1), normal(N, seed=1)) >= {"potrf", "trsm"}
+
+
+def test_eigenvalues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the library the host computes them: arrays move, and only then."""
+
+    def build(a: TensorVariable) -> Sequence[TensorVariable]:
+        values, vectors = pt.linalg.eigh(pt.exp(a))
+        # Vectors may have either sign.
+        whole = (vectors * values[:, None, :]) @ vectors.mT
+        return [whole, pt.linalg.eigvalsh(a[0], lower=False), graphc.grad((values**3).sum(), a)]
+
+    assert compare(monkeypatch, build, normal(2, N, N) / 9, alone=True) == {"syevd"}
+
+
+def test_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(x: TensorVariable, f: TensorVariable) -> Sequence[TensorVariable]:
+        y = pt.nn.conv2d(x[:, ::-1], f, stride=(2, 1), padding=(1, 2), dilation=(1, 2))
+        return [y, *graphc.grad((y**2).sum(), [x, f])]
+
+    routines = {"conv2d", "conv2d_input", "conv2d_filters"}
+    values = normal(2, 4, 7, 6), normal(6, 4, 3, 2, seed=1)
+    assert compare(monkeypatch, build, *values, alone=True) == routines
+
+
+def test_groups_of_channels_and_rounded_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = pt.tensor("x", dtype="float32", shape=(1, 4, 6, None))
+    f = pt.tensor("f", dtype="float32", shape=(6, 2, 3, 3))
+    values = normal(1, 4, 6, 5).astype("f4"), normal(6, 2, 3, 3, seed=1).astype("f4")
+    graph = pt.nn.conv2d(x, f, groups=2)
+    with graphc.config.change_flags(matmul_precision="tf32"):
+        device = graphc.function([x, f], graph, mode="cuda")
+    driver = device_for(monkeypatch, device, library=True)
+    np.testing.assert_allclose(device(*values), graphc.function([x, f], graph)(*values), rtol=1e-4, atol=1e-4)
+    assert driver.requests[0].named["groups"] == 2 and driver.requests[0].named["short"] == 1
+    assert "cuDNN, where it is installed: Conv2d" in str(device.report)
+
+
+def test_transforms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows, of columns, of sizes that are known or not, and of frequencies that no real numbers have."""
+
+    def build(x: TensorVariable) -> Sequence[TensorVariable]:
+        half = pt.fft.rfft(x)
+        known = pt.specify_shape(x, (6, 8))
+        other = half * (1 + 2j)
+        columns = pt.fft.fft(known, axis=0)
+        return [
+            abs(half),
+            pt.fft.irfft(other, 8),
+            columns.real,
+            pt.fft.ifft(other, axis=1).imag,
+            graphc.grad((abs(pt.fft.rfft(known)) ** 2).sum(), x),
+        ]
+
+    assert compare(monkeypatch, build, normal(6, 8), alone=True) == {"rfft", "irfft", "fft"}
 
 
 @pytest.mark.parametrize(

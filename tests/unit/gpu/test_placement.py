@@ -39,7 +39,7 @@ def _agrees(function: Function, inputs: list, outputs: list, *values: object) ->
 
 def test_factorizations_between_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     x, b, y = pt.matrix("x"), pt.vector("b"), pt.vector("y")
-    values = pt.linalg.eigvalsh(pt.exp(x) @ pt.exp(x).T + 5 * pt.eye(4))
+    values = pt.linalg.pinv(pt.exp(x) @ pt.exp(x).T + 5 * pt.eye(4))[0]
     outputs = [values * 2 + b, pt.special.j0(y + 1) * 3]
     f = graphc.function([x, b, y], outputs, mode="cuda")
     driver = device_for(monkeypatch, f)
@@ -47,7 +47,7 @@ def test_factorizations_between_kernels(monkeypatch: pytest.MonkeyPatch) -> None
     assert _moves(f) == (2, 1, 2)
     assert_nothing_lives(driver)
     report = str(f.report)
-    for op, reason in (("eigvalsh", "eigvalsh has no kernel"), ("j0", "j0 is code of SciPy")):
+    for op, reason in (("pinv", "pinv has no kernel"), ("j0", "j0 is code of SciPy")):
         assert f"runs on the host: {op} ({reason}) at {__file__}" in report
 
 
