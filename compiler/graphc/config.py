@@ -146,8 +146,9 @@ class Config:
     cuda_libraries: bool = _setting(
         True,
         _boolean,
-        "factorizations of large matrices, convolutions and Fourier transforms on CUDA devices are computed by "
-        "NVIDIA's other libraries where they are installed; it counts when a function is called for the first time",
+        "factorizations of large matrices, convolutions and Fourier transforms on CUDA devices are computed "
+        "by NVIDIA's other libraries where they are installed; it counts when a function is called for the "
+        "first time",
         apply=_enable_libraries,
     )
     traceback: str = _setting(
