@@ -228,6 +228,13 @@ ROUTINES = {
         "handle right upper across unit m n one a:lda*order lda b:ldb*n ldb | order",
         captured=True,
     ),
+    # The same of one right side, whose numbers are `step` apart.
+    "trsv": Routine(
+        "cublas",
+        "cublas{}trsv_v2",
+        "handle upper across unit n a:lda*n lda x:step*n step",
+        captured=True,
+    ),
     # Eigenvalues, ascending, and with `vectors` the eigenvectors of a symmetric matrix, in its place.
     "syevd": Routine(
         "cusolver",

@@ -36,6 +36,7 @@ HEADERS = {
     "cusolverDn{}orgqr": "m:i n:i k:i a:p lda:i tau:p work:p room:i info:p",
     "cusolverDn{}gesvd": "left:i right:i m:i n:i a:p lda:i values:p u:p ldu:i v:p ldv:i work:p "
     "room:i none:p info:p",
+    "cublas{}trsv_v2": "upper:i across:i unit:i n:i a:p lda:i x:p step:i",
     "cublas{}trsm_v2": "right:i upper:i across:i unit:i m:i n:i one:s a:p lda:i b:p ldb:i",
 }
 SIZES = {
@@ -366,6 +367,9 @@ def test_triangular_systems(driver, dtype):
                 if unit:
                     np.fill_diagonal(half, 1)
                 np.testing.assert_allclose((half.T if across else half) @ x, b, rtol=1e-3, atol=1e-4)
+                # From the left.
+                y = ask(driver, "trsv", dtype, (upper, 1 - across, unit, 4, 4, 1), a, b[:, 0].copy())[1]
+                np.testing.assert_allclose(y, x[:, 0], rtol=1e-3, atol=1e-4)
 
 
 def test_eigenvalues(driver, dtype):

@@ -190,6 +190,14 @@ def _trsm(numbers: Numbers, a: np.ndarray, b: np.ndarray) -> None:
             right[...] = np.linalg.solve(turned, right)
 
 
+def _trsv(numbers: Numbers, a: np.ndarray, x: np.ndarray) -> None:
+    n = numbers["n"]
+    given = {name: numbers[name] for name in ("upper", "across", "unit", "lda")}
+    right = x[:: numbers["step"]].copy()
+    _trsm({"right": 0, "m": n, "n": 1, "ldb": n, "order": n, **given}, a, right)
+    x[:: numbers["step"]] = right
+
+
 def _syevd(numbers: Numbers, a: np.ndarray, values: np.ndarray, info: np.ndarray) -> None:
     n = numbers["n"]
     matrix = _matrix(a, n, n, numbers["lda"])
@@ -314,6 +322,7 @@ ROUTINES: dict[str, Does] = {
     "getrf": _getrf,
     "getrs": _getrs,
     "trsm": _trsm,
+    "trsv": _trsv,
     "syevd": _syevd,
     "geqrf": _geqrf,
     "orgqr": _orgqr,

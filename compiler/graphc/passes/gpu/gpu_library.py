@@ -86,6 +86,12 @@ class Batch:
         self.fill(made, [(source, range(len(sizes)))], lambda given: given[0])
         return made
 
+    def turned(self, source: ir.Value) -> ir.Value:
+        """A copy of square matrices by columns, as libraries read them."""
+        made = self.array(self.rows, self.rows)
+        self.fill(made, [(source, (1, 0))], lambda given: given[0])
+        return made
+
     def infos(self) -> ir.Value:
         """What a library says of each matrix: 0 if it is fine."""
         return self.array(kind=ir.IntegerType.get_signless(32))
@@ -157,24 +163,36 @@ class Work:
         self, a: ir.Value, right: ir.Value, *, upper: bool, across: bool, unit: bool = False
     ) -> None:
         """Solves X op(A) = B in place of B, for matrices as the library sees them: our transposes."""
-        k, n = build.dims(right)[-1], self.n
-        self.batch.ask("trsm", [a, right], [1, int(upper), int(across), int(unit), k, n, n, k, n])
+        k, n, batch = build.dims(right)[-1], self.n, self.batch
+
+        def one() -> list[ir.Value]:
+            # A column is what it is, from the left.
+            batch.ask("trsv", [a, right], [int(upper), int(not across), int(unit), n, n, 1])
+            return []
+
+        def several() -> list[ir.Value]:
+            batch.ask("trsm", [a, right], [1, int(upper), int(across), int(unit), k, n, n, k, n])
+            return []
+
+        either(k.equals(1), [], one, several)
 
 
 class Cholesky(Work):
-    """Factors: rows are columns to the library, and so is a triangle the other one."""
+    """Factors, of the library's lower triangle, of which it takes half as long as of the upper one: lower
+    triangles are turned round, upper ones are lower ones by columns.
+    """
 
     def ask(self) -> ir.Value | None:
         lower, batch, n = bool(self.op.attribute("lower")), self.batch, self.n
-        work, infos = batch.copy(self.source), batch.infos()
-        batch.ask("potrf", [work, infos], [int(lower), n, n])
+        work, infos = (batch.turned if lower else batch.copy)(self.source), batch.infos()
+        batch.ask("potrf", [work, infos], [0, n, n])
 
         def element(given: list[ir.Value]) -> ir.Value:
             i, j = batch.at(0), batch.at(1)
             inside = build.select(j <= i if lower else i <= j, given[0], 0.0)
             return build.select(is_fine(given[1]), inside, _NAN)
 
-        batch.fill(self.result, [(work, (0, 1)), (infos, [])], element)
+        batch.fill(self.result, [(work, (1, 0) if lower else (0, 1)), (infos, [])], element)
         return infos
 
 
@@ -223,10 +241,12 @@ class Positive(Work):
 
     def ask(self) -> ir.Value | None:
         lower, batch, n = bool(self.op.attribute("lower")), self.batch, self.n
-        work, infos, right = batch.copy(self.source), batch.infos(), batch.copy(self.op.buffers[1])
-        batch.ask("potrf", [work, infos], [int(lower), n, n])
-        for across in (not lower, lower):
-            self.triangular(work, right, upper=lower, across=across)
+        work, infos = (batch.turned if lower else batch.copy)(self.source), batch.infos()
+        right = batch.copy(self.op.buffers[1])
+        batch.ask("potrf", [work, infos], [0, n, n])
+        # A = L L^T by columns: X^T L L^T = B^T.
+        for across in (True, False):
+            self.triangular(work, right, upper=False, across=across)
         self.solved(right, infos)
         return infos
 
@@ -398,10 +418,10 @@ class Eigenvalues(Alone):
 
     def ask(self, results: Sequence[ir.Value]) -> None:
         batch, n = self.batch, self.size["n"]
-        work, infos = batch.copy(self.operands[0]), batch.infos()
-        has_vectors = len(results) > 1
-        lower = self.attribute("lower")
-        batch.ask("syevd", [work, results[0], infos], [int(has_vectors), lower, n, n])
+        # As for Cholesky's factors, of the lower triangle.
+        work = (batch.turned if self.attribute("lower") else batch.copy)(self.operands[0])
+        infos, has_vectors = batch.infos(), len(results) > 1
+        batch.ask("syevd", [work, results[0], infos], [int(has_vectors), 0, n, n])
         if has_vectors:
             batch.fill(results[1], [(work, (1, 0))], lambda given: given[0])
         self.require(infos)

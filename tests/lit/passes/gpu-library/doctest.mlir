@@ -10,7 +10,7 @@
 // CHECK: %[[INFOS:.*]] = memref.alloc(%{{.*}}) : memref<?xi32>
 // CHECK: %[[A:.*]] = "graphc.address"(%[[COPY]])
 // CHECK: %[[INFO:.*]] = "graphc.address"(%[[INFOS]])
-// CHECK: func.call @graphc_ask.potrf(%[[A]], %[[INFO]], %c1, %[[N:.*]], %[[N]], %{{.*}})
+// CHECK: func.call @graphc_ask.potrf(%[[A]], %[[INFO]], %c0, %[[N:.*]], %[[N]], %{{.*}})
 // CHECK: linalg.generic {{.*}} ins(%[[COPY]], %[[INFOS]] {{.*}} outs(%arg1
 // CHECK: } else {
 // CHECK: func.call @cholesky
