@@ -20,8 +20,9 @@ import numpy as np
 from graphc_runtime.cuda.asks import Ask, AskLaunch, AskLibrary, Prepared, Sizes
 from graphc_runtime.cuda.calls import Bound, Calls, LibraryCalls
 from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, NoDeviceError
-from graphc_runtime.cuda.libraries import Asked, Device, Find, Libraries, find_library
+from graphc_runtime.cuda.libraries import Asked, find_library
 from graphc_runtime.cuda.prepared import Packer, PreparedCalls, Records
+from graphc_runtime.cuda.started_libraries import Device, Find, Libraries
 
 _OUT_OF_MEMORY = 2
 # The graph is of other launches.

@@ -19,7 +19,7 @@ from graphc_runtime import threads
 from graphc_runtime.cuda.asks import Ask, AskCopy, AskLaunch, AskLibrary, Place
 from graphc_runtime.cuda.calls import Bound, Calls
 from graphc_runtime.cuda.driver import DriverError
-from graphc_runtime.cuda.libraries import Libraries
+from graphc_runtime.cuda.started_libraries import Libraries
 from graphc_runtime.errors import LoadError
 
 _SLOT = 8

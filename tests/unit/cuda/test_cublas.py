@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from graphc.config import config
-from graphc_runtime.cuda import gemm, libraries
+from graphc_runtime.cuda import gemm, libraries, started_libraries
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import upload
 from graphc_runtime.cuda.asks import AskLibrary, Place
@@ -50,7 +50,7 @@ def blas_calls(blas):
 
 @pytest.fixture
 def driver(library, blas_calls, monkeypatch):
-    monkeypatch.setattr(libraries, "_WORKSPACE", 4096)
+    monkeypatch.setattr(started_libraries, "_WORKSPACE", 4096)
     made = CudaDriver(0, LibraryCalls(library), lambda name, version: blas_calls.library)
     yield made
     gc.collect()
@@ -168,7 +168,7 @@ def test_a_library_that_does_not_start(driver, blas_calls, library, monkeypatch)
         driver.start_libraries(["cublas"])
     with pytest.raises(DriverError, match="has not been started"):
         driver.ask(GEMM, (0, 0, 0), driver.main_stream)
-    monkeypatch.setattr(libraries, "_WORKSPACE", 1 << 21)
+    monkeypatch.setattr(started_libraries, "_WORKSPACE", 1 << 21)
     with pytest.raises(
         DeviceMemoryError, match=r"2,097,152 bytes[^$]*intermediate results of cuBLAS; GRAPHC_CUBLAS"
     ):

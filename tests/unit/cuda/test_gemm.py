@@ -10,7 +10,7 @@ import random
 import numpy as np
 import pytest
 
-from graphc_runtime.cuda import gemm, libraries
+from graphc_runtime.cuda import gemm, started_libraries
 from graphc_runtime.cuda.array import DeviceArray, Memory
 from graphc_runtime.cuda.calls import LibraryCalls
 from graphc_runtime.cuda.cuda_driver import CudaDriver
@@ -30,7 +30,7 @@ def driver(request, monkeypatch):
     if request.param == "simulated":
         made = SimulatedDriver(library=True)
     else:
-        monkeypatch.setattr(libraries, "_WORKSPACE", 4096)
+        monkeypatch.setattr(started_libraries, "_WORKSPACE", 4096)
         blas = ctypes.CDLL(request.getfixturevalue("blas"))
         made = CudaDriver(0, LibraryCalls(request.getfixturevalue("library")), lambda name, version: blas)
     assert made.start_libraries(["cublas"])

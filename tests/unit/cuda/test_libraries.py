@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from graphc.config import config
-from graphc_runtime.cuda import libraries
+from graphc_runtime.cuda import libraries, started_libraries
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.array import upload
 from graphc_runtime.cuda.asks import AskLibrary, Place
@@ -290,7 +290,7 @@ def fake():
 
 @pytest.fixture
 def driver(library, fake, monkeypatch):
-    monkeypatch.setattr(libraries, "_WORKSPACE", 4096)
+    monkeypatch.setattr(started_libraries, "_WORKSPACE", 4096)
     made = CudaDriver(0, LibraryCalls(library), lambda name, version: fake)
     assert made.start_libraries(libraries.LIBRARIES) == set(libraries.LIBRARIES)
     yield made
@@ -492,7 +492,7 @@ def test_errors_name_the_function_and_the_request(driver, fake):
 
 
 def test_libraries_that_do_not_start(library, fake, monkeypatch):
-    monkeypatch.setattr(libraries, "_WORKSPACE", 4096)
+    monkeypatch.setattr(started_libraries, "_WORKSPACE", 4096)
     driver = CudaDriver(0, LibraryCalls(library), lambda name, version: fake if name == "cusolver" else None)
     fake.status["cusolverDnCreate"] = 1
     with pytest.raises(DriverError, match=r"not initialised .cusolverDnCreate[^$]*GRAPHC_CUDA_LIBRARIES=0"):
