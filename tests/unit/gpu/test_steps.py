@@ -14,7 +14,8 @@ from simulation import assert_nothing_lives, device_for
 import graphc
 import graphc.tensor as pt
 from graphc.graph.tensor.variable import TensorVariable
-from graphc_runtime.cuda import plan
+from graphc.passes.gpu import gpu_batch
+from graphc_runtime.cuda import gemm, plan
 from graphc_runtime.cuda.array import upload
 from graphc_tools.gpu.simulated import SimulatedDriver
 
@@ -172,3 +173,58 @@ def test_graphs_get_the_arguments_of_other_calls(monkeypatch: pytest.MonkeyPatch
         np.testing.assert_allclose(found, cpu(value, W, H)[0], rtol=1e-10)
     assert driver.captured == 8 and driver.updated == 4
     assert len(driver._graphs) == 8
+
+
+FORMS = {
+    "kept": {"_ROW": 0, "_LAUNCH": 10**9},
+    "streamed": {"_ROW": 10**9, "_LAUNCH": 10**9},
+    "launched": {"_LAUNCH": -(10**9)},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype, gradient", [("float32", False), ("float64", True)])
+def test_forms_of_a_loop_with_products_agree(monkeypatch, form, dtype, gradient):
+    """Sizes that blocks of rows, groups of threads and parts of the matrix do not divide, and no rows."""
+    for name, value in FORMS[form].items():
+        monkeypatch.setattr(gpu_batch, name, value)
+    x, u = (pt.tensor(name, dtype=dtype, shape=(None,) * k) for name, k in (("x", 3), ("u", 2)))
+    states = _scan(lambda r, s, u: pt.tanh(r + s @ u), sequences=[x], outputs_info=[x[0]], non_sequences=[u])
+    given = [graphc.grad((states[-1] ** 2).sum(), u), states[0]] if gradient else [states[-1], states]
+    given[0] = given[0] + list(FORMS).index(form)  # equal graphs are compiled once
+    f = graphc.function([x, u], given, mode="cuda")
+    driver, expected = device_for(monkeypatch, f, library=True), graphc.function([x, u], given)
+    monkeypatch.setattr(gemm, "LEAST", 1)
+    tolerance = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {"rtol": 1e-10, "atol": 1e-12}
+    for steps, rows, size in ((3, 5, 7), (6, 3, 66), (3, 0, 4)):
+        values = [RNG.normal(size=(steps, rows, size)).astype(dtype)]
+        values.append((RNG.normal(size=(size, size)) * 0.1).astype(dtype))
+        for _ in range(3):
+            driver.launches.clear()
+            driver.products.clear()
+            for found, want in zip(f(*values), expected(*values), strict=True):
+                np.testing.assert_allclose(np.asarray(found), want, **tolerance)
+        blocks = any(name.startswith("recurrent") for name in driver.launches)
+        assert blocks == (form != "launched" and rows > 0)
+        # A library is asked for products of states that are at another place in each step.
+        assert form != "launched" or not rows or driver.products
+
+
+@pytest.mark.parametrize("until", [False, True])
+def test_reductions_in_loops_have_blocks(monkeypatch, until):
+    """One thread for each row of a step would wait for memory in each element."""
+    x = pt.fmatrix("x")
+
+    def step(s):
+        found = pt.special.softmax(s * 1.5, axis=1)
+        return (found, graphc.until(pt.max(abs(found - s)) < 1e-3)) if until else found
+
+    y = _scan(step, outputs_info=[x], n_steps=8)[-1]
+    f = graphc.function([x], y, mode="cuda")
+    driver, value = device_for(monkeypatch, f), RNG.normal(size=(3, 70)).astype("float32")
+    for _ in range(2):
+        np.testing.assert_allclose(np.asarray(f(value)), graphc.function([x], y)(value), rtol=1e-5)
+    assert any(name.startswith("rows") for name in driver.launches)
+    text = f.ir_stages()["gpu"]
+    serial = [part for part in text.split("gpu.func")[1:] if "@elementwise" in part and "iter_args" in part]
+    assert not serial
