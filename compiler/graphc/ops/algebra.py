@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What rules of stable forms are written on: values of a graph or of the IR, taken apart and made.
+"""Interface that rules of stable forms are written on: values of a graph or of the IR, taken apart and made.
 
 An `Algebra` says what a value is made by, and makes new ones. `Expressions` reads sums, products and numbers
 of it. A `Form` is what rules find out: the logarithm of a value, and what it is computed from.
@@ -217,7 +217,7 @@ class Expressions(Generic[V]):
         return False
 
     def _root(self, v: V) -> V | None:
-        """What a value is the square of, if it is one."""
+        """Root of a value that is a square; else None."""
         name, operands = self.algebra.made_by(v)
         is_square = name == "sqr" or (name == "mul" and operands[0] == operands[1])
         is_square |= name == "pow" and self.is_number(operands[1], 2)

@@ -50,7 +50,7 @@ _REFERENCES: dict[str, Callable[..., Any]] = {
 
 
 def extreme_of_nothing(kind: str, dtype: np.dtype) -> float:
-    """What ``max`` and ``min`` start from, an infinity where there is one."""
+    """Start of ``max`` and ``min``: an infinity where there is one."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min if kind == "max" else np.iinfo(dtype).max
     if dtype.kind == "b":
