@@ -129,6 +129,25 @@ def program(*lines: str, values: np.ndarray) -> Program:
     return Program((Input("x0", values, (None,) * values.ndim),), steps, (steps[-1].names[0],))
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("x0 * x0 - x0**2", np.array([1.1, 3.3, 0.7])),
+        ("pt.exp(x0)", np.array([3, 12, 200], "uint8")),
+    ],
+)
+def test_rounding_within_a_line_and_narrow_floats_of_numpy_are_no_error(text, values):
+    assert not check(program(text, values=values), ["numpy"])
+
+
+def test_a_closed_form_of_narrow_numbers_is_not_rounded_before_its_end():
+    values = np.array([-20.3, -3.7], "float32")
+    made = program("pt.log1p(pt.exp(x0))", values=values)
+    made = replace(made, steps=(replace(made.steps[0], numpy="np.log(1 + np.exp(x0))", exact=True),))
+    (expected,) = Checked(made).expected
+    np.testing.assert_allclose(expected.value, np.log1p(np.exp(values.astype(float))), rtol=1e-6)
+
+
 def test_a_wrong_result_is_found_and_shrunk():
     wrong = program(
         *("pt.exp(x0)", "v0 * 2", "pt.sin(v1)", "pt.concatenate([v2, v0], axis=1)", "pt.sort(v3, axis=1)"),
