@@ -3,18 +3,18 @@
 
 // Two operations of the host that need nothing of each other are one function. Sizes of what it is given are
 // computed in it, other numbers are passed; a constant is made on both sides.
-// CHECK: func.func @graphc_host_0(%[[X:.*]]: tensor<?xf64>, %[[M:.*]]: tensor<?xi1>, %[[K:.*]]: index)
+// CHECK: func.func @graphc_host_0(%[[X:.*]]: tensor<?xf64>, %[[M:.*]]: tensor<?xi64>, %[[K:.*]]: index)
 // CHECK: "graphc.j0"(%[[X]])
-// CHECK: "graphc.flatnonzero"(%[[M]], %[[K]])
+// CHECK: "graphc.repeat_positions"(%[[M]], %[[K]])
 // CHECK: func.func @main
 // CHECK: %[[N:.*]] = arith.addi
 // CHECK: call @graphc_host_0(%arg0, %arg1, %[[N]])
 // CHECK-NOT: call
-func.func @main(%x: tensor<?xf64>, %m: tensor<?xi1>, %n: index) -> (tensor<?xf64>, tensor<?xi64>) {
+func.func @main(%x: tensor<?xf64>, %m: tensor<?xi64>, %n: index) -> (tensor<?xf64>, tensor<?xi64>) {
   %c1 = arith.constant 1 : index
   %s = "graphc.j0"(%x) : (tensor<?xf64>) -> tensor<?xf64>
   %k = arith.addi %n, %c1 : index
-  %p = "graphc.flatnonzero"(%m, %k) : (tensor<?xi1>, index) -> tensor<?xi64>
+  %p = "graphc.repeat_positions"(%m, %k) : (tensor<?xi64>, index) -> tensor<?xi64>
   return %s, %p : tensor<?xf64>, tensor<?xi64>
 }
 
