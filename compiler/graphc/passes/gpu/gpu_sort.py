@@ -208,9 +208,13 @@ class RadixSort:
         """Several blocks sort a row."""
         with ir.InsertionPoint(op), op.location:
             tiles = larger(parts_of(self._n, self._tile), 1)
-            parts = smaller(tiles, parts_of(build.const_index(self._size.parts), larger(self._rows, 1)))
-            self._chunk = parts_of(tiles, parts) * self._tile
-            self._parts = parts_of(self._n, self._chunk)
+            # Of literals alone: memory whose size needs other divisions is asked for in each step of a loop.
+            wanted = build.const_index(self._size.parts)
+            for several in (1, 4, 16, 64, 256):
+                fewer = build.const_index(-(-self._size.parts // (4 * several)))
+                wanted = build.select(self._rows > several, fewer, wanted)
+            self._parts = smaller(tiles, wanted)
+            self._chunk = parts_of(tiles, self._parts) * self._tile
             halves = smaller(self._passes - 1, 2)
             self._memory = [allocate([halves, self._rows, self._n], kind) for kind in self._types]
             self._counts = allocate([self._rows, self._parts * self._digits], self._long)

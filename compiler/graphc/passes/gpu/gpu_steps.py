@@ -216,6 +216,21 @@ def are_own(module: ir.Module, values: StepValues, times: int = 1) -> bool:
     return all(found.count(name) == times for name in inside)
 
 
+def separate(module: ir.Module, loop: ir.Operation) -> None:
+    """Gives each launch of a loop a kernel of its own: kernels compute what varies from step to step."""
+    seen: set[str] = set()
+    for launch in [op for op in walk(loop) if op.name == "gpu.launch_func"]:
+        name = _name_of(launch)
+        if name in seen:
+            function = _function_of(module, launch)
+            name = f"{name}_{len(seen)}"
+            with ir.InsertionPoint(function):
+                copy = function.clone()
+            copy.attributes["sym_name"] = ir.StringAttr.get(name)
+            launch.attributes["kernel"] = ir.Attribute.parse(f"@{MODULE}::@{name}")
+        seen.add(name)
+
+
 def new_counter(loop: ir.Operation, end: ir.Operation) -> ir.Value:
     """An array with the number of the step: 0 before the loop, one more at the end of each step."""
     (array,) = numbers(loop, [0])
@@ -670,6 +685,7 @@ class GpuSteps(Pass):
         polls = polls_of(module)
 
         def replace(op: ir.Operation) -> bool:
+            separate(module, op)
             if op.name == "scf.while":
                 return replace_until(module, op, polls)
             values = prepared(op, polls)
