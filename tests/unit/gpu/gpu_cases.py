@@ -285,7 +285,7 @@ CASES: dict[str, Case] = {
         [("float32", 2)],
         lambda x: [pt.argmax(x, axis=1), pt.argmin(x, axis=1)],
         [[(3, 5)], [(0, 5)], [(2, 300)]],
-        kernels=4,
+        kernels=6,
     ),
     "positions that sort": Case(
         [("int64", 1)], pt.argsort, [[(0,)], [(5,)], [(33,)]], kernels=6, registers=128

@@ -37,8 +37,11 @@ def test_kernels_stay_in_registers(name: str, arch: str, tmp_path: Path) -> None
     callers = case.kernels if case.callers is None else case.callers
     assert frames == [0] * (len(frames) - callers) + [case.frame] * callers
     used = [int(line.partition("Used ")[2].split()[0]) for line in lines if "Used " in line]
-    assert len(used) == case.kernels
-    assert max(used) <= case.registers
+    named = [line.split("'")[1] for line in lines if "Compiling entry" in line]
+    assert len(used) == len(named) == case.kernels
+    for kernel, registers in zip(named, used, strict=True):
+        # Threads of rows hold 32 registers of elements: 768 of them have 96 KiB of reads under way.
+        assert registers <= (max(case.registers, 80) if kernel.startswith("rows") else case.registers)
 
 
 def _inside(steps: Sequence[sc.Step]) -> Iterator[sc.Step]:

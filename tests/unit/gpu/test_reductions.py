@@ -218,3 +218,63 @@ def test_rows_that_are_read_once_may_be_written_where_they_are_read(monkeypatch)
         assert any(launch.startswith("sweep") for launch in driver.launches), driver.launches
         for ours, exact in zip(*found, strict=True):
             np.testing.assert_allclose(ours, exact, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer norm", "moments", "positions"])
+def test_reads_of_a_thread_are_under_way_together(name):
+    """A thread reads a row that it holds 16 bytes at a time, and asks for all before it has one."""
+    x = pt.tensor("x", dtype="float32", shape=(None, None))
+    rules = {**REDUCTIONS, "positions": lambda x: [pt.argmax(x, axis=1)]}
+    ptx = graphc.function([x], rules[name](x), mode="cuda").ir_stages()["ptx"]
+    most = []
+    for kernel in ptx.split(".entry rows")[1:]:
+        # What uses an element comes after all of them; between reads there are addresses only.
+        runs = [0]
+        for line in kernel.split(".entry")[0].splitlines():
+            word = line.strip().split(" ")[0].split("\t")[0]
+            if word.startswith("ld.global.v4"):
+                runs[-1] += 1
+            elif not word.startswith(("add.s", "mul.wide.s", "cvt.s64", "shl.b", "min.s32")):
+                runs.append(0)
+        most.append(max(runs))
+    assert max(most) == 8, most
+
+
+ON_VECTORS = {
+    "loss": lambda x: [((x - 1) ** 2).mean(), graphc.grad(((x - 1) ** 2).mean(), x)],
+    "logistic": lambda x: [pt.softplus(x).mean(), graphc.grad(pt.softplus(x).mean(), x)],
+    "softmax": lambda x: [pt.special.softmax(x, axis=0), pt.logsumexp(x)],
+    "moments": lambda x: [x.var(), (x - x.mean()) / x.std()],
+    "positions": lambda x: [pt.argmax(x), pt.argmin(x * 2)],
+    "running sums": lambda x: [pt.cumsum(x)],
+    "writes": lambda x: [x[1:] + x[:-1], x[::2] * 2, pt.concatenate([x, x * 2])],
+}
+
+
+@pytest.mark.parametrize("name", ON_VECTORS)
+def test_no_class_of_kernels_has_one_block_for_a_large_array(monkeypatch, name):
+    """A launch of one block has no array of many elements, whatever it does to it."""
+    size = 20_011
+    x = pt.tensor("x", dtype="float32", shape=(None,))
+    f, cpu = (graphc.function([x], ON_VECTORS[name](x), mode=mode) for mode in ("cuda", "fast_run"))
+    driver, launches = device_for(monkeypatch, f), []
+    launch = driver.launch
+
+    def seen(function, grid, block, types, values, stream, **options):
+        pairs = list(zip(types, values, strict=True))
+        # Of an array there are two addresses, the offset and the size.
+        sizes = [
+            pairs[at + 3][1]
+            for at, pair in enumerate(pairs[:-3])
+            if pair[0] == pairs[at + 1][0] == "pointer" and pairs[at + 3][0] == "int64"
+        ]
+        launches.append((driver._functions[function], grid, sizes))
+        launch(function, grid, block, types, values, stream, **options)
+
+    monkeypatch.setattr(driver, "launch", seen)
+    value = np.random.default_rng(0).normal(size=size).astype("float32")
+    for found, wanted in zip(f(value), cpu(value), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+    assert any(size in sizes or 2 * size in sizes for _, _, sizes in launches), launches
+    alone = [(kernel, sizes) for kernel, grid, sizes in launches if np.prod(grid) == 1]
+    assert all(max(sizes, default=0) <= 1024 for _, sizes in alone), alone

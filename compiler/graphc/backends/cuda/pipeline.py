@@ -37,7 +37,6 @@ KERNELS = Stage(
         Step("graphc-gpu-running", "calls that no other pass looks into"),
         Step("graphc-gpu-sort", "calls of another kind"),
         Step("graphc-gpu-select", "calls of another kind"),
-        Step("graphc-gpu-extreme", "calls of another kind"),
         Step(
             "graphc-gpu-library",
             "large ones of the next pass are for libraries where these are there",
@@ -53,6 +52,7 @@ KERNELS = Stage(
         Step(
             "graphc-gpu-sweep", "rows that are read for two things at a time, before one of them is a kernel"
         ),
+        Step("graphc-gpu-extreme", "positions of extremes are reductions"),
         Step("graphc-gpu-whole", "one block would take long for a reduction of everything"),
         Step("graphc-gpu-columns", "reductions over rows, with neighbouring columns side by side"),
         Step("graphc-gpu-rows", "reductions along rows, with what is done to the rows before and after"),

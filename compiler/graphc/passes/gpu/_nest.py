@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import TypeAlias
 
 from graphc.errors import CompileError
@@ -246,19 +248,20 @@ def are_aligned(operands: Sequence[Operand], lanes: int) -> ir.Value:
 
     The rows of one that `is_contiguous` do if its memory does, and they are multiples of a vector themselves.
     """
-    bits, seen = build.const_index(0), set()
-    for operand in operands:
-        if operand.buffer in seen:
-            continue
-        seen.add(operand.buffer)
-        size = itemsize(operand)
-        places, mask = [address(operand.buffer)], lanes * size - 1
-        if not is_contiguous(operand.buffer):
-            offset, strides = _layout(operand.buffer)
-            places = [places[0] + offset * size, *(stride * size for stride in strides[:-1])]
-        for place in places:
-            bits = bits | (place & mask)
+    bits = build.const_index(0)
+    for operand in {operand.buffer: operand for operand in operands}.values():
+        bits = bits | _misplaced(operand, lanes)
     return bits.equals(0)
+
+
+def _misplaced(operand: Operand, lanes: int) -> ir.Value:
+    """Bytes between a multiple of a vector and where rows begin; not 0 if any does not begin there."""
+    size, places = itemsize(operand), [address(operand.buffer)]
+    if not is_contiguous(operand.buffer):
+        offset, strides = _layout(operand.buffer)
+        places = [places[0] + offset * size, *(stride * size for stride in strides[:-1])]
+    bits = [place & (lanes * size - 1) for place in places]
+    return reduce(or_, bits)
 
 
 def _layout(buffer: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
@@ -267,6 +270,21 @@ def _layout(buffer: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
     kinds = [ir.MemRefType.get([], memref.element_type), *[build.index_type()] * (1 + 2 * memref.rank)]
     found = list(build.create("memref.extract_strided_metadata", kinds, [buffer]).results)
     return found[1], found[2 + memref.rank :]
+
+
+def behind_vector(operands: Sequence[Operand], lanes: int) -> ir.Value:
+    """Elements between the address of a vector and the memory of all operands, which are `is_wide`.
+
+    It is `lanes` if they differ, or if some have rows that begin elsewhere.
+    """
+    found = []
+    for operand in {operand.buffer: operand for operand in operands}.values():
+        bits = _misplaced(operand, lanes)
+        elsewhere = build.select(bits.equals(0), build.const_index(0), lanes)
+        found.append(bits // itemsize(operand) if is_contiguous(operand.buffer) else elsewhere)
+    for other in found[1:]:
+        found[0] = build.select(other.equals(found[0]), found[0], lanes)
+    return found[0]
 
 
 def load_vector(operand: Operand, indices: Sequence[ir.Value], lanes: int) -> ir.Value:

@@ -27,7 +27,7 @@ from graphc.passes.gpu._notation import (
     read_vector,
     thread_id,
 )
-from graphc.passes.gpu._rows import split
+from graphc.passes.gpu._shares import split
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda.gemm import KINDS, is_small
 from graphc_runtime.record import record

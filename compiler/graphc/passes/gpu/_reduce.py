@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.value import converted, larger
+from graphc.ir.value import converted, larger, smaller
 from graphc.lowering.carried import carry, either, when
 from graphc.lowering.partial_reductions import Combiner
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
@@ -34,8 +34,13 @@ _METHODS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and
 _OF_BOOLS = {"add": "or", "mul": "and", "max": "or", "min": "and", "and": "and", "or": "or"}
 
 
-# Operations in a step of a thread: more loads at a time are worth no more code. A function counts as many.
-_STEP, _FUNCTION, _MOST_AT_ONCE = 48, 20, 4
+# Operations in a step of a thread: more loads at a time are worth no more code. Functions, and positions
+# of 64 bits, count as many.
+_STEP, _MOST_AT_ONCE = 192, 4
+_COSTS = {"math": 20, "func": 20, "linalg": 8}
+
+# A mark of nests that find the first extreme of rows, and its position: what decides between two elements.
+FIRST = "graphc.first"
 
 
 class Associative(Protocol):
@@ -196,10 +201,12 @@ class BlockReduction:
         kernel: it gets a buffer of one element a warp for each type.
         width: threads along x, an index: a power of two below 32, where several y share a warp, or a
             multiple of a warp; None if there is one y with several warps.
+        once: whether code of each reduction runs once. It has buffers of its own then, which nothing is
+            written to while others still read them.
     """
 
-    def __init__(self, kernel: Kernel, width: ir.Value | None = None) -> None:
-        self._kernel, self._width = kernel, width
+    def __init__(self, kernel: Kernel, width: ir.Value | None = None, *, once: bool = False) -> None:
+        self._kernel, self._width, self._once = kernel, width, once
         self._buffers: dict[tuple[str, int], ir.Value] = {}
 
     def all(self, value: ir.Value, combiner: Combiner) -> ir.Value:
@@ -252,11 +259,14 @@ class BlockReduction:
             value = buffer[place]
             found.append(build.select(within, value, nothing))
         total = _warp(found, combine)
-        barrier()
+        if not self._once:
+            barrier()
         return total
 
     def _shared(self, kinds: Sequence[ir.Type]) -> list[ir.Value]:
         """A buffer for each value, others for values of the same type."""
+        if self._once:
+            return [self._kernel.shared([WARP], kind) for kind in kinds]
         keys = [(str(kind), kinds[:number].count(kind)) for number, kind in enumerate(kinds)]
         for key, kind in zip(keys, kinds, strict=True):
             if key not in self._buffers:
@@ -317,21 +327,64 @@ def strided(
     return carry(stop, values, body, start=start, step=stride)
 
 
+class First(Combiner):
+    """The extreme of two elements, of which NaN is one; its name is the predicate by which one wins."""
+
+    def wins(self, new: ir.Value, old: ir.Value) -> ir.Value:
+        """True if an element wins against one before it."""
+        if isinstance(new.type, ir.IntegerType):
+            predicates = {"gt": new.__gt__, "lt": new.__lt__, "ugt": new.above, "ult": new.below}
+            return predicates[self.name](old)
+        # Comparisons with NaN are false.
+        behind = new <= old if self.name == "gt" else new >= old
+        return behind.equals(0) & old.equals(old)
+
+    def extreme(self, left: ir.Value, right: ir.Value) -> ir.Value:
+        """The element that wins."""
+        if isinstance(left.type, ir.IntegerType):
+            return build.select(self.wins(right, left), right, left)
+        return larger(left, right) if self.name == "gt" else smaller(left, right)
+
+    def is_same(self, value: ir.Value, extreme: ir.Value) -> ir.Value:
+        """True if an element is the extreme of some that it is one of: NaN, if any is."""
+        same = value.equals(extreme)
+        return same if isinstance(value.type, ir.IntegerType) else same | value.differs(value)
+
+    def together(self, left: Values, right: Values) -> list[ir.Value]:
+        """Element and position of the one that wins; of equal ones of the first."""
+        wins, loses = self.wins(right[0], left[0]), self.wins(left[0], right[0])
+        wins = wins | (right[1].below(left[1]) & loses.equals(0))
+        return [build.select(wins, *pair) for pair in zip(right, left, strict=True)]
+
+
+def first(name: str, kind: ir.Type) -> tuple[First, Combiner]:
+    """Combiners of elements of a type, which win by a predicate, and of their positions: unsigned, so that
+    any element's comes before -1.
+    """
+    least, most = float("-inf"), float("inf")
+    if isinstance(kind, ir.IntegerType):
+        half = 1 << kind.width - 1
+        least, most = (0, -1) if name[0] == "u" else (-half, half - 1)
+    return First(name, most if name.endswith("lt") else least), Combiner("arith.minui", -1)
+
+
 def each_of(combiners: Iterable[Combiner]) -> Combine:
-    """Combines values one by one."""
+    """Combines values one by one, or an extreme with its position."""
     known = list(combiners)
+    if known and isinstance(known[0], First):
+        return known[0].together
     return lambda left, right: [how.combine(a, b) for how, a, b in zip(known, left, right, strict=True)]
 
 
 def cost(nest: Nest) -> int:
     """Operations for an element."""
-    return sum(_FUNCTION if op.name.startswith(("math.", "func.")) else 1 for op in nest.body)
+    return sum(_COSTS.get(op.name.partition(".")[0], 1) for op in nest.body)
 
 
 def at_once(operations: int, lanes: int) -> int:
     """Number of groups of a step, of so many operations for an element: a power of two.
 
-    Groups of two have elements of 64 bits, which take twice the registers.
+    Groups of two have elements of 64 bits, which take twice the registers; so does arithmetic.
     """
-    most = 2 if lanes == 2 else _MOST_AT_ONCE
+    most = 2 if lanes == 2 or operations > 2 else _MOST_AT_ONCE
     return 1 << (min(max(_STEP // max(operations * lanes, 1), 1), most).bit_length() - 1)

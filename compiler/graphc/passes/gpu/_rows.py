@@ -12,39 +12,45 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from graphc.ir import build
-from graphc.ir.value import all_of, as_index, converted, larger, literal, parts_of, smaller
+from graphc.ir.build import dtype_of
+from graphc.ir.value import all_of, larger, literal, parts_of, smaller
 from graphc.lowering.calls import product
-from graphc.lowering.carried import either, span, when
+from graphc.lowering.carried import either, when
 from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import (
     Nest,
     Operand,
     SizeKey,
-    are_aligned,
-    is_wide,
+    behind_vector,
     itemsize,
     lanes_of,
-    load,
-    load_vector,
     size_key,
     store,
-    store_vector,
     wide_operands,
 )
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,
     block_id,
-    extract,
     thread_id,
-    vector_of,
 )
-from graphc.passes.gpu._reduce import BlockReduction, Combine, at_once, cost, each_of, strided
+from graphc.passes.gpu._reduce import (
+    FIRST,
+    BlockReduction,
+    First,
+    at_once,
+    cost,
+    each_of,
+    first,
+)
+from graphc.passes.gpu._shares import Columns, Element, Group, Held, rows_follow, split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -52,18 +58,13 @@ from graphc_runtime.record import record
 _WIDTHS = (1, 4, 8, 16, WARP, 64, 128, 256, 512)
 _BLOCK = 256
 # Threads that a multiprocessor has registers for: as many loads are under way, and few elements are spilled.
-_RESIDENT = 1024
+_RESIDENT = 768
 # Registers of a thread for elements of its row, and operations on all of them. Rows of few threads are
 # shorter than these hold: neighbours read side by side.
-_REGISTERS, _OPERATIONS, _SIDE_BY_SIDE = 16, 1536, 16
+_REGISTERS, _OPERATIONS, _SIDE_BY_SIDE = 32, 1536, 16
 
 # A mark of nests whose rows have at most so many elements, whatever their type says.
 FEW, FEW_ELEMENTS = "graphc.few", 1024
-
-# Gives the element of a row's array at a place of a group.
-Element: TypeAlias = "Callable[[Group, int], ir.Value]"
-# Gives the accumulators after an element of a group.
-Fold: TypeAlias = "Callable[[Group, int, list[ir.Value]], list[ir.Value]]"
 
 
 @record()
@@ -126,335 +127,28 @@ def as_rows(nest: Nest, rows: int) -> RowNest | None:
     columns = nest.reduction[rows:]
     if any(columns) and not all(columns):
         return None
-    combiners = {}
-    for place, operand in enumerate(nest.outputs):
-        reduced = any(columns) and not any(axis in range(rows, nest.rank) for axis in operand.axes)
-        if reduced:
-            found = combiner(nest.yields[place], operand.argument)
-            if found is None:
-                return None
-            combiners[place] = found
-    arguments = [nest.outputs[place].argument for place in combiners]
-    others = [value for place, value in enumerate(nest.yields) if place not in combiners]
-    if any(nest.depends_on(value, arguments) for value in others):
+    combiners = combiners_of(nest, range(rows, nest.rank)) if any(columns) else {}
+    if combiners is None:
         return None
     made = RowNest(nest, rows, combiners)
     return made if all(made.is_own(operand) for operand in nest.outputs) else None
 
 
-class Group:
-    """Neighbouring elements of a row, which a thread has at a time.
-
-    Args:
-        outer: indices of the row.
-        sizes: of the columns; the last one is a multiple of `lanes`.
-        number: of the group, in row-major order.
-        lanes: how many elements it has.
+def combiners_of(nest: Nest, reduced: Sequence[int]) -> dict[int, Combiner] | None:
+    """How a nest combines its outputs without some dimensions, by position; None if that is not known, or
+    anything else that it computes depends on them.
     """
-
-    def __init__(
-        self, outer: Sequence[ir.Value], sizes: Sequence[ir.Value], number: ir.Value, lanes: int = 1
-    ) -> None:
-        if lanes > 1:
-            number = number * lanes
-        self.lanes = lanes
-        self._first = [*outer, *split(number, sizes)]
-        self._loaded: dict[tuple[ir.Value, tuple[int | None, ...]], ir.Value] = {}
-        # What has been computed of elements, by the rule and the lane.
-        self.known: dict[tuple[object, int], ir.Value] = {}
-
-    def indices(self, lane: int) -> list[ir.Value]:
-        """Of an element."""
-        if not lane:
-            return self._first
-        *others, last = self._first
-        return [*others, last + lane]
-
-    def load(self, operand: Operand, lane: int) -> ir.Value:
-        """Elements of an operand; neighbours are loaded together, once."""
-        last = len(self._first) - 1
-        if self.lanes == 1 or (last in operand.axes and not is_wide(operand, last)):
-            return load(operand, self.indices(lane))
-        key = operand.buffer, tuple(operand.axes)
-        wide = last in operand.axes
-        if key not in self._loaded:
-            self._loaded[key] = (
-                load_vector(operand, self._first, self.lanes) if wide else load(operand, self._first)
-            )
-        return extract(self._loaded[key], lane) if wide else self._loaded[key]
-
-    def fold(self, body: Fold, carried: Sequence[ir.Value]) -> list[ir.Value]:
-        """The accumulators after all elements, of which each has its own, one after the other."""
-        count, found = len(carried) // self.lanes, list[ir.Value]()
-        for lane in range(self.lanes):
-            found += body(self, lane, list(carried[lane * count : (lane + 1) * count]))
-        return found
-
-    def store(self, values: Sequence[ir.Value], operand: Operand) -> None:
-        """Writes what an operand gets for the elements."""
-        if self.lanes > 1 and is_wide(operand, len(self._first) - 1):
-            store_vector(values, operand, self._first)
-            return
-        for lane, value in enumerate(values):
-            store(value, operand, self.indices(lane))
-
-
-class Columns:
-    """The share of a thread in the elements of a row: every so manyth group, then every so manyth element.
-
-    Args:
-        outer: indices of the row.
-        sizes: of its columns.
-        lanes: elements of a group.
-        aligned: whether memory allows groups to be loaded together.
-        first, stride: the first group of the thread, and how far it is to the next one.
-        active: whether the thread has a share at all; None if it has.
-    """
-
-    def __init__(
-        self,
-        outer: Sequence[ir.Value],
-        sizes: Sequence[ir.Value],
-        lanes: int,
-        aligned: ir.Value | None,
-        first: ir.Value,
-        stride: ir.Value,
-        active: ir.Value | None = None,
-    ) -> None:
-        self._outer, self._sizes, self._first, self._stride = outer, sizes, first, stride
-        total = product(sizes)
-        self._total = total if active is None else build.select(active, total, 0)
-        self._lanes = lanes if sizes and aligned is not None else 1
-        if self._lanes > 1:
-            assert aligned is not None
-            whole = (sizes[-1] % self._lanes).equals(0)
-            if len(sizes) == 1 and not outer:
-                # One row may have some elements more.
-                whole = aligned
-            self._count = build.select(whole & aligned, self._total // self._lanes, 0)
-
-    def fold(
-        self,
-        neutral: Sequence[ir.Value],
-        body: Fold,
-        combine: Combine,
-        at_once: int,
-    ) -> list[ir.Value]:
-        """Final accumulators of the thread.
-
-        Args:
-            neutral: what they begin with.
-            body: the accumulators after an element of a group.
-            combine: gives those of two.
-            at_once: groups whose loads may be under way together.
-        """
-        values, start, count = list(neutral), self._first, len(neutral)
-        if self._lanes > 1:
-
-            def groups(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-                return Group(self._outer, self._sizes, number, self._lanes).fold(body, carried)
-
-            wide = strided(self._count, values * self._lanes, groups, start, self._stride, at_once)
-            values = wide[:count]
-            for lane in range(1, self._lanes):
-                values = combine(values, wide[lane * count : (lane + 1) * count])
-            start = self._rest()
-
-        def elements(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            return Group(self._outer, self._sizes, number).fold(body, carried)
-
-        return strided(self._total, values, elements, start, self._stride, at_once)
-
-    def _rest(self) -> ir.Value:
-        """The first element of the thread after all groups."""
-        return self._count * self._lanes + self._first
-
-    def prepare(self, element: Element) -> None:
-        """Nothing: elements are computed where they are written."""
-
-    def write(self, element: Element, operand: Operand) -> None:
-        """Computes and writes each group, and then each element that is left."""
-
-        def body(group: Group) -> None:
-            group.store([element(group, lane) for lane in range(group.lanes)], operand)
-
-        start = self._first
-        if self._lanes > 1:
-            with span(self._count, start=start, step=self._stride) as place:
-                body(Group(self._outer, self._sizes, place, self._lanes))
-            start = self._rest()
-        with span(self._total, start=start, step=self._stride) as number:
-            body(Group(self._outer, self._sizes, number))
-
-
-class Held:
-    """A row in the registers of some threads, each of which has a few groups of neighbouring elements.
-
-    Where memory does not allow groups to be loaded together, their elements are as far apart as there are
-    threads, so that neighbouring threads read side by side. Threads that have fewer elements than others
-    read the last ones again, and leave them out.
-
-    Args:
-        outer: indices of the row.
-        sizes: of its columns; none is 0.
-        lanes: elements of a group.
-        aligned: whether memory allows groups to be loaded together.
-        groups: of a thread.
-        width: threads of the row.
-        active: whether the row exists; else it stands for another one.
-        is_aligned: whether the code is for memory that allows groups to be loaded together, only.
-    """
-
-    def __init__(
-        self,
-        outer: Sequence[ir.Value],
-        sizes: Sequence[ir.Value],
-        lanes: int,
-        aligned: ir.Value | None,
-        groups: int,
-        width: ir.Value,
-        active: ir.Value,
-        *,
-        is_aligned: bool = False,
-    ) -> None:
-        self._is_aligned = is_aligned
-        self._outer, self._sizes, self._lanes = outer, sizes, lanes
-        total, short = product(sizes), ir.IntegerType.get_signless(32)
-        known = build.constant_value(total), build.constant_value(width)
-        if known[0] is not None and known[1] is not None:
-            groups = min(groups, -(-known[0] // (known[1] * lanes)))
-        # A row that is held has few elements.
-        self._total, threads, thread = (converted(x, short) for x in (total, width, thread_id()))
-        self._together = None
-        self._first, self._between, self._step = thread, threads, threads * lanes
-        of_all = build.select(active, self._total, 0)
-        if aligned is not None:
-            self._together = aligned & (sizes[-1] % lanes).equals(0)
-            of_all = build.select(self._together, of_all // lanes, of_all)
-            self._first = build.select(self._together, thread * lanes, thread)
-            self._between = build.select(self._together, 1, threads)
-        # Elements of the thread: those of a number below that.
-        self._count = of_all // threads + converted(thread < of_all % threads, short)
-        if self._together is not None:
-            self._count = build.select(self._together, self._count * lanes, self._count)
-        self._groups = [_HeldGroup(self, number) for number in range(groups)]
-        self._loaded: dict[tuple[ir.Value, tuple[int | None, ...]], list[ir.Value]] = {}
-
-    @property
-    def groups(self) -> list[Group]:
-        """Of the thread."""
-        return list(self._groups)
-
-    def place(self, number: int, lane: int) -> ir.Value:
-        """The number of an element in the row, an i32; threads have some that are behind its end."""
-        return self._first + self._step * number + self._between * lane
-
-    def _is_own(self, number: int, lane: int) -> ir.Value:
-        """True if an element of a group is one of the row, which no other thread has."""
-        return self._count > number * self._lanes + lane
-
-    def indices(self, number: int, lane: int, last: int = 1) -> list[ir.Value]:
-        """Of an element, at most the one that is `last` from the end."""
-        place = smaller(self.place(number, lane), self._total - last)
-        return [*self._outer, *split(as_index(place), self._sizes)]
-
-    def _is_wide(self, operand: Operand) -> bool:
-        rank = len(self._outer) + len(self._sizes)
-        return self._together is not None and is_wide(operand, rank - 1)
-
-    def load(self, operand: Operand, number: int, lane: int) -> ir.Value:
-        """An element; all of the thread are loaded with the first one that is asked for."""
-        key = operand.buffer, tuple(operand.axes)
-        if key not in self._loaded:
-            self._loaded[key] = self._load(operand)
-        found = self._loaded[key]
-        return found[number * self._lanes + lane] if len(found) > 1 else found[0]
-
-    def _load(self, operand: Operand) -> list[ir.Value]:
-        numbers, lanes = range(len(self._groups)), range(self._lanes)
-        if not any(axis is not None and axis >= len(self._outer) for axis in operand.axes):
-            return [load(operand, self.indices(0, 0))]
-
-        def apart(number: int) -> list[ir.Value]:
-            return [load(operand, self.indices(number, lane)) for lane in lanes]
-
-        def together() -> list[ir.Value]:
-            starts = [self.indices(number, 0, self._lanes) for number in numbers]
-            return [load_vector(operand, start, self._lanes) for start in starts]
-
-        if self._together is None or not self._is_wide(operand):
-            return [value for number in numbers for value in apart(number)]
-        if self._is_aligned:
-            return [extract(vector, lane) for vector in together() for lane in lanes]
-        # Vectors leave the branches whole: LLVM would take them apart, and both branches' loads together.
-        shape = [self._lanes]
-        kinds = [ir.VectorType.get(shape, operand.buffer.type.element_type)] * len(numbers)
-        vectors = either(
-            self._together, kinds, together, lambda: [vector_of(shape, apart(number)) for number in numbers]
-        )
-        return [extract(vector, lane) for vector in vectors for lane in lanes]
-
-    def fold(
-        self,
-        neutral: Sequence[ir.Value],
-        body: Fold,
-        combine: Combine,
-        at_once: int,
-    ) -> list[ir.Value]:
-        """Final accumulators of the thread; arguments as of `Columns`."""
-        lanes = [list(neutral)] * self._lanes
-        for number, group in enumerate(self._groups):
-            for lane, carried in enumerate(lanes):
-                own, new = self._is_own(number, lane), body(group, lane, carried)
-                lanes[lane] = [build.select(own, *pair) for pair in zip(new, carried, strict=True)]
-        while len(lanes) > 1:
-            half = len(lanes) // 2
-            lanes = [combine(*pair) for pair in zip(lanes[:half], lanes[half:], strict=True)]
-        return lanes[0]
-
-    def prepare(self, element: Element) -> None:
-        """Computes all elements of the thread, before any is written."""
-        for group in self._groups:
-            for lane in range(self._lanes):
-                element(group, lane)
-
-    def write(self, element: Element, operand: Operand) -> None:
-        """Writes the elements of the thread."""
-        found = [[element(group, lane) for lane in range(self._lanes)] for group in self._groups]
-
-        def apart() -> list[ir.Value]:
-            for number, values in enumerate(found):
-                for lane, value in enumerate(values):
-                    with when(self._is_own(number, lane)):
-                        store(value, operand, self.indices(number, lane))
-            return []
-
-        def together() -> list[ir.Value]:
-            for number, values in enumerate(found):
-                with when(self._is_own(number, 0)):
-                    store_vector(values, operand, self.indices(number, 0))
-            return []
-
-        if self._together is None or not self._is_wide(operand):
-            apart()
-        else:
-            either(self._together, [], together, apart)
-
-
-class _HeldGroup(Group):
-    """A group of a row that is held."""
-
-    def __init__(self, row: Held, number: int) -> None:
-        super().__init__([], [], build.const_index(0))
-        self._row, self._number = row, number
-
-    def indices(self, lane: int) -> list[ir.Value]:
-        """Of an element, or the last one."""
-        return self._row.indices(self._number, lane)
-
-    def load(self, operand: Operand, lane: int) -> ir.Value:
-        """An element, or the last one."""
-        return self._row.load(operand, self._number, lane)
+    places = [place for place, o in enumerate(nest.outputs) if not any(axis in reduced for axis in o.axes)]
+    arguments = [nest.outputs[place].argument for place in places]
+    if FIRST in nest.op.attributes:
+        name = ir.StringAttr(nest.op.attributes[FIRST]).value
+        return dict(zip(places, first(name, arguments[0].type), strict=True))
+    found = {place: combiner(nest.yields[place], nest.outputs[place].argument) for place in places}
+    others = [value for place, value in enumerate(nest.yields) if place not in places]
+    if any(nest.depends_on(value, arguments) for value in others):
+        return None
+    known = {place: how for place, how in found.items() if how is not None}
+    return known if len(known) == len(found) else None
 
 
 def held_groups(nests: Sequence[RowNest], read: set[ir.Value], lanes: int) -> int:
@@ -488,7 +182,8 @@ class RowKernel:
         """The kernel and its launch, which is returned."""
         kernel, read = self._kernel, read_in_memory(nests)
         used = read | set(self._kept)
-        wide = [o for o in wide_operands([row.nest for row in nests]) if o.buffer in used]
+        # What has one element for each row says nothing about how rows are read.
+        wide = [o for o in wide_operands([row.nest for row in nests if row.columns]) if o.buffer in used]
         lanes = lanes_of(wide)
         groups = held_groups(nests, read, lanes)
         # What is written where it was read: all threads of the row read it before.
@@ -505,14 +200,15 @@ class RowKernel:
             grid = parts_of(rows, height)
             is_held = _is_held(nests, extents, longest, groups * lanes)
         with kernel.body():
-            reduction = BlockReduction(kernel, width)
-            aligned = are_aligned(wide, lanes) if lanes > 1 else None
+            reduction = BlockReduction(kernel, width, once=True)
+            behind = behind_vector(wide, lanes) if lanes > 1 else None
 
             def each(groups: int) -> list[ir.Value]:
                 row = block_id() * height + thread_id(1)
                 # Threads without a row see the last one, of which they have no elements.
                 outer = split(smaller(row, rows - 1), extents[0][: self._rows])
-                share = Share(outer, lanes, aligned, groups, width, row < rows)
+                follow = row if rows_follow(wide, self._rows) else None
+                share = Share(outer, lanes, behind, groups, width, row < rows, follow)
                 Row(share, reduction, self._kept, in_place=in_place).write(nests, extents)
                 return []
 
@@ -525,30 +221,119 @@ class RowKernel:
         return kernel.launch([grid], [width, height])
 
 
+@record()
+class Online:
+    """A maximum and, after it, a sum of exponentials of differences from it, in one pass over long rows.
+
+    A thread has the largest element so far, and the sum of what all are compared with that one; where
+    there is a larger one, the sum is multiplied by the exponential of the difference. Source: M. Milakov,
+    N. Gimelshein, "Online normalizer calculation for softmax" (2018).
+
+    Attributes:
+        extreme, sum: the two nests.
+        term: what is added up, in the body of the sum.
+        element, same, most: the element, as an argument of both bodies, and the maximum in that of the sum.
+    """
+
+    extreme: RowNest
+    sum: RowNest
+    term: ir.Value
+    element: ir.Value
+    same: ir.Value
+    most: ir.Value
+
+    @classmethod
+    def of(cls, row: RowNest, later: Sequence[RowNest]) -> Online | None:
+        """The pair that begins with a nest; None if there is none."""
+        if [how.name for how in row.combiners.values()] != ["arith.maximumf"]:
+            return None
+        (place,) = row.combiners
+        output = row.nest.outputs[place]
+        (element,) = [x for x in row.nest.yields[place].owner.operands if x != output.argument]
+        read = next((o for o in row.nest.inputs if o.argument == element), None)
+        if read is None:
+            return None
+        for other in later:
+            if [how.name for how in other.combiners.values()] == ["arith.addf"]:
+                return cls._matched(row, other, read, output)
+            if other.combiners or any(o.buffer in (read.buffer, output.buffer) for o in other.nest.outputs):
+                return None
+        return None
+
+    @classmethod
+    def _matched(cls, row: RowNest, other: RowNest, read: Operand, output: Operand) -> Online | None:
+        """The pair of a maximum and a sum, if that is one of exponentials of the differences."""
+        (place,) = other.combiners
+        total = other.nest.outputs[place].argument
+        (term,) = [x for x in other.nest.yields[place].owner.operands if x != total]
+        if isinstance(term.owner, ir.Block) or term.owner.name != "math.exp":
+            return None
+        difference = term.owner.operands[0].owner
+        if isinstance(difference, ir.Block) or difference.name != "arith.subf":
+            return None
+        known = {o.argument: (o.buffer, list(o.axes)) for o in other.nest.inputs}
+        same, most = difference.operands
+        wanted = [(read.buffer, list(read.axes)), (output.buffer, list(output.axes))]
+        if [known.get(same), known.get(most)] != wanted or row.columns != other.columns:
+            return None
+        return cls(row, other, term, read.argument, same, most)
+
+    def neutral(self) -> list[ir.Value]:
+        """Initial maximum and sum; differences from infinity would not be numbers."""
+        kind = self.term.type
+        return [literal(float(np.finfo(dtype_of(kind)).min), kind), literal(0.0, kind)]
+
+    def _exponential(self, value: ir.Value, most: ir.Value) -> ir.Value:
+        return self.sum.nest.compute([self.term], {self.same: value, self.most: most}, [])[0]
+
+    def take(self, value: ir.Value, most: ir.Value, total: ir.Value) -> list[ir.Value]:
+        """Maximum and sum after an element."""
+        new = larger(most, value)
+        part = self._exponential(smaller(most, value), new)
+        return [new, build.select(value > most, total * part + literal(1.0, value.type), total + part)]
+
+    def combine(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> list[ir.Value]:
+        """Maximum and sum of two parts of a row."""
+        most = larger(left[0], right[0])
+        return [most, self.rescaled(left, most) + self.rescaled(right, most)]
+
+    def rescaled(self, part: Sequence[ir.Value], new: ir.Value) -> ir.Value:
+        """The sum of a part of a row for another maximum."""
+        most, total = part
+        return total * self._exponential(most, new)
+
+    def settled(self, most: ir.Value, total: ir.Value) -> list[ir.Value]:
+        """Maximum and sum of a thread; one that has seen nothing above -inf has that."""
+        nothing = literal(float("-inf"), most.type)
+        return [build.select(total.equals(0.0), nothing, most), total]
+
+
 class Share(NamedTuple):
     """The share of a thread in a row.
 
     Attributes:
         outer: indices of the row.
-        lanes, aligned: as of `Columns`.
+        lanes, behind: as of `Columns`.
         groups: that a thread holds; 0 if it holds none.
         width: threads of the row.
         active: whether the row exists.
+        row: as of `Columns`.
     """
 
     outer: Sequence[ir.Value]
     lanes: int
-    aligned: ir.Value | None
+    behind: ir.Value | None
     groups: int
     width: ir.Value
     active: ir.Value
+    row: ir.Value | None = None
 
     def of(self, sizes: Sequence[ir.Value]) -> Columns | Held:
         """The share in columns of some sizes."""
-        outer, lanes, aligned, groups, width, active = self
+        outer, lanes, behind, groups, width, active, row = self
         if groups and sizes:
-            return Held(outer, sizes, lanes, aligned, groups, width, active)
-        return Columns(outer, sizes, lanes, aligned, thread_id(), width, active)
+            return Held(outer, sizes, lanes, behind, groups, width, active)
+        return Columns(outer, sizes, lanes, behind, thread_id(), width, active, row)
 
 
 class Row:
@@ -571,11 +356,14 @@ class Row:
         self._costs: dict[ir.Value, int] = {}
         self._places: dict[ir.Value, Operand] = {}
         self._columns: dict[tuple[SizeKey, ...], Columns | Held] = {}
+        # The sum that is added up with the extreme before it, and what this has made of it.
+        self._online: Online | None = None
+        self._ahead: list[ir.Value] = []
 
     def write(self, nests: Sequence[RowNest], extents: Sequence[Sequence[ir.Value]]) -> None:
         """All nests, and what is kept of them."""
-        for row, sizes in zip(nests, extents, strict=True):
-            self.nest(row, sizes)
+        for number, (row, sizes) in enumerate(zip(nests, extents, strict=True)):
+            self.nest(row, sizes, nests[number + 1 :])
         self.store()
 
     def hold(self, row: RowNest, columns: Held) -> None:
@@ -587,13 +375,15 @@ class Row:
         readers, first = self.readers(row), self._zero(0)
         return {operand.argument: readers[operand.argument](first, 0) for operand in row.nest.inputs}
 
-    def nest(self, row: RowNest, sizes: Sequence[ir.Value]) -> None:
-        """A nest of some sizes."""
+    def nest(self, row: RowNest, sizes: Sequence[ir.Value], later: Sequence[RowNest] = ()) -> None:
+        """A nest of some sizes, before others."""
         nest, keys = row.nest, row.column_keys()
         columns = next((found for key, found in self._columns.items() if key in keys), None)
         if columns is None:
             columns = self._share.of([sizes[axis] for axis in row.columns])
         self._columns.update(dict.fromkeys(keys, columns))
+        if isinstance(columns, Columns):
+            self._online = Online.of(row, later) or self._online
         if row.combiners:
             self._reduce(row, columns)
         initial = self.readers(row)
@@ -664,12 +454,29 @@ class Row:
 
         neutral = [c.constant(value.type) for c, value in zip(combiners, accumulators, strict=True)]
         steps = at_once(self._cost(nest), self._share.lanes)
-        partial = columns.fold(neutral, body, each_of(combiners), steps)
-        for place, how, value in zip(places, combiners, partial, strict=True):
+        online = self._online
+        if online is not None and row is online.sum:
+            (most,) = (self._values[o.buffer] for o in nest.inputs if o.argument == online.most)
+            partial = [online.rescaled(self._ahead, most)]
+        elif online is not None and row is online.extreme:
+            take, element = online.take, readers[online.element]
+
+            def both(group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
+                return take(element(group, lane), *carried)
+
+            self._ahead = online.settled(*columns.fold(online.neutral(), both, online.combine, steps))
+            partial = self._ahead[:1]
+        elif isinstance(combiners[0], First) and isinstance(columns, Held) and len(nest.inputs) == 1:
+            # Its positions are those of the row's elements, not of parts.
+            partial = columns.first(readers[nest.inputs[0].argument], combiners[0], neutral)
+        else:
+            partial = columns.fold(neutral, body, each_of(combiners), steps)
+        combine, zero = each_of(combiners), self._zero(len(row.columns))
+        before = [readers[accumulator](zero, 0) for accumulator in accumulators]
+        after = combine(before, self._reduction.together(partial, combine, neutral))
+        for place, value in zip(places, after, strict=True):
             operand = nest.outputs[place]
-            before = readers[operand.argument](self._zero(len(row.columns)), 0)
-            self._values[operand.buffer] = how.combine(before, self._reduction.all(value, how))
-            self._places[operand.buffer] = operand
+            self._values[operand.buffer], self._places[operand.buffer] = value, operand
 
     def store(self) -> None:
         """Writes what is read elsewhere."""
@@ -746,12 +553,3 @@ def read_in_memory(nests: Sequence[RowNest]) -> set[ir.Value]:
         read |= needed - known
         known |= {operand.buffer for operand in row.nest.outputs}
     return read
-
-
-def split(number: ir.Value, sizes: Sequence[ir.Value]) -> list[ir.Value]:
-    """The indices that a number of an element in row-major order stands for."""
-    indices: list[ir.Value] = []
-    for size in reversed(sizes[1:]):
-        indices.insert(0, number % size)
-        number = number // size
-    return [number, *indices] if sizes else []

@@ -18,7 +18,7 @@ from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of, load, wide_operands
 from graphc.passes.gpu._notation import WARP, barrier, block_id, grid_dim, thread_id
 from graphc.passes.gpu._reduce import Values, at_once, cost, strided
-from graphc.passes.gpu._rows import Group
+from graphc.passes.gpu._shares import Group
 from graphc.passes.gpu.gpu_whole import Parts, elements, in_parts
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -168,7 +168,9 @@ class _Kernel:
         known = last(self._groups, group)
 
         def together(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            return Group([*batch, number], sizes[-1:], known, self._lanes).fold(element, carried)
+            return Group([*batch, number], sizes[-1:], known * self._lanes, self._lanes).fold(
+                element, carried
+            )
 
         return either(
             self._aligned,

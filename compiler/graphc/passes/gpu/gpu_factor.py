@@ -29,7 +29,7 @@ from graphc.passes.gpu._notation import (
     on_first_thread,
     thread_id,
 )
-from graphc.passes.gpu._rows import split
+from graphc.passes.gpu._shares import split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

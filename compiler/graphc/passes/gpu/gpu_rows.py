@@ -41,7 +41,7 @@ class GpuRows(Pass):
     a warp or a block of threads has one row. Each thread reduces its elements of the row, warps combine their
     values by shuffles, and the block through shared memory: the order depends on sizes only. A softmax so
     reads its input once and writes its result once: what operations of the run hand each other stays in
-    registers, or is computed again for rows that do not fit there (more than 8,192 float32), and arrays that
+    registers, or is computed again for rows that do not fit there (more than 16,384 float32), and arrays that
     only they used disappear.
 
     A run goes on after operations that could as well be done before it. It ends at the first one that reads

@@ -30,7 +30,7 @@ from graphc.passes.gpu._notation import (
     thread_id,
 )
 from graphc.passes.gpu._reduce import THREADS, BlockPrefix, Running
-from graphc.passes.gpu._rows import split
+from graphc.passes.gpu._shares import split
 from graphc_dialects._mlir import ir
 from graphc_dialects.recurrence import KINDS
 from graphc_runtime.record import record

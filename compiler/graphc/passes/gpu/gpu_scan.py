@@ -26,7 +26,7 @@ from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu._product import zero
-from graphc.passes.gpu._rows import split
+from graphc.passes.gpu._shares import split
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

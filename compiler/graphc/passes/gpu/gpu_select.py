@@ -27,7 +27,7 @@ from graphc.passes.gpu._notation import (
     thread_id,
 )
 from graphc.passes.gpu._reduce import BlockPrefix, Running
-from graphc.passes.gpu._rows import split
+from graphc.passes.gpu._shares import split
 from graphc.passes.gpu.gpu_running import prefix_sums
 from graphc.passes.gpu.gpu_sort import exact, first_of_warp, items_of_warp
 from graphc_dialects._mlir import ir

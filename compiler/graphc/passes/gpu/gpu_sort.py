@@ -31,7 +31,7 @@ from graphc.passes.gpu._notation import (
     warp_barrier,
 )
 from graphc.passes.gpu._reduce import BlockPrefix, Running
-from graphc.passes.gpu._rows import split
+from graphc.passes.gpu._shares import split
 from graphc.passes.gpu.gpu_running import prefix_sums
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -17,7 +17,8 @@ from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of, wide_operands
 from graphc.passes.gpu._notation import barrier, block_id, grid_dim, loads_first, on_first_thread, thread_id
 from graphc.passes.gpu._reduce import BlockReduction
-from graphc.passes.gpu._rows import Held, Row, RowNest, Share, as_rows, read_in_memory, shape_of_blocks
+from graphc.passes.gpu._rows import Row, RowNest, Share, as_rows, read_in_memory, shape_of_blocks
+from graphc.passes.gpu._shares import Held
 from graphc.passes.gpu.gpu_columns import is_columns
 from graphc.passes.gpu.gpu_elementwise import as_generic
 from graphc.passes.gpu.gpu_rows import is_read_elsewhere
@@ -372,8 +373,8 @@ class _Sweep:
             for found in self._sums:
                 starts += found.neutral()
 
-            def rows(aligned: ir.Value | None) -> list[ir.Value]:
-                self._aligned = aligned
+            def rows(behind: ir.Value | None) -> list[ir.Value]:
+                self._behind = behind
                 first, step = block_id() * self._height, grid_dim() * self._height
                 values = carry(self._count, starts, self._row, start=first, step=step)
                 loads_first(values[0].owner.regions[0].blocks[0])
@@ -382,7 +383,7 @@ class _Sweep:
 
             if self._lanes > 1:
                 together = are_aligned(self._wide, self._lanes) & (self._size % self._lanes).equals(0)
-                either(together, [], lambda: rows(together), lambda: rows(None))
+                either(together, [], lambda: rows(build.const_index(0)), lambda: rows(None))
             else:
                 rows(None)
             barrier()
@@ -396,11 +397,11 @@ class _Sweep:
             [row],
             [self._size],
             self._lanes,
-            self._aligned,
+            self._behind,
             _GROUPS,
             self._width,
             literal(1, ir.IntegerType.get_signless(1)),
-            is_aligned=self._aligned is not None,
+            is_aligned=self._behind is not None,
         )
 
     def _row(self, first: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
@@ -408,7 +409,7 @@ class _Sweep:
         row = first + thread_id(1)
         active, row = row < self._count, smaller(row, self._count - 1)
         held = self._held(row)
-        share = Share([row], self._lanes, self._aligned, _GROUPS, self._width, active)
+        share = Share([row], self._lanes, self._behind, _GROUPS, self._width, active)
         writer = Row(share, self._reduction, self._kept, in_place=self._in_place)
         for nest in self._rows:
             if nest.columns:

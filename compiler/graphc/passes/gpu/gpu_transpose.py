@@ -22,7 +22,7 @@ from graphc.passes.gpu._nest import (
     wide_operands,
 )
 from graphc.passes.gpu._notation import barrier, block_id, extract, thread_id
-from graphc.passes.gpu._rows import Group, split
+from graphc.passes.gpu._shares import Group, split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

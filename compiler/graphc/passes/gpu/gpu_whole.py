@@ -15,20 +15,23 @@ from graphc.ir.value import larger, parts_of, smaller
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import span
-from graphc.lowering.partial_reductions import Combiner, combiner
+from graphc.lowering.partial_reductions import Combiner
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, allocate
-from graphc.passes.gpu._nest import Nest, Operand, are_aligned, lanes_of, wide_operands
+from graphc.passes.gpu._nest import Nest, Operand, behind_vector, lanes_of, wide_operands
 from graphc.passes.gpu._notation import block_id, global_position, grid_dim, on_first_thread
-from graphc.passes.gpu._reduce import BlockReduction, Values, at_once, cost, each_of
-from graphc.passes.gpu._rows import FEW, Columns, Fold, Group, split
+from graphc.passes.gpu._reduce import FIRST, BlockReduction, Values, at_once, cost, each_of
+from graphc.passes.gpu._rows import FEW, combiners_of
+from graphc.passes.gpu._shares import Columns, Fold, Group, rows_follow, split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 # Vectors that a thread takes before there are more blocks, how many blocks keep a device busy, and the most
 # rows of a grid.
 _EACH, _BUSY, _ROWS = 8, 1024, 65535
+# Threads that a multiprocessor has registers for.
+_RESIDENT = 1024
 
 
 class Parts:
@@ -83,13 +86,13 @@ class Parts:
         ]
 
         def body(given: list[ir.Value]) -> list[ir.Value]:
-            pairs = zip(self.combiners.values(), given[count:], given[:count], strict=True)
-            return [how.combine(a, b) for how, a, b in pairs]
+            return self.merge(given[count:], given[:count])
 
         inputs = [(buffer, range(rank)) for buffer in buffers]
         reduced = [*[False] * len(kept), True]
         with ir.InsertionPoint(anchor), anchor.location:
-            return make_nest(inputs, outputs, reduced, body, **{FEW: ir.UnitAttr.get()})
+            marks = {FIRST: self.nest.op.attributes[FIRST]} if FIRST in self.nest.op.attributes else {}
+            return make_nest(inputs, outputs, reduced, body, **{FEW: ir.UnitAttr.get()}, **marks)
 
 
 def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
@@ -123,20 +126,19 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
         grid = [count, smaller(product(outer), _ROWS)] if rows else [count]
     buffers = parts.buffers(kernel, [*outer, count])
     with kernel.body():
-        aligned = are_aligned(wide, lanes) if lanes > 1 else None
+        behind = behind_vector(wide, lanes) if lanes > 1 else None
         reduction = BlockReduction(kernel)
         first, stride = global_position()
 
-        def line(indices: list[ir.Value]) -> None:
-            share = Columns(indices, columns, lanes, aligned, first, stride)
+        def line(indices: list[ir.Value], row: ir.Value | None = None) -> None:
+            share = Columns(indices, columns, lanes, behind, first, stride, row=row)
             values = share.fold(
                 parts.neutral(),
                 elements(parts),
-                each_of(parts.combiners.values()),
+                parts.merge,
                 1 if parts.others else at_once(cost(nest), lanes),
             )
-            pairs = zip(values, parts.combiners.values(), strict=True)
-            totals = [reduction.all(value, how) for value, how in pairs]
+            totals = reduction.together(values, parts.merge, parts.neutral())
             with on_first_thread():
                 for total, buffer in zip(totals, buffers, strict=True):
                     buffer[*indices, block_id()] = total
@@ -144,9 +146,10 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
         if rows:
             start, step = block_id(1), grid_dim(1)
             with span(product(outer), start=start, step=step) as number:
-                line(split(number, outer))
+                line(split(number, outer), number if rows_follow(wide, rows) else None)
         else:
             line([])
+    kernel.limit(threads, _RESIDENT // threads)
     kernel.launch(grid, [threads])
     combined = parts.combine(nest.op, buffers)
     nest.op.erase()
@@ -180,29 +183,23 @@ def _bring_fill(buffer: ir.Value, first: ir.Operation, anchor: ir.Operation) -> 
     users = {use.owner.operation for use in buffer.uses}
     before = [op for op in users if op in order and order[op] < order[first] and op.name != "memref.dim"]
     last = max(before, key=lambda op: order[op], default=None)
-    if (
-        last is not None
-        and last.name == "linalg.fill"
-        and last.operands[1] == buffer
-        and users <= order.keys()
-    ):
+    if last is not None and _fills(last, buffer) and users <= order.keys():
         last.move_before(anchor)
+
+
+def _fills(op: ir.Operation, buffer: ir.Value) -> bool:
+    """True if an operation writes one value to all of an array, and does nothing else."""
+    if op.name == "linalg.generic":
+        return list(op.operands) == [buffer] and not Nest(op).body
+    return op.name == "linalg.fill" and op.operands[1] == buffer
 
 
 def in_parts(nest: Nest) -> Parts | None:
     """The nest in two steps; None if it cannot be done so."""
-    reduced = [axis for axis in range(nest.rank) if nest.reduction[axis]]
-    combiners = {}
-    for place, operand in enumerate(nest.outputs):
-        if not any(axis in operand.axes for axis in reduced):
-            found = combiner(nest.yields[place], operand.argument)
-            if found is None:
-                return None
-            combiners[place] = found
-    made = Parts(nest, combiners)
-    others = [nest.yields[place] for place, _ in made.others]
-    if not combiners or any(nest.depends_on(value, made.arguments()) for value in others):
+    combiners = combiners_of(nest, [axis for axis in range(nest.rank) if nest.reduction[axis]])
+    if not combiners:
         return None
+    made = Parts(nest, combiners)
     return made if _keeps_apart(nest, [operand for _, operand in made.others]) else None
 
 
