@@ -185,6 +185,14 @@ def test_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compare(monkeypatch, build, *values, alone=True) == routines
 
 
+def test_results_of_another_size_than_the_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
+    def same(x: TensorVariable, f: TensorVariable) -> Sequence[TensorVariable]:
+        return [pt.signal.convolve2d(x, f, mode="same")]
+
+    assert compare(monkeypatch, same, normal(1, 1), normal(1, 3)) == set()
+    assert compare(monkeypatch, same, normal(5, 4), normal(3, 2)) == set()
+
+
 def test_groups_of_channels_and_rounded_factors(monkeypatch: pytest.MonkeyPatch) -> None:
     x = pt.tensor("x", dtype="float32", shape=(1, 4, 6, None))
     f = pt.tensor("f", dtype="float32", shape=(6, 2, 3, 3))

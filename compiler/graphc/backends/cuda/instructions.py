@@ -42,4 +42,12 @@ def definitions() -> str:
                 f"  ret {kind} %r",
                 "}",
             ]
+    # Of integers this is the one that upstream asks a library for, and of 32 bits alone.
+    lines += [
+        "declare i32 @llvm.abs.i32(i32, i1)",
+        "define linkonce_odr i32 @__nv_abs(i32 %0) alwaysinline {",
+        "  %r = call i32 @llvm.abs.i32(i32 %0, i1 false)",
+        "  ret i32 %r",
+        "}",
+    ]
     return "\n".join([*lines, ""])

@@ -433,7 +433,17 @@ class Convolution(Alone):
     library = "cudnn"
 
     def condition(self) -> ir.Value:
-        return product(list(self.size.values())) > 0
+        size = self.size
+        found = product(list(size.values())) > 0
+        # Results are of any size here, with zeros where images end; of one size in the library.
+        for (image, window, result), axis in (("hpr", "h"), ("wqs", "w")):
+            pad, stride, dilation = (
+                self.attribute(f"{name}_{axis}") for name in ("pad", "stride", "dilation")
+            )
+            room = size[image] + 2 * pad - (size[window] - 1) * dilation - 1
+            last = (size[result] - 1) * stride
+            found = found & (room > last - 1) & (room < last + stride)
+        return found
 
     def ask(self, results: Sequence[ir.Value]) -> None:
         first, second = self.operands

@@ -24,10 +24,11 @@ func.func @main(%state: tensor<13xui64>, %p: tensor<1x3xf64>, %n: index) -> (ten
 // -----
 
 // What a draw at each word takes; from there, where those who come to a block leave it, and large blocks of
-// blocks; the first words of blocks that are reached; the words at which draws begin, and their numbers.
+// blocks; the first words of blocks that are reached; flags of the words at which draws begin, and their positions.
 // CHECK-LABEL: @poisson
-// CHECK-COUNT-7: linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<?xi64>)
-// CHECK: call @"graphc_kernel.running.i64-i64.kind-0-reverse-0"
+// CHECK-COUNT-5: linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<?xi64>)
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<?xi8>)
+// CHECK: call @"graphc_kernel.flatnonzero.u8-i64."
 // CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<1xf64>) outs(%{{.*}} : tensor<?xi64>)
 // CHECK: arith.fptosi
 // CHECK: linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<13xi64>)
