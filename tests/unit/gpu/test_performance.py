@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -19,8 +23,11 @@ from graphc_tools.gpu.performance import (
     counted,
     launches,
     predicted,
+    ptxas,
 )
 from graphc_tools.gpu.simulated import SimulatedDriver
+
+ROOT = Path(__file__).resolve().parents[3]
 
 _COPY = """
 gpu.module @kernels {{
@@ -115,3 +122,40 @@ def test_launches_of_arrays_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch
     moved = counts.loaded * launch.count / counts.blocks
     np.testing.assert_allclose(moved, 4.0 * rows * columns, rtol=0.01)
     assert counts.sectors == 16 * counts.requests  # 16 bytes a thread
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> object:
+    """The script that measures devices."""
+    monkeypatch.syspath_prepend(ROOT / "tests" / "bench")
+    monkeypatch.setattr(executable, "device", executable.device)  # it is replaced
+    yield importlib.import_module("gpu")
+    for name in ("gpu", "gpu_lines"):
+        sys.modules.pop(name, None)
+
+
+# Lines, and the least part of the bandwidth of copies that they may have.
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("row_sums_64x4194304", 0.9),
+        ("column_sums_65536x4096", 0.9),
+        ("softmax_8192x8192", 0.9),
+        ("normalised", 0.85),
+        ("transpose", 0.9),
+        ("join", 0.85),
+        ("fused_elementwise", 0.9),
+        ("argmax", 0.7),
+    ],
+)
+def test_time_is_within_30_percent_of_what_a_device_measured(
+    bench, name: str, share: float, tmp_path: Path
+) -> None:
+    if ptxas() is None:
+        pytest.skip("ptxas is not installed: pip install nvidia-cuda-nvcc-cu12")
+    (line,) = [line for line in bench.LINES if line.name == name]
+    assert " s" in bench.build_line(name, tmp_path)
+    total = sum(found.total for found in bench.predicted(line, tmp_path))
+    measured = bench.measured(ROOT / "docs" / "guide" / "on-a-gpu.md")[name]
+    assert 0.7 < total / measured < 1.3
+    assert line.moved(*line.shapes) / 4.2e6 / total > share
