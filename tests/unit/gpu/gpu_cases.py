@@ -254,7 +254,7 @@ CASES: dict[str, Case] = {
         [("float64", 3)],
         lambda x: pt.linalg.cholesky(x @ x.mT + pt.eye(x.shape[-1])),
         [[(2, 3, 3)], [(1, 35, 35)]],
-        kernels=7,
+        kernels=12,
         registers=128,
     ),
     "triangular systems": Case(
@@ -264,21 +264,21 @@ CASES: dict[str, Case] = {
             for lower, trans in ((True, 0), (True, 1), (False, 0))
         ],
         [[(3, 3), (3, 2)], [(4, 4), (4, 33)]],
-        kernels=7,
+        kernels=13,
         registers=96,
     ),
     "systems and determinants": Case(
         [("float64", 3), ("float64", 3)],
         lambda a, b: [pt.linalg.solve(a, b), pt.linalg.det(a)],
         [[(2, 3, 3), (2, 3, 2)], [(1, 33, 33), (1, 33, 1)]],
-        kernels=6,
-        registers=96,
+        kernels=17,
+        registers=128,
     ),
     "systems with structure": Case(
         [("float64", 3), ("float64", 3)],
         _structured,
         [[(2, 3, 3), (2, 3, 2)], [(1, 33, 33), (1, 33, 1)]],
-        kernels=10,
+        kernels=22,
         registers=64,
     ),
     "positions of extremes": Case(

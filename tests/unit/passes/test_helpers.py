@@ -19,6 +19,8 @@ EXAMPLES = [
     helpers.Draws("pcg64", "normal"),
     helpers.Poll(),
     helpers.Progress("a loop"),
+    helpers.LibraryFound("cusolver"),
+    helpers.LibraryAsked("potrf"),
     helpers.Arena("mark"),
     helpers.Workspace(3, planned=True),
     helpers.Allocation(),

@@ -217,7 +217,14 @@ class RowKernel:
                 either(is_held, [], lambda: each(groups), lambda: each(0))
             else:
                 each(groups if known else 0)
-        kernel.limit(_RESIDENT, 1)
+        # Elements without neighbours have an address each: such threads get the registers of more.
+        side_by_side = {o.buffer for o in wide}
+        apart = any(
+            o.buffer in read and o.buffer not in side_by_side and not row.is_row(o)
+            for row in nests
+            for o in row.nest.operands
+        )
+        kernel.limit(_WIDTHS[-1] if apart else _RESIDENT, 1)
         return kernel.launch([grid], [width, height])
 
 

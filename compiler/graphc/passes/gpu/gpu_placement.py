@@ -19,6 +19,7 @@ from graphc.ir.build import dtype_of
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.diagnostics import node_of
 from graphc.ir.traits import EXPENSIVE, SEQUENTIAL
+from graphc.ir.value import converted
 from graphc.ir.walk import copy_with, functions, inputs_of, symbol_of, walk
 from graphc.lowering.device_code.draws import have_kernel
 from graphc.lowering.random import LIBRARY, OPERATION
@@ -129,7 +130,7 @@ def _table(op: ir.Operation, table: ir.Operation, arguments: Sequence[ir.Value])
     rows, *others, size = arguments
     n = others[0] if inverse else build.dim(rows, len(ir.RankedTensorType(rows.type).shape) - 1)
     word = ir.IntegerType.get_signless(64)
-    count = build.create("arith.index_cast", [word], [n]).result
+    count = converted(n, word)
     scalar = ir.RankedTensorType.get([], word)
     made = table.clone()
     made.operands[0] = table.operands[0].owner.clone().results[0]

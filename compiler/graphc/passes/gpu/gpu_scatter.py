@@ -272,7 +272,9 @@ class GpuScatter(Pass):
 
     Attributes:
         threads: threads of a block.
-        bits, items, blocks: of digits (`gpu_sort.Digits`).
+        bits: of a digit (`gpu_sort.Digits`).
+        items: of a thread at a time.
+        blocks: on a multiprocessor at a time.
     """
 
     threads: int = 128

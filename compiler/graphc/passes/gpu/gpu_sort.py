@@ -597,7 +597,11 @@ class GpuSort(Pass):
 
     Attributes:
         tile: elements of a row that is sorted by comparisons at most, a power of 2.
-        bits, threads, items, blocks, parts: of digits (`Digits`).
+        bits: of a digit (`Digits`).
+        threads: of a block.
+        items: of a thread at a time.
+        blocks: on a multiprocessor at a time.
+        parts: blocks of the grid, about.
     """
 
     tile: int = 1024
