@@ -52,6 +52,12 @@ def to_ptx(llvm_ir: str, arch: str) -> str:
     layout = data_layout(NVIDIA, arch, features)
     with parsed(llvm_ir) as module, code_generator(NVIDIA, arch, features, 3) as generator:
         _define_functions(module)
+        # The driver would say so on the device only.
+        left = [x.name for x in module.functions() if x.is_declaration and not x.name.startswith("llvm.")]
+        if left:
+            raise CompileError(
+                f"kernels call {', '.join(left)}, which devices have no code for; please report this"
+            )
         module.set_target(NVIDIA, layout)
         generator.optimise(module, 3, vectorise=False, unroll=True)
         return generator.emit_assembly(module)
@@ -65,12 +71,6 @@ def _define_functions(module: Module) -> None:
     needed = [name for name in called if name not in functions.missing([name])]
     if needed:
         module.link_in(functions.definitions(needed))
-    # The driver would say so on the device only.
-    left = [x.name for x in module.functions() if x.is_declaration and not x.name.startswith("llvm.")]
-    if left:
-        raise CompileError(
-            f"kernels call {', '.join(left)}, which devices have no code for; please report this"
-        )
     for function in module.functions():
         if not function.is_declaration and function.name not in kernels:
             function.internalise()
