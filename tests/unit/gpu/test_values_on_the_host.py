@@ -106,7 +106,7 @@ def test_the_host_asks_seldom_whether_a_loop_goes_on(
 ) -> None:
     """After 4 steps, 4 more, 8, 16, and so on; what is launched after the last step changes nothing."""
     rows = graphc.scan(
-        lambda r, s, t: ([pt.sort(s[::-1]) + abs(r), s + t], graphc.until(t.sum() > limit)),
+        lambda r, s, t: ([pt.cumsum(s[::-1]) + abs(r), s + t], graphc.until(t.sum() > limit)),
         sequences=[m],
         outputs_info=[x, x],
         return_updates=False,
