@@ -53,11 +53,9 @@ def _function(line: Line) -> Any:
     inputs = [
         pt.tensor(f"x{i}", dtype=dtype, shape=(None,) * ndim) for i, (dtype, ndim) in enumerate(line.dtypes)
     ]
-    precision = "tf32" if line.tf32 else "float32"
-    with graphc.config.change_flags(matmul_precision=precision):
-        outputs = line.graph(pt, *inputs)
-        outputs, updates = outputs if isinstance(outputs, tuple) else (outputs, {})
-        return graphc.function(inputs, outputs, updates=updates, mode="fast_run")
+    outputs = line.graph(pt, *inputs)
+    outputs, updates = outputs if isinstance(outputs, tuple) else (outputs, {})
+    return graphc.function(inputs, outputs, updates=updates, mode="fast_run")
 
 
 def build_line(name: str, folder: Path) -> str:

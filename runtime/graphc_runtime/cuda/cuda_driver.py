@@ -21,7 +21,7 @@ from graphc_runtime.cuda.asks import Ask, AskLaunch, AskLibrary, Prepared, Sizes
 from graphc_runtime.cuda.calls import Bound, Calls, LibraryCalls
 from graphc_runtime.cuda.driver import NOTHING, DeviceMemoryError, DriverError, NoDeviceError
 from graphc_runtime.cuda.libraries import Asked, find_library
-from graphc_runtime.cuda.prepared import Packer, PreparedCalls, Records
+from graphc_runtime.cuda.prepared import Packer, PreparedCalls, Records, taken_apart
 from graphc_runtime.cuda.started_libraries import Device, Find, Libraries
 
 _OUT_OF_MEMORY = 2
@@ -327,7 +327,7 @@ class CudaDriver:
             replay = self._replays[graph, stream] = records.bound()
         found = replay()
         if found:
-            raise self._error("cuGraphLaunch", found & (1 << 32) - 1)
+            raise self._error("cuGraphLaunch", taken_apart(found)[1])
 
     def drop_graph(self, graph: int) -> None:
         if graph == NOTHING:

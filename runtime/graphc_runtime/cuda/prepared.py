@@ -62,6 +62,11 @@ def ask_in_python(records: Any) -> int:
     return 0
 
 
+def taken_apart(found: int) -> tuple[int, int]:
+    """The number of the call that has failed, from 0 on, and its status."""
+    return (found >> _FAILED) - 1, found & (1 << _FAILED) - 1
+
+
 class Records:
     """Functions of C with their arguments, to be called one after the other."""
 
@@ -204,7 +209,8 @@ class PreparedCalls:
         frame.fill(frame.table, 0, *addresses)
         found = frame.ask()
         if found:
-            ask = self._asks[(found >> _FAILED) - 1]
-            raise self._failure(ask, found & (1 << _FAILED) - 1).at(ask.step)
+            number, status = taken_apart(found)
+            ask = self._asks[number]
+            raise self._failure(ask, status).at(ask.step)
         # The driver has copied the arguments. A frame that an error leaves behind is dropped.
         free.append(frame)

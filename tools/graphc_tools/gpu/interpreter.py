@@ -108,6 +108,7 @@ class Launch:
         grid, shape: blocks, and threads of a block, along x, y, z.
         dynamic: bytes of shared memory beyond attributions.
         interval: number of the current time between two barriers.
+        counting: whether operations are counted, which takes time.
         operations: those that warps have done, an operation of a warp counted once.
     """
 
@@ -115,6 +116,7 @@ class Launch:
     shape: tuple[int, int, int]
     dynamic: int = 0
     interval: int = 0
+    counting: bool = False
     operations: int = 0
     ids: list[np.ndarray] = field(init=False)
 
@@ -163,7 +165,8 @@ class Decoder:
         yields = self.slots_of(list(last.operands)) if last is not None else []
 
         def run(frame: Frame, lanes: np.ndarray) -> None:
-            frame.launch.operations += cost * _warps(lanes)
+            if frame.launch.counting:
+                frame.launch.operations += cost * _warps(lanes)
             for step in runs:
                 step(frame, lanes)
 
@@ -251,11 +254,13 @@ class Kernel:
         arguments: Sequence[int | float],
         memory: Memory,
         shared: int = 0,
+        *,
+        counting: bool = False,
     ) -> Launch:
-        """Runs some blocks of a grid, as `run`; gives what they have done."""
+        """Runs some blocks of a grid, as `run`; gives what they have done, with `counting` the operations."""
         self.check(grid, block, arguments, shared)
         values = self._values(arguments, memory)
-        launch = Launch(grid, block, shared)
+        launch = Launch(grid, block, shared, counting=counting)
         run, _ = self._body
         with np.errstate(all="ignore"):
             for number in numbers:

@@ -169,7 +169,9 @@ def counted(kernel: Kernel, launch: Launch, blocks: int = 2) -> Counts:
     counts = Counts()
     memory = _Everywhere(counts)
     for number in sorted({launch.count * i // blocks for i in range(blocks)}):
-        done = kernel.run_blocks([number], launch.grid, launch.block, launch.arguments, memory, launch.shared)
+        done = kernel.run_blocks(
+            [number], launch.grid, launch.block, launch.arguments, memory, launch.shared, counting=True
+        )
         counts.operations += done.operations
         counts.barriers += done.interval - 1
         counts.end_block()

@@ -53,7 +53,7 @@ def to_ptx(llvm_ir: str, arch: str) -> str:
     with parsed(llvm_ir) as module, code_generator(NVIDIA, arch, features, 3) as generator:
         _define_functions(module)
         # The driver would say so on the device only.
-        left = [x.name for x in module.functions() if x.is_declaration and not x.name.startswith("llvm.")]
+        left = _declared(module)
         if left:
             raise CompileError(
                 f"kernels call {', '.join(left)}, which devices have no code for; please report this"
@@ -63,12 +63,16 @@ def to_ptx(llvm_ir: str, arch: str) -> str:
         return generator.emit_assembly(module)
 
 
+def _declared(module: Module) -> list[str]:
+    """Functions that the module calls and does not define; intrinsics are LLVM's."""
+    return [x.name for x in module.functions() if x.is_declaration and not x.name.startswith("llvm.")]
+
+
 def _define_functions(module: Module) -> None:
     """Adds the code of what kernels call, as functions of the module's own: PTX has other names."""
     kernels = {x.name for x in module.functions() if not x.is_declaration}
     module.link_in(definitions())
-    called = [x.name for x in module.functions() if x.is_declaration and not x.name.startswith("llvm.")]
-    needed = [name for name in called if name not in functions.missing([name])]
+    needed = [name for name in _declared(module) if name not in functions.missing([name])]
     if needed:
         module.link_in(functions.definitions(needed))
     for function in module.functions():

@@ -92,6 +92,34 @@ class Batch:
         self.fill(made, [(source, (1, 0))], lambda given: given[0])
         return made
 
+    def triangle(self, source: ir.Value, *, lower: bool) -> ir.Value:
+        """A copy of square matrices whose lower or upper triangle is the library's lower one."""
+        return self.turned(source) if lower else self.copy(source)
+
+    def combined(
+        self,
+        terms: ir.Value,
+        target: ir.Value,
+        first: ir.Value,
+        combine: Callable[[ir.Value, ir.Value], ir.Value],
+    ) -> None:
+        """Writes what the terms of each matrix come to."""
+        build.fill_buffer(first, target)
+        axes = list(range(len(self.sizes)))
+        nest(
+            [(terms, [*axes, len(axes)])],
+            [(target, axes)],
+            [*(False for _ in axes), True],
+            lambda both: [combine(both[1], both[0])],
+        )
+
+    def status(self, infos: ir.Value, error: int) -> ir.Value:
+        """0, or the number of an error if a library has found something wrong with a matrix."""
+        wrong = self.array(kind=ir.IntegerType.get_signless(64))
+        code = build.const_i64(error)
+        self.fill(wrong, [(infos, [])], lambda given: build.select(is_fine(given[0]), 0, code))
+        return largest_of(wrong)
+
     def infos(self) -> ir.Value:
         """What a library says of each matrix: 0 if it is fine."""
         return self.array(kind=ir.IntegerType.get_signless(32))
@@ -138,10 +166,7 @@ class Work:
         infos = self.ask()
         if infos is None or not is_checked(self.op):
             return build.const_i64(0)
-        wrong = self.batch.array(kind=ir.IntegerType.get_signless(64))
-        error = build.const_i64(self.error)
-        self.batch.fill(wrong, [(infos, [])], lambda given: build.select(is_fine(given[0]), 0, error))
-        return largest_of(wrong)
+        return self.batch.status(infos, self.error)
 
     def ask(self) -> ir.Value | None:
         """Writes the results; gives what a library has said of the matrices, None if nothing can be wrong."""
@@ -184,7 +209,7 @@ class Cholesky(Work):
 
     def ask(self) -> ir.Value | None:
         lower, batch, n = bool(self.op.attribute("lower")), self.batch, self.n
-        work, infos = (batch.turned if lower else batch.copy)(self.source), batch.infos()
+        work, infos = batch.triangle(self.source, lower=lower), batch.infos()
         batch.ask("potrf", [work, infos], [0, n, n])
 
         def element(given: list[ir.Value]) -> ir.Value:
@@ -214,18 +239,11 @@ class Triangular(Work):
             batch.fill(self.result, [(right, (0, 1))], lambda given: given[0])
             return None
         infos, word = batch.infos(), ir.IntegerType.get_signless(32)
-        zeros, rank = batch.array(self.n, kind=word), len(batch.sizes)
+        zeros = batch.array(self.n, kind=word)
         batch.fill(
             zeros, [(a, (0, 0))], lambda given: build.select(given[0].equals(0.0), literal(1, word), 0)
         )
-        build.fill_buffer(literal(0, word), infos)
-        axes = list(range(rank))
-        nest(
-            [(zeros, [*axes, rank])],
-            [(infos, axes)],
-            [*(False for _ in axes), True],
-            lambda both: [both[1] | both[0]],
-        )
+        batch.combined(zeros, infos, literal(0, word), lambda a, b: a | b)
         self.solved(right, infos)
         return infos
 
@@ -241,7 +259,7 @@ class Positive(Work):
 
     def ask(self) -> ir.Value | None:
         lower, batch, n = bool(self.op.attribute("lower")), self.batch, self.n
-        work, infos = (batch.turned if lower else batch.copy)(self.source), batch.infos()
+        work, infos = batch.triangle(self.source, lower=lower), batch.infos()
         right = batch.copy(self.op.buffers[1])
         batch.ask("potrf", [work, infos], [0, n, n])
         # A = L L^T by columns: X^T L L^T = B^T.
@@ -315,7 +333,7 @@ class General(Work):
         terms = batch.array(self.n)
         batch.fill(terms, [(work, (0, 0)), (pivots, (0,)), (infos, [])], term)
         if name == "det":
-            self._combined(terms, results[0], one, lambda a, b: a * b)
+            batch.combined(terms, results[0], one, lambda a, b: a * b)
             return
         signs, logs = batch.array(self.n), batch.array(self.n)
 
@@ -325,25 +343,8 @@ class General(Work):
 
         batch.fill(signs, [(terms, (0,))], sign)
         batch.fill(logs, [(terms, (0,))], lambda given: build.math("log", build.math("absf", given[0])))
-        self._combined(signs, results[0], one, lambda a, b: a * b)
-        self._combined(logs, results[1], zero, lambda a, b: a + b)
-
-    def _combined(
-        self,
-        terms: ir.Value,
-        target: ir.Value,
-        first: ir.Value,
-        combine: Callable[[ir.Value, ir.Value], ir.Value],
-    ) -> None:
-        """What the terms of each matrix come to."""
-        build.fill_buffer(first, target)
-        axes = list(range(len(self.batch.sizes)))
-        nest(
-            [(terms, [*axes, len(axes)])],
-            [(target, axes)],
-            [*(False for _ in axes), True],
-            lambda both: [combine(both[1], both[0])],
-        )
+        batch.combined(signs, results[0], one, lambda a, b: a * b)
+        batch.combined(logs, results[1], zero, lambda a, b: a + b)
 
 
 # -- what the host does without a library -------------------------------------------------------------------
@@ -393,11 +394,7 @@ class Alone:
 
     def require(self, infos: ir.Value) -> None:
         """An error unless a library has found nothing wrong with the matrices."""
-        wrong = self.batch.array(kind=ir.IntegerType.get_signless(64))
-        self.batch.fill(
-            wrong, [(infos, [])], lambda given: build.select(is_fine(given[0]), 0, build.const_i64(1))
-        )
-        status, zero = as_index(largest_of(wrong)), build.const_index(0)
+        status, zero = as_index(self.batch.status(infos, 1)), build.const_index(0)
         message = f"{self.name}: {NO_CONVERGENCE[1]}"
         build.check(status.equals(zero), status, zero, message, NO_CONVERGENCE[0])
 
@@ -419,7 +416,7 @@ class Eigenvalues(Alone):
     def ask(self, results: Sequence[ir.Value]) -> None:
         batch, n = self.batch, self.size["n"]
         # As for Cholesky's factors, of the lower triangle.
-        work = (batch.turned if self.attribute("lower") else batch.copy)(self.operands[0])
+        work = batch.triangle(self.operands[0], lower=bool(self.attribute("lower")))
         infos, has_vectors = batch.infos(), len(results) > 1
         batch.ask("syevd", [work, results[0], infos], [int(has_vectors), 0, n, n])
         if has_vectors:

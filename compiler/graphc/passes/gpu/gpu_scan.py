@@ -195,12 +195,15 @@ class Scan:
         body: the operations of its body that do something, and the nests that are elementwise work.
         nests: by their operation.
         shape: a buffer from outside of the loop that has the shape of all nests.
+        in_registers: whether a thread has its elements of what is carried in registers: no iteration reads or
+            writes the memory of these.
     """
 
     op: ir.Operation
     body: list[ir.Operation]
     nests: dict[ir.Operation, Nest]
     shape: ir.Value
+    in_registers: bool = False
 
     @property
     def rank(self) -> int:
@@ -218,14 +221,11 @@ class Scan:
         return list(end.operation.operands)
 
     def is_window(self) -> bool:
-        """True if what is carried are rows that take turns, and nothing else reads what is left there.
-
-        Then a thread has its elements of them in registers, and no iteration reads or writes their memory.
-        """
+        """True if what is carried are rows that take turns, and nothing else reads what is left there."""
         carried = self.carried
         if any(value not in carried for value in self.yields):
             return False
-        if not all(_is_last_use(self.op, root_of(value)) for value in list(self.op.operands)[3:]):
+        if not all(_is_forgotten(root_of(value), self.op) for value in list(self.op.operands)[3:]):
             return False
         return all(
             inner in self.nests or not any(value in carried for value in inner.operands)
@@ -245,19 +245,23 @@ class Scan:
         return operand.axes == list(range(self.rank))
 
 
-def _is_last_use(op: ir.Operation, memory: ir.Value) -> bool:
-    """True if what uses an array, by all its names, comes before an operation in its block, or frees it."""
-    if isinstance(memory.owner, ir.Block):
+def _is_forgotten(memory: ir.Value, loop: ir.Operation) -> bool:
+    """True if an array is new where a loop stands, and after it nothing reads it under any name.
+
+    That of an enclosing loop has elements of the iteration before.
+    """
+    owner = memory.owner
+    if isinstance(owner, ir.Block) or owner.name != "memref.alloc" or owner.operation.block != loop.block:
         return False
-    order = {inner.operation: at for at, inner in enumerate(op.block.operations)}
     names = [memory]
     while names:
-        for use in names.pop().uses:
-            user = use.owner.operation
+        for user in (use.owner.operation for use in names.pop().uses):
             if user.name in VIEWS:
                 names += user.results
-            elif user != op and user.name != "memref.dealloc" and order.get(user, order[op]) >= order[op]:
-                return False
+            elif user != loop and user.name not in ("memref.dealloc", "memref.dim"):
+                # What has results may give it another name.
+                if len(user.results) or user.block != loop.block or not user.is_before_in_block(loop):
+                    return False
     return True
 
 
@@ -286,14 +290,15 @@ def as_scan(op: ir.Operation, polls: frozenset[str]) -> Scan | None:
     if not outside or any(o.buffer not in groups.of(scan.shape) for n in nests.values() for o in n.outputs):
         return None
     scan.shape = outside[0]
-    known = scan.is_window() or not _chooses_memory(scan)
+    scan.in_registers = scan.is_window()
+    known = scan.in_registers or not _chooses_memory(scan)
     return scan if known and _is_elementwise(scan) else None
 
 
 def _chooses_memory(scan: Scan) -> bool:
     """True if buffers of different arrays take turns, as in windows of several rows next to a trace.
 
-    An iteration would not know which memory it reads. It need not know of a window (`Scan.is_window`).
+    An iteration would not know which memory it reads. It need not know of what is in registers.
     """
     carried = list(scan.carried)
     if not any(value in carried for value in scan.yields):
@@ -347,7 +352,7 @@ class ScanKernel:
     def __init__(self, scan: Scan, threads: int) -> None:
         self._scan, self._threads = scan, threads
         self._kernel = Kernel(scan.op, "steps")
-        self._in_registers = set(scan.carried) if scan.is_window() else set[ir.Value]()
+        self._in_registers = set(scan.carried) if scan.in_registers else set[ir.Value]()
         # Values of the body of the loop in the kernel, and what buffers hold at the thread's element.
         self._new: dict[ir.Value, ir.Value] = {}
         self._held: dict[ir.Value, ir.Value] = {}

@@ -114,7 +114,7 @@ class _Part:
         self.parts: Parts | None = None
         self.is_last = nest.rank == 2 and is_columns(nest)
         if not self.is_last:
-            nest = Nest(op)
+            nest = Nest(op)  # that one may have been turned round
         row: RowNest | None
         if self.is_last:
             self.parts, row = in_parts(nest), RowNest(nest, 1, {})

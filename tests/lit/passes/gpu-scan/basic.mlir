@@ -62,6 +62,31 @@ func.func @across(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %n: index) {
 
 // -----
 
+// What is left in an array is read under another name: elements in registers would not be there.
+// CHECK-NOT: gpu.func
+#id = affine_map<(i) -> (i)>
+func.func @left_behind(%y: memref<?xf64>, %which: i1, %m: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = memref.alloc(%m) : memref<?xf64>
+  %b = memref.alloc(%m) : memref<?xf64>
+  %c = arith.select %which, %a, %b : memref<?xf64>
+  memref.copy %y, %a : memref<?xf64> to memref<?xf64>
+  %last:2 = scf.for %t = %c0 to %n step %c1 iter_args(%r = %a, %w = %b) -> (memref<?xf64>, memref<?xf64>) {
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+        ins(%r : memref<?xf64>) outs(%w : memref<?xf64>) {
+    ^bb0(%x: f64, %o: f64):
+      %0 = math.sqrt %x : f64
+      linalg.yield %0 : f64
+    }
+    scf.yield %w, %r : memref<?xf64>, memref<?xf64>
+  }
+  memref.copy %c, %y : memref<?xf64> to memref<?xf64>
+  return
+}
+
+// -----
+
 // Buffers of different arrays take turns: an iteration would not know which memory it reads.
 // CHECK-NOT: gpu.func
 #id = affine_map<(i) -> (i)>
