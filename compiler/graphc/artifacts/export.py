@@ -34,7 +34,6 @@ from graphc_runtime.package import MAX_NAME, Code, FunctionRecord, Package, Stat
 from graphc_runtime.worker import apart
 
 if TYPE_CHECKING:
-    from graphc.backends.cpu.object import Machine
     from graphc.function.types import Function
     from graphc_runtime.artifact import Artifact
 

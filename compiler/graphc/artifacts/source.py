@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from graphc.backends.cpu.generate import Wrapped
     from graphc.backends.cpu.lower import Lowered
     from graphc.backends.cpu.object import Machine
-    from graphc.function.types import Function
 
 
 @record(frozen=True)

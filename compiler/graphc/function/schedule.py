@@ -18,7 +18,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -45,9 +45,6 @@ from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Role, ScanSpec
 from graphc_runtime.linker import Frame, Layout, Step, make_linker
 from graphc_runtime.thunk import Register, Thunk
-
-if TYPE_CHECKING:
-    from graphc.graph.contract import Executor
 
 
 def without_repeats(graph: FunctionGraph) -> FunctionGraph:

@@ -30,8 +30,6 @@ from graphc.errors import BadDestroyMap, BadViewMap
 from graphc.graph.basic import Apply, Variable, describe
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from graphc_runtime.thunk import Register
 
 

@@ -45,7 +45,6 @@ from graphc_runtime.marshal import demand_numbers
 from graphc_runtime.symbols import kind_letter
 
 if TYPE_CHECKING:
-    from graphc.graph.basic import Variable
     from graphc.graph.tensor import DTypeLike
     from graphc.graph.tensor.variable import TensorVariable
 

@@ -237,7 +237,6 @@ def policies_of(name: str, function: Callable[..., Any]) -> tuple[Mapping[int | 
 
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.type import TensorType
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.immediate.arguments import Operand
     from graphc.immediate.executable import Kind

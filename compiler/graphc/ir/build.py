@@ -11,7 +11,7 @@ loads of `i1`. Inside a loop body values have *compute types*, which are signles
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,6 @@ from graphc_dialects._base import const_index as const_index
 from graphc_dialects._base import constant_value as constant_value
 from graphc_dialects._base import wrapped
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
-
 
 DTYPES: dict[str, np.dtype] = {text: np.dtype(name) for name, text in NAMES.items()}
 _TEXTS: dict[np.dtype, str] = {dtype: text for text, dtype in DTYPES.items()}

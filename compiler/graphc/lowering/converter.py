@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphc.lowering.memory.destinations import Destination
-    from graphc.lowering.memory.donation import Donations
-    from graphc.lowering.rules import Conversion
 
 
 # Attribute of functions: the position of the first argument that is the memory of a result.

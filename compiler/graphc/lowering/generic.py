@@ -33,7 +33,6 @@ from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.lowering.rules import Conversion
-    from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 
 
 _INT64 = np.dtype("int64")

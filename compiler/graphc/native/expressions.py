@@ -34,7 +34,6 @@ from graphc.native import (
 from graphc.native.numbers import Numbers
 
 if TYPE_CHECKING:
-    import ast
     from ast import Call
 
 

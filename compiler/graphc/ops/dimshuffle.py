@@ -19,7 +19,6 @@ from graphc.graph.tensor.type import TensorType
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-    from graphc.graph.basic import Variable
     from graphc.graph.tensor import AxisLike, TensorLike
     from graphc_runtime.thunk import Register
 

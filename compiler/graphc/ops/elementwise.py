@@ -26,8 +26,6 @@ from graphc.ops.dimshuffle import DimShuffle
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from graphc.emit.emitter import Emitter
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable

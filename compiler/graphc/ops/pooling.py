@@ -7,7 +7,6 @@ Convolutions of images and their two adjoints, of which each is the derivative o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +18,6 @@ from graphc.ops.kernel import KernelOp
 from graphc.ops.shape import size_of, sizes_of
 from graphc.ops.shaping import reshape
 from graphc.ops.table.arithmetic import promote
-
-if TYPE_CHECKING:
-    from graphc.graph.basic import Apply
 
 
 class _Convolution(KernelOp):

@@ -35,8 +35,6 @@ from graphc.ops.shape import (
 from graphc_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from graphc.emit.emitter import Emitter
     from graphc.graph.tensor import AxisLike, Size, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable

@@ -24,8 +24,6 @@ from graphc.ops.elementwise import cast_to, expand_left, is_discrete, unbroadcas
 from graphc.ops.shape import as_size
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from graphc.emit.emitter import Emitter
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable

@@ -32,10 +32,9 @@ from graphc.scan.states import UntracedPart
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.graph.basic import Apply, Variable
+    from graphc.graph.basic import Apply
     from graphc.graph.shared import SharedVariable
     from graphc.graph.tensor import AnyFunction, IndexLike, TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.arguments import Given
     from graphc.scan.states import StatePart
 

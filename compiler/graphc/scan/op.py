@@ -37,10 +37,7 @@ from graphc_runtime.progress import report
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from graphc.graph.contract import Body
-    from graphc.graph.op import Op
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.spec import Role, State
     from graphc_runtime.thunk import Register

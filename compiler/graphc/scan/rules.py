@@ -23,7 +23,6 @@ from graphc.scan.op import Rules, Scan
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.scan.op import Scan
 
 
 def batch(

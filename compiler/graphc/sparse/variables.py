@@ -17,7 +17,6 @@ from graphc.sparse.type import FORMATS, SparseTensorType, SparseVariable
 if TYPE_CHECKING:
     from graphc.graph.tensor import DTypeLike, SizeLike, TensorLike
     from graphc.sparse.like import Matrix
-    from graphc.sparse.type import SparseVariable
 
 
 class SparseTensorSharedVariable(SparseVariable, SharedVariable):

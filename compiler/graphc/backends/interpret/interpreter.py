@@ -51,8 +51,6 @@ from graphc_runtime.errors import ERRORS
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from graphc_dialects._mlir import ir
-
 
 # What stands in bodies, and is part of what a scan does.
 BODY = frozenset(f"graphc.scan_{name}" for name in ("seq", "prev", "carry", "collect", "end"))

@@ -18,7 +18,6 @@ from graphc_runtime.symbols import DTYPES
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import DTypeLike, TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 
 __all__ = [

@@ -34,8 +34,6 @@ from graphc.interop.pytensor.fallback import run_in_python
 from graphc.interop.pytensor.types import constant_value, is_dense, is_tensor, new_input, share
 
 if TYPE_CHECKING:
-    from pytensor.graph.basic import Apply
-
     from graphc.graph.basic import Variable as Converted
 
 

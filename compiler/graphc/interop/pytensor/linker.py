@@ -46,7 +46,6 @@ from graphc_runtime.generators import generator_of
 from graphc_runtime.machine_code import MachineCode
 
 if TYPE_CHECKING:
-    import numpy as np
     from pytensor.graph.type import Type
 
     from graphc.interop.pytensor.convert import Checks

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir import build
 from graphc.ir.kinds import PRODUCTS, REDUCTIONS, reduced_axes, static_shape
@@ -39,10 +39,6 @@ from graphc_dialects.check import raises
 from graphc_dialects.conditional_shapes import is_unread
 from graphc_dialects.write import is_write
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc.lowering.rules import Conversion
-
 
 Size = Any  # an int, or an index value
 

@@ -6,8 +6,6 @@ Turns `linalg.fill` and strided `memref.copy` into `scf.for` nests.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import loop
@@ -16,9 +14,6 @@ from graphc.lowering.loops import LoopNest
 from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 
 def lower_fill(op: ir.Operation) -> None:

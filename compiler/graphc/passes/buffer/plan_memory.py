@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir import plain
 from graphc.ir.diagnostics import fail, node_of
@@ -43,9 +43,6 @@ from graphc.passes.buffer._workspace import (
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 
 @record()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.kinds import SUMS, reduce, reduced_axes
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
@@ -29,10 +29,6 @@ from graphc.ir.views import (
 from graphc.ir.walk import is_used_once
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
-
 
 MAX_TILES = 64
 

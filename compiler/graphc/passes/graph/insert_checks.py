@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the conditions that operations rely on explicit.
+"""Makes the conditions that operations rely on explicit, and moves checks out of scans.
 
-Moves checks out of scans.
-
-Which conditions operations need, as rules of a rewriter that replace nothing.
+`rules` has the conditions of each operation, as rules of a rewriter that replace nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,10 +28,6 @@ from graphc_dialects.check import raises
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.scan_shapes import Outside, UnknownSize
 from graphc_dialects.signatures import SIGNATURES
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
-
 
 Rule = Callable[[SizeChecks, Rewriter, ir.Operation], None]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.checks import size_of
 from graphc.ir.ownership import computes
@@ -31,9 +31,6 @@ from graphc.passes.graph._joins import JoinRules
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import new_buffer, read_buffer, write_to
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 
 @record()

@@ -8,8 +8,6 @@ Which parts of its operands an operation needs for a part of its result; for lif
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from graphc.ir.checks import CHECKS, SizeChecks
 from graphc.ir.parts import LiftRule, Part, Parts, again, slice_of
 from graphc.ir.rewrite import Rewriter
@@ -21,9 +19,6 @@ from graphc.passes import Pass
 from graphc.passes.graph.insert_checks import elementwise
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 
 def rule_of(op: ir.Operation) -> LiftRule | None:

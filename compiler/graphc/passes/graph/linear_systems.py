@@ -7,7 +7,7 @@ The rules of the linear-systems pass; its docstring lists them with their reason
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.diagnostics import integer
 from graphc.ir.kinds import PRODUCTS
@@ -18,10 +18,6 @@ from graphc.ir.views import dimshuffle, order_of, transposed_order
 from graphc.ir.walk import functions, is_used_once, walk
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
-
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)

@@ -11,7 +11,7 @@ in range, exponents) would cost the computation that nobody asked for, and are l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.checks import SizeChecks, size_of
 from graphc.ir.kinds import REDUCTIONS
@@ -22,11 +22,6 @@ from graphc.passes.graph._shapes import RULES
 from graphc.passes.graph.insert_checks import rules
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import checks_in
-
-if TYPE_CHECKING:
-    from graphc.ir.rewrite import Rewriter
-    from graphc_dialects._mlir import ir
-
 
 # They have the sizes of an operand, or fewer elements.
 _NO_LARGER = (RENAMES, TAKES_PART, REDUCTIONS)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +21,6 @@ from graphc.passes import Pass
 from graphc.passes.graph._lines import ALGEBRA, STABLE_FORMS
 from graphc.passes.graph._shares import SOFTMAX, log_of_softmax, may_be_merged, share_of_sum
 from graphc_dialects._mlir import ir
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
-
 
 # The forms are written with differences: `1 + (-1) * x` is one. `log(exp(x))` is x without a rounding.
 _FIRST = [line for line in ALGEBRA if line.name in ("mul one", "mul self", "add of neg", "log of exp")]

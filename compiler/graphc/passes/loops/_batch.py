@@ -17,7 +17,7 @@ Index code of a scan's body: how it depends on the iteration, and copies of it o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.affine import key_of
 from graphc.ir.build import compare_index, select
@@ -37,10 +37,6 @@ from graphc_dialects.check import raises
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 from graphc_dialects.signatures import SIGNATURES
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
-
 
 _COPIED = ("arith.", "tensor.extract", "tensor.from_elements", *CONSTANTS)
 _DEPTH = 64

@@ -9,7 +9,7 @@ Which row of a state a read of its trace is, seen from the iteration that reads 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.affine import Evaluator, key_of, same_size
 from graphc.ir.build import cast
@@ -41,9 +41,6 @@ from graphc.passes.loops.scan_merge_inouts import Numbering
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 
 @record(frozen=True)

@@ -6,7 +6,7 @@ States that only add up, and their sums over time after the loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,6 @@ from graphc.passes.loops._cost import row_elements, users_of
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
-
 
 _VIEWS = frozenset({*MOVES_AXES, "graphc.neg", "tensor.cast"})
 

@@ -12,7 +12,7 @@ States, outputs and sequences of a scan that are the same in every iteration.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -55,9 +55,6 @@ from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 from graphc_dialects.scan_verify import DECLARATIONS, declarations
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 
 def replace_uniform_reads(operations: list[ir.Operation]) -> int:

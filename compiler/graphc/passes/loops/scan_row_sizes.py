@@ -6,7 +6,7 @@ Sizes of rows that are known only when the first iteration has run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir import build
 from graphc.ir.kinds import reduce
@@ -16,9 +16,6 @@ from graphc.passes import Pass
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 
 def specify_rows(view: ScanView) -> int:

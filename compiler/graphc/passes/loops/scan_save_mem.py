@@ -11,7 +11,7 @@ Decides which rows of a state or output are kept, and adapts its consumers.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir import build
 from graphc.ir.affine import Evaluator, Region, at, is_negative, key_of
@@ -62,10 +62,6 @@ from graphc_dialects._mlir import ir
 from graphc_dialects.check import has_checks, raises
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
-
 
 # A window is carried from iteration to iteration, a pointer for each of its rows.
 _MOST_PADDED = 8

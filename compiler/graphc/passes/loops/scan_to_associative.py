@@ -43,7 +43,6 @@ from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.passes.loops.scan_to_reduce import Term
-    from graphc_dialects._mlir import ir
 
 
 Step = Fold | Linear

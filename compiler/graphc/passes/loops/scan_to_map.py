@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.kinds import REDUCTIONS, is_elementwise
@@ -49,9 +49,6 @@ from graphc_dialects.check import has_checks
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    from graphc_dialects._mlir import ir
 
 
 def is_sequence_row(view: ScanView, value: ir.Value) -> bool:

@@ -7,7 +7,7 @@ Recognises what a state's step is: a fold with an associative operation, or a li
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.ir.known_rows import known_splat
 from graphc.ir.rewrite import erase_unused, tensor_type
@@ -229,10 +229,6 @@ def is_one(value: ir.Value) -> bool:
     import numpy as np
 
     return bool(np.frombuffer(known[2], known[1])[0] == 1)
-
-
-if TYPE_CHECKING:
-    from graphc.passes.loops._batch import Batcher
 
 
 @record()

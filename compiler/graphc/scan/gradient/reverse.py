@@ -66,7 +66,6 @@ from graphc_runtime.record import record
 if TYPE_CHECKING:
     from graphc.graph.basic import Apply
     from graphc.graph.type import Type
-    from graphc.scan.spec import State
 
 
 def add_values(builder: ScanBuilder, run: Run) -> None:

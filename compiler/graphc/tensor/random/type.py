@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from graphc.graph.tensor import DTypeLike, TensorLike
-    from graphc.graph.tensor.variable import TensorVariable
 
 
 class DrawMethods:
