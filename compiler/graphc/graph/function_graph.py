@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from graphc.graph.type import Type
 
 
-if TYPE_CHECKING:
-    pass
-
-
 @record()
 class Destruction:
     """The overwritten variables of a graph.

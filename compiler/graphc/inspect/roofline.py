@@ -17,7 +17,7 @@ from dataclasses import asdict, field
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -29,10 +29,6 @@ from graphc.ir.work import Block, Kernel, Place, Work
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.record import record
 from graphc_runtime.threads import usable_cores
-
-if TYPE_CHECKING:
-    pass
-
 
 Key = Literal["flops", "functions", "moved"]
 _ARITHMETIC: tuple[Key, ...] = ("flops", "functions")

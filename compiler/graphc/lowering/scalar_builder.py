@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-if TYPE_CHECKING:
-    pass
-
-
 class CastMixin:
     """`cast` of ScalarBuilder."""
 

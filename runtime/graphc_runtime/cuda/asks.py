@@ -77,7 +77,7 @@ class AskCopy:
 
 @record(frozen=True, eq=False)
 class AskLibrary:
-    """What a library computes, of arrays."""
+    """A request to a library, on arrays."""
 
     step: Step
     asked: Asked

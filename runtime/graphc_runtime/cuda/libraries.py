@@ -48,7 +48,7 @@ class Library:
 
     @property
     def without(self) -> str:
-        """How to do without it."""
+        """Advice for doing without it."""
         return f"{self.setting}=0 does without it"
 
 
@@ -67,7 +67,7 @@ _FOLDERS = {"cublasLt": "cublas", "nvJitLink": "nvjitlink", "nvrtc": "cuda_nvrtc
 
 
 class _Settings:
-    """Whether libraries may be used, by variable of the environment; read when first asked."""
+    """Switches of libraries, by variable of the environment; read when first asked."""
 
     are_used: ClassVar[dict[str, bool]] = {}
 

@@ -179,7 +179,7 @@ class _Recorder:
         self._launches += 1
 
     def upload(self, address: int, array: object, stream: int) -> None:
-        """What the host computes where there is no library has values.
+        """Values are computed by the host only where there is no library, and cannot be recorded.
 
         Raises:
             TooLongError: always.

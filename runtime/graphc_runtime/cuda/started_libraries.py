@@ -139,7 +139,7 @@ class Started:
         return ask
 
     def state(self, stream: int, *, captured: bool) -> tuple[int, ...]:
-        """What the handle is told before a request in a stream; the stream comes first."""
+        """Arguments of `tell` before a request in a stream; the stream comes first."""
         return (stream,)
 
     def tell(self, state: tuple[int, ...]) -> int:
@@ -340,7 +340,7 @@ _MOST_MEMORY = 1 << 30
 
 
 class _Found(ctypes.Structure):
-    """What is known of an algorithm (`cudnnConvolutionFwdAlgoPerf_t` and so on)."""
+    """Performance of an algorithm (`cudnnConvolutionFwdAlgoPerf_t` and so on)."""
 
     _fields_ = (
         ("algorithm", _INT),

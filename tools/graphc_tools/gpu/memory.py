@@ -136,7 +136,7 @@ class Region:
         return found
 
     def put(self, start: np.ndarray, values: np.ndarray) -> None:
-        """What elements are changed to, atomically."""
+        """Stores elements that are changed atomically."""
         raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
         self.data[start[:, None] + np.arange(raw.shape[1])] = raw
 

@@ -294,7 +294,7 @@ def ptxas() -> str | None:
 
 
 def resources(ptx: str, arch: str = "sm_90") -> dict[str, Resources]:
-    """What ptxas says that each entry needs.
+    """Resources of each entry, by ptxas.
 
     Raises:
         FileNotFoundError: it is not installed.

@@ -356,13 +356,13 @@ def _dtype(asked: Request, name: str) -> np.dtype:
 
 
 def elements_of_memory(asked: Request) -> int:
-    """What a routine asks for, which is given as it is said: more than nothing, and odd."""
+    """Size of the workspace that a routine asks for: more than nothing, and odd."""
     routine = libraries.ROUTINES[asked.routine]
     return 2 * sum(asked.numbers) + 17 if routine.asks or routine.library in ("cudnn", "cufft") else 0
 
 
 def compute(memory: Memory, asked: Request, addresses: Sequence[int]) -> None:
-    """What a routine does, on the memory of a device.
+    """Runs a routine on the memory of a device.
 
     Raises:
         BoundsError: an array is not within its memory.

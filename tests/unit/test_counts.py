@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The size of the house in numbers, each of which may only become smaller.
+
+Circles of imports and files that name an operation have tests of their own: `test_layering.py`,
+`test_one_place.py`; the words by which types give up are counted in `test_types.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("compiler/graphc", "dialects/graphc_dialects", "runtime/graphc_runtime", "tools/graphc_tools")
+COMPILER = ROOT / PACKAGES[0]
+IMPORT = re.compile(r"\s*(import|from [\w.]+ import)\b")
+QUESTION = re.compile(r'^ *r?"""(?:What|Whether|How|Where|Which)\b', re.MULTILINE)
+INDEX_ARITHMETIC = re.compile(r'"(?:addi|subi|muli)"')
+
+# The most there may be, and the room below it for what others are about to land.
+MOST = {
+    "files of the compiler": (567, 10),
+    "files of the compiler under 40 lines": (29, 5),
+    "files in one folder of the compiler": (36, 2),
+    "lines of code of the compiler": (84200, 800),
+    "docstrings that begin with a question word": (14, 10),
+    "names of index arithmetic as strings": (0, 0),
+}
+
+
+def code_lines(text: str) -> int:
+    """Lines without docstrings, comments, imports and blank ones.
+
+    Told line by line, since syntax trees of the whole house take seconds. A docstring begins its line, after
+    a colon or nothing; an import ends where its parenthesis does.
+    """
+    found, end, counts, before = 0, "", True, ""
+    for line in map(str.strip, text.split("\n")):
+        if end:
+            end = "" if end in line else end
+        else:
+            is_docstring = line.startswith(('"""', 'r"""')) and (not before or before.endswith(":"))
+            is_import = IMPORT.match(line) is not None
+            counts = not is_docstring and not is_import and bool(line) and not line.startswith("#")
+            end = (
+                '"""'
+                if line.count('"""') % 2
+                else ")"
+                if is_import and "(" in line and ")" not in line
+                else ""
+            )
+            before = line if counts else before
+        found += counts and bool(line) and not line.startswith("#")
+    return found
+
+
+@cache
+def counts() -> dict[str, int]:
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    compiler = {path: text for path, text in texts.items() if path.is_relative_to(COMPILER)}
+    everything = "\n".join(texts.values())
+    return {
+        "files of the compiler": len(compiler),
+        "files of the compiler under 40 lines": sum(text.count("\n") < 40 for text in compiler.values()),
+        "files in one folder of the compiler": max(Counter(path.parent for path in compiler).values()),
+        "lines of code of the compiler": sum(map(code_lines, compiler.values())),
+        "docstrings that begin with a question word": len(QUESTION.findall(everything)),
+        "names of index arithmetic as strings": len(INDEX_ARITHMETIC.findall(everything)),
+    }
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_only_fewer(name):
+    most, room = MOST[name]
+    found = counts()[name]
+    assert found <= most, f"{found} {name}: at most {most}"
+    assert found >= most - room, f"lower the number of {name} to {found}"
+
+
+def test_lines_of_code():
+    lines = ['"""Doc."""', "import os", "", "# why", "def f():", '    """A', "    doc", '    """']
+    lines += [
+        "    from os import (  # why",
+        "        path,",
+        "    )",
+        '    return """',
+        "    text",
+        '    """',
+    ]
+    assert code_lines("\n".join(lines)) == 4
