@@ -58,7 +58,7 @@ def conditional_size(value: Any, axis: int) -> Any:
 
 
 def _select(condition: Any, sizes: list[Any]) -> Any:
-    if len(sizes) == 1 or _same(*sizes):
+    if len(sizes) == 1 or same_size(*sizes):
         return sizes[0]
     return _create("arith.select", [condition, *map(_not_negative, sizes)])
 
@@ -130,7 +130,7 @@ class _Sizes:
             return value
         if value not in memo:
             op = value.owner.operation
-            if not _may_run_anywhere(op):
+            if not may_run_anywhere(op):
                 raise UnknownSize(f"the size of a result of scf.if depends on {op.name}")
             operands = [self._outside(x, memo) for x in op.operands]
             copy = op.clone(ip=ir.InsertionPoint.current).operation
@@ -169,12 +169,12 @@ def is_unread(value: Any) -> bool:
 
 def _literal_axis(op: Any) -> int | None:
     """The axis of a `tensor.dim`, if it is a literal."""
-    if op.name != "tensor.dim":
+    if isinstance(op, ir.Block) or op.name != "tensor.dim":
         return None
     return constant_value(op.operands[1])
 
 
-def _may_run_anywhere(op: Any) -> bool:
+def may_run_anywhere(op: Any) -> bool:
     """True if an operation is index code, or arithmetic on one element, that cannot fail."""
     name = op.name
     if len(op.regions) or name == "tensor.empty":
@@ -191,7 +191,26 @@ def _may_run_anywhere(op: Any) -> bool:
     return all(all(size == 1 for size in getattr(x.type, "shape", ())) for x in values)
 
 
-def _same(a: Any, b: Any) -> bool:
+def origin(size: Any) -> Any:
+    """A size in terms of what the tensor that has it was made of, as far as that goes."""
+    while (axis := _literal_axis(size.owner)) is not None:
+        value = size.owner.operands[0]
+        op = value.owner
+        if isinstance(op, ir.Block):
+            break
+        if op.name == "tensor.cast":
+            size = dim_of(op.operands[0], axis)
+        elif op.name.startswith("graphc."):
+            try:
+                size = op.opview.reify(axis, ir.OpResult(value).result_number)
+            except (UnknownSize, NotImplementedError):
+                break
+        else:
+            break
+    return size
+
+
+def same_size(a: Any, b: Any) -> bool:
     """True if two index values are certainly equal."""
     if a == b:
         return True
@@ -206,7 +225,7 @@ def _same(a: Any, b: Any) -> bool:
         return False
     attributes = [{name: op.attributes[name] for name in op.attributes} for op in (x, y)]
     return attributes[0] == attributes[1] and all(
-        _same(p, q) for p, q in zip(x.operands, y.operands, strict=True)
+        same_size(p, q) for p, q in zip(x.operands, y.operands, strict=True)
     )
 
 

@@ -5,7 +5,14 @@ from typing import Any
 
 from graphc_dialects._base import add_index, const_index, dim_of
 from graphc_dialects._mlir import ir
-from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
+from graphc_dialects.conditional_shapes import (
+    CONDITIONALS,
+    conditional_size,
+    may_run_anywhere,
+    origin,
+    results_of_regions,
+    same_size,
+)
 from graphc_dialects.conditional_shapes import UnknownSize as UnknownSize
 from graphc_dialects.scan_verify import carry_of, declarations, is_state
 from graphc_dialects.walk import is_inside, walk
@@ -59,6 +66,7 @@ class Outside:
     def __init__(self, scan: Any) -> None:
         self._scan = scan.operation
         self._memo: dict[Any, Any] = {}
+        self._anywhere = False
 
     def size(self, value: Any, axis: int) -> Any:
         """The size of a value of the body along an axis."""
@@ -103,6 +111,10 @@ class Outside:
             position = op.operands[1].owner
             if not isinstance(position, ir.Block) and position.name == "arith.constant":
                 return self.size(op.operands[0], ir.IntegerAttr(position.attributes["value"]).value)
+        if op.name in ("arith.select", "scf.if") and (size := self._either(value)) is not None:
+            return size
+        if self._anywhere and not may_run_anywhere(op):
+            raise UnknownSize(f"the size of a result of scf.if depends on {op.name}")
         if len(op.regions) and op.name != "scf.if":
             raise UnknownSize(f"the shape of a row depends on an inner loop: {op.name}")
         # With a region, also what it captures from the body.
@@ -118,3 +130,20 @@ class Outside:
                 if operand in captured:
                     inner.operands[position] = captured[operand]
         return new.results[value.result_number if hasattr(value, "result_number") else 0]
+
+    def _either(self, value: Any) -> Any:
+        """The size that a condition decides about; None unless it is one size either way.
+
+        So the condition may depend on the iteration. What runs in one region only must be unable to fail.
+        """
+        op = value.owner.operation
+        is_select, before = op.name == "arith.select", self._anywhere
+        sizes = list(op.operands)[1:] if is_select else results_of_regions(op, value.result_number)
+        self._anywhere = before or not is_select
+        try:
+            one, *others = (origin(self.copy(x)) for x in sizes)
+        except UnknownSize:
+            return None
+        finally:
+            self._anywhere = before
+        return one if all(same_size(one, other) for other in others) else None

@@ -202,3 +202,50 @@ def test_static_sizes_that_contradict_each_other_are_an_error_of_the_call(mode: 
     assert "test_sizes_found_late.py" in str(error.value)
     if name in ("branch", "gradient", "loop", "state"):
         np.testing.assert_array_equal(function([1.0, 2.0], 0), reference([1.0, 2.0], 0))
+
+
+def _checked(x: Variable) -> Variable:
+    return graphc.raise_op.CheckAndRaise(ValueError, "not a number")(x, pt.all(pt.eq(x, x)))
+
+
+# What a state becomes, of a state and rows of two sequences, whose sizes nothing says are one size.
+CHOICES: dict[str, Callable[[Variable, Variable, Variable], tuple[Variable, Variable]]] = {
+    "check": lambda r, q, h: (_checked(r), h),
+    "check of another": lambda r, q, h: (_checked(q), h),
+    "work": lambda r, q, h: (q * 2, h * 3),
+    "part": lambda r, q, h: (q[: r.shape[0]], h * 3),
+    "nested": lambda r, q, h: (graphc.ifelse((q > 1).any(), q, r * h), h * 3),
+    "strided": lambda r, q, h: (pt.repeat(q, 2)[::2], h * 3),
+    "join": lambda r, q, h: (pt.concatenate([q[:1], h[1:]]), pt.concatenate([h[1:], q[:1]])),
+    "zeros": lambda r, q, h: (pt.zeros_like(q) + 1, pt.tanh(h)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [*[(name, "interpret") for name in CHOICES], ("check", "fast_run"), ("work", "fast_run")],
+)
+@pytest.mark.parametrize(("steps", "carries"), [(1, False), (2, False), (2, True)])
+def test_sizes_of_states_are_known_when_their_loop_is_unrolled(
+    steps: int, carries: bool, name: str, mode: str
+) -> None:
+    """The loop around it allocates rows of them, also where a condition of each iteration decides."""
+    x, y = (pt.tensor(each, dtype="float32", shape=(None, None)) for each in "xy")
+
+    def last(r: Variable, q: Variable, *h: Variable) -> Variable:
+        return graphc.scan(
+            lambda h: graphc.ifelse((r > 0).all(), *CHOICES[name](r, q, h)),
+            outputs_info=[h[0] if h else r * 3],
+            n_steps=steps,
+            return_updates=False,
+        )[-1]
+
+    rows = graphc.scan(last, [x, y], x[0] * 0 if carries else None, return_updates=False)
+    outputs = [rows, *graphc.grad((rows**2).sum(), [x, y], disconnected_inputs="ignore")]
+    value = np.array([[1, 2], [3, -4], [0.5, 0.25]], "float32")
+    found, expected = (
+        graphc.function([x, y], outputs, mode=each, on_unused_input="ignore")(value, value * 2 + 1)
+        for each in (mode, "reference")
+    )
+    for got, want in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)

@@ -27,7 +27,7 @@ from graphc.ir.scan_view import (
     window_of,
     writes_of,
 )
-from graphc.ir.views import joined, order_of, repeated, row_at, stack_of_one, stacked_order
+from graphc.ir.views import joined, order_of, repeated, row_at, stack_of_one, stacked_order, with_sizes
 from graphc.ir.walk import walk
 from graphc.passes import Pass
 from graphc_dialects._base import const_index, dim_of
@@ -130,22 +130,26 @@ class _Iterations:
             row = values.get(operand, operand)
             if is_state(declaration):
                 with declaration.location:
-                    self._check_shape(name, declaration.operands[0], row, step)
+                    row = self._checked(name, declaration.operands[0], row, step)
             self._rows[name][self._window[name] + step + write] = row
 
-    def _check_shape(self, name: str, initial: ir.Value, row: ir.Value, step: int) -> None:
+    def _checked(self, name: str, initial: ir.Value, row: ir.Value, step: int) -> ir.Value:
+        """A row that is known to have the shape that its state starts with, as in a loop."""
+        sizes, told = [], False
         for axis, size in enumerate(row.type.shape):
-            if size >= 0 and initial.type.shape[axis + 1] >= 0:
-                continue
             given, expected = dim_of(row, axis), dim_of(initial, axis + 1)
-            if same_size(given, expected):
+            if (size >= 0 and initial.type.shape[axis + 1] >= 0) or same_size(given, expected):
+                sizes.append(given)
                 continue
+            sizes.append(expected)
             equal = build.compare_index(_EQUAL, given, expected)
             message = (
                 f"state '{name}' starts with rows of size {{expected}} in dimension {axis}, "
                 f"but iteration {step} computes {{given}}"
             )
             build.check(equal, given, expected, message)
+            told = True
+        return with_sizes(row, sizes, row.type) if told else row
 
     # -- results ---------------------------------------------------------------------------------------------
 
