@@ -135,21 +135,24 @@ class _Iterations:
 
     def _checked(self, name: str, initial: ir.Value, row: ir.Value, step: int) -> ir.Value:
         """A row that is known to have the shape that its state starts with, as in a loop."""
-        sizes, told = [], False
+        sizes = {}
         for axis, size in enumerate(row.type.shape):
-            given, expected = dim_of(row, axis), dim_of(initial, axis + 1)
-            if (size >= 0 and initial.type.shape[axis + 1] >= 0) or same_size(given, expected):
-                sizes.append(given)
+            if size >= 0 and initial.type.shape[axis + 1] >= 0:
                 continue
-            sizes.append(expected)
+            given, expected = dim_of(row, axis), dim_of(initial, axis + 1)
+            if same_size(given, expected):
+                continue
+            sizes[axis] = expected
             equal = build.compare_index(_EQUAL, given, expected)
             message = (
                 f"state '{name}' starts with rows of size {{expected}} in dimension {axis}, "
                 f"but iteration {step} computes {{given}}"
             )
             build.check(equal, given, expected, message)
-            told = True
-        return with_sizes(row, sizes, row.type) if told else row
+        if not sizes:
+            return row
+        whole = [sizes[axis] if axis in sizes else dim_of(row, axis) for axis in range(len(row.type.shape))]
+        return with_sizes(row, whole, row.type)
 
     # -- results ---------------------------------------------------------------------------------------------
 
