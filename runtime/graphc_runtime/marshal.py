@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Turns arguments into the arrays kernels take: exactly ndarray, native dtype, C-contiguous, aligned.
 
-Whatever becomes an array of numbers, a constant, an argument or the value of a shared variable, goes through
-`demand_numbers` first: ``numpy.asarray`` would drop without a word what a value is besides its numbers.
+Whatever becomes an array of numbers, a constant, an argument, the value of a shared variable or a result of
+users' code, goes through `demand_numbers` first: ``numpy.asarray`` would drop without a word what a value is
+besides its numbers.
 """
 
 from __future__ import annotations

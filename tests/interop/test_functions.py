@@ -108,6 +108,17 @@ def test_an_unknown_op_runs_in_python_and_is_named():
     assert "Doubled" in fallback.op
 
 
+class Masked(Doubled):
+    def perform(self, node, inputs, output_storage):
+        output_storage[0][0] = np.ma.masked_greater(inputs[0], 0)
+
+
+def test_masks_that_an_unknown_op_gives_are_refused():
+    x = pt.dvector("x")
+    with pytest.raises(NotImplementedError, match="no masks"):
+        pytensor.function([x], Masked()(x) * 3, mode="GRAPHC")([0.0, 1.0])
+
+
 def test_errors_name_the_line_of_the_model():
     x, y = pt.dvectors("x", "y")
     total, where = x + y, line()

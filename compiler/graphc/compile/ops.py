@@ -22,6 +22,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.thunks import CallThunk
 from graphc.graph.type import Type, as_type
 from graphc.graph.undefined import is_discrete
+from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:
     from graphc_runtime.thunk import Flag, Register, Thunk
@@ -126,6 +127,7 @@ class PythonFunction(Op):
                 f"{self.name} must return an array of {wanted} as output {i}, but returned None; is there a "
                 "`return`?"
             )
+        demand_numbers(value)
         if not isinstance(value, np.ndarray | np.generic):
             value = np.asarray(value, wanted.dtype)
         array = np.asarray(value)

@@ -29,7 +29,7 @@ from graphc.graph.basic import describe
 from graphc_runtime.commit import attempts, commit, has_turn, snapshot
 from graphc_runtime.executable import ReadyCall
 from graphc_runtime.kernel_call import is_owner
-from graphc_runtime.marshal import is_on_device, on_host
+from graphc_runtime.marshal import demand_numbers, is_on_device, on_host
 
 
 class ArgumentReader:
@@ -78,7 +78,8 @@ class ArgumentReader:
         Args:
             args: values by position.
             kwargs: values by name.
-            trust: take values as they are, but for NumPy's generators, of which the states are taken.
+            trust: take values as they are, but for NumPy's generators, of which the states are taken; what
+                tensors have no place for, such as a mask, is refused.
 
         Raises:
             TypeError: an input is missing, unknown, given twice, or of the wrong type, dtype, rank or static
@@ -105,9 +106,10 @@ class ArgumentReader:
         values, missing = [], []
         for i, item in enumerate(self.inputs):
             if i in given:
-                as_is = trust and not isinstance(given[i], np.random.Generator)
-                as_is = as_is or (self._keeps_device and is_on_device(given[i]))
-                values.append(given[i] if as_is else self._filter(i, given[i]))
+                value = given[i]
+                if not (self._keeps_device and is_on_device(value)):
+                    value = self._filter(i, value, trust and not isinstance(value, np.random.Generator))
+                values.append(value)
             elif item.default is not None:
                 values.append(item.default[0])
             else:
@@ -116,9 +118,12 @@ class ArgumentReader:
             raise TypeError(f"{self._signature()} is missing {', '.join(self.describe(i) for i in missing)}")
         return values
 
-    def _filter(self, i: int, value: object) -> Any:
+    def _filter(self, i: int, value: object, as_is: bool) -> Any:
         item = self.inputs[i]
         try:
+            if as_is:
+                demand_numbers(value)
+                return value
             found = item.variable.type.filter(
                 value, strict=item.strict, allow_downcast=self._allow_downcast[i]
             )

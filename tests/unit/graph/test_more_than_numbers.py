@@ -70,6 +70,63 @@ def _index(value):
     return x[places]
 
 
+def _trusted(value):
+    f = function([x := pt.vector("x")], x + 1)
+    f.trust_input = True
+    return f(value)
+
+
+def _given_back(value):
+    """A function of a user that returns it."""
+    return graphc.as_op(itypes=[pt.dvector], otypes=[pt.dvector])(lambda x: value)
+
+
+class _Stores(graphc.graph.op.Op):
+    """An op of a user that stores it."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def make_node(self, x):
+        return graphc.graph.basic.Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, output_storage):
+        output_storage[0][0] = self.value
+
+
+class _ByThunk(_Stores):
+    """An op of a user with a thunk of its own."""
+
+    def make_thunk(self, node, input_computed, output_computed, input_registers, output_registers):
+        def thunk():
+            output_registers[0][0] = self.value
+
+        return thunk
+
+
+def _computed(make, mode="fast_run"):
+    return lambda value: function([x := pt.vector("x")], make(value)(x) + 1, mode=mode)(np.zeros(2))
+
+
+def _cotangent(value):
+    op = graphc.as_op(itypes=[pt.dvector], otypes=[pt.dvector], vjp=lambda x, g: value)(lambda x: x * 2)
+    return function([x := pt.vector("x")], graphc.grad(op(x).sum(), x))(np.zeros(2))
+
+
+def _updated(value):
+    s = shared(np.zeros(2), "s")
+    try:
+        function([], [], updates={s: _given_back(value)(s)})()
+    finally:
+        np.testing.assert_array_equal(s.get_value(), [0, 0])
+
+
+def _in_a_loop(value):
+    op, x = _given_back(value), pt.vector("x")
+    h = graphc.scan(lambda h: op(h) + 1, outputs_info=[x], n_steps=2, return_updates=False)
+    return function([x], h)(np.zeros(2))
+
+
 WAYS = {
     "constant": pt.constant,
     "as_tensor": pt.as_tensor,
@@ -82,6 +139,15 @@ WAYS = {
     "argument": _as_argument,
     "strict argument": lambda value: _as_argument(value, strict=True),
     "downcast argument": lambda value: _as_argument(value, allow_downcast=True),
+    "trusted argument": _trusted,
+    "result of a function": _computed(_given_back),
+    "in debug mode": _computed(_given_back, "debug"),
+    "in reference mode": _computed(_given_back, "reference"),
+    "result of an op": _computed(_Stores),
+    "result of a thunk": _computed(_ByThunk),
+    "gradient of a function": _cotangent,
+    "update": _updated,
+    "state of a loop": _in_a_loop,
     "default": lambda value: function([In(pt.vector("x"), value=value)], [], on_unused_input="ignore"),
     "fast_compile": lambda value: function([x := pt.vector("x")], x + 1, mode="fast_compile")(value),
     "reference": lambda value: function([x := pt.vector("x")], x + 1, mode="reference")(x=value),

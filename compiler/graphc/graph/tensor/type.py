@@ -336,6 +336,7 @@ class TensorType(Type):
         return None, -1
 
     def filter_output(self, value: object) -> Any:
+        demand_numbers(value)
         # Ufuncs return scalars where 0-d arrays are meant.
         return self.filter(np.asarray(value), strict=True)
 

@@ -17,6 +17,7 @@ from graphc.graph.basic import Apply
 from graphc.graph.op import Op
 from graphc.interop.pytensor.types import is_generator, is_tensor, new_type
 from graphc_runtime.generators import generator_of, state_of
+from graphc_runtime.marshal import demand_numbers
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
@@ -83,6 +84,7 @@ def _from_pytensor(variable: Any, value: TensorVariable) -> Any:
         return state_of(value)
     if not is_tensor(variable.type):
         return value
+    demand_numbers(value)
     dtype = np.dtype(variable.type.dtype)
     if np.iscomplexobj(value) and dtype.kind != "c":
         raise TypeError(f"{variable} is {dtype} by PyTensor's type; its op gives complex numbers")
