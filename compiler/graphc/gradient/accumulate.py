@@ -16,6 +16,7 @@ from graphc.graph.demand import Demand, is_conditional
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null
 from graphc.ops.advanced import Put
 from graphc.ops.derivatives import match_dtype, total
+from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.shaping import BroadcastTo
 from graphc.ops.subtensor import IncSubtensor
 
@@ -24,8 +25,11 @@ def accumulated(terms: Sequence[Variable]) -> Variable | None:
     """The sum of cotangents of one variable. What was put into zeros, as the cotangent of a part is, is put
     into the sum of the others: it costs what it touches, and stays an update in derivatives of higher order.
     """
+    if len(terms) < 2:
+        return total(terms)
+    terms = [as_update(term) for term in terms]
     parts = [term for term in terms if _updated_zeros(term)]
-    if len(terms) < 2 or not parts:
+    if not parts:
         return total(terms)
     others = [term for term in terms if not _updated_zeros(term)]
     found = total(others) if others else parts.pop(0)
@@ -51,7 +55,34 @@ def is_zeros(v: Variable) -> bool:
     """True if a variable is known to hold zeros."""
     if isinstance(v, Constant):
         return not np.any(v.data)
-    return v.owner is not None and isinstance(v.owner.op, BroadcastTo) and is_zeros(v.owner.inputs[0])
+    node = v.owner
+    return node is not None and isinstance(node.op, BroadcastTo | DimShuffle) and is_zeros(node.inputs[0])
+
+
+def as_update(g: Variable) -> Variable:
+    """An update whose axes are permuted afterwards as an update of what has these axes, as which it is seen.
+
+    The cotangent of a row of a batch of traces has this form: a batch has its axis first, a trace its steps.
+    What is no such update is returned as it is.
+    """
+    node = g.owner
+    if node is None or not isinstance(node.op, DimShuffle):
+        return g
+    inner, order = as_update(node.inputs[0]).owner, node.op.new_order
+    if inner is None or sorted(map(str, order)) != sorted(map(str, range(len(inner.outputs[0].type.shape)))):
+        return g
+    x, y, *others = inner.inputs
+    if isinstance(inner.op, Put) and others[0].type.ndim == 1:
+        op: Put | IncSubtensor = Put(order.index(inner.op.axis), inner.op.set_instead_of_inc)
+    elif isinstance(inner.op, IncSubtensor):
+        bounds = iter(others)
+        own = [[next(bounds) for _ in range(entry.operands())] for entry in inner.op.idx_list]
+        axes = [axis for axis in order if isinstance(axis, int)]
+        op = IncSubtensor([inner.op.idx_list[axis] for axis in axes], inner.op.set_instead_of_inc)
+        others = [bound for axis in axes for bound in own[axis]]
+    else:
+        return g
+    return op(node.op(x), node.op(y), *others)
 
 
 class Cotangents:

@@ -36,7 +36,7 @@ from graphc_runtime.record import record
 # LLVM unrolls it and vectorises the loop around it, but not with a long body.
 _SHORT, _LONG, _MANY = 3, 16, 3
 # Functions of these few instructions do not pay for loads and stores with a stride.
-_CHEAP = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma", "math.isnan", "math.isinf"))
+CHEAP = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma", "math.isnan", "math.isinf"))
 
 
 def swap_short_loop(
@@ -60,7 +60,7 @@ def swap_short_loop(
     outer, inner = (_extent(group, sizes) for group in groups[-2:])
     if inner is None or inner > _SHORT or (outer is not None and outer < _LONG):
         return False
-    if sum(op.name.startswith("math.") and op.name not in _CHEAP for op in body) < _MANY:
+    if sum(op.name.startswith("math.") and op.name not in CHEAP for op in body) < _MANY:
         return False
     groups[-2:] = groups[:-3:-1]
     return True

@@ -12,6 +12,7 @@ from graphc.lowering.carried import loop
 from graphc.lowering.checked_gathers import merge_checked_gathers
 from graphc.lowering.loops import LoopNest
 from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
+from graphc.lowering.producers import Producers
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
@@ -75,6 +76,9 @@ class LinalgToLoops(Pass):
     loop that can hold them, and float sums are blocked (see graphc.lowering.loops for the rules). Unlike
     upstream's `convert-linalg-to-loops`, a reduction is not a load and a store per element.
 
+    Elementwise values that one nest of loops alone reads, such as that of an update, are computed in it (see
+    graphc.lowering.producers).
+
     What is read at the elements of a vector of indices is read in the loop that finds the smallest and the
     largest of them, where they are in range; the check of these two follows.
     """
@@ -86,11 +90,14 @@ class LinalgToLoops(Pass):
         if merged:
             self.count("checked gathers", merged)
         found = [op for op in walk(module.operation) if op.name in _LOWERED]
+        producers = Producers()
         for op in found:
             if op.name == "linalg.fill":
                 lower_fill(op)
             elif op.name == "memref.copy":
                 lower_copy(op)
+            elif producers.compute_where_read(op):
+                self.count("values computed where they are read")
             else:
                 LoopNest(op).lower()
         self.count("loop nests", len(found))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphc.gradient.accumulate import is_zeros
+from graphc.gradient.accumulate import as_update, is_zeros
 from graphc.graph.basic import Variable
 from graphc.ops.create import zeros as zeros_
 from graphc.ops.create import zeros_like
@@ -76,6 +76,7 @@ def terms_of(g: Variable, certain: int = 0) -> list[Rows | Block]:
 
 def _terms(g: Variable, start: int, stop: int, certain: int, depth: int) -> list[Rows | Block]:
     """Terms of ``g``, which stands for rows ``start`` to ``stop`` (from the end) of an array."""
+    g = as_update(g)
     if is_zeros(g):
         return []
     node = g.owner

@@ -295,3 +295,62 @@ func.func @side_by_side(%x: memref<?xf64, strided<[?]>>, %y: memref<?xf64, strid
   }
   return
 }
+
+// -----
+
+// The elements that an update stores are computed where it stores them, past the copy of the others.
+// CHECK-LABEL: @update
+// CHECK-NOT: memref.alloc
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: memref.load %arg0
+// CHECK-NEXT: math.exp
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: memref.store %{{.*}}, %arg2
+#vector = affine_map<(i) -> (i)>
+func.func @update(%x: memref<?xf64>, %old: memref<?xf64>, %y: memref<?xf64>, %first: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %new = memref.alloc(%n) : memref<?xf64>
+  linalg.generic {indexing_maps = [#vector, #vector], iterator_types = ["parallel"]}
+      ins(%x : memref<?xf64>) outs(%new : memref<?xf64>) {
+  ^bb0(%a: f64, %b: f64):
+    %0 = math.exp %a : f64
+    linalg.yield %0 : f64
+  }
+  linalg.generic {indexing_maps = [#vector, #vector], iterator_types = ["parallel"]}
+      ins(%old : memref<?xf64>) outs(%y : memref<?xf64>) {
+  ^bb0(%a: f64, %b: f64):
+    linalg.yield %a : f64
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = memref.load %new[%i] : memref<?xf64>
+    %1 = arith.addi %i, %first : index
+    memref.store %0, %y[%1] : memref<?xf64>
+  }
+  return
+}
+
+// -----
+
+// Not where another iteration overwrites what an element is made of.
+// CHECK-LABEL: @update_of_itself
+// CHECK: memref.alloc
+#vector = affine_map<(i) -> (i)>
+func.func @update_of_itself(%y: memref<?xf64>, %first: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %new = memref.alloc(%n) : memref<?xf64>
+  linalg.generic {indexing_maps = [#vector, #vector], iterator_types = ["parallel"]}
+      ins(%y : memref<?xf64>) outs(%new : memref<?xf64>) {
+  ^bb0(%a: f64, %b: f64):
+    %0 = math.exp %a : f64
+    linalg.yield %0 : f64
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = memref.load %new[%i] : memref<?xf64>
+    %1 = arith.addi %i, %first : index
+    memref.store %0, %y[%1] : memref<?xf64>
+  }
+  return
+}
