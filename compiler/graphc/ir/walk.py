@@ -6,7 +6,7 @@ Copies of operations that use other values, and what has to be copied for a valu
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from graphc_dialects._base import constant_value
@@ -135,3 +135,19 @@ def copy_with(op: ir.Operation, new: dict[ir.Value, ir.Value]) -> ir.Operation:
     use_instead(copy, new)
     new.update(zip(op.results, copy.results, strict=True))
     return copy
+
+
+def copied(value: ir.Value, new: dict[ir.Value, ir.Value], takes: Callable[[ir.Operation], bool]) -> ir.Value:
+    """A value at the insertion point, computed there as far as that is wanted.
+
+    Args:
+        value: the value.
+        new: values that stand for others; gains the results of copies.
+        takes: of an operation, whether it is copied, with what its operands need of others.
+    """
+    if value in new or isinstance(value.owner, ir.Block) or not takes(value.owner.operation):
+        return new.get(value, value)
+    for operand in value.owner.operands:
+        copied(operand, new, takes)
+    copy_with(value.owner.operation, new)
+    return new[value]

@@ -33,13 +33,12 @@ def _digits(request: Request) -> str:
 KERNELS = Stage(
     "kernels",
     (
-        Step("graphc-gpu-host-calls", "transfers are of what lies side by side"),
         Step("graphc-gpu-running", "calls that no other pass looks into"),
         Step("graphc-gpu-sort", "calls of another kind"),
         Step("graphc-gpu-select", "calls of another kind"),
         Step(
             "graphc-gpu-library",
-            "large ones of the next pass are for libraries where these are there",
+            "libraries, where they are there, have large ones of the next pass, and what the host would do",
             None,
             _digits,
         ),
@@ -53,12 +52,10 @@ KERNELS = Stage(
             "graphc-gpu-sweep", "rows that are read for two things at a time, before one of them is a kernel"
         ),
         Step("graphc-gpu-extreme", "positions of extremes are reductions"),
-        Step("graphc-gpu-whole", "one block would take long for a reduction of everything"),
-        Step("graphc-gpu-columns", "reductions over rows, with neighbouring columns side by side"),
+        Step("graphc-gpu-parts", "one block would take long for a reduction of everything, or over rows"),
         Step("graphc-gpu-rows", "reductions along rows, with what is done to the rows before and after"),
         Step("graphc-gpu-transpose", "reads and writes of neighbouring threads are side by side"),
-        Step("graphc-gpu-constants", "arrays that are in the program"),
-        Step("graphc-gpu-scalars", "numbers that become elements are computed where the array is"),
+        Step("graphc-gpu-constants", "elements that the program has, or the host computes"),
         Step("graphc-gpu-elementwise", "all that is left: elementwise work, fills and copies"),
         Step("graphc-gpu-numbers", "what the host has no arithmetic for, of what it needs"),
         Step("canonicalize,cse", "index arithmetic of kernels and launches"),

@@ -20,8 +20,16 @@ from graphc.ir.walk import functions, symbol_of, walk
 from graphc.library.helpers import Helper, LibraryAsked, LibraryFound
 from graphc.lowering.calls import ADDRESS
 from graphc.lowering.random import BUFFERS
-from graphc.passes.gpu._calls import is_address
-from graphc.passes.gpu._host import ARITHMETIC, PREDICATES, SAME, UNSIGNED, is_of_host, is_poll, polls_of
+from graphc.passes.gpu._host import (
+    ARITHMETIC,
+    PREDICATES,
+    SAME,
+    UNSIGNED,
+    is_address,
+    is_of_host,
+    is_poll,
+    polls_of,
+)
 from graphc.passes.gpu._product import groups, product_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc

@@ -258,13 +258,13 @@ def _misplaced(operand: Operand, lanes: int) -> ir.Value:
     """Bytes between a multiple of a vector and where rows begin; not 0 if any does not begin there."""
     size, places = itemsize(operand), [address(operand.buffer)]
     if not is_contiguous(operand.buffer):
-        offset, strides = _layout(operand.buffer)
+        offset, strides = layout(operand.buffer)
         places = [places[0] + offset * size, *(stride * size for stride in strides[:-1])]
     bits = [place & (lanes * size - 1) for place in places]
     return reduce(or_, bits)
 
 
-def _layout(buffer: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
+def layout(buffer: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
     """The offset and the strides of a buffer, in elements."""
     memref = ir.MemRefType(buffer.type)
     kinds = [ir.MemRefType.get([], memref.element_type), *[build.index_type()] * (1 + 2 * memref.rank)]

@@ -73,6 +73,15 @@ def on_first_thread() -> AbstractContextManager[None]:
     return when(thread_id().equals(0))
 
 
+def split(number: ir.Value, sizes: Sequence[ir.Value]) -> list[ir.Value]:
+    """The indices that a number of an element in row-major order stands for."""
+    indices: list[ir.Value] = []
+    for size in reversed(sizes[1:]):
+        indices.insert(0, number % size)
+        number = number // size
+    return [number, *indices] if sizes else []
+
+
 # -- other lanes of a warp ----------------------------------------------------------------------------------
 
 

@@ -25,9 +25,9 @@ from graphc.passes.gpu._notation import (
     extract,
     grid_dim,
     read_vector,
+    split,
     thread_id,
 )
-from graphc.passes.gpu._shares import split
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda.gemm import KINDS, is_small
 from graphc_runtime.record import record

@@ -1,37 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions and prefixes of a block of threads: shuffles within warps, shared memory between them.
+"""Reductions: the share of a thread in a row, and what the threads of a block come to.
 
+A share is every so manyth group of elements (`Columns`), or some that the thread holds in registers (`Held`).
 The order of all additions is fixed by the number of threads, so that equal calls give equal bits. A butterfly
-of shuffles leaves the result in all threads, in the same order for each: a + b is b + a. Operations
-of prefixes need not commute. Source: G. Blelloch, "Prefix sums and their applications" (1990).
+of shuffles leaves the result in all threads, in the same order for each: a + b is b + a.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias
-
-import numpy as np
+from functools import reduce
+from typing import TypeAlias
 
 from graphc.ir import build
-from graphc.ir.value import converted, larger, smaller
-from graphc.lowering.carried import carry, either, when
+from graphc.ir.value import as_index, converted, larger, smaller
+from graphc.lowering.calls import product
+from graphc.lowering.carried import carry, either, span, when
+from graphc.lowering.memory.layouts import is_contiguous
 from graphc.lowering.partial_reductions import Combiner
-from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._nest import Nest
-from graphc.passes.gpu._notation import WARP, barrier, block_dim, loads_first, shuffled, thread_id
+from graphc.passes.gpu._nest import Nest, Operand, is_wide, load, load_vector, store, store_vector
+from graphc.passes.gpu._notation import (
+    WARP,
+    barrier,
+    block_dim,
+    extract,
+    loads_first,
+    shuffled,
+    split,
+    thread_id,
+    vector_of,
+)
 from graphc_dialects._mlir import ir
 
 Values: TypeAlias = Sequence[ir.Value]
 Combine: TypeAlias = Callable[[Values, Values], list[ir.Value]]
-
-
-# The most threads of a block.
-THREADS = 256
-_METHODS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and_", "or": "or_"}
-# Of bytes that are 0 or 1.
-_OF_BOOLS = {"add": "or", "mul": "and", "max": "or", "min": "and", "and": "and", "or": "or"}
 
 
 # Operations in a step of a thread: more loads at a time are worth no more code. Functions, and positions
@@ -41,157 +44,6 @@ _COSTS = {"math": 20, "func": 20, "linalg": 8}
 
 # A mark of nests that find the first extreme of rows, and its position: what decides between two elements.
 FIRST = "graphc.first"
-
-
-class Associative(Protocol):
-    """An operation on tuples of numbers of one type, which need not commute."""
-
-    @property
-    def parts(self) -> int:
-        """Number of components of a tuple."""
-
-    @property
-    def type(self) -> ir.Type:
-        """Of the numbers."""
-
-    def neutral(self) -> list[ir.Value]:
-        """The tuple that changes nothing."""
-
-    def combine(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> list[ir.Value]:
-        """`left` and then `right`."""
-
-
-class Running:
-    """An associative operation, of tuples of numbers.
-
-    A step of a linear recurrence is the pair (a, b); two steps are the pair (a a', a' b + b').
-
-    Args:
-        kind: "add", "mul", "max", "min", "and", "or" or "linear".
-        dtype: of the numbers; bools are bytes.
-
-    Attributes:
-        dtype: of the numbers in memory.
-    """
-
-    def __init__(self, kind: str, dtype: np.dtype) -> None:
-        self._linear = kind == "linear"
-        is_bool = dtype == np.bool_
-        self._kind = _OF_BOOLS[kind] if is_bool and not self._linear else kind
-        self.dtype = np.dtype("uint8") if is_bool else dtype
-        self._b = ScalarBuilder(ir)
-
-    @property
-    def parts(self) -> int:
-        """Number of components of a tuple."""
-        return 2 if self._linear else 1
-
-    @property
-    def type(self) -> ir.Type:
-        """Of the numbers."""
-        return self._b.type(self.dtype)
-
-    def neutral(self) -> list[ir.Value]:
-        """The tuple that changes nothing; a sum begins with -0.0, to which 0.0 and -0.0 can be added."""
-        if self._linear:
-            return [self._constant(1), self._constant(self._nothing())]
-        return [self._constant(self._number())]
-
-    def combine(self, left: Sequence[ir.Value], right: Sequence[ir.Value]) -> list[ir.Value]:
-        """`left` and then `right`."""
-        if self._linear:
-            product = self._b.mul(self._scalar(left[0]), self._scalar(right[0]))
-            return [product.value, self.apply(left[1], right)]
-        return [self.apply(left[0], right)]
-
-    def apply(self, value: ir.Value, step: Sequence[ir.Value]) -> ir.Value:
-        """The number that comes after one."""
-        b, x = self._b, self._scalar(value)
-        if self._linear:
-            made = b.add(b.mul(self._scalar(step[0]), x), self._scalar(step[1]))
-        else:
-            made = getattr(b, _METHODS[self._kind])(x, self._scalar(step[0]))
-        return made.value
-
-    def _scalar(self, value: ir.Value) -> Scalar:
-        return Scalar(value, self.dtype)
-
-    def _constant(self, number: complex) -> ir.Value:
-        return self._b.const(number, self.dtype).value
-
-    def _nothing(self) -> complex:
-        return -0.0 if self.dtype.kind == "f" else complex(-0.0, -0.0) if self.dtype.kind == "c" else 0
-
-    def _number(self) -> complex:
-        if self._kind in ("add", "or"):
-            return self._nothing()
-        if self._kind == "mul":
-            return 1
-        if self._kind == "and":
-            return int(np.invert(np.zeros((), self.dtype)))
-        if self.dtype.kind == "f":
-            return float("-inf" if self._kind == "max" else "inf")
-        limits = np.iinfo(self.dtype)
-        return int(limits.min if self._kind == "max" else limits.max)
-
-
-class BlockPrefix:
-    """Prefixes over the threads of a block, which has threads along x only, whole warps.
-
-    Args:
-        kernel: it gets a buffer of one tuple a warp.
-        running: the operation.
-    """
-
-    def __init__(self, kernel: Kernel, running: Associative) -> None:
-        self._running = running
-        self._buffers = [kernel.shared([WARP], running.type) for _ in range(running.parts)]
-
-    def before(self, values: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
-        """Prefix over all threads before one, and the total over all; all threads of the block have
-        to get here.
-        """
-        running = self._running
-        thread = thread_id()
-        lane, warp = thread % WARP, thread // WARP
-        own = self._warp(values, lane, WARP)
-        with when(lane.equals(WARP - 1)):
-            for value, buffer in zip(own, self._buffers, strict=True):
-                buffer[warp] = value
-        barrier()
-        count = block_dim() // WARP
-        within = lane.below(count)
-        place = build.select(within, lane, 0)
-        found = [b[place] for b in self._buffers]
-        found = [build.select(within, x, y) for x, y in zip(found, running.neutral(), strict=True)]
-        warps = self._warp(found, lane, THREADS // WARP)
-        barrier()
-        total = _all(warps, count - 1)
-        previous = _all(warps, larger(warp - 1, 0))
-        first_lane, first_warp = (x.equals(0) for x in (lane, warp))
-        inside = self._or_neutral(first_lane, [shuffled(value, 1, "up") for value in own])
-        return running.combine(self._or_neutral(first_warp, previous), inside), total
-
-    def _or_neutral(self, condition: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
-        neutral = self._running.neutral()
-        return [build.select(condition, x, value) for x, value in zip(neutral, values, strict=True)]
-
-    def _warp(self, values: list[ir.Value], lane: ir.Value, width: int) -> list[ir.Value]:
-        """Inclusive prefix over the first lanes."""
-        offset = 1
-        while offset < width:
-            others = [shuffled(value, offset, "up") for value in values]
-            exists = lane >= offset
-            both = self._running.combine(others, values)
-            values = [build.select(exists, x, y) for x, y in zip(both, values, strict=True)]
-            offset *= 2
-        return values
-
-
-def _all(values: list[ir.Value], lane: ir.Value) -> list[ir.Value]:
-    """The values of one lane, for all lanes of the warp."""
-    number = converted(lane, ir.IntegerType.get_signless(32))
-    return [shuffled(value, number, "idx") for value in values]
 
 
 class BlockReduction:
@@ -388,3 +240,369 @@ def at_once(operations: int, lanes: int) -> int:
     """
     most = 2 if lanes == 2 or operations > 2 else _MOST_AT_ONCE
     return 1 << (min(max(_STEP // max(operations * lanes, 1), 1), most).bit_length() - 1)
+
+
+# -- the share of a thread in a row ---------------------------------------------------------------------
+
+# Gives the element of a row's array at a place of a group.
+Element: TypeAlias = "Callable[[Group, int], ir.Value]"
+# Gives the accumulators after an element of a group.
+Fold: TypeAlias = "Callable[[Group, int, list[ir.Value]], list[ir.Value]]"
+
+
+class Group:
+    """Neighbouring elements of a row, which a thread has at a time.
+
+    Args:
+        outer: indices of the row.
+        sizes: of the columns.
+        number: of its first element, in row-major order.
+        lanes: how many elements it has.
+    """
+
+    def __init__(
+        self, outer: Sequence[ir.Value], sizes: Sequence[ir.Value], number: ir.Value, lanes: int = 1
+    ) -> None:
+        self.lanes = lanes
+        self._first = [*outer, *split(number, sizes)]
+        self._loaded: dict[tuple[ir.Value, tuple[int | None, ...]], ir.Value] = {}
+        # What has been computed of elements, by the rule and the lane.
+        self.known: dict[tuple[object, int], ir.Value] = {}
+
+    def indices(self, lane: int) -> list[ir.Value]:
+        """Of an element."""
+        if not lane:
+            return self._first
+        *others, last = self._first
+        return [*others, last + lane]
+
+    def load(self, operand: Operand, lane: int) -> ir.Value:
+        """Elements of an operand; neighbours are loaded together, once."""
+        last = len(self._first) - 1
+        if self.lanes == 1 or (last in operand.axes and not is_wide(operand, last)):
+            return load(operand, self.indices(lane))
+        key = operand.buffer, tuple(operand.axes)
+        wide = last in operand.axes
+        if key not in self._loaded:
+            self._loaded[key] = (
+                load_vector(operand, self._first, self.lanes) if wide else load(operand, self._first)
+            )
+        return extract(self._loaded[key], lane) if wide else self._loaded[key]
+
+    def fold(self, body: Fold, carried: Sequence[ir.Value]) -> list[ir.Value]:
+        """The accumulators after all elements, of which each has its own, one after the other."""
+        count, found = len(carried) // self.lanes, list[ir.Value]()
+        for lane in range(self.lanes):
+            found += body(self, lane, list(carried[lane * count : (lane + 1) * count]))
+        return found
+
+    def store(self, values: Sequence[ir.Value], operand: Operand) -> None:
+        """Writes what an operand gets for the elements."""
+        if self.lanes > 1 and is_wide(operand, len(self._first) - 1):
+            store_vector(values, operand, self._first)
+            return
+        for lane, value in enumerate(values):
+            store(value, operand, self.indices(lane))
+
+
+def rows_follow(operands: Sequence[Operand], rows: int) -> bool:
+    """True if rows of so many dimensions, and one of columns, follow each other in all of some arrays."""
+    return all(o.axes == list(range(rows + 1)) and is_contiguous(o.buffer) for o in operands)
+
+
+class Columns:
+    """The share of a thread in the elements of a row: every so manyth group, then every so manyth element.
+
+    Groups begin at the first element of the row whose address is a multiple of a vector.
+
+    Args:
+        outer: indices of the row.
+        sizes: of its columns.
+        lanes: elements of a group.
+        behind: elements between the address of a vector and arrays that are loaded together; None if there
+            are none of these.
+        first, stride: the first group of the thread, and how far it is to the next one.
+        active: whether the thread has a share at all; None if it has.
+        row: number of the row, if rows of any length follow each other in all that is loaded together.
+    """
+
+    def __init__(
+        self,
+        outer: Sequence[ir.Value],
+        sizes: Sequence[ir.Value],
+        lanes: int,
+        behind: ir.Value | None,
+        first: ir.Value,
+        stride: ir.Value,
+        active: ir.Value | None = None,
+        row: ir.Value | None = None,
+    ) -> None:
+        self._outer, self._sizes, self._first, self._stride = outer, sizes, first, stride
+        total, zero = product(sizes), build.const_index(0)
+        self._total = total if active is None else build.select(active, total, zero)
+        self._lanes = lanes if sizes and behind is not None else 1
+        self._head = self._count = zero
+        if self._lanes > 1:
+            assert behind is not None
+            rest, follow = sizes[-1] % lanes, row if outer else zero
+            if len(sizes) == 1 and follow is not None:
+                together = behind < lanes
+                self._head = (lanes - (behind + follow * rest) % lanes) % lanes
+            else:
+                together = behind.equals(0) & rest.equals(0)
+            inside = larger(self._total - self._head, 0)
+            self._count = build.select(together, inside // lanes, zero)
+
+    def fold(
+        self,
+        neutral: Sequence[ir.Value],
+        body: Fold,
+        combine: Combine,
+        at_once: int,
+    ) -> list[ir.Value]:
+        """Final accumulators of the thread.
+
+        Args:
+            neutral: what they begin with.
+            body: the accumulators after an element of a group.
+            combine: gives those of two.
+            at_once: groups whose loads may be under way together.
+        """
+        values, count = list(neutral), len(neutral)
+        if self._lanes > 1:
+
+            def groups(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+                return self._group(number).fold(body, carried)
+
+            start, values = self._first, values * self._lanes
+            wide = strided(self._count, values, groups, start, self._stride, at_once)
+            values = wide[:count]
+            for lane in range(1, self._lanes):
+                values = combine(values, wide[lane * count : (lane + 1) * count])
+            # Before and behind the groups there are few elements.
+            at_once = 1
+
+        def elements(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            return self._element(number).fold(body, carried)
+
+        return strided(self._others, values, elements, self._first, self._stride, at_once)
+
+    @property
+    def _others(self) -> ir.Value:
+        """The number of elements that are in no group."""
+        return self._total - self._count * self._lanes
+
+    def _group(self, number: ir.Value) -> Group:
+        return Group(self._outer, self._sizes, number * self._lanes + self._head, self._lanes)
+
+    def _element(self, number: ir.Value) -> Group:
+        """One of the elements that are in no group."""
+        between = build.select(number < self._head, 0, self._count * self._lanes)
+        return Group(self._outer, self._sizes, number + between)
+
+    def prepare(self, element: Element) -> None:
+        """Nothing: elements are computed where they are written."""
+
+    def write(self, element: Element, operand: Operand) -> None:
+        """Computes and writes each group, and then each element that is left."""
+
+        def body(group: Group) -> None:
+            group.store([element(group, lane) for lane in range(group.lanes)], operand)
+
+        if self._lanes > 1:
+            with span(self._count, start=self._first, step=self._stride) as number:
+                body(self._group(number))
+        with span(self._others, start=self._first, step=self._stride) as number:
+            body(self._element(number))
+
+
+class Held:
+    """A row in the registers of some threads, each of which has a few groups of neighbouring elements.
+
+    Where memory does not allow groups to be loaded together, their elements are as far apart as there are
+    threads, so that neighbouring threads read side by side. Threads that have fewer elements than others
+    read the last ones again, and leave them out.
+
+    Args:
+        outer: indices of the row.
+        sizes: of its columns; none is 0.
+        lanes: elements of a group.
+        behind: as of `Columns`.
+        groups: of a thread.
+        width: threads of the row.
+        active: whether the row exists; else it stands for another one.
+        is_aligned: whether the code is for memory that allows groups to be loaded together, only.
+    """
+
+    def __init__(
+        self,
+        outer: Sequence[ir.Value],
+        sizes: Sequence[ir.Value],
+        lanes: int,
+        behind: ir.Value | None,
+        groups: int,
+        width: ir.Value,
+        active: ir.Value,
+        *,
+        is_aligned: bool = False,
+    ) -> None:
+        self._is_aligned = is_aligned
+        self._outer, self._sizes, self._lanes = outer, sizes, lanes
+        total, short = product(sizes), ir.IntegerType.get_signless(32)
+        known = build.constant_value(total), build.constant_value(width)
+        if known[0] is not None and known[1] is not None:
+            groups = min(groups, -(-known[0] // (known[1] * lanes)))
+        # A row that is held has few elements.
+        self._total, threads, thread = (converted(x, short) for x in (total, width, thread_id()))
+        self._together = None
+        self._first, self._between, self._step = thread, threads, threads * lanes
+        of_all = build.select(active, self._total, 0)
+        if behind is not None:
+            self._together = behind.equals(0) & (sizes[-1] % lanes).equals(0)
+            of_all = build.select(self._together, of_all // lanes, of_all)
+            self._first = build.select(self._together, thread * lanes, thread)
+            self._between = build.select(self._together, 1, threads)
+        # Elements of the thread: those of a number below that.
+        self._count = of_all // threads + converted(thread < of_all % threads, short)
+        if self._together is not None:
+            self._count = build.select(self._together, self._count * lanes, self._count)
+        self._groups = [_HeldGroup(self, number) for number in range(groups)]
+        self._loaded: dict[tuple[ir.Value, tuple[int | None, ...]], list[ir.Value]] = {}
+
+    @property
+    def groups(self) -> list[Group]:
+        """Of the thread."""
+        return list(self._groups)
+
+    def place(self, number: int, lane: int) -> ir.Value:
+        """The number of an element in the row, an i32; threads have some that are behind its end."""
+        return self._first + self._step * number + self._between * lane
+
+    def _is_own(self, number: int, lane: int) -> ir.Value:
+        """True if an element of a group is one of the row, which no other thread has."""
+        return self._count > number * self._lanes + lane
+
+    def indices(self, number: int, lane: int, last: int = 1) -> list[ir.Value]:
+        """Of an element, at most the one that is `last` from the end."""
+        place = smaller(self.place(number, lane), self._total - last)
+        return [*self._outer, *split(as_index(place), self._sizes)]
+
+    def _is_wide(self, operand: Operand) -> bool:
+        rank = len(self._outer) + len(self._sizes)
+        return self._together is not None and is_wide(operand, rank - 1)
+
+    def load(self, operand: Operand, number: int, lane: int) -> ir.Value:
+        """An element; all of the thread are loaded with the first one that is asked for."""
+        key = operand.buffer, tuple(operand.axes)
+        if key not in self._loaded:
+            self._loaded[key] = self._load(operand)
+        found = self._loaded[key]
+        return found[number * self._lanes + lane] if len(found) > 1 else found[0]
+
+    def _load(self, operand: Operand) -> list[ir.Value]:
+        numbers, lanes = range(len(self._groups)), range(self._lanes)
+        if not any(axis is not None and axis >= len(self._outer) for axis in operand.axes):
+            return [load(operand, self.indices(0, 0))]
+
+        def apart(number: int) -> list[ir.Value]:
+            return [load(operand, self.indices(number, lane)) for lane in lanes]
+
+        def together() -> list[ir.Value]:
+            starts = [self.indices(number, 0, self._lanes) for number in numbers]
+            return [load_vector(operand, start, self._lanes) for start in starts]
+
+        if self._together is None or not self._is_wide(operand):
+            return [value for number in numbers for value in apart(number)]
+        if self._is_aligned:
+            return [extract(vector, lane) for vector in together() for lane in lanes]
+        # Vectors leave the branches whole: LLVM would take them apart, and both branches' loads together.
+        shape = [self._lanes]
+        kinds = [ir.VectorType.get(shape, operand.buffer.type.element_type)] * len(numbers)
+        vectors = either(
+            self._together, kinds, together, lambda: [vector_of(shape, apart(number)) for number in numbers]
+        )
+        return [extract(vector, lane) for vector in vectors for lane in lanes]
+
+    def fold(
+        self,
+        neutral: Sequence[ir.Value],
+        body: Fold,
+        combine: Combine,
+        at_once: int,
+    ) -> list[ir.Value]:
+        """Final accumulators of the thread; arguments as of `Columns`."""
+        lanes = [list(neutral)] * self._lanes
+        for number, group in enumerate(self._groups):
+            for lane, carried in enumerate(lanes):
+                own, new = self._is_own(number, lane), body(group, lane, carried)
+                lanes[lane] = [build.select(own, *pair) for pair in zip(new, carried, strict=True)]
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [combine(*pair) for pair in zip(lanes[:half], lanes[half:], strict=True)]
+        return lanes[0]
+
+    def first(self, element: Element, how: First, neutral: Sequence[ir.Value]) -> list[ir.Value]:
+        """The extreme of the thread and its position: the element first, then the first one that is it.
+
+        That takes fewer operations than to carry positions of 64 bits along.
+        """
+        nothing, none = neutral
+        slots = [(number, lane) for number in range(len(self._groups)) for lane in range(self._lanes)]
+        values = [
+            build.select(self._is_own(number, lane), element(self._groups[number], lane), nothing)
+            for number, lane in slots
+        ]
+        found = values[: self._lanes]
+        for place, value in enumerate(values[self._lanes :]):
+            found[place % self._lanes] = how.extreme(found[place % self._lanes], value)
+        extreme = reduce(how.extreme, found)
+        # Others are behind those of the row.
+        position = self.place(*slots[-1])
+        for slot, value in reversed(list(zip(slots, values, strict=True))):
+            position = build.select(how.is_same(value, extreme), self.place(*slot), position)
+        position = converted(as_index(position), none.type)
+        return [extreme, build.select(self._count > 0, position, none)]
+
+    def prepare(self, element: Element) -> None:
+        """Computes all elements of the thread, before any is written."""
+        for group in self._groups:
+            for lane in range(self._lanes):
+                element(group, lane)
+
+    def write(self, element: Element, operand: Operand) -> None:
+        """Writes the elements of the thread."""
+        found = [[element(group, lane) for lane in range(self._lanes)] for group in self._groups]
+
+        def apart() -> list[ir.Value]:
+            for number, values in enumerate(found):
+                for lane, value in enumerate(values):
+                    with when(self._is_own(number, lane)):
+                        store(value, operand, self.indices(number, lane))
+            return []
+
+        def together() -> list[ir.Value]:
+            for number, values in enumerate(found):
+                with when(self._is_own(number, 0)):
+                    store_vector(values, operand, self.indices(number, 0))
+            return []
+
+        if self._together is None or not self._is_wide(operand):
+            apart()
+        else:
+            either(self._together, [], together, apart)
+
+
+class _HeldGroup(Group):
+    """A group of a row that is held."""
+
+    def __init__(self, row: Held, number: int) -> None:
+        super().__init__([], [], build.const_index(0))
+        self._row, self._number = row, number
+
+    def indices(self, lane: int) -> list[ir.Value]:
+        """Of an element, or the last one."""
+        return self._row.indices(self._number, lane)
+
+    def load(self, operand: Operand, lane: int) -> ir.Value:
+        """An element, or the last one."""
+        return self._row.load(operand, self._number, lane)

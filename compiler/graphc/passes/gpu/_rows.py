@@ -39,18 +39,23 @@ from graphc.passes.gpu._notation import (
     WARP,
     barrier,
     block_id,
+    split,
     thread_id,
 )
 from graphc.passes.gpu._reduce import (
     FIRST,
     BlockReduction,
+    Columns,
+    Element,
     First,
+    Group,
+    Held,
     at_once,
     cost,
     each_of,
     first,
+    rows_follow,
 )
-from graphc.passes.gpu._shares import Columns, Element, Group, Held, rows_follow, split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -29,10 +29,10 @@ from graphc.passes.gpu._notation import (
     barrier,
     block_dim,
     block_id,
+    split,
     thread_id,
 )
 from graphc.passes.gpu._product import DEPTH, KEPT, STREAMED, BlockProduct, Form, is_row_product, sides
-from graphc.passes.gpu._shares import split
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arrays whose elements are in the program."""
+"""Elements that the program has, or the host computes: kernels of one thread write them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ from graphc.ir import build
 from graphc.ir.constants import complex_literal, element_dtype
 from graphc.ir.diagnostics import fail
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import copied, functions, walk
 from graphc.lowering.scans.buffers import allocate
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
+_ARITHMETIC = ("arith", "math", "complex")
+
 
 @record()
 class GpuConstants(Pass):
-    """Makes an array, and a kernel of one thread that writes its elements, of each `memref.get_global`.
+    """Makes kernels of one thread of each `memref.get_global` and each `memref.store` in host code.
 
-    Constants with more than 16 elements are arguments of a function, so that these are short.
+    Constants with more than 16 elements are arguments of a function, so that arrays in the program are short.
+    Sizes that become elements, such as the number that a mean divides by, are stored. Their arithmetic is
+    copied to the kernel: what launches or checks use of it stays. Index arithmetic stays on the host, and so
+    do loads, whose values are arguments.
 
     Attributes:
         limit: number of elements up to which this is done.
@@ -45,6 +50,15 @@ class GpuConstants(Pass):
                 self.count("kernels")
         for op in values.values():
             op.erase()
+        for function in functions(module):
+            for op in [op for op in walk(function) if op.name == "memref.store"]:
+                kernel = Kernel(op, "scalar")
+                with kernel.body():
+                    value = copied(op.operands[0], {}, _is_copied)
+                    op.clone().operands[0] = value
+                kernel.launch([], [])
+                op.erase()
+                self.count("scalars")
 
     def _write(self, op: ir.Operation, source: ir.Operation) -> None:
         kind = ir.MemRefType(op.results[0].type)
@@ -97,3 +111,9 @@ def _erase_unused(op: ir.Operation) -> bool:
         return False
     op.erase()
     return True
+
+
+def _is_copied(op: ir.Operation) -> bool:
+    """True if an operation computes an element, from indices and from what loads have given."""
+    is_index = any(isinstance(result.type, ir.IndexType) for result in op.results)
+    return not is_index and op.name.partition(".")[0] in _ARITHMETIC and len(op.operands) > 0

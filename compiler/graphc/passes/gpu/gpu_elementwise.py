@@ -17,8 +17,8 @@ from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, is_wide, lanes_of, load, store
-from graphc.passes.gpu._notation import global_position
-from graphc.passes.gpu._shares import Group, split
+from graphc.passes.gpu._notation import global_position, split
+from graphc.passes.gpu._reduce import Group
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

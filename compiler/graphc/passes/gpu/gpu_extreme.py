@@ -8,7 +8,7 @@ from graphc.ir.value import converted, literal
 from graphc.lowering.partial_reductions import Combiner, is_in_loop, position
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
-from graphc.passes.gpu._calls import LibraryCall, calls_of
+from graphc.passes.gpu._host import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._nest import Nest
 from graphc.passes.gpu._reduce import FIRST, first

@@ -18,7 +18,7 @@ from graphc.lowering.complex_functions import Real
 from graphc.lowering.partial_reductions import nest
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.passes import Pass
-from graphc.passes.gpu._calls import LibraryCall, calls_of
+from graphc.passes.gpu._host import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
     WARP,
@@ -27,9 +27,9 @@ from graphc.passes.gpu._notation import (
     block_id,
     grid_dim,
     on_first_thread,
+    split,
     thread_id,
 )
-from graphc.passes.gpu._shares import split
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphc.ir import build
+from graphc.ir.helpers import callee_of
 from graphc.ir.value import all_of, as_index, literal
 from graphc.ir.walk import functions, walk
 from graphc.library.helpers import LibraryAsked, LibraryFound
@@ -14,10 +15,10 @@ from graphc.library.linalg.symmetric import NO_CONVERGENCE
 from graphc.lowering.calls import call, product, write_to
 from graphc.lowering.carried import either
 from graphc.lowering.partial_reductions import nest, position
-from graphc.lowering.random import LIBRARY, OPERATION
+from graphc.lowering.random import BUFFERS, LIBRARY, OPERATION
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
-from graphc.passes.gpu._calls import LibraryCall, calls_of
+from graphc.passes.gpu._host import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import allocate
 from graphc.passes.gpu.gpu_factor import NOT_POSITIVE, SMALL, is_checked, largest_of
 from graphc.passes.gpu.gpu_placement import TRANSFORMS
@@ -518,7 +519,8 @@ class GpuLibrary(Pass):
     systems are solved from the other side. Only general right sides are turned round.
 
     What has no kernels is a call of a function of the host: eigenvalues, which cuSOLVER computes, too, and
-    convolutions, which cuDNN does. Without the library arrays move to the host and back.
+    convolutions, which cuDNN does. Without the library arrays move to the host and back. Transfers are of
+    what lies side by side: parts of arrays, and transposes, are copied before such a call.
 
     Attributes:
         precision: of factors of float32 in convolutions, "float32" or "tf32".
@@ -530,6 +532,8 @@ class GpuLibrary(Pass):
 
     def run(self, module: ir.Module) -> None:
         for op in [op for function in functions(module) for op in walk(function)]:
+            if op.name == "func.call" and callee_of(op).endswith(BUFFERS):
+                self._copy_operands(op)
             if op.name == "func.call" and LIBRARY in op.attributes:
                 self._choose_alone(op)
                 self.count("calls")
@@ -539,6 +543,17 @@ class GpuLibrary(Pass):
             if kind.kind == "f" and kind.itemsize >= 4 and not 0 <= size <= SMALL:
                 self._choose(found)
                 self.count("calls")
+
+    def _copy_operands(self, op: ir.Operation) -> None:
+        """Copies what does not lie side by side."""
+        for place, operand in enumerate(op.operands):
+            if not isinstance(operand.type, ir.MemRefType) or is_proven_contiguous(operand):
+                continue
+            with ir.InsertionPoint(op), op.location:
+                made = allocate(build.dims(operand), ir.MemRefType(operand.type).element_type)
+                build.create("memref.copy", [], [operand, made])
+                op.operands[place] = build.create("memref.cast", [operand.type], [made]).result
+            self.count("copies")
 
     def _choose(self, found: LibraryCall) -> None:
         """Puts a call into a branch of the host, requests into the other one."""

@@ -7,7 +7,7 @@ Numbers that a kernel computes, and the host reads.
 from __future__ import annotations
 
 from graphc.ir.value import converted
-from graphc.ir.walk import copy_with, functions, walk
+from graphc.ir.walk import copied, functions, walk
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_arithmetic, is_of_host, is_poll, polls_of
 from graphc.passes.gpu._kernel import Kernel, allocate
@@ -89,7 +89,7 @@ def _lower(op: ir.Operation, polls: frozenset[str]) -> None:
         with kernel.host():
             arrays.append(place_for(result.type))
         with kernel.body():
-            write(_copied(result, copies, taken), arrays[-1])
+            write(copied(result, copies, taken.__contains__), arrays[-1])
     kernel.launch([], [])
     for result, array in zip(op.results, arrays, strict=True):
         with ir.InsertionPoint(op), op.location:
@@ -122,14 +122,3 @@ def _may_wait(load: ir.Operation, root: ir.Operation, polls: frozenset[str]) -> 
     operations = [op.operation for op in load.block.operations]
     between = operations[operations.index(load) : operations.index(root)]
     return all(op.name.startswith(_HARMLESS) or is_poll(op, polls) for op in between)
-
-
-def _copied(value: ir.Value, copies: dict[ir.Value, ir.Value], taken: set[ir.Operation]) -> ir.Value:
-    """A value at the insertion point: computed there, or one of the host."""
-    if value in copies or isinstance(value.owner, ir.Block) or value.owner.operation not in taken:
-        return copies.get(value, value)
-    owner = value.owner.operation
-    for operand in owner.operands:
-        _copied(operand, copies, taken)
-    copy_with(owner, copies)
-    return copies[value]

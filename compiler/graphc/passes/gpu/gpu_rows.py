@@ -22,7 +22,7 @@ from graphc.passes.gpu._kernel import Kernel
 from graphc.passes.gpu._nest import Nest, SizeKey, size_key
 from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
-from graphc.passes.gpu.gpu_whole import in_parts, reduce_in_parts
+from graphc.passes.gpu.gpu_parts import in_parts, reduce_in_parts
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -24,9 +24,8 @@ from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._notation import global_position
+from graphc.passes.gpu._notation import global_position, split
 from graphc.passes.gpu._product import zero
-from graphc.passes.gpu._shares import split
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -328,22 +327,22 @@ def _is_elementwise(scan: Scan) -> bool:
 
 
 class _Groups:
-    """Buffers that are known to have one shape."""
+    """Buffers that are known to have one shape; in order, as code may not depend on where values lie."""
 
     def __init__(self) -> None:
-        self._group: dict[ir.Value, set[ir.Value]] = {}
+        self._group: dict[ir.Value, dict[ir.Value, None]] = {}
 
     def join(self, buffers: Iterable[ir.Value]) -> None:
         """These have one shape."""
-        joined = set[ir.Value]()
+        joined: dict[ir.Value, None] = {}
         for buffer in buffers:
             joined |= self.of(buffer)
         for buffer in joined:
             self._group[buffer] = joined
 
-    def of(self, buffer: ir.Value) -> set[ir.Value]:
+    def of(self, buffer: ir.Value) -> dict[ir.Value, None]:
         """All that have the shape of a buffer."""
-        return self._group.setdefault(buffer, {buffer})
+        return self._group.setdefault(buffer, {buffer: None})
 
 
 class ScanKernel:

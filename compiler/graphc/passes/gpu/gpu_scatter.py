@@ -17,8 +17,7 @@ from graphc.lowering.carried import bisected, carry, either, span, when
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
-from graphc.passes.gpu._notation import global_position
-from graphc.passes.gpu._shares import split
+from graphc.passes.gpu._notation import global_position, split
 from graphc.passes.gpu.gpu_sort import Digits, RadixSort
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -13,7 +13,7 @@ from graphc.ir.value import as_index, converted, larger, literal, parts_of, smal
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.passes import Pass
-from graphc.passes.gpu._calls import LibraryCall, calls_of
+from graphc.passes.gpu._host import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
     WARP,
@@ -24,11 +24,10 @@ from graphc.passes.gpu._notation import (
     lanes_before,
     lanes_where,
     on_first_thread,
+    split,
     thread_id,
 )
-from graphc.passes.gpu._reduce import BlockPrefix, Running
-from graphc.passes.gpu._shares import split
-from graphc.passes.gpu.gpu_running import prefix_sums
+from graphc.passes.gpu.gpu_running import BlockPrefix, Running, prefix_sums
 from graphc.passes.gpu.gpu_sort import exact, first_of_warp, items_of_warp
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record

@@ -15,7 +15,7 @@ from graphc.ir.walk import copy_with
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.passes import Pass
-from graphc.passes.gpu._calls import calls_of
+from graphc.passes.gpu._host import calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
     WARP,
@@ -27,12 +27,11 @@ from graphc.passes.gpu._notation import (
     grid_dim,
     lanes_alike,
     lanes_before,
+    split,
     thread_id,
     warp_barrier,
 )
-from graphc.passes.gpu._reduce import BlockPrefix, Running
-from graphc.passes.gpu._shares import split
-from graphc.passes.gpu.gpu_running import prefix_sums
+from graphc.passes.gpu.gpu_running import BlockPrefix, Running, prefix_sums
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -16,13 +16,11 @@ from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of, wide_operands
 from graphc.passes.gpu._notation import barrier, block_id, grid_dim, loads_first, on_first_thread, thread_id
-from graphc.passes.gpu._reduce import BlockReduction
+from graphc.passes.gpu._reduce import BlockReduction, Held
 from graphc.passes.gpu._rows import Row, RowNest, Share, as_rows, read_in_memory, shape_of_blocks
-from graphc.passes.gpu._shares import Held
-from graphc.passes.gpu.gpu_columns import is_columns
 from graphc.passes.gpu.gpu_elementwise import as_generic
+from graphc.passes.gpu.gpu_parts import Parts, in_parts, is_columns
 from graphc.passes.gpu.gpu_rows import is_read_elsewhere
-from graphc.passes.gpu.gpu_whole import Parts, in_parts
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

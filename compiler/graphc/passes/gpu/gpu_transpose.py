@@ -21,8 +21,8 @@ from graphc.passes.gpu._nest import (
     load_vector,
     wide_operands,
 )
-from graphc.passes.gpu._notation import barrier, block_id, extract, thread_id
-from graphc.passes.gpu._shares import Group, split
+from graphc.passes.gpu._notation import barrier, block_id, extract, split, thread_id
+from graphc.passes.gpu._reduce import Group
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: graphc-opt --graphc-gpu-extreme --split-input-file %s | graphc-opt --graphc-gpu-whole --graphc-gpu-rows --canonicalize --cse --split-input-file | filecheck %s
+// RUN: graphc-opt --graphc-gpu-extreme --split-input-file %s | graphc-opt --graphc-gpu-parts --graphc-gpu-rows --canonicalize --cse --split-input-file | filecheck %s
 
 // The smallest of signed integers: one row has parts of its own, and a kernel combines elements and positions.
 // CHECK: gpu.func @whole_0

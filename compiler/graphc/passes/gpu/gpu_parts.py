@@ -1,76 +1,264 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions along columns."""
+"""Reductions of everything, or over rows, in two steps: blocks reduce parts, another nest combines these."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import reduce
 from typing import TypeAlias
 
 from graphc.ir import build
+from graphc.ir.lifetimes import root_of
 from graphc.ir.value import larger, parts_of, smaller
 from graphc.ir.walk import functions, walk
+from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
+from graphc.lowering.partial_reductions import Combiner
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
-from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of, load, wide_operands
-from graphc.passes.gpu._notation import WARP, barrier, block_id, grid_dim, thread_id
-from graphc.passes.gpu._reduce import Values, at_once, cost, strided
-from graphc.passes.gpu._shares import Group
-from graphc.passes.gpu.gpu_whole import Parts, elements, in_parts
+from graphc.passes.gpu._kernel import Kernel, allocate
+from graphc.passes.gpu._nest import Nest, Operand, are_aligned, behind_vector, lanes_of, load, wide_operands
+from graphc.passes.gpu._notation import (
+    WARP,
+    barrier,
+    block_id,
+    global_position,
+    grid_dim,
+    on_first_thread,
+    split,
+    thread_id,
+)
+from graphc.passes.gpu._reduce import (
+    FIRST,
+    BlockReduction,
+    Columns,
+    Fold,
+    Group,
+    Values,
+    at_once,
+    cost,
+    each_of,
+    rows_follow,
+    strided,
+)
+from graphc.passes.gpu._rows import FEW, combiners_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
+# Vectors that a thread takes before there are more blocks, how many blocks keep a device busy, and the most
+# rows of a grid.
+_EACH, _BUSY, _ROWS = 8, 1024, 65535
+# Threads that a multiprocessor has registers for.
+_RESIDENT = 1024
+
+
+class Parts:
+    """A nest of reductions, whose blocks write what their part comes to.
+
+    Args:
+        nest: with one combiner for each output that is reduced.
+        combiners: by position of the output.
+    """
+
+    def __init__(self, nest: Nest, combiners: dict[int, Combiner]) -> None:
+        self.nest, self.combiners = nest, combiners
+        self.accumulators = [nest.outputs[place] for place in combiners]
+        self.others = [(i, o) for i, o in enumerate(nest.outputs) if i not in combiners]
+
+    def merge(self, left: Values, right: Values) -> list[ir.Value]:
+        """What a part and the one after it come to."""
+        return each_of(self.combiners.values())(left, right)
+
+    def start(self, indices: Sequence[ir.Value]) -> list[ir.Value]:
+        """What a part begins with, of the accumulators at indices of the nest."""
+        return self.neutral()
+
+    def arguments(self) -> list[ir.Value]:
+        """Arguments of the body that stand for the accumulators."""
+        return [operand.argument for operand in self.accumulators]
+
+    def neutral(self) -> list[ir.Value]:
+        """Initial accumulators of a thread."""
+        return [
+            how.constant(operand.argument.type)
+            for how, operand in zip(self.combiners.values(), self.accumulators, strict=True)
+        ]
+
+    def buffers(self, kernel: Kernel, sizes: Sequence[ir.Value]) -> list[ir.Value]:
+        """New arrays for the parts, one for each accumulator."""
+        with kernel.host():
+            return [allocate(sizes, ir.MemRefType(o.buffer.type).element_type) for o in self.accumulators]
+
+    def combine(self, anchor: ir.Operation, buffers: Sequence[ir.Value]) -> ir.Operation:
+        """A nest that reduces the arrays of parts along their last axis into the accumulators.
+
+        The other axes are the dimensions that were not reduced.
+        """
+        for operand in self.accumulators:
+            _bring_fill(operand.buffer, self.nest.op, anchor)
+        kept = [axis for axis in range(self.nest.rank) if not self.nest.reduction[axis]]
+        rank, count = len(kept) + 1, len(buffers)
+        outputs = [
+            (o.buffer, [None if axis is None else kept.index(axis) for axis in o.axes])
+            for o in self.accumulators
+        ]
+
+        def body(given: list[ir.Value]) -> list[ir.Value]:
+            return self.merge(given[count:], given[:count])
+
+        inputs = [(buffer, range(rank)) for buffer in buffers]
+        reduced = [*[False] * len(kept), True]
+        with ir.InsertionPoint(anchor), anchor.location:
+            marks = {FIRST: self.nest.op.attributes[FIRST]} if FIRST in self.nest.op.attributes else {}
+            return make_nest(inputs, outputs, reduced, body, **{FEW: ir.UnitAttr.get()}, **marks)
+
+
+def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
+    """Replaces a nest, whose reduced dimensions come last, by a kernel and a nest that combines its parts.
+
+    A row, or all there is, has as many blocks as its size asks for. Blocks are far apart in no row: threads
+    that are neighbours have neighbouring elements.
+
+    Args:
+        parts: the nest.
+        threads: of a block.
+        blocks: the most of a row.
+
+    Returns:
+        the nest that combines.
+    """
+    nest = parts.nest
+    kernel = Kernel(nest.op, "whole")
+    with kernel.host():
+        rows = nest.reduction.index(True)
+        if not rows:
+            nest.collapse()
+        sizes = [nest.extent(axis) for axis in range(nest.rank)]
+        outer, columns = sizes[:rows], sizes[rows:]
+        wide = wide_operands([nest])
+        lanes = lanes_of(wide)
+        # All rows together have as many blocks as keep a device busy. One block for nothing: its part is
+        # what nothing comes to.
+        most = smaller(parts_of(build.const_index(_BUSY), larger(product(outer), 1)), blocks)
+        count = larger(smaller(parts_of(product(columns), threads * lanes * _EACH), most), 1)
+        grid = [count, smaller(product(outer), _ROWS)] if rows else [count]
+    buffers = parts.buffers(kernel, [*outer, count])
+    with kernel.body():
+        behind = behind_vector(wide, lanes) if lanes > 1 else None
+        reduction = BlockReduction(kernel)
+        first, stride = global_position()
+
+        def line(indices: list[ir.Value], row: ir.Value | None = None) -> None:
+            share = Columns(indices, columns, lanes, behind, first, stride, row=row)
+            values = share.fold(
+                parts.neutral(),
+                elements(parts),
+                parts.merge,
+                1 if parts.others else at_once(cost(nest), lanes),
+            )
+            totals = reduction.together(values, parts.merge, parts.neutral())
+            with on_first_thread():
+                for total, buffer in zip(totals, buffers, strict=True):
+                    buffer[*indices, block_id()] = total
+
+        if rows:
+            start, step = block_id(1), grid_dim(1)
+            with span(product(outer), start=start, step=step) as number:
+                line(split(number, outer), number if rows_follow(wide, rows) else None)
+        else:
+            line([])
+    kernel.limit(threads, _RESIDENT // threads)
+    kernel.launch(grid, [threads])
+    combined = parts.combine(nest.op, buffers)
+    nest.op.erase()
+    return combined
+
+
+def elements(parts: Parts) -> Fold:
+    """The accumulators after an element; what else is computed of a group is stored."""
+    nest = parts.nest
+    others: dict[int, list[ir.Value]] = {place: [] for place, _ in parts.others}
+
+    def body(group: Group, lane: int, carried: list[ir.Value]) -> list[ir.Value]:
+        values = dict(zip(parts.arguments(), carried, strict=True))
+        for operand in nest.needed(nest.yields):
+            if operand.argument not in values:
+                values[operand.argument] = group.load(operand, lane)
+        found = nest.compute(nest.yields, values, group.indices(lane))
+        for place, operand in parts.others:
+            others[place].append(found[place])
+            if lane == group.lanes - 1:
+                group.store(others[place], operand)
+                others[place].clear()
+        return [value for place, value in enumerate(found) if place not in others]
+
+    return body
+
+
+def _bring_fill(buffer: ir.Value, first: ir.Operation, anchor: ir.Operation) -> None:
+    """Moves the fill of an accumulator to where its parts are combined, so that one kernel does both."""
+    order = {op.operation: number for number, op in enumerate(first.block.operations)}
+    users = {use.owner.operation for use in buffer.uses}
+    before = [op for op in users if op in order and order[op] < order[first] and op.name != "memref.dim"]
+    last = max(before, key=lambda op: order[op], default=None)
+    if last is not None and _fills(last, buffer) and users <= order.keys():
+        last.move_before(anchor)
+
+
+def _fills(op: ir.Operation, buffer: ir.Value) -> bool:
+    """True if an operation writes one value to all of an array, and does nothing else."""
+    if op.name == "linalg.generic":
+        return list(op.operands) == [buffer] and not Nest(op).body
+    return op.name == "linalg.fill" and op.operands[1] == buffer
+
+
+def in_parts(nest: Nest) -> Parts | None:
+    """The nest in two steps; None if it cannot be done so."""
+    combiners = combiners_of(nest, [axis for axis in range(nest.rank) if nest.reduction[axis]])
+    if not combiners:
+        return None
+    made = Parts(nest, combiners)
+    return made if _keeps_apart(nest, [operand for _, operand in made.others]) else None
+
+
+def _keeps_apart(nest: Nest, others: list[Operand]) -> bool:
+    """True if nothing that is written element by element is read at another place or under another name."""
+    whole = list(range(nest.rank))
+    if any(operand.axes != whole for operand in others):
+        return False
+    written = {root_of(operand.buffer): operand for operand in nest.outputs}
+    if len(written) < len(nest.outputs):
+        return False
+    if any(root_of(buffer) in written for buffer in nest.gathered):
+        return False
+    for operand in nest.inputs:
+        same = written.get(root_of(operand.buffer))
+        if same is not None and (same.buffer != operand.buffer or same.axes != operand.axes):
+            return False
+    return True
+
+
+# -- over rows --------------------------------------------------------------------------------------------
+
 # Rows that a thread adds up before there are more blocks.
-_EACH = 16
+_ROWS_EACH = 16
 _BATCH, _MOST_LANES = 65535, 4
 # Rows of a thread that are under way where their order counts.
 _ROWS_AT_ONCE = 4
 # Blocks of a multiprocessor, for bodies of so many operations, which need few registers.
-_RESIDENT, _SIMPLE = 4, 8
+_COLUMNS_RESIDENT, _SIMPLE = 4, 8
 # Where no number of blocks fills the device once, several times: so little of the last time is idle.
 _TIMES = 8
-
-
-@record()
-class GpuColumns(Pass):
-    """Makes kernels of reductions over rows, such as sums of columns: neighbouring threads have neighbours.
-
-    A block has up to 32 threads along the columns, each with up to four neighbouring columns, which it loads
-    together where the addresses allow it, and as many rows at a time as there are threads. Each thread
-    reduces a stripe of its columns, the block combines the stripes in shared memory, in order, and writes its
-    part of each. Blocks fill the device once, all of them at a time: a second time that fills it by half
-    takes as long as the first. A nest that reduces the parts follows. Their number follows from the sizes:
-    equal calls give equal bits.
-
-    Attributes:
-        threads: threads of a block.
-        blocks: that run at a time: four on each of 132 multiprocessors.
-    """
-
-    threads: int = 256
-    blocks: int = 132 * _RESIDENT
-
-    stage = "buffer"
-
-    def run(self, module: ir.Module) -> None:
-        for function in functions(module):
-            for op in [op for op in walk(function) if op.name == "linalg.generic"]:
-                nest = Nest(op)
-                parts = (in_parts(nest) or _positions(nest)) if is_columns(nest) else None
-                if parts is not None and not parts.others:
-                    _Kernel(parts, self).lower()
-                    self.count("kernels")
 
 
 class _Kernel:
     """The kernel of a nest whose dimensions are those of a batch, rows and columns."""
 
-    def __init__(self, parts: Parts, options: GpuColumns) -> None:
+    def __init__(self, parts: Parts, threads: int, blocks: int) -> None:
         self._parts, self._nest = parts, parts.nest
-        self._threads, self._blocks = options.threads, options.blocks
+        self._threads, self._blocks = threads, blocks
         self._kernel = Kernel(parts.nest.op, "columns")
         self._wide = [o for o in wide_operands([parts.nest]) if o in parts.nest.inputs]
         self._lanes = min(lanes_of(self._wide), _MOST_LANES)
@@ -90,14 +278,14 @@ class _Kernel:
             images = [smaller(sizes[axis], _BATCH) for axis in batch]
             # Blocks beside this column's.
             others = reduce(lambda a, b: a * b, images, across)
-            count = larger(smaller(parts_of(sizes[rows], height * _EACH), self._share(others)), 1)
+            count = larger(smaller(parts_of(sizes[rows], height * _ROWS_EACH), self._share(others)), 1)
             grid, threads = [across, count, *images], [width, height]
             self._groups, self._width, self._height = groups, width, height
         self._buffers = parts.buffers(kernel, [*(sizes[axis] for axis in batch), sizes[columns], count])
         shape = [self._threads * self._lanes]
         self._shared = [kernel.shared(shape, operand.argument.type) for operand in parts.accumulators]
         if cost(nest) <= _SIMPLE or self._in_order:
-            kernel.limit(self._threads, _RESIDENT)
+            kernel.limit(self._threads, _COLUMNS_RESIDENT)
         with kernel.body():
             self._aligned = None
             if self._lanes > 1:
@@ -374,3 +562,62 @@ def _is_repeated(op: ir.Operation) -> bool:
         if op.name in ("scf.for", "scf.while", "scf.parallel"):
             return True
     return False
+
+
+# What one block does in less time than a launch takes.
+_SMALL = 16384
+
+
+@record()
+class GpuParts(Pass):
+    """Splits reductions of all elements of an array, and over rows (such as sums of columns), over the grid.
+
+    Blocks reduce parts; a nest that reduces these follows, for `graphc-gpu-rows`, which also takes what is
+    done to the result. The number of blocks follows from the sizes: equal calls give equal bits. Arrays that
+    are contiguous and aligned are read 16 bytes at a time. Arrays of known size that one block reduces
+    quickly stay as they are.
+
+    Over rows, neighbouring threads have neighbouring columns. A block has up to 32 threads along the columns,
+    each with up to four neighbouring columns, which it loads together where the addresses allow it, and as
+    many rows at a time as there are threads. Each thread reduces a stripe of its columns, the block combines
+    the stripes in shared memory, in order, and writes its part of each. Blocks fill the device once, all of
+    them at a time: a second time that fills it by half takes as long as the first.
+
+    Attributes:
+        threads: threads of a block.
+        blocks: the most blocks of a reduction of all elements.
+        columns: blocks that run at a time over rows: four on each of 132 multiprocessors.
+    """
+
+    threads: int = 256
+    blocks: int = 1024
+    columns: int = 132 * _COLUMNS_RESIDENT
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        for lower in (self._whole, self._columns):
+            for function in functions(module):
+                for op in [op for op in walk(function) if op.name == "linalg.generic"]:
+                    if lower(Nest(op)):
+                        self.count("kernels")
+
+    def _whole(self, nest: Nest) -> bool:
+        if not nest.rank or not all(nest.reduction) or self._is_small(nest):
+            return False
+        parts = in_parts(nest)
+        if parts is not None:
+            reduce_in_parts(parts, threads=self.threads, blocks=self.blocks)
+        return parts is not None
+
+    def _is_small(self, nest: Nest) -> bool:
+        sizes = [nest.static_extent(axis) for axis in range(nest.rank)]
+        known = [size for size in sizes if size is not None]
+        return len(known) == len(sizes) and math.prod(known) <= _SMALL
+
+    def _columns(self, nest: Nest) -> bool:
+        parts = (in_parts(nest) or _positions(nest)) if is_columns(nest) else None
+        if parts is None or parts.others:
+            return False
+        _Kernel(parts, self.threads, self.columns).lower()
+        return True

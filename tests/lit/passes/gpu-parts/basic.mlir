@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: graphc-opt --graphc-gpu-columns --canonicalize --cse --split-input-file %s | filecheck %s
+// RUN: graphc-opt --graphc-gpu-parts --canonicalize --cse --split-input-file %s | filecheck %s
 
 // A batch is the third dimension of the grid.
 // CHECK: gpu.func @columns_0

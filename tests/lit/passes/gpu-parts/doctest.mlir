@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: graphc-opt --graphc-gpu-columns --canonicalize --cse %s | filecheck %s
+// RUN: graphc-opt --graphc-gpu-parts --canonicalize --cse %s | filecheck %s
 
 // Neighbouring threads have neighbouring columns; stripes meet in shared memory, parts in a nest.
 // CHECK: gpu.func @columns_0({{.*}}) workgroup(%[[STRIPES:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>) kernel
