@@ -18,7 +18,7 @@ from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import global_position, split
-from graphc.passes.gpu.gpu_sort import Digits, RadixSort
+from graphc.passes.gpu.gpu_sort import Digits, RadixSort, demand_fewer
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -138,6 +138,8 @@ class ScatterKernels:
             self._sizes = [size for _, size in scatter.indices]
             self._count = product(self._sizes)
             self._rows = build.dims(memory)[where.index(scatter.row)]
+            for count, what in ((self._rows, "writes into {given} rows"), (self._count, "{given} writes")):
+                demand_fewer(count, 1 << 32, f"set_subtensor or inc_subtensor: {what}")
             passes = one = build.const_index(1)
             for bits in range(sizes.bits, 32, sizes.bits):
                 passes = passes + build.select(self._rows > (1 << bits), one, 0)
@@ -266,8 +268,8 @@ class GpuScatter(Pass):
     in their order, and of those that are equal one thread does all writes: results have the bits of a loop on
     one thread. Numbers that are added are sorted with their positions, by as many digits as the size of the
     array asks for. Rows are written by as many threads as they have elements, side by side. A thread finds
-    out by bisection which writes it has to do. Where most positions are equal, few threads work. An array has
-    fewer than 2**32 rows, and fewer writes.
+    out by bisection which writes it has to do. Where most positions are equal, few threads work. A check sees
+    to it that an array has fewer than 2**32 rows, and fewer writes.
 
     Attributes:
         threads: threads of a block.

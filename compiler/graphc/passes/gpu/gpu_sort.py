@@ -447,6 +447,19 @@ def items_of_warp(
 _THREADS = 512
 
 
+def demand_fewer(count: ir.Value, limit: int, given: str) -> None:
+    """Makes a check of what is numbered with 32 bits, at the insertion point, unless it is known to hold.
+
+    Args:
+        count: of the host. limit: what it has to be less than. given: a text with the number, `{given}`.
+    """
+    known = number(count)
+    if known is None or known >= limit:
+        most = build.const_index(limit)
+        message = f"{given}, and a device sorts fewer than {{expected}}; compile it with mode='fast_run'"
+        build.check(count < most, count, most, message)
+
+
 class SortKernels:
     """The kernels of a sort: of rows so short that comparing is fast, and of others.
 
@@ -485,6 +498,8 @@ class SortKernels:
             threads = larger(blocks_for(self._n, 2 * WARP, _THREADS // WARP), 1) * WARP
             short = smaller(build.select(fits & (self._n > 0), self._rows, 0), _BLOCKS)
             long = build.select(fits, 0, self._rows)
+            if self._positions:
+                demand_fewer(self._n, 1 << 31, "argsort: a row has {given} elements")
         known = number(self._n)
         if known is None or known <= self._tile:
             kernel = Kernel(self._op, "sort")

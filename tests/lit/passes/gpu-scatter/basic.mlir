@@ -10,6 +10,11 @@
 // CHECK: %[[VALUE:.*]] = memref.load %{{.*}}[%{{.*}}, %[[COLUMN]]] : memref<?x?xf32>
 // CHECK: memref.store %[[VALUE]], %{{.*}}[%{{.*}}, %[[COLUMN]]] : memref<?x?xf32>
 // CHECK: func.func @set
+// CHECK: %[[ROWS:.*]] = memref.dim %arg0
+// CHECK: %[[FEW:.*]] = arith.cmpi slt, %[[ROWS]], %c4294967296
+// CHECK: "graphc.check"(%[[FEW]], %[[ROWS]], %c4294967296) {error = "ValueError", message = "set_subtensor or inc_subtensor: writes into {given} rows, and a device sorts fewer than {expected}
+// CHECK: %[[FEWER:.*]] = arith.cmpi slt, %arg3, %c4294967296
+// CHECK: "graphc.check"(%[[FEWER]], %arg3, %c4294967296)
 func.func @set(%x: memref<?x?xf32>, %i: memref<?xi64>, %y: memref<?x?xf32>, %n: index, %m: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -76,6 +81,38 @@ func.func @plain(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
   scf.for %k = %c0 to %n step %c1 {
     %2 = memref.load %y[%k] : memref<?xf32>
     memref.store %2, %x[%k] : memref<?xf32>
+  }
+  return
+}
+
+// -----
+
+// Sizes that are known to be few need no check; those that are known to be many fail whenever they are asked for.
+// CHECK: func.func @few
+// CHECK-NOT: graphc.check
+// CHECK: func.func @many
+// CHECK: "graphc.check"(%false, %c4294967296, %c4294967296)
+func.func @few(%x: memref<9xf32>, %i: memref<7xi64>, %y: memref<7xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c7 = arith.constant 7 : index
+  scf.for %k = %c0 to %c7 step %c1 {
+    %0 = memref.load %i[%k] : memref<7xi64>
+    %row = arith.index_cast %0 : i64 to index
+    %2 = memref.load %y[%k] : memref<7xf32>
+    memref.store %2, %x[%row] : memref<9xf32>
+  }
+  return
+}
+func.func @many(%x: memref<4294967296xi8>, %i: memref<7xi64>, %y: memref<7xi8>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c7 = arith.constant 7 : index
+  scf.for %k = %c0 to %c7 step %c1 {
+    %0 = memref.load %i[%k] : memref<7xi64>
+    %row = arith.index_cast %0 : i64 to index
+    %2 = memref.load %y[%k] : memref<7xi8>
+    memref.store %2, %x[%row] : memref<4294967296xi8>
   }
   return
 }

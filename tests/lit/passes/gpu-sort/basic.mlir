@@ -6,6 +6,7 @@
 // CHECK: arith.cmpi ugt, %{{.*}}, %{{.*}} : i64
 // CHECK: arith.cmpi ugt, %{{.*}}, %{{.*}} : i32
 // CHECK: func.func @positions
+// CHECK: "graphc.check"(%{{.*}}, %{{.*}}, %c2147483648) {error = "ValueError", message = "argsort: a row has {given} elements, and a device sorts fewer than {expected}
 func.func private @argsort(!llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "argsort", types = ["f64", "i64"], keywords = [], values = array<i64>}}
 func.func @positions(%x: memref<?xf64>, %y: memref<?xi64>, %memory: memref<?xi8>, %n: i64) {
   %one = arith.constant 1 : i64
@@ -21,6 +22,7 @@ func.func @positions(%x: memref<?xf64>, %y: memref<?xi64>, %memory: memref<?xi8>
 
 // Rows whose length is known to be short: one kernel is all.
 // CHECK: func.func @short
+// CHECK-NOT: graphc.check
 // CHECK: gpu.launch_func @kernels::@sort_0 blocks in (%c7, %c1, %c1) threads in (%c32, %c1, %c1)
 // CHECK-NOT: gpu.launch_func
 func.func private @sort(!llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> i64 attributes {graphc.helper = {kind = "kernel", name = "sort", types = ["i8", "i8"], keywords = [], values = array<i64>}}
