@@ -173,6 +173,12 @@ CASES: dict[str, Case] = {
         [("float32", 2), ("float32", 0)], lambda x, v: x * v, [[(5, 3), ()], [(31, 33), ()]]
     ),
     "strided": Case([("float32", 2)], lambda x: x[::-1, ::2] + 1, [[(5, 7)], [(0, 3)]]),
+    "strided writes": Case(
+        [("float32", 2)],
+        lambda x: pt.inc_subtensor(pt.set_subtensor(x[1::2, ::-1], 0.0)[::-3], 1.0),
+        [[(5, 7)], [(0, 3)]],
+        kernels=5,
+    ),
     "row sums": Case(
         [("float32", 2)], lambda x: pt.sum(pt.exp(x), axis=1), [[(3, 5)], [(2, 1031)], [(2, 0)]], kernels=3
     ),

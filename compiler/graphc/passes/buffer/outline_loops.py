@@ -213,8 +213,9 @@ def is_independent(loop: ir.Operation, helpers: Mapping[str, Helper]) -> bool:
     That is so if the loop carries no values, contains nothing but arithmetic, loops and accesses of memory
     whose origin is known (arguments, allocations, places of a workspace: these do not overlap), and every
     buffer that it writes, but for rows that belong to one iteration, is always indexed, in one position, by
-    the induction variable: itself, plus something that is the same in all iterations, or the variable of a
-    loop over the positions up to the next value, or over a part of as many positions in each iteration.
+    the induction variable: itself, times a number that is not 0, plus something that is the same in all
+    iterations, or the variable of a loop over the positions up to the next value, or over a part of as many
+    positions in each iteration.
 
     Args:
         loop: an `scf.for`.
@@ -323,14 +324,18 @@ class _Accesses:
         a, b = op.operands
         if a in self._keys and b not in self._inside:
             self._keys[op.results[0]] = (*self._keys[a], op.name, b)
-        elif b in self._keys and a not in self._inside and op.name == "arith.addi":
-            self._keys[op.results[0]] = (*self._keys[b], op.name, a)
+        elif b in self._keys and a not in self._inside:
+            # What is subtracted from differs in another way than what something is subtracted from.
+            name = op.name if op.name == "arith.addi" else "from"
+            self._keys[op.results[0]] = (*self._keys[b], name, a)
 
     def _scale(self, op: ir.Operation) -> None:
         a, b = op.operands
         factor = build.constant_value(b)
         if factor is not None and self._keys.get(a) == ():
             self._multiples[op.results[0]] = factor
+        if factor and a in self._keys:
+            self._keys[op.results[0]] = (*self._keys[a], op.name, factor)
 
     def _product(self, call: ir.Operation) -> bool:
         """A product of matrices, one in each iteration of a loop over a batch."""

@@ -20,6 +20,24 @@ func.func @scatter(%x: memref<?xf64>, %p: memref<?xindex>, %n: index) {
 
 // -----
 
+// Every second element, from the last one on: a grid of threads.
+// CHECK: func.func @strided
+// CHECK: gpu.launch_func @kernels::@loop_0 blocks in (%{{.*}}, %c1, %c1) threads in (%c128, %c1, %c1)
+func.func @strided(%x: memref<?xf64>, %y: memref<?xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = memref.load %y[%i] : memref<?xf64>
+    %1 = arith.muli %i, %c2 : index
+    %2 = arith.subi %n, %1 : index
+    memref.store %0, %x[%2] : memref<?xf64>
+  }
+  return
+}
+
+// -----
+
 // The number that a recurrence gives goes through an array; the poll goes.
 // CHECK: gpu.func @loop_0({{.*}}, %[[A:.*]]: memref<f64>) kernel
 // CHECK: %[[S:.*]] = scf.for

@@ -141,6 +141,35 @@ func.func @products(%x: memref<?x?x?x?xf64>, %y: memref<?x?x?x?xf64>, %b: index,
 
 // -----
 
+// Every third element, and elements from the last one on.
+// CHECK-LABEL: func.func @strided
+// CHECK: call @graphc_split_0
+// CHECK: call @graphc_split_1
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @strided(%x: memref<?xf64>, %y: memref<?xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %last = arith.subi %n, %c1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = memref.load %y[%i] : memref<?xf64>
+    %1 = arith.muli %i, %c3 : index
+    %2 = arith.addi %1, %c1 : index
+    %3 = memref.load %x[%2] : memref<?xf64>
+    %4 = arith.addf %0, %3 : f64
+    memref.store %4, %x[%2] : memref<?xf64>
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = memref.load %y[%i] : memref<?xf64>
+    %1 = arith.subi %last, %i : index
+    memref.store %0, %x[%1] : memref<?xf64>
+  }
+  return
+}
+
+// -----
+
 // Iterations that depend on each other, or might: the next element, any element, a call, a carried value, a
 // buffer that is reached in two ways.
 // CHECK-NOT: graphc_split
@@ -177,6 +206,37 @@ func.func @dependent(%x: memref<?xf64>, %p: memref<?xindex>, %m: memref<?x?xf64>
     }
   }
   return %s : f64
+}
+
+// -----
+
+// Multiples that meet: of 0, of a number that may be 0, of several numbers, and differences of both signs.
+// CHECK-NOT: graphc_split
+func.func @meeting(%x: memref<?xf64>, %n: index, %k: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %zero = arith.constant 0.0 : f64
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = arith.muli %i, %c0 : index
+    memref.store %zero, %x[%0] : memref<?xf64>
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = arith.muli %i, %k : index
+    memref.store %zero, %x[%0] : memref<?xf64>
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = arith.muli %i, %c2 : index
+    %1 = memref.load %x[%i] : memref<?xf64>
+    memref.store %1, %x[%0] : memref<?xf64>
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %0 = arith.subi %i, %k : index
+    %1 = arith.subi %k, %i : index
+    %2 = memref.load %x[%0] : memref<?xf64>
+    memref.store %2, %x[%1] : memref<?xf64>
+  }
+  return
 }
 
 // -----
