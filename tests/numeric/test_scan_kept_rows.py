@@ -167,3 +167,61 @@ def test_one_row_counted_from_either_end(name: str, dtype: str) -> None:
             if 1 <= run <= steps:
                 found = gradient(steps, back, value), expected(run, 0, value)
                 np.testing.assert_allclose(*found, err_msg=f"{steps}, {back}", **close)
+
+
+def _pair(n: Any, x: Any, h0: Any) -> Any:
+    return graphc.scan(
+        lambda t, a, g, h: [pt.tanh(a + g) * t, _decay(h) + g[0]],
+        sequences=[pt.arange(n), x],
+        outputs_info=[h0, pt.exp(h0)],
+        return_updates=False,
+    )
+
+
+def _earlier(n: Any, x: Any, h0: Any) -> Any:
+    """By the two rows before, and by two elements of a sequence."""
+    return graphc.scan(
+        lambda a, b, g, h: pt.tanh(a * g + b) - 0.1 * h,
+        sequences=[{"input": x, "taps": [-1, 0]}],
+        outputs_info=[{"initial": pt.stack([h0, h0 * 0.5]), "taps": [-2, -1]}],
+        return_updates=False,
+    )
+
+
+# Rows from one on that is known in the call; how many more than the m, or n - m, that are read there may be.
+LATE: dict[str, tuple[Callable[..., Any], int]] = {
+    "h[-m:]": (lambda n, m, x, h0: _driven(n, x, h0)[-m:], 3),
+    "h[n - m:]": (lambda n, m, x, h0: _states(n, x, h0)[n - m :], 3),
+    "h[-m:-1]": (lambda n, m, x, h0: _driven(n, x, h0)[-m:-1], 3),
+    "of two rows before": (lambda n, m, x, h0: _earlier(n, x, h0)[-m:] * 2, 15),
+    "of two states": (lambda n, m, x, h0: [h[-m:].sum(axis=0) for h in _pair(n, x, h0)], 25),
+    "of one of two states": (lambda n, m, x, h0: (lambda g, h: [g[-m:], h[-1]])(*_pair(n, x, h0)), 15),
+    "read twice": (
+        lambda n, m, x, h0: (lambda h: [h[-m:].sum(axis=0), h[-m - 1 :].prod(axis=0)])(_driven(n, x, h0)),
+        15,
+    ),
+    "all rows": (lambda n, m, x, h0: (lambda h: [h[-m:], h.sum(axis=0)])(_driven(n, x, h0)), STEPS),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_rows_from_a_position_that_the_call_knows(name: str) -> None:
+    """Only these rows are kept, for any number of them: more than there are, none, fewer than none."""
+    make, more = LATE[name]
+    n, m, x, h0 = pt.lscalar("n"), pt.lscalar("m"), pt.matrix("x"), pt.vector("h0")
+    inputs, outputs = [n, m, x, h0], make(n, m, x, h0)
+    function = graphc.function(inputs, outputs, on_unused_input="ignore")
+    reference = graphc.function(inputs, outputs, mode="reference", on_unused_input="ignore")
+    rng = np.random.default_rng(0)
+    values = STEPS, 5, rng.normal(size=(STEPS, 3)), rng.normal(size=3)
+    assert (function.memory_plan(*values).total or 0) <= (more + 6) * 3 * 8
+    for steps in (0, 1, 2, 6):
+        for last in (-1, 0, 1, 2, 9):
+            values = steps, last, rng.normal(size=(steps, 3)), rng.normal(size=3)
+            have, want = _outcome(function, values), _outcome(reference, values)
+            if isinstance(want, type):
+                assert have is want, values
+                continue
+            many = isinstance(outputs, list)
+            for a, b in zip(have if many else [have], want if many else [want], strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12, err_msg=f"{steps}, {last}")

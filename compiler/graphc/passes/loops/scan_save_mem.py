@@ -58,6 +58,7 @@ from graphc.passes.loops._consumers import (
     takes_whole,
 )
 from graphc.passes.loops._move_up import move_up, operations_after
+from graphc.passes.loops._tail import split_before_tail
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import has_checks, raises
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
@@ -681,8 +682,10 @@ class ScanSaveMem(Pass):
     * Only rows of the first iterations are read (`h[:10]`, `h[3]`): the scan runs fewer iterations. Not
       with a stop condition, which decides that number itself, or checks, which every iteration makes.
     * A single row is read, wherever it is (`h[n - 3]`, `h[-m]`): it is the last one that is computed.
+    * Rows from an iteration on that is known in the call are read (`h[-m:]`, `h[k:]`): the iterations before
+      are a scan of their own, which keeps the last rows of its states (see `graphc.passes.loops._tail`).
 
-    Where offsets depend on anything else, all rows are kept.
+    Of other readers all rows are kept.
 
     Options:
         reread: only look at scans of which lift-slices or scan-to-map have changed a reader since then.
@@ -721,6 +724,7 @@ class ScanSaveMem(Pass):
         self._reduce(view, unknowns, initial_only=True)
         self._add("scans shortened", int(shorten(view, unknowns)))
         self._reduce(view, unknowns)
+        self._add("scans split", int(split_before_tail(view, unknowns)))
         for trace in view.traces():
             if next(trace.results[0].uses, None) is None:
                 trace.erase()

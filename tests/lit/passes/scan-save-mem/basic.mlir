@@ -230,3 +230,35 @@ func.func @checked(%n: index, %x: tensor<?xf64>, %c: tensor<?xi1>) -> tensor<1xf
   %0 = "graphc.slice"(%hs, %c0, %c1, %c1) : (tensor<?xf64>, index, index, index) -> tensor<1xf64>
   return %0 : tensor<1xf64>
 }
+
+// -----
+
+// From which row on is known in the call: the iterations before it are a loop that keeps one row.
+// CHECK-LABEL: @tail
+// CHECK: "graphc.scan"(%[[FIRST:.*]]) ({
+// CHECK: graphc.scan_carry
+// CHECK-SAME: keep = "last", rows = 1 : i64
+// CHECK: %[[ROW:.*]] = "graphc.scan_trace"
+// CHECK: "graphc.scan"(%arg1)
+// CHECK: %[[T:.*]] = arith.addi %{{.*}}, %[[FIRST]]
+// CHECK: "graphc.scan_seq"(%arg2, %[[T]])
+// CHECK: graphc.scan_carry"(%[[ROW]],
+// CHECK-SAME: keep = "steps"
+// CHECK: %[[H:.*]] = "graphc.scan_trace"
+// CHECK-NEXT: return %[[H]]
+func.func @tail(%n: index, %m: index, %x: tensor<?xf64>, %h0: tensor<1xf64>) -> tensor<?xf64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %x_t = "graphc.scan_seq"(%x, %t) : (tensor<?xf64>, index) -> tensor<f64>
+    %h = "graphc.scan_prev"(%t) {state = "h", tap = -1 : i64} : (index) -> tensor<f64>
+    %e = "graphc.add"(%h, %x_t) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+    "graphc.scan_carry"(%h0, %e) {state = "h", taps = array<i64: -1>, writes = array<i64: 0>, keep = "steps"} : (tensor<1xf64>, tensor<f64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "loop", reverse = false} : (index) -> !graphc.loop
+  %hs = "graphc.scan_trace"(%s) {state = "h"} : (!graphc.loop) -> tensor<?xf64>
+  %from = arith.subi %n, %m : index
+  %0 = "graphc.slice"(%hs, %from, %m, %c1) : (tensor<?xf64>, index, index, index) -> tensor<?xf64>
+  return %0 : tensor<?xf64>
+}
