@@ -32,6 +32,7 @@ class Request:
         device: the program is for a GPU.
         precision: of products of float32 on a GPU: "tf32", else with all digits.
         verify: reads of memory that was overwritten are looked for.
+        vectors: bytes of a vector with masks, and in loops that compute much; 0 where there are no masks.
     """
 
     has_scan: bool = True
@@ -43,6 +44,7 @@ class Request:
     device: bool = False
     precision: str = ""
     verify: bool = False
+    vectors: tuple[int, int] = (64, 64)
 
 
 class Step(NamedTuple):

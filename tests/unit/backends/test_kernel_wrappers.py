@@ -12,7 +12,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.backends.cpu import object as codegen
 from graphc.backends.cpu.generate import kernel_wrappers
-from graphc.backends.cpu.object import compile_to_object
+from graphc.backends.cpu.object import Machine, compile_to_object
 from graphc.native.parts import forget_parts
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
@@ -109,21 +109,24 @@ ROWS, _ = graphc.scan(lambda x, h: 0.9 * h + x, sequences=[X], outputs_info=[pt.
 
 
 @pytest.mark.parametrize(
-    ("inputs", "outputs", "plain", "level"),
+    ("inputs", "outputs", "plain", "level", "is_final"),
     [
-        ([X], X + 1, True, 1),
-        ([X, Y], [pt.exp(X) * Y + 1, pt.maximum(X, Y)], True, 1),
-        ([fmatrix := pt.fmatrix("f")], fmatrix.T * 2, True, 3),
-        ([X, Y], pt.concatenate([X, Y]), True, 1),
+        ([X], X + 1, True, 1, True),
+        ([X, Y], [pt.exp(X) * Y + 1, pt.maximum(X, Y)], True, 1, True),
+        ([fmatrix := pt.fmatrix("f")], fmatrix.T * 2, True, 3, False),
+        ([X, Y], pt.concatenate([X, Y]), True, 1, False),
         # A nest: rows of a set, say, which LLVM copies whole where it may move a test out of the loop.
-        ([M, X], pt.set_subtensor(M[1], X), True, 3),
+        ([M, X], pt.set_subtensor(M[1], X), True, 3, False),
         # A loop that is not shared is in `main`.
-        ([X], ROWS, False, 3),
+        ([X], ROWS, False, 3, False),
         # Too little for threads.
-        ([x5 := pt.TensorType("float64", (5,))("x5")], x5 + 1, False, 3),
+        ([x5 := pt.TensorType("float64", (5,))("x5")], x5 + 1, False, 3, False),
     ],
 )  # fmt: skip
-def test_llvm_has_little_to_do_for_kernels_that_only_call_loops(monkeypatch, inputs, outputs, plain, level):
+def test_llvm_has_little_to_do_for_kernels_that_only_call_loops(
+    monkeypatch, inputs, outputs, plain, level, is_final
+):
+    monkeypatch.setattr(Machine, "masked_bytes", lambda _: (0, 0))
     kernel = made(monkeypatch, inputs, outputs)
     found = heads(kernel.piece.text)
     assert ("optnone" in found["graphc_run"]) == plain
@@ -132,3 +135,7 @@ def test_llvm_has_little_to_do_for_kernels_that_only_call_loops(monkeypatch, inp
     assert "optnone" in found["graphc_shapes"]
     assert all("optnone" in how for name, how in found.items() if name.startswith("graphc_range"))
     assert not any("optnone" in how for name, how in found.items() if name.startswith("graphc_body"))
+    # With masks, single loops are final.
+    monkeypatch.setattr(Machine, "masked_bytes", lambda _: (32, 64))
+    kernel = made(monkeypatch, inputs, outputs)
+    assert (kernel.pass_level, kernel.vectorise) == ((0, False) if is_final else (level, True))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import graphc
@@ -14,6 +15,13 @@ LINUX = "x86_64-unknown-linux-gnu"
 ICE_LAKE = Machine(LINUX, "icelake-server", "+avx2,+avx512f,+avx512vbmi2,+avx512vl")
 CASCADE_LAKE = Machine(LINUX, "cascadelake", "+avx2,+avx512f,+avx512vl,-avx512vbmi2")
 ZEN_3 = Machine(LINUX, "znver3", "+avx2")
+MASKS = "+avx512bw,+avx512dq,+avx512f,+avx512vl"
+
+
+@pytest.fixture
+def left_to_llvm(monkeypatch):
+    """Loops are vectorised by LLVM, as on machines without masks."""
+    monkeypatch.setattr(Machine, "masked_bytes", lambda _: (0, 0))
 
 
 def llvm_ir(expression) -> str:
@@ -37,6 +45,7 @@ def assembly(text: str, machine: Machine, is_wide: bool) -> str:
     return found["asm"]
 
 
+@pytest.mark.usefixtures("left_to_llvm")
 @pytest.mark.parametrize(
     ("machine", "is_wide", "expected"),
     [(ICE_LAKE, True, True), (ICE_LAKE, False, False), (CASCADE_LAKE, True, False), (ZEN_3, True, False)],
@@ -46,6 +55,7 @@ def test_width_of_elementary_functions(machine, is_wide, expected):
     assert ("zmm" in text, "ymm" in text or expected) == (expected, True)
 
 
+@pytest.mark.usefixtures("left_to_llvm")
 def test_functions_that_are_marked_keep_to_short_vectors():
     text = llvm_ir(pt.exp)
     body = text.index("define internal i64 @graphc_body_0")
@@ -56,3 +66,45 @@ def test_functions_that_are_marked_keep_to_short_vectors():
 
 def test_what_is_made_for_a_machine_says_so():
     assert ICE_LAKE.wide().features.endswith(",-prefer-256-bit") and CASCADE_LAKE.wide() is CASCADE_LAKE
+
+
+def test_bytes_of_vectors_with_masks():
+    assert Machine(LINUX, "znver5", MASKS).masked_bytes() == (64, 64)
+    assert Machine(LINUX, "icelake-server", f"{MASKS},+avx512vbmi2").masked_bytes() == (32, 64)
+    assert Machine(LINUX, "skylake-avx512", MASKS).masked_bytes() == (32, 32)
+    assert ZEN_3.masked_bytes() == (0, 0)
+
+
+# Types, expression, and whether all of it works on lanes.
+EXPRESSIONS = {
+    "short": ("dd", lambda x, y: x * 2 - y),
+    "copies": ("dddd", lambda x, y, z, w: (x * y + z) * (w - x) + pt.maximum(y, z) / w),
+    "long": ("ff", lambda x, y: pt.tanh(pt.exp(x) + y)),
+    "mixed": ("bfl", lambda b, x, n: pt.switch(b, x, n) + pt.cast(b, "int8")),
+    "bytes": ("bb", lambda x, y: ~x | y),
+    "halves": ("hd", lambda x, y: pt.sqrt(abs(pt.cast(x, "int32") * y))),
+    "comparisons": ("dl", lambda x, n: [(x < n) & (n >= 2), pt.sgn(x) * n]),
+    "scalar": ("dD", lambda x, k: x * k + pt.floor(k)),
+}
+TYPES = {"d": "float64", "f": "float32", "b": "bool", "l": "int64", "h": "int16", "D": "float64"}
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_vectors_are_what_llvm_makes(name, monkeypatch):
+    letters, expression = EXPRESSIONS[name]
+    rng = np.random.default_rng(0)
+    functions = []
+    for given in (None, (32, 32), (64, 64)):
+        if given is not None:
+            monkeypatch.setattr(Machine, "masked_bytes", lambda _, given=given: given)
+        else:
+            monkeypatch.setattr(Machine, "masked_bytes", lambda _: (0, 0))
+        inputs = [pt.TensorType(TYPES[c], () if c.isupper() else (None,))() for c in letters]
+        f = graphc.function(inputs, expression(*inputs))
+        assert ("masked" in f.ir_stages()["llvm"]) == (given is not None)
+        functions.append(f)
+    for size in (0, 1, 3, 7, 8, 9, 31, 64, 65, 255, 256, 263, 1000):
+        values = [(100 * rng.standard_normal(() if c.isupper() else size)).astype(TYPES[c]) for c in letters]
+        expected, *found = [np.asarray(f(*values)) for f in functions]
+        for result in found:
+            np.testing.assert_array_equal(result, expected)

@@ -46,6 +46,7 @@ def build_artifact(
     machine: Machine | None = None,
     is_wide: bool = False,
     is_single: bool = False,
+    is_vectorised: bool = False,
 ) -> Artifact:
     """Compiles a kernel together with its entry.
 
@@ -71,6 +72,7 @@ def build_artifact(
         machine: see `compile_to_object`.
         is_wide: see `compile_to_object`.
         is_single: see `compile_to_object`.
+        is_vectorised: see `compile_to_object`.
 
     Raises:
         CompileError: the IR is not valid.
@@ -107,6 +109,7 @@ def build_artifact(
         machine=machine,
         is_wide=is_wide,
         is_single=is_single,
+        is_vectorised=is_vectorised,
     )
     manifest = Manifest(
         signature,

@@ -74,7 +74,7 @@ def compile_text(
     text: str, signature: Signature, options: CompileOptions, resources: Resources, log: CompileLog
 ) -> Artifact:
     """As `CpuTarget.compile`."""
-    lowered = lower(text, options, log)
+    lowered = lower(text, options, log, this_machine().masked_bytes())
     if len(lowered.llvm_ir) + sum(len(piece.text) for piece in lowered.pieces) > _LARGE:
         _return_memory()
     with log.phase("code generation"):

@@ -375,6 +375,7 @@ def generate(
         machine=machine,
         is_wide=lowered.is_wide,
         is_single=lowered.is_single,
+        is_vectorised=lowered.is_vectorised,
     )
 
 

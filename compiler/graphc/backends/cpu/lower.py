@@ -33,6 +33,7 @@ from graphc.passes.buffer import count_work, expand_math, profile_operations
 from graphc.passes.buffer.plan_memory import attached
 from graphc.passes.llvm.define_splits import SINGLE
 from graphc.passes.llvm.divide_kernel import EXPORTS
+from graphc.passes.llvm.vectorise_bodies import VECTORISED
 from graphc.passes.run import normalise, run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.collecting import paused
@@ -201,6 +202,7 @@ class Lowered:
         has_shapes: whether `shapes` is defined.
         plain: those of `main` and `shapes` that LLVM leaves as they are, or inlines as they are.
         is_single: whether `main` does nothing but call loops without others in them.
+        is_vectorised: whether these are final (see `graphc.passes.llvm.vectorise_bodies`).
         memory: the memory plan of each function (see `graphc.passes.buffer.plan_memory`).
         donated: what became of the arguments that were offered to results.
         helpers: what it calls that `graphc.library` defines.
@@ -217,6 +219,7 @@ class Lowered:
     has_shapes: bool
     plain: frozenset[str]
     is_single: bool
+    is_vectorised: bool
     memory: list[dict[str, Any]]
     donated: Donated
     helpers: tuple[Helper, ...]
@@ -283,7 +286,9 @@ _LINES: Entry = (
 )
 
 
-def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> Lowered:
+def lower(
+    text: str, options: CompileOptions, log: CompileLog | None = None, vectors: tuple[int, int] = (0, 0)
+) -> Lowered:
     """Compiles graph-stage text to LLVM IR.
 
     Memory of cells is not used where it could run out while they change.
@@ -292,6 +297,7 @@ def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> 
         text: a module with `@main`.
         options: the mode, a key of `graphc.backends.cpu.pipeline.PIPELINES`, and what else passes depend on.
         log: gains times, and stages if it has any (slower: upstream passes run one by one then).
+        vectors: of the only machine that code is made for (see `Machine.masked_bytes`).
 
     Raises:
         CompileError: a pass or the verifier refused the module; the message carries MLIR's diagnostics.
@@ -300,12 +306,12 @@ def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> 
 
     def lowered(budget: int | None) -> Lowered:
         _forget(log)
-        return _lower_donating(text, replace(options, memory_budget=budget), log)
+        return _lower_donating(text, replace(options, memory_budget=budget), log, vectors)
 
     # Wrapping operations makes many objects, none of them in cycles: collecting would double the time.
     with paused():
         budget = options.memory_budget
-        return _lower_donating(text, options, log) if budget is None else within(budget, lowered)
+        return _lower_donating(text, options, log, vectors) if budget is None else within(budget, lowered)
 
 
 def _forget(log: CompileLog) -> None:
@@ -315,26 +321,26 @@ def _forget(log: CompileLog) -> None:
             kept_views.clear()
 
 
-def _lower_donating(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
-    lowered = _lower(text, options, log)
+def _lower_donating(text: str, options: CompileOptions, log: CompileLog, vectors: tuple[int, int]) -> Lowered:
+    lowered = _lower(text, options, log, vectors)
     if lowered.takes_memory_first:
         return lowered
     _forget(log)
     cells = [donation.argument for donation in options.donations if donation.keeps_on_failure]
     others = tuple(donation for donation in options.donations if not donation.keeps_on_failure)
-    lowered = _lower(text, replace(options, donations=others), log)
+    lowered = _lower(text, replace(options, donations=others), log, vectors)
     kept = tuple((argument, "memory could run out later") for argument in sorted(cells))
     return replace(lowered, donated=replace(lowered.donated, kept=(*lowered.donated.kept, *kept)))
 
 
-def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
+def _lower(text: str, options: CompileOptions, log: CompileLog, vectors: tuple[int, int]) -> Lowered:
     try:
         with pooled_context() as (context, managers), context, ir.Location.unknown():
             with log.phase("parse"):
                 module = ir.Module.parse(with_donations(text, options.donations))
                 n_arguments = len(ir.SymbolTable(module.operation)["main"].regions[0].blocks[0].arguments)
             with log.phase("passes"):
-                entries = pipeline_of(text, options, work=log.work is not None)
+                entries = pipeline_of(text, options, work=log.work is not None, vectors=vectors)
                 if log.views is not None:
                     entries.append(_LINES)
                 snapshots = _Snapshots(module, entries, log) if log.stages is not None else None
@@ -364,6 +370,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 "@shapes(" in llvm_ir,
                 frozenset(filter(None, map(_plain, module.body.operations))),
                 any(SINGLE in op.operation.attributes for op in module.body.operations),
+                any(VECTORISED in op.operation.attributes for op in module.body.operations),
                 attached(module),
                 outcome,
                 helpers,

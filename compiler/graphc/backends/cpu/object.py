@@ -103,6 +103,7 @@ def _kept(used: list[tuple[str, str]], features: str) -> str:
     return used_ir(symbol for name, suffix in used for symbol, _ in _variants(name, suffix, features))
 
 
+@cache
 def is_available(triple: str) -> bool:
     """True if code for this target runs where libmvec is: x86-64 Linux with glibc 2.35 or newer."""
     if not triple.startswith("x86_64") or "linux" not in triple or not symbols.has_vector_math():
@@ -365,6 +366,15 @@ class Machine:
         """For the manifest."""
         return {"triple": self.triple, "cpu": self.cpu, "features": self.features}
 
+    def masked_bytes(self) -> tuple[int, int]:
+        """Bytes of a vector with masks: in most loops, and in those that compute much (see `wide`)."""
+        has = self.features.split(",")
+        if not {"+avx512f", "+avx512bw", "+avx512dq", "+avx512vl"} <= {*has}:
+            return 0, 0
+        if self.cpu.startswith("znver"):
+            return 64, 64
+        return 32, 64 if "+avx512vbmi2" in has else 32
+
     def wide(self) -> Machine:
         """The machine with vectors of 64 bytes, where its core does not slow down for them.
 
@@ -435,6 +445,7 @@ def compile_to_object(
     machine: Machine | None = None,
     is_wide: bool = False,
     is_single: bool = False,
+    is_vectorised: bool = False,
 ) -> bytes:
     """Optimises a kernel and its parts, and emits objects.
 
@@ -452,6 +463,7 @@ def compile_to_object(
         machine: what code is made for; this machine by default.
         is_wide: whether the modules of the kernel compute elementary functions in loops over elements.
         is_single: whether the kernel does little but call loops that have no others in them.
+        is_vectorised: whether its loops are final: what is inlined is, and there is nothing else to do.
 
     Returns:
         An ELF object, or several joined by `graphc_runtime.elf.join`.
@@ -460,13 +472,13 @@ def compile_to_object(
         CompileError: a text does not parse or verify, or an export is not defined.
     """
     vectorise = opt_level >= 2
-    is_vectorised = vectorise and len(ir_text) <= VECTORISED_SIZE
-    is_low = pieces or is_single or vectorise != is_vectorised
-    level = min(opt_level, LOW_LEVEL) if is_low else opt_level
+    to_vectorise = vectorise and not is_vectorised and len(ir_text) <= VECTORISED_SIZE
+    is_low = pieces or is_single or vectorise != to_vectorise
+    level = 0 if is_vectorised else min(opt_level, LOW_LEVEL) if is_low else opt_level
     unroll = not pieces and len(ir_text) < UNROLLED_SIZE
     kernel = Piece(ir_text, frozenset(exports))
     machine = machine or this_machine()
-    works = [_Work(kernel, inlined_text, opt_level, level, unroll, is_vectorised)]
+    works = [_Work(kernel, inlined_text, opt_level, level, unroll, to_vectorise)]
     works += [_Work(piece, inlined_text, opt_level, level, unroll, vectorise) for piece in pieces]
     works = [replace(work, machine=machine.wide() if is_wide else machine) for work in works]
     works += [replace(_part_work(part, opt_level), machine=machine) for part in parts]

@@ -132,7 +132,15 @@ _LLVM = Stage(
 
 _SPLITS = Stage(
     "splits",
-    (Step("graphc-define-splits", "what shares the ranges of loops is inlined where it is called"),),
+    (
+        Step("graphc-define-splits", "what shares the ranges of loops is inlined where it is called"),
+        Step(
+            "graphc-vectorise-bodies",
+            "single loops are final: LLVM makes three loops of each, and takes most of the time",
+            lambda request: request.vectors[0] > 0,
+            lambda request: "bytes={} widest={}".format(*request.vectors),
+        ),
+    ),
 )
 
 PIPELINES: dict[str, tuple[Stage, ...]] = {
@@ -179,13 +187,16 @@ def pipeline(mode: str, request: Request | None = None) -> list[Entry]:
     return entries(PIPELINES[mode], Request() if request is None else request)
 
 
-def pipeline_of(text: str, options: CompileOptions, *, work: bool = False) -> list[Entry]:
+def pipeline_of(
+    text: str, options: CompileOptions, *, work: bool = False, vectors: tuple[int, int] = (0, 0)
+) -> list[Entry]:
     """The pipeline of a compilation, without what the text of a module shows it has no use for.
 
     Args:
         text: the module.
         options: the mode, a key of `PIPELINES`, and what else passes depend on.
         work: count the work of kernels.
+        vectors: see `Request`.
     """
     request = Request(
         fastmath=options.fastmath,
@@ -193,6 +204,7 @@ def pipeline_of(text: str, options: CompileOptions, *, work: bool = False) -> li
         work=work,
         budget=options.memory_budget,
         verify=options.verify_memory,
+        vectors=vectors,
     )
     return pipeline(options.mode, request_of(text, request))
 

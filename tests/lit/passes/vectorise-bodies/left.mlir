@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-vectorise-bodies=bytes=64 --split-input-file %s | filecheck %s
+
+// What is left to LLVM.
+// CHECK-NOT: vector
+
+// Stores that loads may see.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %w = llvm.fneg %v : f64
+  %q = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+
+// -----
+
+// The row before.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %j = llvm.sub %i, %one : i64
+  %p = llvm.getelementptr inbounds %x[%j] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %w = llvm.fneg %v : f64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+
+// -----
+
+// Elements of two sizes in one buffer.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %v = llvm.load %p : !llvm.ptr -> f32
+  %w = llvm.fpext %v : f32 to f64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+
+// -----
+
+// Calls.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %w = llvm.intr.sin(%v) : (f64) -> f64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+
+// -----
+
+// Divisions of integers, which trap.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %v = llvm.load %p : !llvm.ptr -> i64
+  %w = llvm.sdiv %v, %v : i64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  llvm.store %w, %q : i64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+
+// -----
+
+// The number of the element.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %w = llvm.sitofp %i : i64 to f64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+
+// -----
+
+// The number of the element itself.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  llvm.store %i, %q : i64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+
+// -----
+
+// Part of another buffer.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  %z = llvm.getelementptr %y[1] : (!llvm.ptr) -> !llvm.ptr, f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %w = llvm.fneg %v : f64
+  %q = llvm.getelementptr inbounds %z[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+
+// -----
+
+// A volatile access.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load volatile %p : !llvm.ptr -> f64
+  %w = llvm.fneg %v : f64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+
+// -----
+
+// A kernel that does more than call loops.
+llvm.func @main() {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^head(%lower : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %w = llvm.fneg %v : f64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
