@@ -45,6 +45,15 @@ def no_cache() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def no_collections() -> Iterator[None]:
+    """For tests that parse all sources: Python would look through the trees again and again."""
+    from graphc_runtime.collecting import paused
+
+    with paused():
+        yield
+
+
 @pytest.fixture(scope="module")
 def jax_in_double_precision() -> Iterator[None]:
     jax = pytest.importorskip("jax")

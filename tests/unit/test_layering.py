@@ -15,6 +15,7 @@ import pytest
 
 from graphc import hooks
 
+pytestmark = pytest.mark.usefixtures("no_collections")
 ROOT = Path(__file__).resolve().parents[2]
 ROOTS = [str(ROOT / name) for name in ("compiler", "dialects", "runtime", "tools")]
 BINDINGS = {"torch_mlir", "mlir"}
@@ -81,6 +82,7 @@ def test_the_runtime_imports_where_nothing_else_is_installed():
     assert not loaded & {*BINDINGS, "graphc", "graphc_dialects", "graphc_tools", "llvmlite"}
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Every top-level package that a file imports, wherever in the file."""
     found = set()
@@ -125,9 +127,10 @@ def test_one_module_imports_the_bindings():
 class Imports(ast.NodeVisitor):
     """Imports of our own modules by one file: (module, line, whether it is in a function)."""
 
-    def __init__(self, modules: dict[str, Path], *, with_types: bool = False) -> None:
-        self.modules, self.with_types = modules, with_types
+    def __init__(self, modules: dict[str, Path]) -> None:
+        self.modules = modules
         self.found: list[tuple[str, int, bool]] = []
+        self.for_types: list[tuple[str, int, bool]] = []
         self.depth = 0
 
     def _add(self, name: str, line: int) -> None:
@@ -145,8 +148,13 @@ class Imports(ast.NodeVisitor):
             self._add(f"{node.module}.{alias.name}", node.lineno)
 
     def visit_If(self, node: ast.If) -> None:
-        is_left_out = ast.unparse(node.test) == "TYPE_CHECKING" and not self.with_types
-        for child in node.orelse if is_left_out else ast.iter_child_nodes(node):
+        if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            return self.generic_visit(node)
+        outside, self.found = self.found, self.for_types
+        for child in node.body:
+            self.visit(child)
+        self.found = outside
+        for child in node.orelse:
             self.visit(child)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
@@ -156,7 +164,7 @@ class Imports(ast.NodeVisitor):
 
 
 @cache
-def own_imports(*, with_types: bool = False) -> dict[str, list[tuple[str, int, bool]]]:
+def visited() -> dict[str, Imports]:
     modules = {}
     for root in ROOTS:
         for path in Path(root).rglob("*.py"):
@@ -164,10 +172,16 @@ def own_imports(*, with_types: bool = False) -> dict[str, list[tuple[str, int, b
             modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     result = {}
     for name, path in modules.items():
-        visitor = Imports(modules, with_types=with_types)
-        visitor.visit(ast.parse(path.read_text(encoding="utf-8")))
-        result[name] = [each for each in visitor.found if each[0] != name]
+        result[name] = Imports(modules)
+        result[name].visit(ast.parse(path.read_text(encoding="utf-8")))
     return result
+
+
+def own_imports(*, with_types: bool = False) -> dict[str, list[tuple[str, int, bool]]]:
+    return {
+        name: [each for each in file.found + with_types * file.for_types if each[0] != name]
+        for name, file in visited().items()
+    }
 
 
 def test_no_file_needs_a_file_that_needs_it():
@@ -258,7 +272,9 @@ def test_lower_layers_reach_up_through_few_hooks():
     for path in sources():
         if path.name == "__init__.py" and path.parent.name == "graphc":
             continue
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        if "hooks" not in (text := path.read_text(encoding="utf-8")):
+            continue
+        nodes = list(ast.walk(ast.parse(text)))
         if not any(isinstance(n, ast.ImportFrom) and any(a.name == "hooks" for a in n.names) for n in nodes):
             continue
         for node in nodes:

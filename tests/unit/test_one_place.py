@@ -14,6 +14,7 @@ from graphc_dialects.dialect import operation_classes
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
 
+pytestmark = pytest.mark.usefixtures("no_collections")
 ROOT = Path(__file__).resolve().parents[2]
 FULL = re.compile(r"(?<![\w.])graphc\.([a-z_0-9]+)\b(?!\.)")
 OPERATIONS = frozenset(name.removeprefix("graphc.") for name in operation_classes())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("no_collections")
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "graphc": ROOT / "compiler",

@@ -30,6 +30,7 @@ from graphc.graph.contract import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.printing import pprint
 from graphc.graph.traversal import graph_inputs
+from graphc.ir.work import Work
 from graphc.ops.checks import CheckAndRaise
 from graphc.ops.elementwise import Elementwise
 from graphc_runtime.artifact import Artifact
@@ -179,6 +180,7 @@ class Compiled(Executor):
         self._run_call: KernelCall | None = None
         self._array_call: Callable[..., object] | None = None
         self._padding: list[np.ndarray] = []
+        self._work: list[Work] | None = None
 
     # -- calling ---------------------------------------------------------------------------------------------
 
@@ -299,6 +301,12 @@ class Compiled(Executor):
         cache.
         """
         return self.views(CompileLog(stages=[])).stages or []
+
+    def work(self) -> list[Work]:
+        """Counts of the kernels, for any arguments (see `graphc.passes.buffer.count_work`); made once."""
+        if self._work is None:
+            self._work = self.views(CompileLog(work=[])).work or []
+        return self._work
 
     def views(self, log: CompileLog) -> CompileLog:
         """Compiles again, without the cache, for what a log asks for; locations are numbers of nodes if that

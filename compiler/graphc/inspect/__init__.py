@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from html import escape
 
-from graphc.backends import CompileLog
 from graphc.emit import all_nodes
 from graphc.function.base import BaseFunction
 from graphc.function.compiled import Compiled
@@ -104,9 +103,8 @@ def roofline_of(function: Function, args: Sequence[object], seconds: float | Non
 
 def _add(found: Roofline, segment: Compiled, given: list[Given]) -> None:
     """Adds the kernels of an executable."""
-    log = segment.views(CompileLog(work=[]))
     nodes = all_nodes(segment.fgraph)
-    for work in log.work or ():
+    for work in segment.work():
         counts = Counts(work, arguments_of(segment, given))
         for kernel in work["kernels"]:
             found.rows.append(row_of(kernel, counts, nodes, found.limits))
