@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of complex scalars, by arithmetic and real functions that vectorise; inverses call kernels.
+"""Arithmetic and functions of complex scalars, by real ones that vectorise; inverses call kernels.
 
 Infinities, NaN and signed zeros are those of Annex G of the C standard, which are NumPy's. Errors are small
 compared to the larger part of the result, and of logarithms and exponentials compared to each part.
@@ -110,12 +110,86 @@ def two_product(x: Real, y: Real | float) -> Pair:
     return high, x.fma(y, -high)
 
 
-Form = Callable[[Real, Real], Pair]
+# Of the real and imaginary parts of one operand or several.
+Form = Callable[..., Pair]
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
 _LN2_LOW = 2.3190468138462996e-17
 # Exponential functions of more than the first number are those of the second number less, times a constant:
 # they overflow where their product with a sine or cosine does not.
 _OVERFLOW = {"float64": (709.0, 400.0), "float32": (88.0, 60.0)}
+
+
+def _size(x: Real, y: Real) -> Real:
+    """The root of the sum of squares. Where these would overflow or vanish, the parts are multiplied by a
+    power of two, which is exact.
+    """
+    a, b, one = abs(x), abs(y), x.like(1.0)
+    high, down, low, up = (500, 600, -450, 600) if x.scalar.dtype.itemsize == 8 else (60, 75, -50, 100)
+    big = a.at_least(b)
+    is_large, is_little = big > 2.0**high, big < 2.0**low
+    scale = is_large.pick(2.0**-down, is_little.pick(2.0**up, one))
+    a, b = a * scale, b * scale
+    length = (a * a + b * b).f("sqrt")
+    back = is_large.pick(2.0**down, is_little.pick(2.0**-up, one))
+    return (a.isinf() | b.isinf()).pick(np.inf, length * back)
+
+
+def _product(a: Real, b: Real, c: Real, d: Real) -> Pair:
+    return a * c - b * d, a * d + b * c
+
+
+def _quotient(a: Real, b: Real, c: Real, d: Real) -> Pair:
+    """Smith's method (R. L. Smith, Algorithm 116, CACM 1962), which NumPy uses too."""
+    by_real = abs(c) >= abs(d)
+    big, small = by_real.pick(c, d), by_real.pick(d, c)
+    ratio = small / big
+    scale = 1.0 / (big + small * ratio)
+    real = by_real.pick(a + b * ratio, a * ratio + b) * scale
+    imag = by_real.pick(b - a * ratio, b * ratio - a) * scale
+    # Both parts zero: divide each part by |y| = 0, as NumPy does, for signed infinities and NaN.
+    by_zero, length = c.equals(0.0) & d.equals(0.0), abs(c)
+    return by_zero.pick(a / length, real), by_zero.pick(b / length, imag)
+
+
+def _reciprocal(a: Real, b: Real) -> Pair:
+    """1 / x by Smith's method, with NumPy's infinities and signs of zeros."""
+    by_real = abs(a) >= abs(b)
+    big, small = by_real.pick(a, b), by_real.pick(b, a)
+    ratio = small / big
+    below = big + small * ratio
+    first, second = 1.0 / below, ratio / below
+    return by_real.pick(first, second), -by_real.pick(second, first)
+
+
+def _sign(a: Real, b: Real) -> Pair:
+    """x / |x|, 0 for 0, and a unit for one infinite part (NumPy 2)."""
+    # A quarter of large numbers has a length that does not overflow.
+    large = abs(a).at_least(abs(b)) > float(a.info.max) / 4
+    quarter, lone = large.pick(0.25, a.like(1.0)), a.isinf() ^ b.isinf()
+    p, q = a * quarter, b * quarter
+    length = _size(p, q)
+    nothing = length.equals(0.0)
+    safe = nothing.pick(1.0, length)
+
+    def side(z: Real) -> Real:
+        unit = z.isinf().pick(z.like(1.0).copysign(z), 0.0)
+        return lone.pick(unit, nothing.pick(0.0, z / safe))
+
+    return side(p), side(q)
+
+
+def _ordered(name: str) -> Callable[..., Real]:
+    """Lexicographic comparison, real part first; false where a part that it looks at is NaN."""
+
+    def ordered(a: Real, b: Real, c: Real, d: Real) -> Real:
+        known = ~(b.isnan() | d.isnan())
+        return (a._apply(name[0] + "t", a, c) & known) | (a.equals(c) & b._apply(name, b, d))
+
+    return ordered
+
+
+def _chosen(flag: Real, yes: Pair, no: Pair) -> Pair:
+    return flag.pick(yes[0], no[0]), flag.pick(yes[1], no[1])
 
 
 def _not_finite(x: Real) -> Real:
@@ -149,11 +223,11 @@ def _exponential_limits(x: Real, y: Real, real: Real, imag: Real) -> Pair:
 def _in_double(form: Form) -> Form:
     """The form computed in double precision, so that the result is only rounded."""
 
-    def wide(x: Real, y: Real) -> Pair:
-        narrow = x.scalar.dtype
+    def wide(*given: Real) -> Pair:
+        narrow = given[0].scalar.dtype
         if narrow == np.float64:
-            return form(x, y)
-        parts = form(*(Real(z.b, z.b.cast(z.scalar, np.dtype("float64"))) for z in (x, y)))
+            return form(*given)
+        parts = form(*(Real(z.b, z.b.cast(z.scalar, np.dtype("float64"))) for z in given))
         real, imag = (Real(z.b, z.b.cast(z.scalar, narrow)) for z in parts)
         return real, imag
 
@@ -335,7 +409,32 @@ def _atanh(x: Real, y: Real) -> Pair:
     return _kernel("arctanh_real", a, b).copysign(x), _kernel("arctanh_imag", a, b).copysign(y)
 
 
-FUNCTIONS: dict[str, Form] = {
+@_in_double
+def _power(a: Real, b: Real, c: Real, d: Real) -> Pair:
+    """exp(y log(x)); by products for whole exponents below 100, as in NumPy."""
+    size, zero, one = abs(c), a.like(0.0), a.like(1.0)
+    whole = d.equals(0.0) & c.equals(c.rint()) & (size < 100.0)
+    bits = Real(a.b, a.b.cast(whole.pick(size, 0.0).scalar, np.dtype("int64")))
+    power, base = (one, zero), (a, b)
+    for bit in range(7):
+        power = _chosen((bits & (1 << bit)).differs(0), _product(*power, *base) if bit else base, power)
+        base = _product(*base, *base) if bit < 6 else base
+    power = _chosen(c < 0.0, _quotient(one, zero, *power), power)
+    general = _exp(*_product(c, d, *_log(a, b)))
+    # Powers of 0 are 0 for positive real parts of the exponent, and otherwise unknown.
+    unknown = (c > 0.0).pick(0.0, a.like(np.nan))
+    of_zero = _chosen(c.equals(0.0) & d.equals(0.0), (one, zero), (unknown, unknown))
+    return _chosen(a.equals(0.0) & b.equals(0.0), of_zero, _chosen(whole, power, general))
+
+
+FUNCTIONS: dict[str, Callable[..., Pair | Real]] = {
+    "abs": _size,
+    "mul": _product,
+    "truediv": _quotient,
+    "reciprocal": _reciprocal,
+    "pow": _power,
+    "sign": _sign,
+    **{name: _ordered(name) for name in ("lt", "le", "gt", "ge")},
     "exp": _exp,
     "exp2": _exp2,
     "expm1": _expm1,
@@ -359,7 +458,7 @@ FUNCTIONS: dict[str, Form] = {
 }
 
 
-def apply(b: ScalarBuilder, name: str, z: Scalar) -> Scalar:
-    """A function of a complex scalar, by its name in the C library."""
-    real, imag = FUNCTIONS[name](Real(b, b.real(z)), Real(b, b.imag(z)))
-    return b.complex(real.scalar, imag.scalar)
+def apply(b: ScalarBuilder, name: str, *operands: Scalar) -> Scalar:
+    """A function of complex scalars, by its name in the C library or as a method of the builder."""
+    found = FUNCTIONS[name](*(Real(b, part(z)) for z in operands for part in (b.real, b.imag)))
+    return found.scalar if isinstance(found, Real) else b.complex(found[0].scalar, found[1].scalar)

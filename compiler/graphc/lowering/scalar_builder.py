@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""ScalarBuilder: dtype-aware scalar code at the current insertion point.
+"""``ScalarBuilder``: dtype-aware scalar code at the current insertion point.
 
 Rows of the operation table describe their scalar lowering with it (`scalar=lambda b, x, y: b.add(x, y)`). It
 knows NumPy's semantics for every dtype: bool, signed, unsigned, floating and complex. No method can trap or
 invoke undefined behaviour: integer division by zero gives 0, over-wide shifts give 0 or the sign, casts
 saturate the way the hardware does for the values NumPy itself leaves undefined.
-
-Calls of C functions by ScalarBuilder: the C library, SciPy's special functions, and scalar kernels.
-
-Complex arithmetic of ScalarBuilder.
-
-Casts between all dtypes with the semantics of NumPy's `astype`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,283 +24,31 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-class CastMixin:
-    """`cast` of ScalarBuilder."""
-
-    def cast(self: Any, x: Any, dtype: np.dtype) -> Any:
-        """Converts a scalar; complex to real drops the imaginary part, anything to bool is `!= 0`."""
-        dtype = np.dtype(dtype)
-        if x.dtype == dtype:
-            return x
-        if dtype == _BOOL:
-            return self.truth(x)
-        if x.dtype.kind == "c":
-            if dtype.kind == "c":
-                part = np.dtype(f"float{dtype.itemsize * 4}")
-                return self.complex(self.cast(self.real(x), part), self.cast(self.imag(x), part))
-            return self.cast(self.real(x), dtype)
-        if dtype.kind == "c":
-            part = np.dtype(f"float{dtype.itemsize * 4}")
-            return self.complex(self.cast(x, part), self.const(0, part))
-        if x.dtype.kind == "f":
-            return self._float_to_float(x, dtype) if dtype.kind == "f" else self._float_to_int(x, dtype)
-        if dtype.kind == "f":
-            return self.op("arith.sitofp" if x.dtype.kind == "i" else "arith.uitofp", dtype, x)
-        return self._int_to_int(x, dtype)
-
-    def _float_to_float(self: Any, x: Scalar, dtype: np.dtype) -> Scalar:
-        if dtype.itemsize > x.dtype.itemsize:
-            return self.op("arith.extf", dtype, x)
-        if x.dtype == np.float64 and dtype == np.float16:
-            x = self._round_to_odd(x)
-        return self.op("arith.truncf", dtype, x)
-
-    def _round_to_odd(self: Any, x: Scalar) -> Scalar:
-        """float64 to the float32 from which float16 is rounded right, without a library call.
-
-        Rounding twice is wrong for values near a tie of the second rounding; an odd last bit in between keeps
-        them off the tie (Boldo and Melquiond, "When double rounding is odd", 2005).
-        """
-        single, bits = np.dtype("float32"), np.dtype("int32")
-        near = self.op("arith.truncf", single, x)
-        size, wide = self.abs(x), self.abs(self.op("arith.extf", x.dtype, near))
-        pattern = self.op("arith.bitcast", bits, near)
-        even = self.eq(self.and_(pattern, self.const(1, bits)), self.const(0, bits))
-        step = self.select(self.gt(size, wide), self.const(1, bits), self.const(-1, bits))
-        inexact = self.logical_or(self.lt(size, wide), self.gt(size, wide))
-        odd = self.select(self.logical_and(inexact, even), self.add(pattern, step), pattern)
-        return self.op("arith.bitcast", single, odd)
-
-    def _float_to_int(self: Any, x: Scalar, dtype: np.dtype) -> Scalar:
-        """Truncation toward zero, and for NaN and numbers out of range what NumPy has on x86-64.
-
-        LLVM's plain conversion is undefined out of range, so such values are replaced before and after.
-        Narrow integers go through int32 and wrap, and uint32 through int64, as with the instructions that
-        NumPy uses (its vectorised conversion to uint32 gives other values out of range).
-        """
-        if x.dtype == np.float16:
-            x = self.cast(x, np.dtype("float32"))
-        if dtype == np.uint64:
-            return self._float_to_uint64(x)
-        wide = np.dtype("int64" if dtype in (np.int64, np.uint32) else "int32")
-        top = 2.0 ** (wide.itemsize * 8 - 1)
-        # Numbers above -top - 1 are cut off to -top. Where -top - 1 is no number of the dtype, -top is not
-        # inside either, but that is the value of everything out of range.
-        inside = self.logical_and(
-            self.lt(x, self.const(top, x.dtype)), self.gt(x, self.const(-top - 1, x.dtype))
-        )
-        safe = self.select(inside, x, self.const(0, x.dtype))
-        result = self.op("arith.fptosi", wide, safe)
-        return self._int_to_int(self.select(inside, result, self.const(-int(top), wide)), dtype)
-
-    def _float_to_uint64(self: Any, x: Any) -> Any:
-        """Negative numbers wrap like a conversion to int64; from 2**64 on there is 0."""
-        wide, zero = np.dtype("uint64"), self.const(0, x.dtype)
-        negative, nan = self.lt(x, zero), self.isnan(x)
-        low = self.const(-(2.0**63), x.dtype)
-        signed = self.select(self.gt(x, low), x, low)
-        from_signed = self.op("arith.fptosi", np.dtype("int64"), self.select(negative, signed, zero))
-        small = self.logical_and(self.ge(x, zero), self.lt(x, self.const(2.0**64, x.dtype)))
-        from_unsigned = self.op("arith.fptoui", wide, self.select(small, x, zero))
-        result = self.select(negative, self.reinterpret(from_signed, wide), from_unsigned)
-        return self.select(nan, self.const(1 << 63, wide), result)
-
-    def _int_to_int(self: Any, x: Scalar, dtype: np.dtype) -> Scalar:
-        source = 1 if x.dtype == _BOOL else x.dtype.itemsize * 8
-        target = dtype.itemsize * 8
-        if source == target:
-            return self.reinterpret(x, dtype)
-        if target < source:
-            return self.op("arith.trunci", dtype, x)
-        return self.op("arith.extsi" if x.dtype.kind == "i" else "arith.extui", dtype, x)
-
-    def reinterpret(self: object, x: Scalar, dtype: np.dtype) -> Scalar:
-        """The same bits read as another integer dtype of the same width."""
-        return type(x)(x.value, np.dtype(dtype))
-
-
-class ComplexMixin:
-    """Complex scalars as pairs of real ones."""
-
-    def _part(self: object, x: Scalar) -> np.dtype:
-        return np.dtype(f"float{x.dtype.itemsize * 4}")
-
-    def complex(self: Any, real: Scalar, imag: Scalar) -> Scalar:
-        return self.op("complex.create", np.dtype(f"complex{real.dtype.itemsize * 16}"), real, imag)
-
-    def real(self: Any, x: Scalar) -> Any:
-        return self.op("complex.re", self._part(x), x) if x.dtype.kind == "c" else x
-
-    def imag(self: Any, x: Scalar) -> Scalar:
-        return self.op("complex.im", self._part(x), x) if x.dtype.kind == "c" else self.const(0, x.dtype)
-
-    def conj(self: Any, x: Scalar) -> Scalar:
-        return self.complex(self.real(x), self.neg(self.imag(x))) if x.dtype.kind == "c" else x
-
-    def angle(self: Any, x: Scalar) -> Scalar:
-        return self.math("atan2", self.imag(x), self.real(x))
-
-    def complex_abs(self: Any, x: Scalar) -> Scalar:
-        """The root of the sum of squares. Where these would overflow or vanish, the parts are multiplied by a
-        power of two, which is exact.
-        """
-        a, b = self.abs(self.real(x)), self.abs(self.imag(x))
-        part = self._part(x)
-        high, down, low, up = (500, 600, -450, 600) if part.itemsize == 8 else (60, 75, -50, 100)
-        big, one = self.maximum(a, b), self.const(1, part)
-        large, little = (self.const(2.0**exponent, part) for exponent in (high, low))
-        is_large, is_little = self.gt(big, large), self.lt(big, little)
-
-        def power(of_large: int, of_little: int) -> Scalar:
-            small = self.select(is_little, self.const(2.0**of_little, part), one)
-            return self.select(is_large, self.const(2.0**of_large, part), small)
-
-        scale = power(-down, up)
-        a, b = self.mul(a, scale), self.mul(b, scale)
-        length = self.math("sqrt", self.add(self.mul(a, a), self.mul(b, b)))
-        infinite = self.logical_or(self.isinf(a), self.isinf(b))
-        return self.select(infinite, self.const(np.inf, part), self.mul(length, power(down, -up)))
-
-    def complex_mul(self: Any, x: Scalar, y: Scalar) -> Scalar:
-        a, b, c, d = self.real(x), self.imag(x), self.real(y), self.imag(y)
-        return self.complex(
-            self.sub(self.mul(a, c), self.mul(b, d)), self.add(self.mul(a, d), self.mul(b, c))
-        )
-
-    def complex_div(self: Any, x: Scalar, y: Scalar) -> Scalar:
-        """Smith's method (R. L. Smith, Algorithm 116, CACM 1962), which NumPy uses too."""
-        a, b, c, d = self.real(x), self.imag(x), self.real(y), self.imag(y)
-        by_real = self.ge(self.abs(c), self.abs(d))
-        big, small = self.select(by_real, c, d), self.select(by_real, d, c)
-        ratio = self.truediv(small, big)
-        zero = self.const(0, self._part(x))
-        # Both parts zero: divide each part by |y| = 0, as NumPy does, for signed infinities and NaN.
-        by_zero = self.logical_and(self.eq(c, zero), self.eq(d, zero))
-        scale = self.truediv(self.const(1, self._part(x)), self.add(big, self.mul(small, ratio)))
-        real_1, imag_1 = self.add(a, self.mul(b, ratio)), self.sub(b, self.mul(a, ratio))
-        real_2, imag_2 = self.add(self.mul(a, ratio), b), self.sub(self.mul(b, ratio), a)
-        real = self.mul(self.select(by_real, real_1, real_2), scale)
-        imag = self.mul(self.select(by_real, imag_1, imag_2), scale)
-        length = self.abs(c)
-        return self.complex(
-            self.select(by_zero, self.truediv(a, length), real),
-            self.select(by_zero, self.truediv(b, length), imag),
-        )
-
-    def complex_pow(self: Any, x: Scalar, y: Scalar) -> Scalar:
-        """exp(y log(x)); by products for whole exponents below 100, as in NumPy. In double precision."""
-        double = np.dtype("complex128")
-        if x.dtype != double:
-            return self.cast(self.complex_pow(self.cast(x, double), self.cast(y, double)), x.dtype)
-        part = self._part(x)
-        zero, one = self.const(0, x.dtype), self.const(1, x.dtype)
-        exponent = self.real(y)
-        size = self.abs(exponent)
-        whole = self.logical_and(
-            self.eq(self.imag(y), self.const(0, part)), self.eq(exponent, self.rint(exponent))
-        )
-        whole = self.logical_and(whole, self.lt(size, self.const(100, part)))
-        word = np.dtype("int64")
-        bits = self.cast(self.select(whole, size, self.const(0, part)), word)
-        power, base = one, x
-        for bit in range(7):
-            odd = self.ne(self.and_(bits, self.const(1 << bit, word)), self.const(0, word))
-            power = self.select(odd, self.complex_mul(power, base) if bit else base, power)
-            base = self.complex_mul(base, base) if bit < 6 else base
-        negative = self.lt(exponent, self.const(0, part))
-        power = self.select(negative, self.complex_div(one, power), power)
-        general = self.math("exp", self.complex_mul(y, self.math("log", x)))
-        # Powers of 0 are 0 for positive real parts of the exponent, and otherwise unknown.
-        nan = self.const(np.nan, part)
-        positive = self.gt(exponent, self.const(0, part))
-        of_zero = self.select(positive, zero, self.complex(nan, nan))
-        of_zero = self.select(self.eq(y, zero), one, of_zero)
-        return self.select(self.eq(x, zero), of_zero, self.select(whole, power, general))
-
-    def complex_reciprocal(self: Any, x: Any) -> Any:
-        """1 / x by Smith's method, with NumPy's infinities and signs of zeros."""
-        a, b = self.real(x), self.imag(x)
-        one = self.const(1, self._part(x))
-        by_real = self.ge(self.abs(a), self.abs(b))
-        big, small = self.select(by_real, a, b), self.select(by_real, b, a)
-        ratio = self.truediv(small, big)
-        below = self.add(big, self.mul(small, ratio))
-        first, second = self.truediv(one, below), self.truediv(ratio, below)
-        return self.complex(
-            self.select(by_real, first, second), self.neg(self.select(by_real, second, first))
-        )
-
-    def complex_sign(self: Any, x: Scalar) -> Scalar:
-        """x / |x|, 0 for 0, and a unit for one infinite part (NumPy 2)."""
-        a, b = self.real(x), self.imag(x)
-        part = self._part(x)
-        zero, one = self.const(0, part), self.const(1, part)
-        # A quarter of large numbers has a length that does not overflow.
-        large = self.gt(
-            self.maximum(self.abs(a), self.abs(b)), self.const(float(np.finfo(part).max) / 4, part)
-        )
-        quarter = self.select(large, self.const(0.25, part), one)
-        p, q = self.mul(a, quarter), self.mul(b, quarter)
-        length = self.abs(self.complex(p, q))
-        nothing = self.eq(length, zero)
-        safe = self.select(nothing, one, length)
-        lone = self.ne(self.isinf(a), self.isinf(b))
-
-        def side(z: Scalar) -> Scalar:
-            unit = self.select(self.isinf(z), self.copysign(one, z), zero)
-            return self.select(lone, unit, self.select(nothing, zero, self.truediv(z, safe)))
-
-        return self.complex(side(p), side(q))
-
-    def complex_order(self: Any, x: Scalar, y: Scalar, compare: Any) -> Scalar:
-        """Lexicographic comparison, real part first; false where a part that it looks at is NaN."""
-        a, b, c, d = self.real(x), self.imag(x), self.real(y), self.imag(y)
-        strict = self.lt(a, c) if compare in (self.lt, self.le) else self.gt(a, c)
-        known = self.logical_not(self.logical_or(self.isnan(b), self.isnan(d)))
-        return self.logical_or(
-            self.logical_and(strict, known), self.logical_and(self.eq(a, c), compare(b, d))
-        )
-
-
 # How rows of the elementwise table name scalar kernels.
 _SCALAR = "graphc_scalar."
 _DOUBLE = np.dtype("float64")
-
-
-class CallMixin:
-    """Functions that are neither arithmetic nor in the math dialect."""
-
-    def fma(self: Any, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
-        """x * y + z of float32 or float64, rounded once."""
-        return self.op("math.fma", x.dtype, x, y, z)
-
-    def external(self: Any, symbol: str, *xs: Scalar) -> Scalar:
-        """A pure function ``double symbol(double, ...)``, for operands and a result of any float dtype.
-
-        Args:
-            symbol: a name that `graphc_runtime.symbols` resolves, such as ``special_d_dawsn``, or that of a
-                scalar kernel (`graphc.library.scalars`), such as ``graphc_scalar.zeta``.
-            xs: operands of one dtype.
-        """
-        return self.cast(self.call(symbol, *(self.cast(x, _DOUBLE) for x in xs)), xs[0].dtype)
-
-    def call(self: Any, symbol: str, *xs: Scalar) -> Any:
-        """A pure C function whose operands and result have one dtype."""
-        dtype = xs[0].dtype
-        kind = self.type(dtype)
-        around = self.ir.InsertionPoint.current.block.owner
-        scalar = symbol.removeprefix(_SCALAR)
-        if scalar != symbol:
-            whole = dtype.kind in "iu"
-            declare_helper(around, ScalarCall(scalar, len(xs), whole), [kind] * len(xs), [kind])
-        else:
-            declare(around, symbol, [kind] * len(xs), [kind], PURE)
-        return self.op("func.call", dtype, *xs, callee=self.ir.FlatSymbolRefAttr.get(symbol))
-
-
 # Contraction into fused multiply-add is the one liberty taken with elementwise arithmetic.
 _CONTRACT = "#arith.fastmath<contract>"
 _BOOL = np.dtype("bool")
+# Predicates of comparisons: of floats, signed and unsigned integers.
+_PREDICATES = {
+    "eq": (1, 0, 0),
+    "ne": (13, 1, 1),
+    "lt": (4, 2, 6),
+    "le": (5, 3, 7),
+    "gt": (2, 4, 8),
+    "ge": (3, 5, 9),
+    "unordered": (14, 1, 1),
+    "above or same": (0, 9, 9),
+}
+# Operations on floats, signed and unsigned integers, bools and complex numbers.
+_OPERATIONS = {
+    "add": ("arith.addf", "arith.addi", "arith.addi", "arith.ori", "complex.add"),
+    "sub": ("arith.subf", "arith.subi", "arith.subi", "arith.xori", "complex.sub"),
+    "mul": ("arith.mulf", "arith.muli", "arith.muli", "arith.andi"),
+    "minimum": ("arith.minimumf", "arith.minsi", "arith.minui", "arith.minui"),
+    "maximum": ("arith.maximumf", "arith.maxsi", "arith.maxui", "arith.maxui"),
+}
 
 
 @record(frozen=True)
@@ -321,7 +64,7 @@ class Scalar:
     dtype: np.dtype
 
 
-class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
+class ScalarBuilder:
     """Creates scalar operations; every method takes and returns `Scalar`.
 
     Args:
@@ -366,41 +109,33 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
             attribute = self.ir.IntegerAttr.get(mlir_type, number)
         return self.op("arith.constant", dtype, value=attribute)
 
-    def _by_kind(self, x: Scalar, floating: str, signed: str, unsigned: str | None = None) -> str:
-        if x.dtype.kind == "f":
-            return floating
-        return signed if x.dtype.kind == "i" or unsigned is None else unsigned
+    def _by_kind(self, name: str, x: Scalar, y: Scalar) -> Scalar:
+        return self.op(_OPERATIONS[name]["fiubc".index(x.dtype.kind)], x.dtype, x, y)
 
     # -- arithmetic ------------------------------------------------------------------------------------------
 
     def add(self, x: Scalar, y: Scalar) -> Scalar:
-        if x.dtype == _BOOL:
-            return self.op("arith.ori", x.dtype, x, y)
-        if x.dtype.kind == "c":
-            return self.op("complex.add", x.dtype, x, y)
-        return self.op(self._by_kind(x, "arith.addf", "arith.addi"), x.dtype, x, y)
+        return self._by_kind("add", x, y)
 
     def sub(self, x: Scalar, y: Scalar) -> Scalar:
-        if x.dtype == _BOOL:
-            return self.op("arith.xori", x.dtype, x, y)
-        if x.dtype.kind == "c":
-            return self.op("complex.sub", x.dtype, x, y)
-        return self.op(self._by_kind(x, "arith.subf", "arith.subi"), x.dtype, x, y)
+        return self._by_kind("sub", x, y)
 
     def mul(self, x: Scalar, y: Scalar) -> Scalar:
-        if x.dtype == _BOOL:
-            return self.op("arith.andi", x.dtype, x, y)
-        if x.dtype.kind == "c":
-            return self.complex_mul(x, y)
-        return self.op(self._by_kind(x, "arith.mulf", "arith.muli"), x.dtype, x, y)
+        is_complex = x.dtype.kind == "c"
+        return complex_functions.apply(self, "mul", x, y) if is_complex else self._by_kind("mul", x, y)
 
     def truediv(self, x: Scalar, y: Scalar) -> Scalar:
         if x.dtype.kind == "c":
-            return self.complex_div(x, y)
+            return complex_functions.apply(self, "truediv", x, y)
         if x.dtype.kind != "f":
             float64 = np.dtype("float64")
             x, y = self.cast(x, float64), self.cast(y, float64)
         return self.op("arith.divf", x.dtype, x, y)
+
+    def reciprocal(self, x: Scalar) -> Scalar:
+        is_complex = x.dtype.kind == "c"
+        one = self.const(1, x.dtype)
+        return complex_functions.apply(self, "reciprocal", x) if is_complex else self.truediv(one, x)
 
     def floordiv(self, x: Scalar, y: Scalar) -> Scalar:
         """Floor division; integers divided by zero give 0."""
@@ -480,14 +215,14 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         if x.dtype.kind == "f":
             return self.op("math.absf", x.dtype, x)
         if x.dtype.kind == "c":
-            return self.complex_abs(x)
+            return complex_functions.apply(self, "abs", x)
         return self.op("math.absi", x.dtype, x) if x.dtype.kind == "i" else x
 
     def sign(self, x: Scalar) -> Scalar:
         if x.dtype.kind in "ub":
             return self.cast(self.ne(x, self.const(0, x.dtype)), x.dtype)
         if x.dtype.kind == "c":
-            return self.complex_sign(x)
+            return complex_functions.apply(self, "sign", x)
         zero = self.const(0, x.dtype)
         up = self.select(self.gt(x, zero), self.const(1, x.dtype), zero)
         result = self.select(self.lt(x, zero), self.const(-1, x.dtype), up)
@@ -495,49 +230,48 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
 
     def minimum(self, x: Scalar, y: Scalar) -> Scalar:
         """The smaller one; NaN wins."""
-        return self._extremum(x, y, "arith.minimumf", "arith.minsi", "arith.minui", self.lt)
+        return self._extremum("minimum", x, y, self.lt)
 
     def maximum(self, x: Scalar, y: Scalar) -> Scalar:
         """The larger one; NaN wins."""
-        return self._extremum(x, y, "arith.maximumf", "arith.maxsi", "arith.maxui", self.gt)
+        return self._extremum("maximum", x, y, self.gt)
 
     def _extremum(
-        self, x: Scalar, y: Scalar, floating: str, signed: str, unsigned: str, better: Any
+        self, name: str, x: Scalar, y: Scalar, better: Callable[[Scalar, Scalar], Scalar]
     ) -> Scalar:
-        if x.dtype.kind == "c":
-            keep = self.logical_or(better(x, y), self.logical_or(self.isnan(x), self.eq(x, y)))
-            return self.select(keep, x, y)
-        return self.op(self._by_kind(x, floating, signed, unsigned), x.dtype, x, y)
+        if x.dtype.kind != "c":
+            return self._by_kind(name, x, y)
+        keep = self.logical_or(better(x, y), self.logical_or(self.isnan(x), self.eq(x, y)))
+        return self.select(keep, x, y)
 
     # -- comparison and logic --------------------------------------------------------------------------------
 
-    def _compare(self, x: Scalar, y: Scalar, floating: int, signed: int, unsigned: int) -> Scalar:
-        predicate = floating if x.dtype.kind == "f" else signed if x.dtype.kind == "i" else unsigned
+    def _compare(self, name: str, x: Scalar, y: Scalar) -> Scalar:
+        """By the predicate for floats (ordered, but for "ne"), signed or unsigned integers."""
+        if x.dtype.kind == "c":
+            return complex_functions.apply(self, name, x, y)
+        predicate = _PREDICATES[name][min("fiub".index(x.dtype.kind), 2)]
         i64 = self.ir.IntegerType.get_signless(64)
-        name = "arith.cmpf" if x.dtype.kind == "f" else "arith.cmpi"
-        return self.op(name, _BOOL, x, y, predicate=self.ir.IntegerAttr.get(i64, predicate))
+        operation = "arith.cmpf" if x.dtype.kind == "f" else "arith.cmpi"
+        return self.op(operation, _BOOL, x, y, predicate=self.ir.IntegerAttr.get(i64, predicate))
 
     def eq(self, x: Scalar, y: Scalar) -> Scalar:
-        if x.dtype.kind == "c":
-            return self.op("complex.eq", _BOOL, x, y)
-        return self._compare(x, y, 1, 0, 0)
+        return self.op("complex.eq", _BOOL, x, y) if x.dtype.kind == "c" else self._compare("eq", x, y)
 
     def ne(self, x: Scalar, y: Scalar) -> Scalar:
-        if x.dtype.kind == "c":
-            return self.op("complex.neq", _BOOL, x, y)
-        return self._compare(x, y, 13, 1, 1)
+        return self.op("complex.neq", _BOOL, x, y) if x.dtype.kind == "c" else self._compare("ne", x, y)
 
     def lt(self, x: Scalar, y: Scalar) -> Scalar:
-        return self.complex_order(x, y, self.lt) if x.dtype.kind == "c" else self._compare(x, y, 4, 2, 6)
+        return self._compare("lt", x, y)
 
     def le(self, x: Scalar, y: Scalar) -> Scalar:
-        return self.complex_order(x, y, self.le) if x.dtype.kind == "c" else self._compare(x, y, 5, 3, 7)
+        return self._compare("le", x, y)
 
     def gt(self, x: Scalar, y: Scalar) -> Scalar:
-        return self.complex_order(x, y, self.gt) if x.dtype.kind == "c" else self._compare(x, y, 2, 4, 8)
+        return self._compare("gt", x, y)
 
     def ge(self, x: Scalar, y: Scalar) -> Scalar:
-        return self.complex_order(x, y, self.ge) if x.dtype.kind == "c" else self._compare(x, y, 3, 5, 9)
+        return self._compare("ge", x, y)
 
     def truth(self, x: Scalar) -> Scalar:
         """Nonzero, as a bool (NaN is true)."""
@@ -588,9 +322,7 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
 
     def _shift_amount(self, y: Scalar) -> tuple[Scalar, Scalar]:
         bits = y.dtype.itemsize * 8
-        over = self._compare(
-            y, self.const(bits, y.dtype), 0, 9, 9
-        )  # unsigned >=: catches negative amounts too
+        over = self._compare("above or same", y, self.const(bits, y.dtype))  # negative amounts, too
         return over, self.select(over, self.const(0, y.dtype), y)
 
     def select(self, condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
@@ -617,7 +349,7 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
     def isnan(self, x: Scalar) -> Scalar:
         if x.dtype.kind == "c":
             return self.logical_or(self.isnan(self.real(x)), self.isnan(self.imag(x)))
-        return self._compare(x, x, 14, 1, 1)
+        return self._compare("unordered", x, x)
 
     def isinf(self, x: Scalar) -> Scalar:
         if x.dtype.kind == "c":
@@ -630,7 +362,7 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         if x.dtype.kind == "f":
             return self.math("pow", x, y)
         if x.dtype.kind == "c":
-            return self.complex_pow(x, y)
+            return complex_functions.apply(self, "pow", x, y)
         return self._integer_pow(x, y)
 
     def _integer_pow(self, x: Scalar, y: Scalar) -> Scalar:
@@ -670,3 +402,145 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
             # The single precision functions are up to 7 units in the last place off.
             return self.external(name, *xs)
         return self.op(f"math.{name}", dtype, *xs)
+
+    # -- calls -----------------------------------------------------------------------------------------------
+
+    def fma(self, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+        """x * y + z of float32 or float64, rounded once."""
+        return self.op("math.fma", x.dtype, x, y, z)
+
+    def external(self, symbol: str, *xs: Scalar) -> Scalar:
+        """A pure function ``double symbol(double, ...)``, for operands and a result of any float dtype.
+
+        Args:
+            symbol: a name that `graphc_runtime.symbols` resolves, such as ``special_d_dawsn``, or that of a
+                scalar kernel (`graphc.library.scalars`), such as ``graphc_scalar.zeta``.
+            xs: operands of one dtype.
+        """
+        return self.cast(self.call(symbol, *(self.cast(x, _DOUBLE) for x in xs)), xs[0].dtype)
+
+    def call(self, symbol: str, *xs: Scalar) -> Scalar:
+        """A pure C function whose operands and result have one dtype."""
+        dtype = xs[0].dtype
+        kind = self.type(dtype)
+        around = self.ir.InsertionPoint.current.block.owner
+        scalar = symbol.removeprefix(_SCALAR)
+        if scalar != symbol:
+            whole = dtype.kind in "iu"
+            declare_helper(around, ScalarCall(scalar, len(xs), whole), [kind] * len(xs), [kind])
+        else:
+            declare(around, symbol, [kind] * len(xs), [kind], PURE)
+        return self.op("func.call", dtype, *xs, callee=self.ir.FlatSymbolRefAttr.get(symbol))
+
+    # -- parts of complex numbers ----------------------------------------------------------------------------
+
+    def _part(self, x: Scalar) -> np.dtype:
+        return np.dtype(f"float{x.dtype.itemsize * 4}")
+
+    def complex(self, real: Scalar, imag: Scalar) -> Scalar:
+        return self.op("complex.create", np.dtype(f"complex{real.dtype.itemsize * 16}"), real, imag)
+
+    def real(self, x: Scalar) -> Scalar:
+        return self.op("complex.re", self._part(x), x) if x.dtype.kind == "c" else x
+
+    def imag(self, x: Scalar) -> Scalar:
+        return self.op("complex.im", self._part(x), x) if x.dtype.kind == "c" else self.const(0, x.dtype)
+
+    def conj(self, x: Scalar) -> Scalar:
+        return self.complex(self.real(x), self.neg(self.imag(x))) if x.dtype.kind == "c" else x
+
+    def angle(self, x: Scalar) -> Scalar:
+        return self.math("atan2", self.imag(x), self.real(x))
+
+    # -- casts, with the semantics of NumPy's `astype` -------------------------------------------------------
+
+    def cast(self, x: Scalar, dtype: np.dtype) -> Scalar:
+        """Converts a scalar; complex to real drops the imaginary part, anything to bool is `!= 0`."""
+        dtype = np.dtype(dtype)
+        if x.dtype == dtype:
+            return x
+        if dtype == _BOOL:
+            return self.truth(x)
+        if x.dtype.kind == "c":
+            if dtype.kind == "c":
+                part = np.dtype(f"float{dtype.itemsize * 4}")
+                return self.complex(self.cast(self.real(x), part), self.cast(self.imag(x), part))
+            return self.cast(self.real(x), dtype)
+        if dtype.kind == "c":
+            part = np.dtype(f"float{dtype.itemsize * 4}")
+            return self.complex(self.cast(x, part), self.const(0, part))
+        if x.dtype.kind == "f":
+            return self._float_to_float(x, dtype) if dtype.kind == "f" else self._float_to_int(x, dtype)
+        if dtype.kind == "f":
+            return self.op("arith.sitofp" if x.dtype.kind == "i" else "arith.uitofp", dtype, x)
+        return self._int_to_int(x, dtype)
+
+    def _float_to_float(self, x: Scalar, dtype: np.dtype) -> Scalar:
+        if dtype.itemsize > x.dtype.itemsize:
+            return self.op("arith.extf", dtype, x)
+        if x.dtype == np.float64 and dtype == np.float16:
+            x = self._round_to_odd(x)
+        return self.op("arith.truncf", dtype, x)
+
+    def _round_to_odd(self, x: Scalar) -> Scalar:
+        """float64 to the float32 from which float16 is rounded right, without a library call.
+
+        Rounding twice is wrong for values near a tie of the second rounding; an odd last bit in between keeps
+        them off the tie (Boldo and Melquiond, "When double rounding is odd", 2005).
+        """
+        single, bits = np.dtype("float32"), np.dtype("int32")
+        near = self.op("arith.truncf", single, x)
+        size, wide = self.abs(x), self.abs(self.op("arith.extf", x.dtype, near))
+        pattern = self.op("arith.bitcast", bits, near)
+        even = self.eq(self.and_(pattern, self.const(1, bits)), self.const(0, bits))
+        step = self.select(self.gt(size, wide), self.const(1, bits), self.const(-1, bits))
+        inexact = self.logical_or(self.lt(size, wide), self.gt(size, wide))
+        odd = self.select(self.logical_and(inexact, even), self.add(pattern, step), pattern)
+        return self.op("arith.bitcast", single, odd)
+
+    def _float_to_int(self, x: Scalar, dtype: np.dtype) -> Scalar:
+        """Truncation toward zero, and for NaN and numbers out of range what NumPy has on x86-64.
+
+        LLVM's plain conversion is undefined out of range, so such values are replaced before and after.
+        Narrow integers go through int32 and wrap, and uint32 through int64, as with the instructions that
+        NumPy uses (its vectorised conversion to uint32 gives other values out of range).
+        """
+        if x.dtype == np.float16:
+            x = self.cast(x, np.dtype("float32"))
+        if dtype == np.uint64:
+            return self._float_to_uint64(x)
+        wide = np.dtype("int64" if dtype in (np.int64, np.uint32) else "int32")
+        top = 2.0 ** (wide.itemsize * 8 - 1)
+        # Numbers above -top - 1 are cut off to -top. Where -top - 1 is no number of the dtype, -top is not
+        # inside either, but that is the value of everything out of range.
+        inside = self.logical_and(
+            self.lt(x, self.const(top, x.dtype)), self.gt(x, self.const(-top - 1, x.dtype))
+        )
+        safe = self.select(inside, x, self.const(0, x.dtype))
+        result = self.op("arith.fptosi", wide, safe)
+        return self._int_to_int(self.select(inside, result, self.const(-int(top), wide)), dtype)
+
+    def _float_to_uint64(self, x: Scalar) -> Scalar:
+        """Negative numbers wrap like a conversion to int64; from 2**64 on there is 0."""
+        wide, zero = np.dtype("uint64"), self.const(0, x.dtype)
+        negative, nan = self.lt(x, zero), self.isnan(x)
+        low = self.const(-(2.0**63), x.dtype)
+        signed = self.select(self.gt(x, low), x, low)
+        from_signed = self.op("arith.fptosi", np.dtype("int64"), self.select(negative, signed, zero))
+        small = self.logical_and(self.ge(x, zero), self.lt(x, self.const(2.0**64, x.dtype)))
+        from_unsigned = self.op("arith.fptoui", wide, self.select(small, x, zero))
+        result = self.select(negative, self.reinterpret(from_signed, wide), from_unsigned)
+        return self.select(nan, self.const(1 << 63, wide), result)
+
+    def _int_to_int(self, x: Scalar, dtype: np.dtype) -> Scalar:
+        source = 1 if x.dtype == _BOOL else x.dtype.itemsize * 8
+        target = dtype.itemsize * 8
+        if source == target:
+            return self.reinterpret(x, dtype)
+        if target < source:
+            return self.op("arith.trunci", dtype, x)
+        return self.op("arith.extsi" if x.dtype.kind == "i" else "arith.extui", dtype, x)
+
+    def reinterpret(self, x: Scalar, dtype: np.dtype) -> Scalar:
+        """The same bits read as another integer dtype of the same width."""
+        return type(x)(x.value, np.dtype(dtype))

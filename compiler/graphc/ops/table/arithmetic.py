@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-    from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 
 
 def promote(*types: OperandType) -> np.dtype:
@@ -119,10 +118,6 @@ def _angle(x: Variable, out: Variable | None, g: Variable) -> TensorVariable | N
 
 def _abs(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return g * conj(sign(x))
-
-
-def _reciprocal(b: ScalarBuilder, x: Scalar) -> Scalar:
-    return b.complex_reciprocal(x) if x.dtype.kind == "c" else b.truediv(b.const(1, x.dtype), x)
 
 
 def _clip_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
@@ -236,7 +231,7 @@ register(
     "reciprocal",
     np.reciprocal,
     "1 / x; of integers, in floating point.",
-    _reciprocal,
+    lambda b, x: b.reciprocal(x),
     grad=(lambda x, out, g: -g * sqr(out),),
     # NumPy's loops of integers round to 0, which helps nobody.
     dtypes=ufunc_rule(np.sqrt),
