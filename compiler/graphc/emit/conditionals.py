@@ -474,7 +474,7 @@ class _Exports:
     def add(self, outputs: Iterable[Variable]) -> None:
         """Adds exports to the conditionals."""
         for v, block in [*self._uses, *((v, self._root) for v in outputs)]:
-            if v in self._made and not _visible(v, block):
+            if v in self._made and not any(v in each.defined for each in _chain(block)):
                 self._carry_out(v, block)
 
     def _carry_out(self, v: Variable, user: Block) -> None:
@@ -493,10 +493,6 @@ def _chain(block: Block) -> list[Block]:
     while found[-1].owner is not None:
         found.append(found[-1].owner.block)
     return found
-
-
-def _visible(v: Variable, block: Block) -> bool:
-    return any(v in each.defined for each in _chain(block))
 
 
 def obstacle(graph: FunctionGraph) -> str | None:

@@ -142,14 +142,10 @@ def _identifier(key: Variable | Apply, options: _Options) -> str:
             "CHAR": letters,
             "int": str,
             "id": lambda _: str(id(key)),
-            "auto": lambda _: _auto_name(key),
+            "auto": lambda _: key.auto_name if isinstance(key, Variable) else key.outputs[0].auto_name,
         }
         options.used_ids[key] = f"[id {makers[options.id_type](count)}]"
     return options.used_ids[key]
-
-
-def _auto_name(key: Variable | Apply) -> str:
-    return key.auto_name if isinstance(key, Variable) else key.outputs[0].auto_name
 
 
 def _line(v: Variable, options: _Options) -> str:

@@ -352,10 +352,6 @@ def _resolve(replace: dict[Variable, Variable]) -> dict[Variable, Variable]:
     return resolved
 
 
-def _keeps_its_identity(v: Variable) -> bool:
-    return isinstance(v, SharedVariable)
-
-
 def _listed(outputs: Variable | Sequence[Variable] | Mapping[Hashable, Variable]) -> list[Variable]:
     if isinstance(outputs, Variable):
         return [outputs]
@@ -421,7 +417,7 @@ def _fresh(
     memo = {v: v.clone() if copy_inputs and not isinstance(v, Constant) else v for v in inputs}
     if copy_orphans:
         for v in orphans_between(inputs, outputs):
-            if not isinstance(v, Constant) and not _keeps_its_identity(v):
+            if not isinstance(v, Constant) and not isinstance(v, SharedVariable):
                 memo[v] = v.clone()
     return memo
 

@@ -33,10 +33,6 @@ def _multiply(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Va
     return pt.mul_subtensor(x[index], y)
 
 
-def _raise(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Variable:
-    return pt.max_subtensor(x[index], y)
-
-
 def _lower(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Variable:
     return pt.min_subtensor(x[index], y)
 
@@ -104,7 +100,7 @@ class Indexing(Assigning):
 
     def max_subtensor(self, x: Tensor, y: object) -> Tensor:
         """The tensor that x was indexed from, with what is smaller than y in that part raised to y."""
-        return self._replace("max_subtensor", _raise, x, y, (), {})
+        return self._replace("max_subtensor", lambda x, index, y: pt.max_subtensor(x[index], y), x, y, (), {})
 
     def min_subtensor(self, x: Tensor, y: object) -> Tensor:
         """The tensor that x was indexed from, with what is larger than y in that part lowered to y."""

@@ -345,7 +345,7 @@ class OpFactory:
         marks = [x for x in operands if isinstance(x, Weak)]
         if operands and len(marks) == len(operands):
             # Numbers among themselves have the dtypes of constants.
-            numbers = [np.asarray(x.value, _dtype_alone(x.value)) for x in marks]
+            numbers = [np.asarray(x.value, config.floatX if type(x.value) is float else None) for x in marks]
             split.inputs, operands = [*numbers], [env._as_operand(x) for x in numbers]
         return operands
 
@@ -399,10 +399,6 @@ class OpFactory:
             full = (wrapper.name, key, repr(executable.form._tree))
             executable = self.env._cache.find(full) or self.env._cache.add(full, executable)
         return self.env._run(executable, operands)
-
-
-def _dtype_alone(value: object) -> str | None:
-    return config.floatX if type(value) is float else None
 
 
 def _kinds(operands: Sequence[Operand]) -> tuple[Kind | None, ...]:

@@ -162,10 +162,6 @@ def _through_for(op: ir.Operation, number: int) -> list[ir.Value]:
     return [op.regions[0].blocks[0].arguments[number - 2], op.results[number - 3]]
 
 
-def _through_while(op: ir.Operation, number: int) -> list[ir.Value]:
-    return [op.regions[0].blocks[0].arguments[number]]
-
-
 def _through_condition(op: ir.Operation, number: int) -> list[ir.Value]:
     if number == 0:
         return []
@@ -187,7 +183,7 @@ def _through_yield(op: ir.Operation, number: int) -> list[ir.Value]:
 
 _FLOW = {
     "scf.for": _through_for,
-    "scf.while": _through_while,
+    "scf.while": lambda op, number: [op.regions[0].blocks[0].arguments[number]],
     "scf.condition": _through_condition,
     "scf.yield": _through_yield,
 }

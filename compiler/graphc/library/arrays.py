@@ -97,11 +97,7 @@ def running(x, out, n, *, kind, reverse):
         out[place(i, n, reverse)] = carry
 
 
-def _gathered(attributes, x, indices):
-    return np.take_along_axis(x, indices, axis=-1)
-
-
-@kernel("gather", _gathered, errors=_OUTSIDE)
+@kernel("gather", lambda attributes, x, indices: np.take_along_axis(x, indices, axis=-1), errors=_OUTSIDE)
 def gather(x, indices, out, n, k):
     for i in range(k):
         at = indices[i]

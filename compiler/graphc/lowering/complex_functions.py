@@ -380,10 +380,6 @@ def _rotated(form: Form) -> Form:
     return rotated
 
 
-def _cos(x: Real, y: Real) -> Pair:
-    return _cosh(-y, x)
-
-
 def _kernel(name: str, x: Real, y: Real) -> Real:
     """A part of an inverse function, for operands that are not negative."""
     return Real(x.b, x.b.external(f"graphc_scalar.{name}", x.scalar, y.scalar))
@@ -447,7 +443,7 @@ FUNCTIONS: dict[str, Callable[..., Pair | Real]] = {
     "cosh": _cosh,
     "tanh": _tanh,
     "sin": _rotated(_sinh),
-    "cos": _cos,
+    "cos": lambda x, y: _cosh(-y, x),
     "tan": _rotated(_tanh),
     "asin": _asin,
     "acos": _acos,

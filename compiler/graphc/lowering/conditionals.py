@@ -240,7 +240,7 @@ def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
 
 def lower_conditional(context: Conversion, op: ir.Operation) -> None:
     """Lowers an `scf.if` whose larger results are written to buffers; defines its other results."""
-    numbers = [n for n, result in enumerate(op.results) if not _is_token(result)]
+    numbers = [n for n, result in enumerate(op.results) if not (str(result.type) == "!graphc.token")]
     types = [_register_type(op.results[n]) for n in numbers]
     new = ir.Operation.create("scf.if", types, [context.index_of(op.operands[0])], regions=2)
     for old, region in zip(blocks_of(op), new.regions, strict=False):
@@ -267,10 +267,6 @@ def lower_select(context: Conversion, op: ir.Operation) -> None:
         context.define_scalar(result, Scalar(value, dtype_of(result.type.element_type)))
     else:
         context.define(result, value)
-
-
-def _is_token(value: ir.Value) -> bool:
-    return str(value.type) == "!graphc.token"
 
 
 def _register_type(value: ir.Value) -> ir.Type:

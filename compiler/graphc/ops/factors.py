@@ -273,7 +273,7 @@ class LUFactor(_MatrixOp):
             raise UndefinedGradientError(
                 f"the gradient of LU factors is known for square matrices, got {a.type}"
             )
-        lower, upper = tril(lu, -1) + _eye(lu), triu(lu)
+        lower, upper = tril(lu, -1) + eye(shape(lu)[-1], dtype=lu.type.dtype), triu(lu)
         inner = tril(mm(transposed(lower), tril(g, -1)), -1)
         inner = inner + triu(mm(triu(g), transposed(upper)))
         # L^-T inner U^-T, with the rows put back.
@@ -281,10 +281,6 @@ class LUFactor(_MatrixOp):
         whole = transposed(SolveTriangular(False, 0)(upper, transposed(left)))
         order = PivotToPermutation()(pivots, shape(a)[-2])
         return [PermuteRows(True)(whole, order), None]
-
-
-def _eye(x: Variable) -> TensorVariable:
-    return eye(shape(x)[-1], dtype=x.type.dtype)
 
 
 class PivotToPermutation(DiscreteOp):

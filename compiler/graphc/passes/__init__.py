@@ -88,7 +88,7 @@ class Pass:
                 (item.name, item.name.replace("_", "-"), item.default) for item in fields(kind) if item.init
             ]
         changed = [
-            f"{shown}={_format_value(value)}"
+            f"{shown}={(str(value).lower() if isinstance(value, bool) else str(value))}"
             for name, shown, default in _OPTIONS[kind]
             if (value := getattr(self, name)) != default
         ]
@@ -108,10 +108,6 @@ def _parse_value(cls: type[Pass], key: str, text: str, kind: Any) -> float | str
         except ValueError:
             pass
     raise ValueError(f"pass {cls.flag()}: option '{key}' expects {kind.__name__}, but was given '{text}'")
-
-
-def _format_value(value: float | str) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # -- discovery -------------------------------------------------------------------------------------

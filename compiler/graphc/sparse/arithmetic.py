@@ -209,11 +209,7 @@ def neg(x: SparseLike) -> SparseVariable:
         array([[ 0., -2.]])
     """
     x = as_sparse_variable(x)
-    return Regular(_negative)(structured(lambda v: -v, x), x)
-
-
-def _negative(g: Variable, sources: Variables, parameter: object) -> Maybe:
-    return [neg(g)]
+    return Regular(lambda g, sources, parameter: [neg(g)])(structured(lambda v: -v, x), x)
 
 
 def cast(x: SparseLike, dtype: DTypeLike) -> SparseVariable:

@@ -33,10 +33,6 @@ def _fmin(find: Find, a: TensorVariable, b: TensorVariable) -> TensorVariable:
     return find("where")(find("isnan")(a), b, find("where")(find("isnan")(b), a, find("minimum")(a, b)))
 
 
-def _float_power(find: Find, a: TensorVariable, b: TensorVariable) -> TensorVariable:
-    return find("pow")(find("cast")(a, "float64"), find("cast")(b, "float64"))
-
-
 def _heaviside(find: Find, x: TensorVariable, at_zero: TensorVariable) -> TensorVariable:
     step = find("where")(find("lt")(x, 0), 0.0, find("where")(find("eq")(x, 0), at_zero, 1.0))
     return find("where")(find("isnan")(x), x, step)
@@ -50,7 +46,7 @@ def _modf(find: Find, x: TensorVariable) -> tuple[TensorVariable, TensorVariable
 UFUNCS: dict[str, Callable[..., TensorVariable | tuple[TensorVariable, ...]]] = {
     "fmax": _fmax,
     "fmin": _fmin,
-    "float_power": _float_power,
+    "float_power": lambda find, a, b: find("pow")(find("cast")(a, "float64"), find("cast")(b, "float64")),
     "heaviside": _heaviside,
     "modf": _modf,
 }

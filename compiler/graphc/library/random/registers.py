@@ -283,10 +283,6 @@ def _uniform(f: FastWriter) -> str:
     return double_of(f.w, f.next64())
 
 
-def _scaled_exponential(f: FastWriter, scale: str) -> str:
-    return f.w.let(f"fmul double {scale}, {_exponential(f)}")
-
-
 def _integers(f: FastWriter, low: str, extent: str) -> str:
     """Less than 2**32 numbers: the upper half of a product, if the lower one is not too small."""
     w = f.w
@@ -307,7 +303,7 @@ FAST: dict[str, Callable[..., str]] = {
     "standard_exponential_f32": _exponential_f32,
     "uniform": _located(_uniform),
     "normal": _located(_normal),
-    "exponential": _scaled_exponential,
+    "exponential": lambda f, scale: f.w.let(f"fmul double {scale}, {_exponential(f)}"),
     "integers_64": _integers,
 }
 # Tables of NumPy's library that they read.

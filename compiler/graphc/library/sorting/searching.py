@@ -64,22 +64,14 @@ def searchsorted(x, values, out, n, k, *, right):
         out[i] = place
 
 
-def _contained(attributes, x, others):
-    return np.isin(x, others)
-
-
-@kernel("contained", _contained)
+@kernel("contained", lambda attributes, x, others: np.isin(x, others))
 def contained(x, others, out, n, k):
     for i in range(n):
         place = place_of(x[i], others, k, False)
         out[i] = place < k and others[min(place, k - 1)] == x[i]
 
 
-def _counted(attributes, mask):
-    return np.count_nonzero(mask, axis=-1)
-
-
-@kernel("count_true", _counted)
+@kernel("count_true", lambda attributes, mask: np.count_nonzero(mask, axis=-1))
 def count_true(mask, out, n):
     bytes_ = view(mask, "u8")
     total = 0
@@ -120,11 +112,7 @@ def flatnonzero(mask, out, n, k):
     select(mask, mask, out, n, k, True)
 
 
-def _compressed(attributes, x, mask, count):
-    return x[mask]
-
-
-@kernel("compress", _compressed)
+@kernel("compress", lambda attributes, x, mask, count: x[mask])
 def compress(x, mask, out, n, k):
     select(x, mask, out, n, k, False)
 

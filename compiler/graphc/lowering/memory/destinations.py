@@ -374,7 +374,7 @@ class Destinations:
         if owner.name in PRODUCTS:
             return part.has_rows and not isinstance(value.type.element_type, ir.ComplexType)
         return part.has_rows or all(
-            op.name not in REDUCTIONS or _last_axis(op) in reduced_axes(op)
+            op.name not in REDUCTIONS or (len(static_shape(op.operands[0])) - 1) in reduced_axes(op)
             for op in self._context.fused_with(owner.operation)
         )
 
@@ -470,10 +470,6 @@ class Destinations:
 def starts_anywhere(op: ir.Operation) -> bool:
     """True if the lowering of an operation asks where to start."""
     return "cluster" in op.attributes or op.name in STARTS_ANYWHERE
-
-
-def _last_axis(op: ir.Operation) -> int:
-    return len(static_shape(op.operands[0])) - 1
 
 
 def is_empty(value: ir.Value) -> bool:

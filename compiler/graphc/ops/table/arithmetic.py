@@ -116,14 +116,6 @@ def _angle(x: Variable, out: Variable | None, g: Variable) -> TensorVariable | N
     return constant(np.asarray(-1j, x.type.dtype)) * g * conj(x) / sqr(abs_(x))
 
 
-def _abs(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return g * conj(sign(x))
-
-
-def _clip_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
-    return (promote(*types),) * 4
-
-
 def _copysign(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return switch(signbit(x), -g, g) * copysign(constant(np.ones((), x.type.dtype)), y)
 
@@ -193,7 +185,7 @@ register(
     np.absolute,
     "Magnitude; real also for complex numbers.",
     lambda b, x: b.abs(x),
-    grad=(_abs,),
+    grad=(lambda x, out, g: g * conj(sign(x)),),
     holomorphic=False,
     cheap=True,
 )
@@ -262,7 +254,7 @@ register(
     "x limited to the interval [low, high].",
     lambda b, x, low, high: b.minimum(b.maximum(x, low), high),
     nin=3,
-    dtypes=_clip_rule,
+    dtypes=lambda types: (promote(*types),) * 4,
     grad=(
         lambda x, low, high, out, g: switch(bitwise_and(ge(x, low), le(x, high)), g, 0),
         lambda x, low, high, out, g: switch(bitwise_and(lt(x, low), le(low, high)), g, 0),

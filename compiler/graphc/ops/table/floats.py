@@ -107,10 +107,6 @@ def _exponent_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return ufunc_rule(np.frexp)(types)[0], np.dtype("int32")
 
 
-def _mantissa_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
-    return (ufunc_rule(np.frexp)(types)[0],) * 2
-
-
 register(
     "ldexp",
     np.ldexp,
@@ -124,7 +120,7 @@ register(
     "The number in [0.5, 1) that times a power of 2 gives x; zeros, infinities and NaN as they are.",
     lambda b, x: b.cast(_frexp(b, x)[0], x.dtype),
     nin=1,
-    dtypes=_mantissa_rule,
+    dtypes=lambda types: (ufunc_rule(np.frexp)(types)[0],) * 2,
     grad=(lambda x, out, g: ldexp(g, -frexp(x)[1]),),
 )
 register(

@@ -105,23 +105,6 @@ def _hyp2f1_dc_z(
     return g * (a * b / c) * (hyp2f1_dc(*above) - hyp2f1(*above) / c)
 
 
-def _hyp2f1_z(
-    a: TensorVariable,
-    b: TensorVariable,
-    c: TensorVariable,
-    z: TensorVariable,
-    out: TensorVariable,
-    g: TensorVariable,
-) -> TensorVariable:
-    return g * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, z)
-
-
-def _hyp1f1_x(
-    a: TensorVariable, b: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable
-) -> TensorVariable:
-    return g * (a / b) * hyp1f1(a + 1, b + 1, x)
-
-
 def _spence(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     # log(x) / (1 - x)
     terms = [-1.0 * (-1) ** k / (k + 1) for k in range(_TERMS)]
@@ -228,7 +211,7 @@ register_scipy(
         lambda a, b, c, z, out, g: g * hyp2f1_da(a, b, c, z),
         lambda a, b, c, z, out, g: g * hyp2f1_da(b, a, c, z),
         lambda a, b, c, z, out, g: g * hyp2f1_dc(a, b, c, z),
-        _hyp2f1_z,
+        lambda a, b, c, z, out, g: g * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, z),
     ),
 )
 register_kernel(
@@ -254,7 +237,7 @@ register_scipy(
     (
         by_differences(lambda a, b, x: hyp1f1(a, b, x), 0, lambda a, b, x: _spread_of(a, b, x)),
         by_differences(lambda a, b, x: hyp1f1(a, b, x), 1, _hyp1f1_length),
-        _hyp1f1_x,
+        lambda a, b, x, out, g: g * (a / b) * hyp1f1(a + 1, b + 1, x),
     ),
 )
 register_scipy(

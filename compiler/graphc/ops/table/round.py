@@ -73,14 +73,6 @@ def _real_as_it_is(x: TensorVariable) -> TensorVariable | None:
     return x if x.type.kind in "iuf" else None
 
 
-def _conj(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    return conj(g)
-
-
-def _imag(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable | None:
-    return None if x.type.kind != "c" else constant(np.asarray(-1j, x.type.dtype)) * g
-
-
 register("floor", np.floor, "Largest integer not above x.", lambda b, x: b.floor(x), grad=(None,))
 register("ceil", np.ceil, "Smallest integer not below x.", lambda b, x: b.ceil(x), grad=(None,))
 register("trunc", np.trunc, "x without its fraction.", lambda b, x: b.trunc(x), grad=(None,))
@@ -120,14 +112,14 @@ register(
     dtypes=_real_rule,
     nin=1,
     holomorphic=False,
-    grad=(_imag,),
+    grad=(lambda x, out, g: None if x.type.kind != "c" else constant(np.asarray(-1j, x.type.dtype)) * g,),
 )
 register(
     "conj",
     np.conjugate,
     "Complex conjugate.",
     lambda b, x: b.conj(x),
-    grad=(_conj,),
+    grad=(lambda x, out, g: conj(g),),
     holomorphic=False,
     dtypes=lambda types: (types[0], types[0]),
     special=_real_as_it_is,
