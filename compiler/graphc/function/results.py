@@ -128,7 +128,8 @@ class Buffers:
         if not array.flags.writeable:
             raise ValueError(self._message(i, array, "must be writeable, and is read-only"))
         if not array.flags.c_contiguous:
-            what = f"must be C-contiguous, with strides {_strides(array)}, got {array.strides}"
+            strides = _c_strides(array.shape, array.itemsize)
+            what = f"must be C-contiguous, with strides {strides}, got {array.strides}"
             raise ValueError(self._message(i, array, what))
         if not array.flags.aligned:
             raise ValueError(
@@ -179,10 +180,6 @@ def _is_of_device(value: object) -> bool:
 def _shape(shape: Sequence[int | None]) -> str:
     sizes = ["?" if size is None else str(size) for size in shape]
     return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
-
-
-def _strides(array: np.ndarray) -> tuple[int, ...]:
-    return _c_strides(array.shape, array.itemsize)
 
 
 def _c_strides(shape: Sequence[Any], item: int) -> tuple[int, ...]:

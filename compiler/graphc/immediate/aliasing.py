@@ -161,10 +161,6 @@ _MAY_COPY = frozenset({"ravel", "reshape"})
 _SEARCH = 1000
 
 
-def _name(wrapper: OpWrapper) -> str:
-    return wrapper.name.removeprefix("Tensor.").removeprefix("array_api.")
-
-
 class Step:
     """One view of a chain: a function of the namespace and its arguments.
 
@@ -202,7 +198,7 @@ class Step:
     @property
     def name(self) -> str:
         """The function's name."""
-        return _name(self.wrapper)
+        return self.wrapper.name.removeprefix("Tensor.").removeprefix("array_api.")
 
     @property
     def index(self) -> Argument:

@@ -21,22 +21,6 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 
-def _set(x: TensorVariable, index: IndexLike, y: TensorLike, **kwargs: bool) -> Variable:
-    return pt.set_subtensor(x[index], y, **kwargs)
-
-
-def _increase(x: TensorVariable, index: IndexLike, y: TensorLike, **kwargs: bool) -> Variable:
-    return pt.inc_subtensor(x[index], y, **kwargs)
-
-
-def _multiply(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Variable:
-    return pt.mul_subtensor(x[index], y)
-
-
-def _lower(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Variable:
-    return pt.min_subtensor(x[index], y)
-
-
 class Indexing(Assigning):
     """The part of an environment that reads and sets parts of tensors."""
 
@@ -48,6 +32,14 @@ class Indexing(Assigning):
         if found is None:
             found = wrappers[name] = OpWrapper(self, name, function)  # type: ignore[arg-type]
         return found
+
+    def _changer(self, name: str) -> OpWrapper:
+        """A function of ``graphc.tensor`` that changes a part, as one of the whole and the index."""
+
+        def change(x: TensorVariable, index: IndexLike, y: TensorLike, **kwargs: bool) -> Variable:
+            return getattr(pt, name)(x[index], y, **kwargs)
+
+        return self._indexer(name, change)
 
     def _getitem(self, x: Tensor, index: IndexLike) -> Tensor:
         """``x[index]``; the result remembers x, for `set_subtensor`."""
@@ -70,7 +62,7 @@ class Indexing(Assigning):
             return self._indexer("reshape", pt.reshape)(y, ())
         index = without_masks(index, whole)
         try:
-            return self._indexer("set_subtensor", _set)(whole, index, y)
+            return self._changer("set_subtensor")(whole, index, y)
         except ValueRankError:
             # NumPy drops leading axes of size 1 that are too many.
             if not y.ndim or y.shape[0] != 1:
@@ -88,33 +80,25 @@ class Indexing(Assigning):
         Raises:
             TypeError: x is no part of a tensor.
         """
-        return self._replace("set_subtensor", _set, x, y, args, kwargs)
+        return self._replace("set_subtensor", x, y, *args, **kwargs)
 
     def inc_subtensor(self, x: Tensor, y: object, *args: object, **kwargs: object) -> Tensor:
         """The tensor that x was indexed from, with that part increased by y."""
-        return self._replace("inc_subtensor", _increase, x, y, args, kwargs)
+        return self._replace("inc_subtensor", x, y, *args, **kwargs)
 
     def mul_subtensor(self, x: Tensor, y: object) -> Tensor:
         """The tensor that x was indexed from, with that part multiplied by y."""
-        return self._replace("mul_subtensor", _multiply, x, y, (), {})
+        return self._replace("mul_subtensor", x, y)
 
     def max_subtensor(self, x: Tensor, y: object) -> Tensor:
         """The tensor that x was indexed from, with what is smaller than y in that part raised to y."""
-        return self._replace("max_subtensor", lambda x, index, y: pt.max_subtensor(x[index], y), x, y, (), {})
+        return self._replace("max_subtensor", x, y)
 
     def min_subtensor(self, x: Tensor, y: object) -> Tensor:
         """The tensor that x was indexed from, with what is larger than y in that part lowered to y."""
-        return self._replace("min_subtensor", _lower, x, y, (), {})
+        return self._replace("min_subtensor", x, y)
 
-    def _replace(
-        self,
-        name: str,
-        function: Callable[..., Variable],
-        x: Tensor,
-        y: Any,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-    ) -> Tensor:
+    def _replace(self, name: str, x: Tensor, y: Any, *args: object, **kwargs: object) -> Tensor:
         if isinstance(x, Variable):
             return getattr(pt, name)(x, y, *args, **kwargs)
         view = getattr(x, "_view", None)
@@ -130,7 +114,7 @@ class Indexing(Assigning):
             y = made.data
         names = ("inplace", "tolerate_inplace_aliasing")
         kwargs = {**dict(zip(names, args, strict=False)), **kwargs}
-        return self._indexer(name, function)(whole, index, y, **kwargs)
+        return self._changer(name)(whole, index, y, **kwargs)
 
 
 def without_masks(index: IndexLike, x: Tensor) -> Any:

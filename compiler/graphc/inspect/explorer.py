@@ -99,7 +99,7 @@ class _Aliases:
                     if part[:1] == "n" and part[1:].isdigit():
                         numbers[int(part[1:])] = None
                     continue
-                for word in _words(part):
+                for word in iter(part.translate(_SPACES).split()):
                     if word in self._texts:
                         numbers.update(dict.fromkeys(self.of(self._texts[word])))
             self._known[text] = tuple(numbers)
@@ -107,10 +107,6 @@ class _Aliases:
 
 
 _SPACES = str.maketrans("()[],<>:", 8 * " ")
-
-
-def _words(text: str) -> Iterator[str]:
-    return iter(text.translate(_SPACES).split())
 
 
 def _without_locations(line: str) -> tuple[str, list[str]]:

@@ -495,7 +495,7 @@ class _Reader:
             self._workspace(entry, sizes, step)
         for entry in record["others"]:
             life = step(entry["first"]), step(entry["last"], last=True)
-            count = sizes.product([_expression(size) for size in entry["shape"] if isinstance(size, list)])
+            count = sizes.product([size[0] for size in entry["shape"] if isinstance(size, list)])
             bytes_ = _bytes(count, entry["item"] * _known(entry["shape"]))
             self._buffer(entry, sizes, entry["place"], None, bytes_, None, (life[0], max(life)))
         for entry in record["copies"]:
@@ -571,10 +571,6 @@ def _argument(name: str, spec: ArraySpec, known: Given) -> Argument:
     if len(shape) != spec.rank:
         raise TypeError(f"{name} has {spec.rank} dimensions, got the shape {tuple(shape)}")
     return Argument(name, shape, value)
-
-
-def _expression(size: list[int]) -> int:
-    return size[0]
 
 
 def _known(shape: Sequence[int]) -> int:

@@ -375,10 +375,6 @@ def _select(e: Evaluator, op: Made, depth: int) -> Range:
     return e.range(a if holds else b, depth)
 
 
-def _same(e: Evaluator, op: Made, depth: int) -> Range:
-    return e.range(op.operands[0], depth)
-
-
 _RULES: dict[str, Callable[[Evaluator, Made, int], Range]] = {
     "arith.addi": _sum,
     "arith.subi": _sum,
@@ -388,5 +384,5 @@ _RULES: dict[str, Callable[[Evaluator, Made, int], Range]] = {
     "arith.minsi": _extreme,
     "arith.maxsi": _extreme,
     "arith.select": _select,
-    "arith.index_cast": _same,
+    "arith.index_cast": lambda e, op, depth: e.range(op.operands[0], depth),
 }

@@ -107,12 +107,8 @@ def _fields(what: str) -> tuple[tuple[str, Any], ...]:
     return tuple((field.name, hints[field.name]) for field in dataclasses.fields(kind))
 
 
-def _i64(value: int) -> ir.Attribute:
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-
-
 _WRITE: dict[Any, Any] = {
-    int: _i64,
+    int: lambda value: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value),
     bool: lambda value: ir.BoolAttr.get(value),
     str: lambda value: ir.StringAttr.get(value),
     tuple[int, ...]: lambda values: ir.DenseI64ArrayAttr.get(list(values)),

@@ -240,7 +240,7 @@ def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
 
 def lower_conditional(context: Conversion, op: ir.Operation) -> None:
     """Lowers an `scf.if` whose larger results are written to buffers; defines its other results."""
-    numbers = [n for n, result in enumerate(op.results) if not (str(result.type) == "!graphc.token")]
+    numbers = [n for n, result in enumerate(op.results) if str(result.type) != "!graphc.token"]
     types = [_register_type(op.results[n]) for n in numbers]
     new = ir.Operation.create("scf.if", types, [context.index_of(op.operands[0])], regions=2)
     for old, region in zip(blocks_of(op), new.regions, strict=False):

@@ -88,7 +88,7 @@ class Pass:
                 (item.name, item.name.replace("_", "-"), item.default) for item in fields(kind) if item.init
             ]
         changed = [
-            f"{shown}={(str(value).lower() if isinstance(value, bool) else str(value))}"
+            f"{shown}={str(value).lower() if isinstance(value, bool) else value}"
             for name, shown, default in _OPTIONS[kind]
             if (value := getattr(self, name)) != default
         ]

@@ -143,7 +143,7 @@ def call_ufunc(
     if method == "__call__":
         return _elementwise(target, name, called, inputs, options)
     if method == "outer":
-        a, b = (_as_operand(target, x) for x in inputs)
+        a, b = ((x if hasattr(x, "ndim") else target.find("as_tensor_variable")(x)) for x in inputs)
         a = target.find("expand_dims")(a, tuple(range(a.ndim, a.ndim + b.ndim))) if b.ndim else a
         return _elementwise(target, name, called, (a, b), options)
     table = {"reduce": REDUCTIONS, "accumulate": ACCUMULATIONS}.get(method, {})
@@ -215,10 +215,6 @@ def _elementwise(
         because = f" with {', '.join(f'{key}=' for key in options)}" if function is not None else ""
         raise missing(target, called, name, because)
     return function(*inputs)
-
-
-def _as_operand(target: Target, x: Any) -> Any:
-    return x if hasattr(x, "ndim") else target.find("as_tensor_variable")(x)
 
 
 def _with_options(

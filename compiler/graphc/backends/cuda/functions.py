@@ -63,7 +63,7 @@ def _closure(names: tuple[str, ...]) -> tuple[str, list[str]]:
             text, needed = _scalar(name.removeprefix(PREFIX))
             texts.append(text)
             declarations.update(line for line in needed if "@llvm." in line)
-            left += [_name_of(line) for line in needed if "@llvm." not in line]
+            left += [line.partition("@")[2].partition("(")[0] for line in needed if "@llvm." not in line]
         elif name in EXPANDED:
             text, needed = _expanded(name)
             texts.append(text)
@@ -104,10 +104,6 @@ def _renamed(name: str, kernel: str) -> str:
         f"define linkonce_odr double @{name}({parameters}) alwaysinline {{\n"
         f"  %r = call double @{PREFIX}{kernel}({parameters})\n  ret double %r\n}}\n"
     )
-
-
-def _name_of(declaration: str) -> str:
-    return declaration.partition("@")[2].partition("(")[0]
 
 
 @cache

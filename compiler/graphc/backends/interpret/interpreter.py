@@ -212,10 +212,6 @@ def _cast(op: ir.Operation, x: int) -> Any:
     return _wrapped(op, int(np.asarray(x)[()]))
 
 
-def _extended(op: ir.Operation, x: Any) -> Any:
-    return _wrapped(op, -int(x) if isinstance(x, bool) else int(x))
-
-
 def _unsigned_extended(op: ir.Operation, x: Any) -> Any:
     return _wrapped(op, _unsigned(op, x))
 
@@ -237,10 +233,6 @@ def _compare(op: ir.Operation, a: int, b: int) -> bool:
         a, b = (-int(x) if isinstance(x, bool) else x for x in (a, b))
         return bool(_PREDICATES[predicate](a, b))
     return bool(_PREDICATES[predicate - 4](_unsigned(op, a), _unsigned(op, b)))
-
-
-def _select(op: ir.Operation, condition: bool, a: int, b: int) -> int:
-    return a if condition else b
 
 
 def _from_elements(op: ir.Operation, *xs: int) -> np.ndarray:
@@ -272,7 +264,7 @@ UPSTREAM: dict[str, Callable[..., Any]] = {
     "tensor.empty": _empty,
     "arith.index_cast": _cast,
     "arith.index_castui": _unsigned_extended,
-    "arith.extsi": _extended,
+    "arith.extsi": lambda op, x: _wrapped(op, -int(x) if isinstance(x, bool) else int(x)),
     "arith.extui": _unsigned_extended,
     "arith.trunci": _cast,
     "arith.addi": _signed(lambda a, b: a + b),
@@ -296,7 +288,7 @@ UPSTREAM: dict[str, Callable[..., Any]] = {
     "arith.shrsi": _signed(lambda a, b: a >> b),
     "arith.shrui": _on_unsigned(lambda a, b: a >> b),
     "arith.cmpi": _compare,
-    "arith.select": _select,
+    "arith.select": lambda op, condition, a, b: a if condition else b,
 }
 
 

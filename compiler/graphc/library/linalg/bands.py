@@ -159,11 +159,7 @@ def _tridiagonal_solve(attributes, dl, d, du, du2, pivots, b):
         return np.linalg.solve(matrix.T if attributes["transposed"] else matrix, b)
 
 
-def _solve_scratch(s):
-    return s["n"] * s["k"] * 16 + 16
-
-
-@kernel("tridiagonal_solve", _tridiagonal_solve, scratch=_solve_scratch)
+@kernel("tridiagonal_solve", _tridiagonal_solve, scratch=lambda s: s["n"] * s["k"] * 16 + 16)
 def tridiagonal_solve(dl, d, du, du2, pivots, b, out, scratch, p, n, q, k, *, transposed):
     if n == 0 or k == 0:
         return

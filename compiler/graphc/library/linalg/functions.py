@@ -29,11 +29,7 @@ def _expm(attributes, a):
     return expm(a) if a.size else a
 
 
-def _scratch(s):
-    return s["n"] * s["n"] * 7 * 16 + s["n"] * 16 + 64
-
-
-@kernel("expm", _expm, scratch=_scratch, flags="contract")
+@kernel("expm", _expm, scratch=lambda s: s["n"] * s["n"] * 7 * 16 + s["n"] * 16 + 64, flags="contract")
 def expm(a, out, scratch, n):
     x = view(scratch, type_of(a))
     squarings = scaled(a, x, n)

@@ -20,13 +20,9 @@ from graphc.native.builtins import call, choose, local, positions, put, ref, row
 _BLOCK = 64
 
 
-def _mode(shape, k):
-    return "reduced" if k == min(shape) else "complete"
-
-
 @over_batch("qr")
 def _qr(attributes, a, k):
-    return tuple(np.linalg.qr(a, _mode(a.shape, k)))
+    return tuple(np.linalg.qr(a, "reduced" if k == min(a.shape) else "complete"))
 
 
 def _scratch(s):

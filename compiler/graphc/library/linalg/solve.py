@@ -50,14 +50,10 @@ def _solve(attributes, a, b):
         raise np.linalg.LinAlgError(f"solve: {message[1]}") from None
 
 
-def _solve_scratch(s):
-    return s["n"] * s["n"] * 32 + s["n"] * s["k"] * 16 + s["n"] * 16 + 64
-
-
 @kernel(
     "solve",
     _solve,
-    scratch=_solve_scratch,
+    scratch=lambda s: s["n"] * s["n"] * 32 + s["n"] * s["k"] * 16 + s["n"] * 16 + 64,
     errors=[SINGULAR, cholesky_kernels.NOT_POSITIVE],
     flags="contract",
 )

@@ -328,11 +328,7 @@ def sort_by_keys(x, out, other, n):
         restore(out, i)
 
 
-def _sorted(attributes, x):
-    return np.sort(x, axis=-1)
-
-
-@kernel("sort", _sorted, scratch=lambda sizes: sizes["n"] * 16)
+@kernel("sort", lambda attributes, x: np.sort(x, axis=-1), scratch=lambda sizes: sizes["n"] * 16)
 def sort(x, out, scratch, n):
     kind = type_of(x)
     if kind.is_complex:

@@ -89,11 +89,7 @@ def add_by_bin(x, weights, edges, last, out, n, k, uniform, weighted):
             out[at] += weights[i] if weighted else 1
 
 
-def _histogram(attributes, x, edges, last):
-    return np.histogram(x, np.append(edges, last))[0]
-
-
-@kernel("histogram", _histogram)
+@kernel("histogram", lambda attributes, x, edges, last: np.histogram(x, np.append(edges, last))[0])
 def histogram(x, edges, last, out, n, k, *, uniform):
     add_by_bin(x, x, edges, last[0], out, n, k, uniform, False)
 

@@ -103,11 +103,7 @@ def select(x, mask, out, n, k, positions):
         i += 1
 
 
-def _positions(attributes, mask, count):
-    return np.flatnonzero(mask)
-
-
-@kernel("flatnonzero", _positions)
+@kernel("flatnonzero", lambda attributes, mask, count: np.flatnonzero(mask))
 def flatnonzero(mask, out, n, k):
     select(mask, mask, out, n, k, True)
 
@@ -117,11 +113,7 @@ def compress(x, mask, out, n, k):
     select(x, mask, out, n, k, False)
 
 
-def _repeated(attributes, counts, total):
-    return np.repeat(np.arange(counts.size), counts)
-
-
-@kernel("repeat_positions", _repeated)
+@kernel("repeat_positions", lambda attributes, counts, total: np.repeat(np.arange(counts.size), counts))
 def repeat_positions(counts, out, n, k):
     j = 0
     for i in range(n):

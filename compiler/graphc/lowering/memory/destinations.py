@@ -374,7 +374,7 @@ class Destinations:
         if owner.name in PRODUCTS:
             return part.has_rows and not isinstance(value.type.element_type, ir.ComplexType)
         return part.has_rows or all(
-            op.name not in REDUCTIONS or (len(static_shape(op.operands[0])) - 1) in reduced_axes(op)
+            op.name not in REDUCTIONS or len(static_shape(op.operands[0])) - 1 in reduced_axes(op)
             for op in self._context.fused_with(owner.operation)
         )
 

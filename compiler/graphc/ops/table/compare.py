@@ -38,10 +38,6 @@ def _compare(name: str) -> Callable[..., Any]:
     return scalar
 
 
-def _not_finite(b: ScalarBuilder, x: Scalar) -> Scalar:
-    return b.logical_or(b.isnan(x), b.isinf(x))
-
-
 def _signbit(b: ScalarBuilder, x: Scalar) -> Scalar:
     one = b.const(1, x.dtype)
     return b.lt(b.copysign(one, x), b.const(0, x.dtype))
@@ -145,7 +141,7 @@ register(
     "isfinite",
     np.isfinite,
     "Whether x is neither NaN nor an infinity.",
-    lambda b, x: b.logical_not(_not_finite(b, x)),
+    lambda b, x: b.logical_not(b.logical_or(b.isnan(x), b.isinf(x))),
     grad=(None,),
 )
 register("signbit", np.signbit, "Whether the sign bit is set.", _signbit, grad=(None,))

@@ -29,10 +29,6 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return np.where(x >= 0, 1 / (1 + tail), tail / (1 + tail))
 
 
-def _log1mexp(x: np.ndarray) -> np.ndarray:
-    return np.where(x > -_LN2, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
-
-
 def _expm1(x: np.ndarray) -> np.ndarray:
     """NumPy's; of a complex number whose real part is -0 the array API standard wants that of 0."""
     out = np.expm1(x)
@@ -99,7 +95,7 @@ register(
 )
 register(
     "log1mexp",
-    _log1mexp,
+    lambda x: np.where(x > -_LN2, np.log(-np.expm1(x)), np.log1p(-np.exp(x))),
     "log(1 - exp(x)), for negative x.",
     forms.wide(forms.log1mexp),
     nin=1,

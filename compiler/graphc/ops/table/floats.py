@@ -165,10 +165,6 @@ def _bits_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return _SINGLE, _HALF
 
 
-def _value(bits: np.ndarray) -> np.ndarray:
-    return (np.asarray(bits, _WORD) << np.uint32(16)).view(_SINGLE)
-
-
 def _value_scalar(b: ScalarBuilder, bits: Scalar) -> Scalar:
     word = b.op("arith.shli", _WORD, b.cast(bits, _WORD), b.const(16, _WORD))
     return b.op("arith.bitcast", _SINGLE, word)
@@ -196,7 +192,7 @@ def _bits_scalar(b: ScalarBuilder, x: Scalar) -> Scalar:
 
 bfloat16_value = register(
     "bfloat16_value",
-    _value,
+    lambda bits: (np.asarray(bits, _WORD) << np.uint32(16)).view(_SINGLE),
     "The numbers of bfloat16 in float32, from their bits in uint16.",
     _value_scalar,
     nin=1,

@@ -165,7 +165,7 @@ def find_copy(op: ir.Operation) -> Copy | None:
     """The copy that an operation is, or None."""
     if op.name == "memref.copy":
         source, target = op.operands
-        return _copy(source, target, _shape(source))
+        return _copy(source, target, [size_of(source, axis) for axis in range(source.type.rank)])
     if op.name != "scf.for":
         return None
     inside = _parts(op)
@@ -200,10 +200,6 @@ def _parts(loop: ir.Operation) -> list[ir.Operation] | None:
 def _trips(loop: ir.Operation) -> ir.Value | None:
     low, high, step = loop.operands[:3]
     return high if constant_value(low) == 0 and constant_value(step) == 1 else None
-
-
-def _shape(memref: ir.Value) -> list[object]:
-    return [size_of(memref, axis) for axis in range(memref.type.rank)]
 
 
 def _copy(source: ir.Value, target: ir.Value, sizes: list[Any]) -> Copy:

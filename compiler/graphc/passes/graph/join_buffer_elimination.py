@@ -120,7 +120,7 @@ class JoinWriter:
         parts = [size_of(rw, stream.operand, axis) for stream in streams]
         total = parts[0]
         for part in parts[1:]:
-            total = _sum(rw, total, part)
+            total = rw.build(add, total, part)
         sizes[axis] = total
         sizes = [
             rw.index(known) if known >= 0 else size for size, known in zip(sizes, kind.shape, strict=True)
@@ -176,10 +176,6 @@ class JoinWriter:
 def _create(name: str, results: list[str], operands: list[ir.Value], **attributes: Any) -> Any:
     types = [ir.Type.parse(f"!graphc.{kind}") for kind in results]
     return ir.Operation.create(name, types, operands, attributes)
-
-
-def _sum(rw: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
-    return rw.build(add, a, b)
 
 
 def _known_type(value: ir.Value) -> ir.Type:

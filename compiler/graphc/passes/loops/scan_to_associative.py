@@ -42,7 +42,7 @@ from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
-    from graphc.passes.loops.scan_to_reduce import Term
+    pass
 
 
 Step = Fold | Linear
@@ -89,7 +89,7 @@ class Recognition:
         step = step or linear_of(self._view, name, carry, self._dependences)
         if step is None or not _is_defined(step, carry):
             return None
-        terms = [term.value for term in _terms(step)]
+        terms = [term.value for term in (step.terms if isinstance(step, Fold) else [step.a, step.b])]
         known = set(self._steps)
         if any(not self._dependences.get(term, frozenset()) <= known for term in terms):
             return None
@@ -242,10 +242,6 @@ class _Rows:
 def _slice(x: ir.Value, offset: ir.Value, count: ir.Value, lead: int) -> ir.Value:
     """`count` rows of a tensor; `lead` is their number if it is static, else negative."""
     return take_rows(x, lead, (offset, count, const_index(1)))
-
-
-def _terms(step: Step) -> list[Term]:
-    return step.terms if isinstance(step, Fold) else [step.a, step.b]
 
 
 def _is_defined(step: Step, carry: ir.Operation) -> bool:
