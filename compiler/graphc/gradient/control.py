@@ -56,8 +56,7 @@ class ZeroGrad(_Identity):
 class DisconnectedGrad(ZeroGrad):
     """The output counts as independent of the input."""
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False]]
+    depends_on = ()
 
 
 class UndefinedGrad(_Identity):

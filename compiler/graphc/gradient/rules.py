@@ -19,9 +19,11 @@ def overrides(op: Op, name: str) -> bool:
 def call_pullback(node: Apply, cotangents: Sequence[Variable | None]) -> list[Variable | None]:
     """``op.pullback`` of a node; ops written for Theano may define ``L_op`` or ``grad`` instead.
 
+    Rules are asked only where an output of floating-point numbers has a cotangent: they need not look.
+
     Args:
         node: the application.
-        cotangents: one for each output, None for zero.
+        cotangents: one for each output, None for zero, as those of integers are.
 
     Returns:
         One term for each input: a variable of the input's rank and of continuous dtype, None for zero, or a
@@ -31,6 +33,8 @@ def call_pullback(node: Apply, cotangents: Sequence[Variable | None]) -> list[Va
         TypeError, ValueError: the rule returned something else; the message names the op and the user's line.
     """
     op: Any = node.op
+    if all(g is None or is_discrete(y) for y, g in zip(node.outputs, cotangents, strict=True)):
+        return [None] * len(node.inputs)
     with of_node(node.location if type(op).__module__.startswith("graphc.") else None):
         name, terms = _pulled(op, node, cotangents)
     return checked_terms(node, name, terms, node.inputs, "input")

@@ -20,9 +20,11 @@ from graphc.ops.derivatives import match_dtype
 
 def call_pushforward(node: Apply, tangents: Sequence[Variable | None]) -> list[Variable | None]:
     """``op.pushforward`` of a node, Theano's ``R_op``, or what follows from its pullback; otherwise as
-    `call_pullback`.
+    `call_pullback`: the rule is asked only where an input has a tangent, and an output can have one.
     """
     op: Any = node.op
+    if all(t is None for t in tangents) or all(map(is_discrete, node.outputs)):
+        return [None] * len(node.outputs)
     if overrides(op, "pushforward"):
         name, terms = "pushforward", op.pushforward(node.inputs, node.outputs, list(tangents))
         if terms is NotImplemented:

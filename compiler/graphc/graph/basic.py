@@ -535,3 +535,13 @@ def _node_of(v: Variable) -> Apply | None:
 # What rules of gradients are given: variables, and their cotangents or tangents, of which None is zero.
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
+
+
+def only(derivatives: Maybe) -> Variable:
+    """The derivative of an op's one output, or of its first input alone.
+
+    It is not None: rules are asked for nothing where there is none, see `graphc.gradient.rules`.
+    """
+    found = derivatives[0]
+    assert found is not None
+    return found

@@ -61,6 +61,9 @@ class Op:
     # Whether the result has the dtype of the first operand, which the others are put into.
     is_update: ClassVar[bool] = False
 
+    # Positions of the inputs on whose elements outputs depend, None for all of them.
+    depends_on: ClassVar[tuple[int, ...] | None] = None
+
     # How many of the first inputs the output takes its elements from, wherever they lie in it; other inputs
     # only say which. What does so commutes with functions of elements.
     selects: int = 0
@@ -209,8 +212,11 @@ class Op:
         return None
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """``pattern[i][j]``: whether output j depends on the elements of input i; by default all do."""
-        return [[True] * len(node.outputs) for _ in node.inputs]
+        """``pattern[i][j]``: whether output j depends on the elements of input i; by default all do, on those
+        of all inputs or of ``depends_on``.
+        """
+        inputs = range(len(node.inputs))
+        return [[self.depends_on is None or i in self.depends_on] * len(node.outputs) for i in inputs]
 
     def clone(self) -> Op:
         """A copy of the op."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, zeros, zeros_like
 from graphc.ops.dimshuffle import normalize_axis
-from graphc.ops.elementwise import cast_to, expand_left, is_discrete, unbroadcast
+from graphc.ops.elementwise import cast_to, expand_left, unbroadcast
 from graphc.ops.math import eq, switch
 from graphc.ops.shaping import dimshuffle
 from graphc.ops.shaping import size as size_
@@ -60,6 +60,7 @@ class Take(Op):
 
     __props__ = ("axis",)
     selects = 1
+    depends_on = (0,)
 
     def __init__(self, axis: int) -> None:
         self.axis = axis
@@ -75,17 +76,12 @@ class Take(Op):
         _check(node, indices, x.shape[self.axis], self.axis)
         output_storage[0][0] = np.asarray(np.take(x, indices, axis=self.axis))
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, indices) = cotangents, inputs
-        if g is None or is_discrete(x):
-            return [None, None]
+        g, (x, indices) = only(cotangents), inputs
         return [Put(self.axis)(zeros_like(x), g, indices), None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None if tangents[0] is None else self(tangents[0], inputs[1])]
+        return [self(only(tangents), inputs[1])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(x) for x in node.inputs]
@@ -105,6 +101,7 @@ class Put(Op):
     is_update = True
 
     __props__ = ("axis", "set_instead_of_inc")
+    depends_on = (0, 1)
 
     def __init__(self, axis: int, set_instead_of_inc: bool = False) -> None:
         self.axis = axis
@@ -144,13 +141,8 @@ class Put(Op):
             np.add.at(out, where, y)
         output_storage[0][0] = out
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [True], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, y, indices) = cotangents, inputs
-        if g is None or is_discrete(x):
-            return [None, None, None]
+        g, (x, y, indices) = only(cotangents), inputs
         g_y = Take(self.axis)(g, indices)
         if not self.set_instead_of_inc:
             return [g, unbroadcast(g_y, y), None]

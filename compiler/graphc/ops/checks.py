@@ -52,6 +52,7 @@ class CheckAndRaise(Op):
 
     __props__: ClassVar[tuple[str, ...]] = ("exc_type", "msg")
     view_map = {0: [0]}
+    depends_on = (0,)
 
     def __init__(self, exc_type: type[Exception], msg: str = "") -> None:
         if not (isinstance(exc_type, type) and issubclass(exc_type, Exception)):
@@ -95,9 +96,6 @@ class CheckAndRaise(Op):
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [tangents[0]]
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[i == 0] for i in range(len(node.inputs))]
 
     def batch(
         self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
 from graphc.ops.advanced import Put, Take
 from graphc.ops.create import arange, ones_like, zeros_like
 from graphc.ops.create import zeros as zeros_
@@ -40,23 +40,17 @@ class Gather(KernelOp):
 
     kernel = "gather"
     selects = 1
+    depends_on = (0,)
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], "int64"], [given[0]]
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, indices) = cotangents, inputs
-        if g is None or is_discrete(x):
-            return [None, None]
+        g, (x, indices) = only(cotangents), inputs
         return [Scatter("add")(zeros_like(x), g, indices), None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[0] is None or is_discrete(inputs[0]):
-            return [None]
-        return [self(tangents[0], inputs[1])]
+        return [self(only(tangents), inputs[1])]
 
 
 class Scatter(KernelOp):
@@ -70,6 +64,7 @@ class Scatter(KernelOp):
 
     kernel = "scatter"
     __props__ = ("kind",)
+    depends_on = (0, 1)
 
     def __init__(self, kind: str | int = "set") -> None:
         self.kind = KINDS.index(kind) if isinstance(kind, str) else kind
@@ -86,13 +81,8 @@ class Scatter(KernelOp):
             raise TypeError(f"{self} needs numbers that can be compared, got complex ones")
         return node
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [True], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (out,), (x, y, indices) = cotangents, outputs, inputs
-        if g is None or is_discrete(x):
-            return [None, None, None]
+        g, (out,), (x, y, indices) = only(cotangents), outputs, inputs
         g_y = Gather()(g, indices)
         if KINDS[self.kind] == "add":
             return [g, g_y, None]
@@ -136,6 +126,7 @@ class _Permutation(KernelOp):
     """Base of ops that put the elements of the first operand in another order."""
 
     selects = 1
+    depends_on = (0,)
 
     def ordered(self, outputs: Variables) -> Variable | None:
         """The positions that sort the result; None where it is sorted."""
@@ -145,22 +136,14 @@ class _Permutation(KernelOp):
         return [given[0], *["int64"] * (len(given) - 1)], [given[0]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, *others) = cotangents, inputs
-        rest: list[Variable | None] = [None] * len(others)
-        if g is None or is_discrete(x):
-            return [None, *rest]
+        g, (x, *others) = only(cotangents), inputs
         order = self.ordered(outputs)
         g = g if order is None else Gather()(g, order)
-        return [Scatter("set")(x.zeros_like(), g, ArgSort()(x)), *rest]
+        return [Scatter("set")(x.zeros_like(), g, ArgSort()(x)), *[None] * len(others)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[0] is None or is_discrete(inputs[0]):
-            return [None]
-        order, tangent = self.ordered(outputs), Gather()(tangents[0], ArgSort()(inputs[0]))
+        order, tangent = self.ordered(outputs), Gather()(only(tangents), ArgSort()(inputs[0]))
         return [tangent if order is None else Scatter("set")(tangent.zeros_like(), tangent, order)]
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[i == 0] for i in range(len(node.inputs))]
 
 
 class Sort(_Permutation):
@@ -273,23 +256,17 @@ class Compress(_Selecting):
 
     kernel = "compress"
     selects = 1
+    depends_on = (0,)
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], "bool"], [given[0]]
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [False], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, mask, count) = cotangents, inputs
-        if g is None or is_discrete(x):
-            return [None, None, None]
+        g, (x, mask, count) = only(cotangents), inputs
         return [Put(0, True)(zeros_like(x), g, FlatNonzero()(mask, count)), None, None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[0] is None or is_discrete(inputs[0]):
-            return [None]
-        return [self(tangents[0], *inputs[1:])]
+        return [self(only(tangents), *inputs[1:])]
 
     def batch(
         self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
@@ -339,8 +316,7 @@ class CountBins(_Selecting):
 class _Weighted(_Selecting):
     """Base of ops whose second operand is summed."""
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[i == 1] for i in range(len(node.inputs))]
+    depends_on = (1,)
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if tangents[1] is None or is_discrete(inputs[1]):
@@ -357,10 +333,7 @@ class SumBins(_Weighted):
         return ["int64", given[1]], [given[1]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (numbers, weights, _) = cotangents, inputs
-        if g is None or is_discrete(weights):
-            return [None, None, None]
-        return [None, Gather()(g, numbers), None]
+        return [None, Gather()(only(cotangents), inputs[0]), None]
 
 
 class Histogram(_Selecting):
@@ -397,9 +370,7 @@ class WeightedHistogram(_Weighted):
         return given, [given[1]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, weights, edges, last) = cotangents, inputs
-        if g is None or is_discrete(weights):
-            return [None] * 4
+        g, (x, _, edges, last) = only(cotangents), inputs
         place = edges.searchsorted(x, side="right") - 1
         inside = ge(place, 0) & le(x, last)
         return [None, switch(inside, Gather()(g, switch(inside, place, 0)), 0), None, None]
@@ -433,12 +404,7 @@ class TopK(KernelOp):
         return [[True, False], [False, False]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        x, g = inputs[0], cotangents[0]
-        if g is None or is_discrete(x):
-            return [None, None]
-        return [Scatter("set")(x.zeros_like(), g, outputs[1]), None]
+        return [Scatter("set")(inputs[0].zeros_like(), only(cotangents), outputs[1]), None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[0] is None or is_discrete(inputs[0]):
-            return [None, None]
-        return [Gather()(tangents[0], outputs[1]), None]
+        return [Gather()(only(tangents), outputs[1]), None]

@@ -10,12 +10,12 @@ import numpy as np
 
 from graphc.config import config
 from graphc.errors import ArgumentError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, remember
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only, remember
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.checks import as_count, required
-from graphc.ops.elementwise import cast_to, is_discrete
+from graphc.ops.elementwise import cast_to
 from graphc.ops.math import ceil, eq, ge, gt, le, lt, maximum, minimum, ne, switch
 from graphc.ops.shape import Shape_i, as_size, known_as, known_size, known_value, made_as, sizes_of
 from graphc.ops.shaping import BroadcastTo, as_sizes, dimshuffle
@@ -62,6 +62,7 @@ class Iota(Op):
     takes_as_stored = False
 
     __props__ = ("dtype",)
+    depends_on = (0, 1)
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
@@ -86,19 +87,12 @@ class Iota(Op):
         with np.errstate(all="ignore"):
             output_storage[0][0] = np.asarray(start + step * numbers, dtype=self.dtype)
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [True], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,) = cotangents
-        if g is None or is_discrete(outputs[0]):
-            return [None, None, None]
+        g = only(cotangents)
         return [g.sum(), (g * self(0, 1, inputs[2])).sum(), None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         start, step = (0 if t is None else t for t in tangents[:2])
-        if is_discrete(outputs[0]) or (tangents[0] is None and tangents[1] is None):
-            return [None]
         return [self(start, step, inputs[2])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.emit.emitter import dense
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
@@ -63,9 +63,6 @@ class _Running(Op):
     takes_as_stored = False
 
     reverse: bool
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True] for _ in node.inputs]
 
     def _emit(
         self,
@@ -129,9 +126,7 @@ class Cumulative(_Running):
         output_storage[0][0] = np.ascontiguousarray(value)
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (x,), (out,), (g,) = inputs, outputs, cotangents
-        if g is None or is_discrete(x):
-            return [None]
+        (x,), (out,), g = inputs, outputs, only(cotangents)
         if self.kind == "add":
             return [Cumulative("add", not self.reverse)(g)]
         if self.kind == "mul":
@@ -153,9 +148,7 @@ class Cumulative(_Running):
         return Cumulative("min" if self.reverse else "max", self.reverse)(switch(found, rows, first))
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (x,), (out,), (t,) = inputs, outputs, tangents
-        if t is None or is_discrete(x):
-            return [None]
+        (x,), (out,), t = inputs, outputs, only(tangents)
         if self.kind == "add":
             return [self(t)]
         if self.kind == "mul":
@@ -204,9 +197,7 @@ class Running(KernelOp):
         return node
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (x,), (out,), (g,) = inputs, outputs, cotangents
-        if g is None or is_discrete(x):
-            return [None]
+        (x,), (out,), g = inputs, outputs, only(cotangents)
         if self.kind == 0:
             return [Running("add", not self.reverse)(g)]
         x, out, g = (moveaxis(v, -1, 0) for v in (x, out, g))
@@ -214,9 +205,7 @@ class Running(KernelOp):
         return [None if found is None else moveaxis(found, 0, -1)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (x,), (out,), (t,) = inputs, outputs, tangents
-        if t is None or is_discrete(x):
-            return [None]
+        (x,), (out,), t = inputs, outputs, only(tangents)
         if self.kind == 0:
             return [self(t)]
         x, out, t = (moveaxis(v, -1, 0) for v in (x, out, t))
@@ -261,9 +250,7 @@ class LinearRecurrence(_Running):
         output_storage[0][0] = out
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, _), (out,), (g,) = inputs, outputs, cotangents
-        if g is None or is_discrete(out):
-            return [None, None]
+        (a, _), (out,), g = inputs, outputs, only(cotangents)
         zero = zeros_like(a[:1])
         back = LinearRecurrence(not self.reverse)
         s = back(back._moved(a, zero), g)

@@ -71,6 +71,7 @@ class WithDerivativesOf(Op):
     __props__ = ()
     absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}
     view_map = {0: [0]}
+    depends_on = (1,)
 
     def make_node(self, value: Variable, other: Variable) -> Apply:
         return Apply(self, [value, other], [value.type.make_variable()])
@@ -81,9 +82,6 @@ class WithDerivativesOf(Op):
     def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
         """The executed variable: the value."""
         return [inputs[0]]
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False], [True]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None, cotangents[0]]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
@@ -141,12 +141,10 @@ class DimShuffle(Op):
         return tuple(self.new_order.index(axis) if axis in self.new_order else "x" for axis in range(ndim))
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,) = cotangents
-        return [None if g is None else g.dimshuffle(self.inverse(inputs[0].type.ndim))]
+        return [only(cotangents).dimshuffle(self.inverse(inputs[0].type.ndim))]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (t,) = tangents
-        return [None if t is None else self(t)]
+        return [self(only(tangents))]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         made = None if self.new_order else element_of(node.inputs[0], 0)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, reads_of, remember
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only, reads_of, remember
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant, is_weak_scalar
 from graphc.graph.tensor.type import TensorType
@@ -329,9 +329,7 @@ class Elementwise(Op):
         output_storage[0][0] = np.asarray(value, dtype=node.outputs[0].type.numpy_dtype)
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (out,), (g,) = outputs, cotangents
-        if g is None or is_discrete(out):
-            return [None] * len(inputs)
+        (out,), g = outputs, only(cotangents)
         terms: list[Variable | None] = []
         for i, x in enumerate(inputs):
             partial = None if is_discrete(x) or isinstance(x, Constant) else self._partial(i, x)
@@ -364,9 +362,6 @@ class Elementwise(Op):
             why = rule.why
             return lambda *_: grad_not_implemented(self, i, x, why)
         return rule
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True] for _ in node.inputs]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(x) for x in node.inputs]
@@ -423,9 +418,7 @@ class Cast(Elementwise):
         return [e.op(f"graphc.{name}", operands, [e.type_of(x)], e.type_of(node.outputs[0]))]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (x,), (g,) = inputs, cotangents
-        if g is None or is_discrete(outputs[0]):
-            return [None]
+        (x,), g = inputs, only(cotangents)
         if is_discrete(x):
             # The derivative with respect to an integer is that of the function continued to the reals.
             return [g]
@@ -434,10 +427,7 @@ class Cast(Elementwise):
         return [cast_to(g, x.type.dtype)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (t,) = tangents
-        if t is None or is_discrete(outputs[0]):
-            return [None]
-        return [cast_to(t, self.dtype)]
+        return [cast_to(only(tangents), self.dtype)]
 
 
 def pulled(

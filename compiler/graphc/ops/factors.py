@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.ops.create import eye, tril, triu
 from graphc.ops.join import concatenate, stack
 from graphc.ops.kernel import DiscreteOp, KernelOp
@@ -92,9 +92,7 @@ class SolveTriangular(_Solver):
         self.lower, self.trans, self.unit_diagonal, self.check = lower, trans, unit_diagonal, check
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, _), (x,), (g,) = inputs, outputs, cotangents
-        if g is None:
-            return [None, None]
+        (a, _), (x,), g = inputs, outputs, only(cotangents)
         back = type(self)(self.lower, 0 if self.trans else 1, self.unit_diagonal, self.check)
         g_b = back(conj(a) if self.trans == 2 else a, g)
         g_a = -mm(g_b, transposed(x))
@@ -142,9 +140,7 @@ class Solve(_Solver):
         return back
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, _), (x,), (g,) = inputs, outputs, cotangents
-        if g is None:
-            return [None, None]
+        (a, _), (x,), g = inputs, outputs, only(cotangents)
         g_b = self._turned()(a, g)
         whole = -mm(x, transposed(g_b)) if self.transposed else -mm(g_b, transposed(x))
         if self.assume == 0:
@@ -180,9 +176,7 @@ class SolveBanded(_Solver):
         self.lower, self.upper, self.transposed = lower, upper, transposed
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (ab, _), (x,), (g,) = inputs, outputs, cotangents
-        if g is None:
-            return [None, None]
+        (ab, _), (x,), g = inputs, outputs, only(cotangents)
         g_b = type(self)(self.lower, self.upper, not self.transposed)(ab, g)
         rows, columns = (x, g_b) if self.transposed else (g_b, x)
         bands = [self._band(rows, columns, row - self.upper) for row in range(self.lower + self.upper + 1)]
@@ -206,9 +200,7 @@ class Sylvester(_MatrixOp):
     kernel = "sylvester"
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, b, _), (x,), (g,) = inputs, outputs, cotangents
-        if g is None:
-            return [None, None, None]
+        (a, b, _), (x,), g = inputs, outputs, only(cotangents)
         g_c = self(transposed(a), transposed(b), g)
         return [-mm(g_c, transposed(x)), -mm(transposed(x), g_c), g_c]
 
@@ -236,9 +228,7 @@ class Cholesky(_MatrixOp):
         self.lower, self.check = lower, check
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (factor,), (g,) = outputs, cotangents
-        if g is None:
-            return [None]
+        (factor,), g = outputs, only(cotangents)
         g = conj(g)
         if not self.lower:
             factor, g = adjoint(factor), adjoint(g)
@@ -297,6 +287,7 @@ class PermuteRows(KernelOp):
 
     kernel = "permute_rows"
     __props__ = ("inverse",)
+    depends_on = (0,)
 
     def __init__(self, inverse: bool = False) -> None:
         self.inverse = inverse
@@ -304,15 +295,12 @@ class PermuteRows(KernelOp):
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], "int64"], [given[0]]
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,) = cotangents
         return [None if g is None else PermuteRows(not self.inverse)(g, inputs[1]), None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None if tangents[0] is None else self(tangents[0], inputs[1])]
+        return [self(only(tangents), inputs[1])]
 
 
 class QR(_MatrixOp):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.tensor.convert import constant
 from graphc.ops.create import arange, zeros
 from graphc.ops.join import stack
@@ -80,15 +80,13 @@ class FftTable(KernelOp):
 
     kernel = "fft_table"
     __props__ = ("real",)
+    depends_on = ()
 
     def __init__(self, real: bool = False) -> None:
         self.real = real
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [given[0], "int64"], [given[0]]
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False]] * 3
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None] * 3
@@ -100,17 +98,13 @@ class FftTable(KernelOp):
 class _Transform(KernelOp):
     """Base; operands are rows and the `table` of their size."""
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], *[[False]] * (len(node.inputs) - 1)]
+    depends_on = (0,)
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[0] is None:
-            return [None]
-        return [self(tangents[0], *inputs[1:])]
+        return [self(only(tangents), *inputs[1:])]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        rest = [None] * (len(inputs) - 1)
-        return [None if cotangents[0] is None else self._back(inputs, cotangents[0]), *rest]
+        return [self._back(inputs, only(cotangents)), *[None] * (len(inputs) - 1)]
 
     def _back(self, inputs: Variables, g: Variable) -> Variable:
         raise NotImplementedError

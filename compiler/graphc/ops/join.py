@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.emit.emitter import ELEMENTS
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.checks import CheckAndRaise, as_count
 from graphc.ops.create import zeros_like
 from graphc.ops.dimshuffle import element_of, normalize_axis
-from graphc.ops.elementwise import cast_to, is_discrete
+from graphc.ops.elementwise import cast_to
 from graphc.ops.ifelse import ifelse
 from graphc.ops.math import eq
 from graphc.ops.shape import MakeVector, as_size, known_size, size_of
@@ -107,9 +107,7 @@ class Join(Op):
         return None
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,) = cotangents
-        if g is None or is_discrete(outputs[0]):
-            return [None] * len(inputs)
+        g = only(cotangents)
         terms: list[Variable | None] = []
         start: TensorVariable = constant(np.zeros((), np.int64))
         for x in inputs:
@@ -121,8 +119,6 @@ class Join(Op):
         return terms
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if is_discrete(outputs[0]) or all(t is None for t in tangents):
-            return [None]
         return [self(*(zeros_like(x) if t is None else t for x, t in zip(inputs, tangents, strict=True)))]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:

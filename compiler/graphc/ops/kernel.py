@@ -190,11 +190,10 @@ class KernelOp(Op):
 class DiscreteOp(KernelOp):
     """Base of ops that have no gradient because their results are integers."""
 
+    depends_on: ClassVar[tuple[int, ...] | None] = ()
+
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None] * len(inputs)
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None] * len(outputs)
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] * len(node.outputs) for _ in node.inputs]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -92,9 +92,7 @@ class Matmul(Op):
             output_storage[0][0] = np.matmul(a, b)
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, b), (g,) = inputs, cotangents
-        if g is None or is_discrete(outputs[0]):
-            return [None, None]
+        (a, b), g = inputs, only(cotangents)
         # Cotangents know the sizes that their operands know, and the axes that are summed over are equal.
         size_a, size_b = a.type.shape[-1], b.type.shape[-2]
         return [
@@ -160,6 +158,8 @@ class _MatrixOp(KernelOp):
         return [dtype] * len(self.signature.results)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        if self.depends_on is not None:
+            return super().connection_pattern(node)
         count = len(self.signature.operands)
         return [[i < count] * len(node.outputs) for i in range(len(node.inputs))]
 
@@ -268,9 +268,7 @@ class CholeskyBanded(_MatrixOp):
         self.lower = lower
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (c,), (g,) = outputs, cotangents
-        if g is None:
-            return [None]
+        (c,), g = outputs, only(cotangents)
         if is_complex(c):
             raise UndefinedGradientError("cholesky_banded has a gradient for real matrices only")
         return [CholeskyBandedPullback(self.lower)(c, g)]
@@ -319,6 +317,7 @@ class TridiagonalSolve(_MatrixOp):
 
     kernel = "tridiagonal_solve"
     __props__ = ("transposed",)
+    depends_on = (0, 1, 2, 3, 5)
 
     def __init__(self, transposed: bool = False) -> None:
         self.transposed = transposed
@@ -327,14 +326,9 @@ class TridiagonalSolve(_MatrixOp):
         dtype = float_dtype(*given[:4], given[5])
         return [*[dtype] * 4, "int32", dtype], [dtype]
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[i != 4] for i in range(6)]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         *factors, _ = inputs
-        (g,) = cotangents
-        if g is None:
-            return [None] * 6
+        g = only(cotangents)
         why = 'use solve(a, b, assume_a="tridiagonal")'
         undefined: list[Variable] = [grad_not_implemented(self, i, x, why) for i, x in enumerate(factors[:4])]
         return [*undefined, None, TridiagonalSolve(not self.transposed)(*factors, g)]

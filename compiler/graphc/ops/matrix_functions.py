@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.ops.create import zeros_like
 from graphc.ops.elementwise import is_complex
@@ -52,9 +52,7 @@ class Det(_MatrixOp):
     kernel = "det"
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a,), (det,), (g,) = inputs, outputs, cotangents
-        if g is None:
-            return [None]
+        (a,), (det,), g = inputs, outputs, only(cotangents)
         return [_spread(g) * Cofactors()(a, det)]
 
 
@@ -71,6 +69,7 @@ class Cofactors(Op):
     takes_as_stored = False
 
     __props__ = ()
+    depends_on = (0,)
     absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}
 
     def make_node(self, a: Variable, det: Variable) -> Apply:
@@ -96,13 +95,8 @@ class Cofactors(Op):
         turned = mm(_spread(sign) * u * expand_dims(others, -2), vh)
         return [_unless_singular(a, det, lambda inverse: _spread(det) * transposed(inverse), turned)]
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, det), (g,) = inputs, cotangents
-        if g is None:
-            return [None, None]
+        (a, det), g = inputs, only(cotangents)
 
         def regular(inverse: Variable) -> Variable:
             y = transposed(inverse)
@@ -180,9 +174,7 @@ class Inv(_MatrixOp):
     kernel = "inv"
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (y,), (g,) = outputs, cotangents
-        if g is None:
-            return [None]
+        (y,), g = outputs, only(cotangents)
         return [-mm(mm(transposed(y), g), transposed(y))]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
@@ -198,18 +190,14 @@ class Pinv(_MatrixOp):
     """
 
     kernel = "pinv"
+    depends_on = (0,)
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         dtype = float_dtype(given[0])
         return [dtype, real_dtype(dtype)], [dtype]
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (a, _), (p,), (g,) = inputs, outputs, cotangents
-        if g is None:
-            return [None, None]
+        (a, _), (p,), g = inputs, outputs, only(cotangents)
         g = conj(g)
         along = -mm(mm(adjoint(p), g), adjoint(p))
         rows = mm(mm(eye_like(a, -2) - mm(a, p), adjoint(g)), mm(p, adjoint(p)))

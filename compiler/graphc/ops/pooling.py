@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.ops.counting import Gather, Scatter
 from graphc.ops.create import zeros as zeros_
-from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.shape import size_of, sizes_of
 from graphc.ops.shaping import reshape
@@ -31,6 +30,7 @@ class _Convolution(KernelOp):
     """
 
     __props__ = ("stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w", "groups")
+    depends_on = (0, 1)
 
     def __init__(
         self,
@@ -69,9 +69,7 @@ class _Convolution(KernelOp):
         raise NotImplementedError
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (x, y, *sizes), (g,) = inputs, cotangents
-        if g is None:
-            return [None] * len(inputs)
+        (x, y, *sizes), g = inputs, only(cotangents)
         return [*self._adjoints(x, y, g), *[None] * len(sizes)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
@@ -82,9 +80,6 @@ class _Convolution(KernelOp):
         if tangents[1] is not None:
             terms.append(self(x, tangents[1], *sizes))
         return [terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else None]
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [True], *[[False]] * (len(node.inputs) - 2)]
 
 
 class Conv2d(_Convolution):
@@ -134,6 +129,7 @@ class _Windows(KernelOp):
     """
 
     __props__ = ("window_h", "window_w", "stride_h", "stride_w", "pad_h", "pad_w")
+    depends_on = (0,)
 
     def __init__(self, window: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int]) -> None:
         self.window_h, self.window_w = window
@@ -142,9 +138,6 @@ class _Windows(KernelOp):
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return given, given
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True] * len(node.outputs), *[[False] * len(node.outputs)] * (len(node.inputs) - 1)]
 
 
 class MaxPool(_Windows):
@@ -164,18 +157,14 @@ class MaxPool(_Windows):
         return [[True, False], *[[False, False]] * (len(node.inputs) - 1)]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        g, (x, *sizes) = cotangents[0], inputs
-        if g is None or is_discrete(x):
-            return [None] * len(inputs)
+        g, (x, *sizes) = only(cotangents), inputs
         *batch, h, w = sizes_of(x)
         zeros = zeros_([*batch, h * w], dtype=x.type.dtype)
         spread = Scatter("add")(zeros, _flat(g), _flat(outputs[1]))
         return [reshape(spread, [*batch, h, w]), *[None] * len(sizes)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[0] is None or is_discrete(inputs[0]):
-            return [None, None]
-        picked = Gather()(_flat(tangents[0]), _flat(outputs[1]))
+        picked = Gather()(_flat(only(tangents)), _flat(outputs[1]))
         return [reshape(picked, sizes_of(outputs[1])), None]
 
 
@@ -192,17 +181,13 @@ class _LinearWindows(_Windows):
         raise NotImplementedError
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, *sizes) = cotangents, inputs
-        if g is None or is_discrete(x):
-            return [None] * len(inputs)
+        g, (x, *sizes) = only(cotangents), inputs
         settings = (self.window_h, self.window_w), (self.stride_h, self.stride_w), (self.pad_h, self.pad_w)
         back: Variable = self._adjoint()(*settings)(g, *sizes_of(x)[-2:])
         return [back, *[None] * len(sizes)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[0] is None or is_discrete(inputs[0]):
-            return [None]
-        return [self(tangents[0], *inputs[1:])]
+        return [self(only(tangents), *inputs[1:])]
 
 
 class WindowSum(_LinearWindows):

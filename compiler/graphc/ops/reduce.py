@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, frames_inside
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, frames_inside, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.create import ones_like, zeros
 from graphc.ops.derivatives import WithDerivativesOf
 from graphc.ops.dimshuffle import attribute, normalize_axes, normalize_axis
-from graphc.ops.elementwise import cast_to, is_discrete, pulled
+from graphc.ops.elementwise import cast_to, pulled
 from graphc.ops.join import concatenate
 from graphc.ops.math import eq, exp, maximum, minimum, real, second, switch
 from graphc.ops.shape import shape_source, size_of, sizes_of
@@ -140,10 +140,8 @@ class Reduce(Op):
         return dimshuffle(whole, tuple(order.index(axis) for axis in range(x.type.ndim)))
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (x,), (g,) = inputs, cotangents
-        if g is None or is_discrete(x):
-            return [None]
-        g = with_axes(g, self.axes, x.type.ndim)
+        (x,) = inputs
+        g = with_axes(only(cotangents), self.axes, x.type.ndim)
         if self.kind in ("max", "min"):
             return [pulled(g, lambda g: switch(self._is_extreme(x, outputs[0]), g, 0))]
         weight = self._weight(x, outputs[0])
@@ -152,9 +150,7 @@ class Reduce(Op):
         return [pulled(g, lambda g: g * weight)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (x,), (t,) = inputs, tangents
-        if t is None or is_discrete(x):
-            return [None]
+        (x,), t = inputs, only(tangents)
         if self.kind in ("max", "min"):
             return [Reduce("sum", self.axes)(switch(self._is_extreme(x, outputs[0]), t, 0))]
         weight = self._weight(x, outputs[0])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.errors import ArgumentError
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, reads_of, remember
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, only, reads_of, remember
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 class _Sizes(Op):
     """Base of ops that read the sizes of their input and not its elements."""
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False]]
+    depends_on = ()
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None]
@@ -114,14 +113,10 @@ class MakeVector(Op):
         return node.inputs[position]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,) = cotangents
-        if g is None or np.dtype(self.dtype).kind not in "fc":
-            return [None] * len(inputs)
+        g = only(cotangents)
         return [g[i] for i in range(len(inputs))]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if all(t is None for t in tangents) or np.dtype(self.dtype).kind not in "fc":
-            return [None]
         zero = np.zeros((), self.dtype)
         return [self(*(zero if t is None else t for t in tangents))]
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.dimshuffle import DimShuffle, normalize_axes, normalize_axis
-from graphc.ops.elementwise import Cast, Elementwise, is_discrete
+from graphc.ops.elementwise import Cast, Elementwise
 from graphc.ops.math import eq, second, switch
 from graphc.ops.shape import (
     Shape,
@@ -46,6 +46,7 @@ class Sized(Op):
 
     __props__ = ()
     selects = 1
+    depends_on = (0,)
 
     def _emit_as(
         self, name: str, node: Apply, operands: Sequence[str], e: Emitter, attributes: str = ""
@@ -54,17 +55,11 @@ class Sized(Op):
         types = [e.type_of(node.inputs[0])] + ["index"] * len(sizes)
         return [e.op(name, [operands[0], *sizes], types, e.type_of(node.outputs[0]), attributes)]
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], *([False] for _ in node.inputs[1:])]
-
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None if tangents[0] is None else self(tangents[0], *inputs[1:])]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        none: list[Variable | None] = [None] * (len(inputs) - 1)
-        if cotangents[0] is None or is_discrete(inputs[0]):
-            return [None, *none]
-        return [self._back(inputs[0], cotangents[0]), *none]
+        return [self._back(inputs[0], only(cotangents)), *[None] * (len(inputs) - 1)]
 
     def _back(self, x: Variable, g: Variable) -> Variable:
         raise NotImplementedError

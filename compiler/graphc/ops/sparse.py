@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.library.products.sparse import COLUMNS, GROUP, GROUPS
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
@@ -35,6 +35,7 @@ class CsrProduct(KernelOp):
 
     kernel = "csr_product"
     __props__ = ("transpose",)
+    depends_on = (0, 3)
 
     def __init__(self, transpose: bool = False) -> None:
         self.transpose = transpose
@@ -44,13 +45,8 @@ class CsrProduct(KernelOp):
         index = _index_dtype(given[1], given[2])
         return [dtype, index, index, dtype], [dtype]
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [False], [False], [True], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (data, indices, indptr, b, _) = cotangents, inputs
-        if g is None or is_discrete(outputs[0]):
-            return [None] * 5
+        g, (data, indices, indptr, b, _) = only(cotangents), inputs
         pair = (b, g) if self.transpose else (g, b)
         g_data: Variable = CsrSampledProduct()(indices, indptr, *pair)
         rows = size_of(b, b.type.ndim - 2)
@@ -119,19 +115,15 @@ class CsrSampledProduct(KernelOp):
     """
 
     kernel = "csr_sampled_product"
+    depends_on = (2, 3)
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         dtype = promote(np.dtype(given[2]), np.dtype(given[3])).name
         index = _index_dtype(given[0], given[1])
         return [index, index, dtype, dtype], [dtype]
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False], [False], [True], [True]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (indices, indptr, a, b) = cotangents, inputs
-        if g is None or is_discrete(outputs[0]):
-            return [None] * 4
+        g, (indices, indptr, a, b) = only(cotangents), inputs
         ndim = a.type.ndim
         g_a: Variable = CsrProduct()(g, indices, indptr, b, size_of(a, ndim - 2))
         g_b: Variable = CsrProduct(True)(g, indices, indptr, a, size_of(b, ndim - 2))

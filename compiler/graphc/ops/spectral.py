@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.graph.replace import rebuild
 from graphc.ops.create import tril, zeros_like
@@ -162,9 +162,7 @@ class Eigvalsh(_MatrixOp):
         return [real_dtype(dtype)]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,) = cotangents
-        if g is None:
-            return [None]
+        g = only(cotangents)
         # Further derivatives go through vectors, beside which what is read of the values belongs to them.
         w, v = Eigh(self.lower)(inputs[0])
         (g,) = rebuild([g], {outputs[0]: w}, copy_nodes=False, strict=False)
@@ -262,9 +260,7 @@ class SingularValues(_SingularValues):
         return [real_dtype(dtype)]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,) = cotangents
-        if g is None:
-            return [None, None]
+        g = only(cotangents)
         u, s, vh = SVD()(*inputs)
         (g,) = rebuild([g], {outputs[0]: s}, copy_nodes=False, strict=False)
         return [conj(mm(u * expand_dims(g, -2), vh)), None]

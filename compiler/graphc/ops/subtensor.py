@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from graphc.errors import ValueRankError
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import zeros_like
 from graphc.ops.dimshuffle import element_of
-from graphc.ops.elementwise import cast_to, expand_left, is_discrete, unbroadcast
+from graphc.ops.elementwise import cast_to, expand_left, unbroadcast
 from graphc.ops.shape import as_size
 
 if TYPE_CHECKING:
@@ -305,11 +305,9 @@ class Subtensor(_Basic):
         output_storage[0][0] = x[self._index(node, x.shape, inputs[1:])]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, *bounds) = cotangents, inputs
-        none: list[Variable | None] = [None] * len(bounds)
-        if g is None or is_discrete(x):
-            return [None, *none]
-        return [IncSubtensor(self.idx_list)(zeros_like(x), g, *bounds), *none]
+        x, *bounds = inputs
+        changed = IncSubtensor(self.idx_list)(zeros_like(x), only(cotangents), *bounds)
+        return [changed, *[None] * len(bounds)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None if tangents[0] is None else self(tangents[0], *inputs[1:])]
@@ -392,10 +390,8 @@ class IncSubtensor(_Basic):
         output_storage[0][0] = out
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, y, *bounds) = cotangents, inputs
+        g, (x, y, *bounds) = only(cotangents), inputs
         none: list[Variable | None] = [None] * len(bounds)
-        if g is None or is_discrete(x):
-            return [None, None, *none]
         g_y = unbroadcast(Subtensor(self.idx_list)(g, *bounds), y)
         if not self.set_instead_of_inc:
             return [g, g_y, *none]

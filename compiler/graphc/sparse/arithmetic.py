@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
@@ -358,9 +358,7 @@ class SparseSparse(Op):
         output_storage[0][0] = node.outputs[0].type.filter(out.asformat(x.format), allow_downcast=True)
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (x, y), (g,) = inputs, cotangents
-        if g is None:
-            return [None, None]
+        (x, y), g = inputs, only(cotangents)
         if self.kind == "add":
             return same_places(g, (x, y), None)
         if self.kind == "mul":

@@ -13,7 +13,7 @@ from typing import cast as typed
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
@@ -137,8 +137,7 @@ class ConvertFormat(Op):
         return [None if g is None else ConvertFormat(inputs[0].type.format)(g)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        t = tangents[0]
-        return [None if t is None else self(t)]
+        return [self(only(tangents))]
 
 
 def in_format(x: Variable, format: str) -> Variable:
@@ -167,14 +166,10 @@ class CSMProperties(Op):
         return [[True, False, False, False]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        if cotangents[0] is None:
-            return [None]
-        format = inputs[0].type.format
-        return [CSM(format)(cotangents[0], *outputs[1:])]
+        return [CSM(inputs[0].type.format)(only(cotangents), *outputs[1:])]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        t = tangents[0]
-        return [None if t is None else csm_data(t), None, None, None]
+        return [csm_data(only(tangents)), None, None, None]
 
 
 class CSM(Op):
@@ -191,6 +186,7 @@ class CSM(Op):
     """
 
     __props__ = ("format",)
+    depends_on = (0,)
 
     def __init__(self, format: str) -> None:
         self.format = format
@@ -209,18 +205,11 @@ class CSM(Op):
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = put_together(self.format, *inputs)
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [False], [False], [False]]
-
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        g = cotangents[0]
-        if g is None:
-            return [None] * 4
-        return [values_at(g, outputs[0]), None, None, None]
+        return [values_at(only(cotangents), outputs[0]), None, None, None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        t = tangents[0]
-        return [None if t is None else self(t, *inputs[1:])]
+        return [self(only(tangents), *inputs[1:])]
 
 
 class Regular(Op):
@@ -252,8 +241,8 @@ class Regular(Op):
         return [inputs[0]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (value, *sources), (g,) = inputs, cotangents
-        if g is None or (is_sparse(g) and same_pattern(g, value)):
+        (value, *sources), g = inputs, only(cotangents)
+        if is_sparse(g) and same_pattern(g, value):
             return [g, *[None] * len(sources)]
         return [None, *self.rule(g, sources, self.parameter)]
 

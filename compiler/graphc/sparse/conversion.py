@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -68,8 +68,7 @@ class SparseFromDense(Op):
         return [None if g is None else as_dense(g) if is_sparse(g) else g]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        t = tangents[0]
-        return [None if t is None else self(t)]
+        return [self(only(tangents))]
 
 
 def csr_from_dense(x: TensorLike) -> SparseVariable:
@@ -120,6 +119,7 @@ class NotZero(Op):
     """
 
     __props__ = ()
+    depends_on = ()
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         outputs = [TensorType(dtype, (None,)).make_variable() for dtype in ("int64", "int32", "int32")]
@@ -131,9 +131,6 @@ class NotZero(Op):
         output_storage[0][0] = places.astype(np.int64)
         output_storage[1][0] = indices[places].astype(np.int32)
         output_storage[2][0] = np.searchsorted(places, indptr).astype(np.int32)
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] * 3 for _ in node.inputs]
 
 
 def remove0(x: SparseLike) -> SparseVariable:

@@ -99,6 +99,7 @@ class Places(Op):
     """
 
     __props__ = ("kind", "formats", "format", "parameter")
+    depends_on = ()
 
     def __init__(self, kind: str, formats: tuple[str, ...], format: str, parameter: Hashable = None) -> None:
         self.kind, self.formats, self.format, self.parameter = kind, formats, format, parameter
@@ -116,9 +117,6 @@ class Places(Op):
         parts = (found.data - 1, found.indices, found.indptr, found.shape)
         for cell, part, output in zip(output_storage, parts, node.outputs, strict=True):
             cell[0] = np.asarray(part, output.type.dtype)
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] * 4 for _ in node.inputs]
 
 
 def gathered(
@@ -252,6 +250,7 @@ class Positions(Op):
     """
 
     __props__ = ("format",)
+    depends_on = ()
 
     def __init__(self, format: str) -> None:
         self.format = format
@@ -267,9 +266,6 @@ class Positions(Op):
             raise IndexError(f"elements of a sparse matrix: {rows.shape} rows and {columns.shape} columns")
         found = matrix[rows, columns] if rows.size else np.zeros(rows.shape, np.int64)
         output_storage[0][0] = np.asarray(found, np.int64).reshape(rows.shape)
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] for _ in node.inputs]
 
 
 def get_item_2lists(x: SparseLike, ind1: TensorLike, ind2: TensorLike) -> TensorVariable:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Maybe, Variable, Variables
+from graphc.graph.basic import Maybe, Variable, Variables, only
 from graphc.ops.canonical import _PythonMatrices
 from graphc.ops.create import eye as eye_
 from graphc.ops.factors import Sylvester
@@ -130,9 +130,7 @@ class _Riccati(_PythonMatrices):
         Source: T. C. Kao and G. Hennequin, "Automatic differentiation of Sylvester, Lyapunov, and algebraic
         Riccati equations", 2020.
         """
-        (a, b, _, r), (x,), (g,) = inputs, outputs, cotangents
-        if g is None:
-            return [None] * 4
+        (a, b, _, r), (x,), g = inputs, outputs, only(cotangents)
         gain = self._gain(a, b, r, x)
         closed = a - mm(b, gain)
         s = self._adjoint(closed, (g + transposed(g)) / 2)
