@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import graphc.tensor as pt
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.printing import debugprint as debugprint
 from graphc.graph.printing import dprint as dprint
@@ -72,9 +72,7 @@ class Print(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return list(tangents)
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """Prints the whole batch at once."""
         return [self(inputs[0])]
 

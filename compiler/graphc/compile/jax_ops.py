@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_discrete
@@ -113,9 +113,7 @@ class JaxFunction(Op):
         found = dict(zip(wanted, op(*inputs, *given, return_list=True), strict=True))
         return [found.get(i) for i in range(len(inputs))]
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """By ``jax.vmap``."""
         op = JaxFunction(_Vmap(self.function, tuple(batched)), f"batch of {self.name}")
         found: list[Variable] = op(*inputs, return_list=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Flags, Variable
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import grad_undefined
@@ -37,9 +37,7 @@ class _Identity(Op):
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return [operands[0]]
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable) -> list[Variable]:
         return [self(inputs[0])]
 
 

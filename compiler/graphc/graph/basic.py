@@ -535,6 +535,8 @@ def _node_of(v: Variable) -> Apply | None:
 # What rules of gradients are given: variables, and their cotangents or tangents, of which None is zero.
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
+# One for each input: whether it is a batch.
+Flags = Sequence[bool]
 
 
 def only(derivatives: Maybe) -> Variable:

@@ -46,6 +46,10 @@ class PerformThunk(Thunk):
             (register, flag, *v.type.exact(), v)
             for register, flag, v in zip(output_registers, output_computed, node.outputs, strict=True)
         ]
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Looks up what the calls of a derived class use."""
 
     def __call__(self) -> None:
         try:
@@ -65,14 +69,7 @@ class _ToOne(PerformThunk):
 
     __slots__ = ("_dtype", "_flag", "_ndim", "_output", "_variable")
 
-    def __init__(
-        self,
-        node: Apply,
-        output_computed: Sequence[Flag],
-        input_registers: Sequence[Register],
-        output_registers: Sequence[Register],
-    ) -> None:
-        super().__init__(node, output_computed, input_registers, output_registers)
+    def _prepare(self) -> None:
         ((self._output, self._flag, self._dtype, self._ndim, self._variable),) = self._checks
 
     def __call__(self) -> None:
@@ -92,14 +89,8 @@ class _OneToOne(_ToOne):
 
     __slots__ = ("_input",)
 
-    def __init__(
-        self,
-        node: Apply,
-        output_computed: Sequence[Flag],
-        input_registers: Sequence[Register],
-        output_registers: Sequence[Register],
-    ) -> None:
-        super().__init__(node, output_computed, input_registers, output_registers)
+    def _prepare(self) -> None:
+        super()._prepare()
         (self._input,) = self._inputs
 
     def __call__(self) -> None:
@@ -119,15 +110,8 @@ class ForeignThunk(PerformThunk):
 
     __slots__ = ("contract",)
 
-    def __init__(
-        self,
-        node: Apply,
-        output_computed: Sequence[Flag],
-        input_registers: Sequence[Register],
-        output_registers: Sequence[Register],
-    ) -> None:
-        super().__init__(node, output_computed, input_registers, output_registers)
-        self.contract = Contract(node)
+    def _prepare(self) -> None:
+        self.contract = Contract(self._node)
 
     def __call__(self) -> None:
         contract, values = self.contract, [register[0] for register in self._inputs]

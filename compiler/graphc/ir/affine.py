@@ -18,6 +18,7 @@ from graphc.ir.scan_view import is_scan
 from graphc.ir.size import Size
 from graphc.ir.traits import SIZES, Dimension, broadcast_sizes
 from graphc.ir.views import order_of
+from graphc.ir.walk import definition
 from graphc_dialects._mlir import ir
 
 Found = TypeVar("Found")
@@ -122,7 +123,7 @@ def same_size(a: ir.Value, b: ir.Value) -> bool:
 
 def key_of(value: ir.Value) -> Any:
     """A name of an index value that equal sizes share: a number, a dimension, or the value itself."""
-    op = _defining(value)
+    op = definition(value)
     if op is None:
         return value
     if op.name in CONSTANTS:
@@ -137,7 +138,7 @@ def key_of(value: ir.Value) -> Any:
 def _dimension(value: ir.Value, axis: int) -> Any:
     """A name of a dimension: its size, or that of the dimension that it is as long as by construction."""
     while value.type.shape[axis] < 0:
-        op = _defining(value)
+        op = definition(value)
         equal = () if op is None else as_long(op, axis)
         if not equal:
             return value, axis
@@ -164,11 +165,6 @@ def as_long(op: ir.Operation, axis: int) -> Sequence[Dimension]:
     return broadcast_sizes(op)[axis] if is_elementwise(op.name) else ()
 
 
-def _defining(value: ir.Value) -> ir.Operation | None:
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) else owner.operation
-
-
 class Made(NamedTuple):
     """An index value, read once from the operation that makes it.
 
@@ -184,7 +180,7 @@ class Made(NamedTuple):
 
 
 def _made(value: ir.Value) -> Made:
-    op = _defining(value)
+    op = definition(value)
     return Made(key_of(value), "", ()) if op is None else Made(key_of(value), op.name, list(op.operands))
 
 
@@ -249,7 +245,7 @@ class Evaluator:
 
     def holds(self, value: ir.Value, depth: int = _DEPTH) -> bool | None:
         """True if an i1 value is true; None if that is not known. Raises Split."""
-        op = _defining(value)
+        op = definition(value)
         if op is None or not depth:
             return None
         if op.name in CONSTANTS:

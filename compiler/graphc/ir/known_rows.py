@@ -13,6 +13,7 @@ from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, re
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.views import REPEATS, SAME_ELEMENTS, create_here, order_of, repeated, row_at, stacked_order
+from graphc.ir.walk import definition
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
@@ -20,12 +21,6 @@ from graphc_dialects.elementwise import ELEMENTWISE
 # What a tensor value is known to be: ("splat", dtype, bytes of an element), ("value", an SSA value),
 # ("row", a stack of which it is any row), or None.
 Known = tuple[Any, ...] | None
-
-
-def definition(value: ir.Value) -> ir.Operation | None:
-    """The operation that defines a value, or None for block arguments."""
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) else owner.operation
 
 
 def known_splat(value: ir.Value) -> Known:

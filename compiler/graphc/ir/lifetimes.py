@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
+from graphc.ir.walk import seen_through
 from graphc.library.places import Interval
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -63,9 +64,7 @@ class Uses:
 
 def root_of(buffer: ir.Value) -> ir.Value:
     """The value that a view, or a view of a view, was made of."""
-    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in VIEWS:
-        buffer = buffer.owner.operands[0]
-    return buffer
+    return seen_through(buffer, VIEWS)
 
 
 class Lifetimes:

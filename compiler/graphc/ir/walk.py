@@ -11,23 +11,12 @@ from typing import Any
 
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
-from graphc_dialects.walk import is_inside, walk, walk_for
+from graphc_dialects.walk import is_inside as is_inside
+from graphc_dialects.walk import walk as walk
+from graphc_dialects.walk import walk_for as walk_for
 
 # Beginnings of the names of functions that outline-loops and parallel-loops have made of loops.
 LOOPS = ("graphc_part_", "graphc_body_")
-
-__all__ = [
-    "LOOPS",
-    "blocks_outside_loops",
-    "functions",
-    "inputs_of",
-    "is_inside",
-    "is_used_once",
-    "split_after",
-    "static_steps",
-    "walk",
-    "walk_for",
-]
 
 
 def functions(module: ir.Module) -> list[ir.Operation]:
@@ -45,6 +34,37 @@ def symbol_of(op: ir.Operation) -> str:
 def signature_of(function: ir.Operation) -> ir.FunctionType:
     """The type of a `func.func`."""
     return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+
+
+def definition(value: ir.Value) -> ir.Operation | None:
+    """The operation that defines a value, or None for block arguments."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def is_defined_in(value: ir.Value, block: ir.Block) -> bool:
+    """True if an operation of a block defines a value."""
+    op = definition(value)
+    return op is not None and bool(op.block == block)
+
+
+def location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
+    """Where a value is defined; for block arguments that of another operation."""
+    return (definition(value) or otherwise).location
+
+
+def seen_through(value: ir.Value, names: Container[str]) -> ir.Value:
+    """The value before operations of some names, of which each is made of its first operand."""
+    while (op := definition(value)) is not None and op.name in names:
+        value = op.operands[0]
+    return value
+
+
+def within(op: ir.Operation, block: ir.Block) -> ir.Operation:
+    """The operation of a block that an operation is, or is part of."""
+    while op.block != block:
+        op = op.parent.operation
+    return op
 
 
 def blocks_outside_loops(function: ir.Operation) -> list[ir.Block]:

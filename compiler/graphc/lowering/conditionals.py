@@ -19,7 +19,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.scan_view import is_scan
 from graphc.ir.views import INLINED, UPDATES, UPDATES_PART, axis_of, part_of
-from graphc.ir.walk import is_used_once, walk
+from graphc.ir.walk import is_defined_in, is_used_once, location_of, walk
 from graphc.lowering.generic import ScalarWork, is_one_element
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc_dialects._base import dim_of
@@ -101,7 +101,7 @@ def _without_updates(op: ir.Operation) -> ir.Operation:
     sides = [[x for _, updates in moved.values() for x in updates[side]] for side in (0, 1)]
     # What the updates need of each region, as results.
     inside = [
-        list(dict.fromkeys(x for update in updates for x in update.operands[1:] if _defined_in(x, block)))
+        list(dict.fromkeys(x for update in updates for x in update.operands[1:] if is_defined_in(x, block)))
         for updates, block in zip(sides, blocks, strict=True)
     ]
     with ir.InsertionPoint(op), op.location:
@@ -144,19 +144,15 @@ def _updates(op: ir.Operation, blocks: list[ir.Block], number: int) -> _Updates 
     bases, found = [], []
     for block in blocks:
         value, updates = block.operations[-1].operands[number], list[ir.Operation]()
-        while _defined_in(value, block) and value.owner.name in UPDATES and is_used_once(value):
+        while is_defined_in(value, block) and value.owner.name in UPDATES and is_used_once(value):
             updates.insert(0, value.owner.operation)
             value = value.owner.operands[0]
         bases.append(value)
         found.append(updates)
-    is_outside = not any(_defined_in(bases[0], block) for block in blocks)
+    is_outside = not any(is_defined_in(bases[0], block) for block in blocks)
     if bases[0] != bases[1] or not is_outside or bases[0].type != op.results[number].type or not any(found):
         return None
     return bases[0], found
-
-
-def _defined_in(value: ir.Value, block: ir.Block) -> bool:
-    return not isinstance(value.owner, ir.Block) and bool(value.owner.operation.block == block)
 
 
 def _unread(value: ir.Value) -> ir.Value:
@@ -229,13 +225,8 @@ def _write_results(block: ir.Block, buffers: dict[int, Any]) -> None:
     end = block.operations[-1].operation
     for number, buffer in buffers.items():
         value = end.operands[number]
-        with ir.InsertionPoint(end), _location_of(value, end):
+        with ir.InsertionPoint(end), location_of(value, end):
             end.operands[number] = write_to(value, buffer)
-
-
-def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
-    owner = value.owner
-    return otherwise.location if isinstance(owner, ir.Block) else owner.location
 
 
 def lower_conditional(context: Conversion, op: ir.Operation) -> None:

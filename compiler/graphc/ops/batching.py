@@ -22,7 +22,7 @@ from typing import Any
 
 from graphc import hooks
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Flags, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.traversal import toposort
 from graphc.ops.advanced import Put, Take
@@ -161,9 +161,7 @@ Rule = Callable[[Any, Apply, Sequence[Variable], Sequence[bool], "Variable | int
 
 
 @singledispatch
-def _rule(
-    op: Op, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _rule(op: Op, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     raise VectorizeError(f"{op} has no batching rule")
 
 
@@ -188,46 +186,38 @@ def _only_first(op: Op, batched: Sequence[bool]) -> None:
 
 @_rule.register
 def _(
-    op: Elementwise, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    op: Elementwise, node: Apply, inputs: Variables, batched: Flags, size: Variable | int
 ) -> list[Variable]:
     # Operands without the axis are of equal rank and get a leading 1.
     return op.apply(inputs, node.outputs[0].type.numpy_dtype).outputs
 
 
 @_rule.register
-def _(
-    op: DimShuffle, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: DimShuffle, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     order = [axis if axis == "x" else int(axis) + 1 for axis in op.new_order]
     return [DimShuffle([0, *order])(inputs[0])]
 
 
 @_rule.register
-def _(
-    op: Reduce, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Reduce, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     return [Reduce(op.kind, [axis + 1 for axis in op.axes], op.allow_empty)(inputs[0])]
 
 
 @_rule.register
-def _(
-    op: ArgReduce, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: ArgReduce, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     return [ArgReduce(op.kind, op.axis + 1)(inputs[0])]
 
 
 @_rule.register(Reshape)
 @_rule.register(SpecifyShape)
-def _(
-    op: Op, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Op, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     _only_first(op, batched)
     return [op(inputs[0], size, *inputs[1:])]
 
 
 @_rule.register
 def _(
-    op: BroadcastTo, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    op: BroadcastTo, node: Apply, inputs: Variables, batched: Flags, size: Variable | int
 ) -> list[Variable]:
     _only_first(op, batched)
     x, *sizes = inputs
@@ -236,38 +226,28 @@ def _(
 
 
 @_rule.register
-def _(
-    op: Join, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Join, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     return [Join(op.axis + 1)(*all_batched(inputs, batched, size))]
 
 
 @_rule.register
-def _(
-    op: Shape, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Shape, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     return [op(inputs[0])[1:]]
 
 
 @_rule.register
-def _(
-    op: Shape_i, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Shape_i, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     return [Shape_i(op.i + 1)(inputs[0])]
 
 
 @_rule.register
-def _(
-    op: MakeVector, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: MakeVector, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     columns = [dimshuffle(x, (0, "x")) for x in all_batched(inputs, batched, size)]
     return [Join(1)(*columns)]
 
 
 @_rule.register
-def _(
-    op: Iota, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Iota, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     if batched[2]:
         raise VectorizeError(f"{op} cannot take a batch of lengths")
     start, step, length = inputs
@@ -277,47 +257,37 @@ def _(
 
 @_rule.register(Softmax)
 @_rule.register(LogSoftmax)
-def _(
-    op: Softmax, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Softmax, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     options: dict[str, Any] = {**op._props_dict(), "axes": [axis + 1 for axis in op.axes]}
     return [type(op)(**options)(inputs[0])]
 
 
 @_rule.register
-def _(
-    op: Subtensor, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Subtensor, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     return [batch_subtensor(op, inputs, batched)]
 
 
 @_rule.register
 def _(
-    op: IncSubtensor, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
+    op: IncSubtensor, node: Apply, inputs: Variables, batched: Flags, size: Variable | int
 ) -> list[Variable]:
     return [batch_inc_subtensor(op, inputs, batched, size)]
 
 
 @_rule.register
-def _(
-    op: Take, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Take, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     return [batch_take(op.axis, inputs[0], inputs[1], batched[0], batched[1])]
 
 
 @_rule.register
-def _(
-    op: Put, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Put, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     x, y, indices = inputs
     x = x if batched[0] else repeat(x, size)
     return [batch_put(op, x, with_axis(y, batched[1]), indices, batched[2])]
 
 
 @_rule.register
-def _(
-    op: Matmul, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-) -> list[Variable]:
+def _(op: Matmul, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
     a, b = inputs
     if all(batched) or node.inputs[0].type.ndim > 2:
         return [op(*all_batched(inputs, batched, size))]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -128,9 +128,7 @@ class _PythonMatrices(Op):
         for cell, value in zip(output_storage, values, strict=True):
             cell[0] = value
 
-    def batch(
-        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable) -> list[Variable]:
         """One more leading dimension is one more batch dimension."""
         tensors = [x if b else repeat(x, size) for x, b in zip(inputs, batched, strict=True)]
         return list(self(*tensors, return_list=True))

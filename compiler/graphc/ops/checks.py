@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.math import eq, ne
@@ -97,9 +97,7 @@ class CheckAndRaise(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [tangents[0]]
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """The conditions of all elements of the batch must hold."""
         value = inputs[0] if batched[0] else repeat(inputs[0], size)
         return [self(value, *inputs[1:])]

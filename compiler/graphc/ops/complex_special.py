@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.undefined import grad_not_implemented
@@ -73,9 +73,7 @@ class ComplexSpecial(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return self._along(inputs[0], outputs[0], tangents[0])
 
-    def batch(
-        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable) -> list[Variable]:
         """Elements stay elements."""
         return [self(inputs[0])]
 

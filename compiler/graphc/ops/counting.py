@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe, only
 from graphc.ops.advanced import Put, Take
 from graphc.ops.create import arange, ones_like, zeros_like
 from graphc.ops.create import zeros as zeros_
@@ -218,9 +218,7 @@ class _Selecting(DiscreteOp):
             )
         return node
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         raise VectorizeError(f"{self} cannot take a batch: its results could have different lengths")
 
 
@@ -268,9 +266,7 @@ class Compress(_Selecting):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [self(only(tangents), *inputs[1:])]
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         if any(batched[1:]):
             return super().batch(node, inputs, batched, size)
         x, mask, count = inputs

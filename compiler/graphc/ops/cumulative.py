@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.emit.emitter import dense
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
@@ -162,9 +162,7 @@ class Cumulative(_Running):
         neutral = _neutral(self.kind, node.inputs[0].type.numpy_dtype)
         return self._emit("graphc.cumulative", node, operands, e, neutral, f', kind = "{self.kind}"')
 
-    def batch(
-        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable) -> list[Variable]:
         """The new axis goes after the first."""
         return [swapaxes(self(swapaxes(inputs[0], 0, 1)), 0, 1)]
 
@@ -268,9 +266,7 @@ class LinearRecurrence(_Running):
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return self._emit("graphc.linear_recurrence", node, operands, e, 0, "")
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """The new axis goes after the first."""
         a, b = (swapaxes(x, 0, 1) for x in all_batched(inputs, batched, size))
         return [swapaxes(self(a, b), 0, 1)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.ops.create import eye, tril, triu
 from graphc.ops.join import concatenate, stack
 from graphc.ops.kernel import DiscreteOp, KernelOp
@@ -38,9 +38,7 @@ ASSUMPTIONS = {"gen": 0, "sym": 1, "her": 2, "pos": 3}
 class _Solver(_MatrixOp):
     """Base of ops with a matrix and right-hand sides as columns."""
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """Many right-hand sides of one matrix are columns."""
         a, b = inputs
         if batched[0] or node.inputs[0].type.ndim > 2:

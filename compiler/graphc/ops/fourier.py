@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.tensor.convert import constant
 from graphc.ops.create import arange, zeros
 from graphc.ops.join import stack
@@ -109,9 +109,7 @@ class _Transform(KernelOp):
     def _back(self, inputs: Variables, g: Variable) -> Variable:
         raise NotImplementedError
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """Rows of all batches are rows."""
         if any(batched[1:]):
             return super().batch(node, inputs, batched, size)
@@ -168,9 +166,7 @@ class FftColumns(_Transform):
     def _back(self, inputs: Variables, g: Variable) -> Variable:
         return self(g, inputs[1])
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """Matrices of all batches are matrices."""
         if batched[1]:
             return KernelOp.batch(self, node, inputs, batched, size)

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.emit.conditionals import emit_choice
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, capture, describe
+from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, capture, describe
 from graphc.graph.op import Op
 from graphc.graph.pytree import flatten
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -118,9 +118,7 @@ class IfElse(Op):
 
     # -- batching and compilation ----------------------------------------------------------------------------
 
-    def batch(
-        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable) -> list[Variable]:
         """With one condition, the choice between batches; with a batch of conditions, `switch`."""
         if not batched[0]:
             return self._batch_values(node, inputs, batched, size)
@@ -139,7 +137,7 @@ class IfElse(Op):
         return result
 
     def _batch_values(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: TensorVariable
+        self, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable
     ) -> list[Variable]:
         values = list(inputs[1:])
         for k in range(self.n):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -176,9 +176,7 @@ class KernelOp(Op):
             )
         )
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """One more leading dimension is one more batch dimension."""
         count = len(self.signature.operands)
         if any(batched[count:]):

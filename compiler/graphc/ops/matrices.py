@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from graphc_runtime.thunk import Register
 
 
-def _transposed(x: Variable) -> TensorVariable:
-    return swapaxes(x, -1, -2)
-
-
 def _with_size(x: Variable, axis: int, size: int | None) -> Variable:
     """x with a size that its type does not know."""
     if size is None or x.type.shape[axis] is not None:
@@ -96,8 +92,8 @@ class Matmul(Op):
         # Cotangents know the sizes that their operands know, and the axes that are summed over are equal.
         size_a, size_b = a.type.shape[-1], b.type.shape[-2]
         return [
-            self(g, _transposed(_with_size(b, -2, size_a))),
-            self(_transposed(_with_size(a, -1, size_b)), g),
+            self(g, transposed(_with_size(b, -2, size_a))),
+            self(transposed(_with_size(a, -1, size_b)), g),
         ]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.ops.create import zeros_like
 from graphc.ops.elementwise import is_complex
@@ -120,9 +120,7 @@ class Cofactors(Op):
             return [None]
         return [self.pullback(inputs, outputs, [tangents[0]])[0]]
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """Matrices may have any leading axes."""
         return [self(*(x if has else repeat(x, size) for x, has in zip(inputs, batched, strict=True)))]
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.graph.replace import rebuild
 from graphc.ops.create import tril, zeros_like
@@ -101,9 +101,7 @@ class Apart(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [tangents[0]]
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable | int
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         """Values may have any leading axes."""
         return [self(inputs[0])]
 

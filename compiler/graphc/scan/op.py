@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc.emit.conditionals import obstacle
 from graphc.emit.emitter import why_not_native
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe
 from graphc.graph.demand import is_conditional
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
@@ -560,9 +560,7 @@ class Scan(ScanMethods, Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return self.rules.pushforward(self, inputs, outputs, tangents)
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: TensorVariable
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable) -> list[Variable]:
         return self.rules.batch(self, node, inputs, batched, size)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Flags, Variable, Variables
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
 from graphc.ops.batching import batch_graph
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 
-def batch(
-    op: Scan, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: TensorVariable
-) -> list[Variable]:
+def batch(op: Scan, node: Apply, inputs: Variables, batched: Flags, size: TensorVariable) -> list[Variable]:
     """The outputs of one loop whose rows have a leading batch axis, for what depends on the batch.
 
     Args:

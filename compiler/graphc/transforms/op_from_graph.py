@@ -17,7 +17,7 @@ from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths, io_connection_pattern
 from graphc.gradient.forward import tangents_of
 from graphc.gradient.transposed import pushforward_through_pullback
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
 from graphc.graph.replace import clone_replace, clone_with_inputs, equal_computations, rebuild, same_graph
@@ -375,9 +375,7 @@ class OpFromGraph(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return pushforward(self, inputs, outputs, tangents)
 
-    def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Any
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Any) -> list[Variable]:
         inner = self.inline_on(node.inputs)
         replace = {x: b for x, b, is_batched in zip(node.inputs, inputs, batched, strict=True) if is_batched}
         return batch_graph(inner, replace, size)

@@ -87,7 +87,7 @@ class Marker:
         """Marks operations."""
         self._names.update(names)
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         self._load()
         return name in self._names
 

@@ -28,7 +28,7 @@ from graphc.ir import build
 from graphc.ir.kinds import PRODUCTS, REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.ownership import updates_in_place
 from graphc.ir.views import INLINED, REPEATS, RESHAPES, SAME_ARRAY, UPDATES, inverse_order, order_of
-from graphc.ir.walk import is_used_once
+from graphc.ir.walk import is_used_once, seen_through
 from graphc.lowering.generic import GenericBuilder, ScalarWork, is_one_element
 from graphc.lowering.memory.layouts import reinterpret
 from graphc.lowering.memory.units import Units, computed_with, heirs
@@ -479,9 +479,7 @@ def is_empty(value: ir.Value) -> bool:
 
 def _source(value: ir.Value) -> ir.Value:
     """The value before operations that leave it in its memory."""
-    while not isinstance(value.owner, ir.Block) and value.owner.name in SAME_ARRAY:
-        value = value.owner.operands[0]
-    return value
+    return seen_through(value, SAME_ARRAY)
 
 
 @record()

@@ -28,7 +28,7 @@ from graphc.ir.ownership import renames, updates_in_place
 from graphc.ir.scan_view import ScanView, is_state, is_trace, name_of, retention, scans, traced, writes_of
 from graphc.ir.traits import Dimension
 from graphc.ir.views import GATHERS, INLINED, JOINS, RENAMES, TAKES_ROW, UPDATES
-from graphc.ir.walk import symbol_of, walk
+from graphc.ir.walk import symbol_of, walk, within
 from graphc.lowering.memory.units import Units, ancestors
 from graphc.lowering.memory.vanishing import may_vanish
 from graphc.lowering.scans.recurrences import RECURRENCES, cheap_chain
@@ -355,7 +355,7 @@ class Donations:
                 if op.name == "tensor.dim":
                     continue
                 for reader in (op, *self._read_again.get(op, ())):
-                    outer = self._in_block(reader)
+                    outer = within(reader, self._block)
                     if outer in own:
                         require_harmless(start, use, value, x, reader)
                     found.append(outer)
@@ -364,12 +364,6 @@ class Donations:
                 if is_view or (start.waits and may_vanish(op)):
                     pending += list(op.results)
         return found
-
-    def _in_block(self, op: ir.Operation) -> ir.Operation:
-        """The operation of the function's block that an operation is, or is part of."""
-        while op.block != self._block:
-            op = op.parent.operation
-        return op
 
     def _failing(self) -> list[ir.Operation]:
         """The operations of the block in which a check is."""

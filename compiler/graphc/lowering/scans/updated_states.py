@@ -24,6 +24,7 @@ from graphc.ir import build
 from graphc.ir.kinds import static_shape
 from graphc.ir.scan_view import ScanView, is_trace, name_of, new_rows_of, retention, scans, taps_of, writes_of
 from graphc.ir.views import INLINED, RENAMES, TAKES_ROW, UPDATES, order_of, stacked_order
+from graphc.ir.walk import is_defined_in, within
 from graphc.lowering.generic import is_one_element
 from graphc.lowering.memory.destinations import Destination, is_fill
 from graphc.lowering.memory.units import Unit, Units
@@ -130,7 +131,7 @@ class UpdatedStates:
         if op.name in UPDATES:
             return op.operation, op.operands[0]
         rank = len(value.type.shape)
-        if order_of(op) != list(range(1, rank + 1)) or not _defined_by(op.operands[0], view.block):
+        if order_of(op) != list(range(1, rank + 1)) or not is_defined_in(op.operands[0], view.block):
             return None
         trace = op.operands[0].owner.operation
         if not is_trace(trace):
@@ -140,7 +141,7 @@ class UpdatedStates:
         if inner is None or inner.around is not None:
             return None
         stack = loop.carries()[name_of(trace)].operands[0]
-        if not _defined_by(stack, view.block) or order_of(stack.owner) != stacked_order(rank):
+        if not is_defined_in(stack, view.block) or order_of(stack.owner) != stacked_order(rank):
             return None
         return loop.op, stack.owner.operands[0]
 
@@ -150,10 +151,6 @@ class UpdatedStates:
             return
         result = state.results[state.updates.index(update)]
         yield self._states[update.results[0], name_of(result.owner.operands[0].owner)]
-
-
-def _defined_by(value: ir.Value, block: ir.Block) -> bool:
-    return not isinstance(value.owner, ir.Block) and bool(value.owner.operation.block == block)
 
 
 def _one_read(view: ScanView, name: str, reads: list[ir.Operation]) -> ir.Value:
@@ -189,7 +186,7 @@ class _Order:
             late = self._that_need(unit)
             copies: dict[ir.Value, list[Use]] = {}
             for value, op, number in self._readers(older, update, state, late):
-                top = self._in_block(op)
+                top = within(op, self._block)
                 if top == update or top.name in DECLARATIONS or self._units.unit_of(top) in late:
                     value, op, number = self._early(value, op, number, late)
                     copies.setdefault(value, []).append((op, number))
@@ -197,7 +194,7 @@ class _Order:
                     self._add(unit, update, top)
             for value, uses in copies.items():
                 self._late.append((update, value, uses))
-                if _defined_by(value, self._block):
+                if is_defined_in(value, self._block):
                     self._needs[unit].add(self._units.unit_of(value.owner.operation))
 
     def _add(self, unit: Unit, update: ir.Operation, earlier: ir.Operation) -> None:
@@ -237,11 +234,6 @@ class _Order:
             op, number = value.owner.operation, 0
             value = op.operands[0]
         return value, op, number
-
-    def _in_block(self, op: ir.Operation) -> ir.Operation:
-        while op.block != self._block:
-            op = op.parent.operation
-        return op
 
     def _readers(
         self, older: ir.Value, update: ir.Operation, state: UpdatedState, late: set[Unit]

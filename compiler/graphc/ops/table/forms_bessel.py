@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.ops.table.forms import in_double
+from graphc.ops.table.forms_gamma import polynomial
 
 if TYPE_CHECKING:
     from graphc.lowering.scalar_builder import ScalarBuilder
@@ -18,13 +19,6 @@ Scalar = Any
 _F64 = np.dtype("float64")
 # The zero of Ei as a sum of two numbers, and the Taylor coefficients there.
 _EI_ZERO = (0.3725074107813666, 1.3140183414386028e-17)
-
-
-def _polynomial(b: ScalarBuilder, x: Scalar, coefficients: list[float]) -> Scalar:
-    total = b.const(coefficients[-1], x.dtype)
-    for coefficient in reversed(coefficients[:-1]):
-        total = b.fma(total, x, b.const(coefficient, x.dtype))
-    return total
 
 
 def modified_bessel(order: int, scaled: bool) -> Callable[..., Scalar]:
@@ -42,7 +36,7 @@ def modified_bessel(order: int, scaled: bool) -> Callable[..., Scalar]:
         half = b.mul(x, b.const(0.5, _F64))
         small = b.le(size, b.const(8, _F64))
         square = b.select(small, b.mul(half, half), b.const(0, _F64))
-        near = _polynomial(b, square, coefficients)
+        near = polynomial(b, square, coefficients)
         # SciPy's i1(-0.0) is 0.0.
         near = b.fma(near, half, b.const(0, _F64)) if order else near
         far = b.call(f"special_d_i{order}e", x)
@@ -81,7 +75,7 @@ def spence(b: ScalarBuilder, x: Scalar) -> Scalar:
     logarithm = b.math("log", y)
     u = b.sub(zero, b.select(small, b.math("log1p", b.neg(y)), logarithm))
     square = b.mul(u, u)
-    tail = b.fma(_polynomial(b, square, _dilogarithm_coefficients()), u, b.const(-0.25, _F64))
+    tail = b.fma(polynomial(b, square, _dilogarithm_coefficients()), u, b.const(-0.25, _F64))
     value = b.fma(square, tail, u)
     whole = b.const(math.pi**2 / 6, _F64)
     product = b.select(b.eq(y, zero), zero, b.mul(logarithm, u))
@@ -110,7 +104,7 @@ def expi(b: ScalarBuilder, x: Scalar) -> Scalar:
     t = b.sub(b.sub(x, b.const(_EI_ZERO[0], _F64)), b.const(_EI_ZERO[1], _F64))
     near = b.lt(b.abs(t), b.const(0.05, _F64))
     t = b.select(near, t, b.const(0, _F64))
-    return b.select(near, b.mul(t, _polynomial(b, t, _ei_coefficients())), b.call("special_d_expi", x))
+    return b.select(near, b.mul(t, polynomial(b, t, _ei_coefficients())), b.call("special_d_expi", x))
 
 
 @in_double

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops.elementwise import register, ufunc_rule
+from graphc.ops.elementwise import is_complex, register, ufunc_rule
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import complex as complex_
 from graphc.ops.math import cos, cosh, hypot, lt, sin, sinh, sqr, sqrt, switch
@@ -44,33 +44,29 @@ def _tan(x: np.ndarray) -> np.ndarray | np.generic:
 # says on which side of a branch cut it is; that of 1 - x**2 has lost it.
 
 
-def _is_complex(x: TensorVariable) -> bool:
-    return bool(x.type.kind == "c")
-
-
 def _one_minus_square(x: TensorVariable) -> TensorVariable:
     """As a product where the square is near 1 and rounded; as it stands near 0, where the slopes of the
     factors cancel.
     """
-    if _is_complex(x):
+    if is_complex(x):
         return 1 - sqr(x)
     return switch(lt(abs_(x), 0.5), 1 - sqr(x), (1 - x) * (1 + x))
 
 
 def _arcsin_root(x: TensorVariable) -> TensorVariable:
-    if not _is_complex(x):
+    if not is_complex(x):
         return sqrt(_one_minus_square(x))
     return sqrt(complex_(1 - x.real, -x.imag)) * sqrt(complex_(1 + x.real, x.imag))
 
 
 def _arcsinh_root(x: TensorVariable) -> TensorVariable:
-    if not _is_complex(x):
+    if not is_complex(x):
         return hypot(x, 1)
     return sqrt(complex_(1 - x.imag, x.real)) * sqrt(complex_(1 + x.imag, -x.real))
 
 
 def _arccosh_root(x: TensorVariable) -> TensorVariable:
-    if not _is_complex(x):
+    if not is_complex(x):
         return sqrt(x - 1) * sqrt(x + 1)
     return sqrt(complex_(x.real - 1, x.imag)) * sqrt(complex_(x.real + 1, x.imag))
 

@@ -8,7 +8,7 @@ from typing import Any
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.value import smaller
-from graphc.ir.walk import functions, static_steps, symbol_of, walk, walk_for
+from graphc.ir.walk import functions, is_defined_in, static_steps, symbol_of, walk, walk_for
 from graphc.lowering.carried import loop
 from graphc.lowering.loops import APART
 from graphc.lowering.math import HALVES, Builder, expansions
@@ -177,7 +177,7 @@ def _in_strips(apart: ir.Operation) -> bool:
     variable = block.arguments[0]
     stores = [op.operation for op in block.operations if op.operation.name == "memref.store"]
     addresses = [list(store.operands)[1:] for store in stores]
-    if not stores or any(_is_in(x, block) for address in addresses for x in address):
+    if not stores or any(is_defined_in(x, block) for address in addresses for x in address):
         return False
     entry = apart
     while entry.parent.operation.name != "func.func":
@@ -211,11 +211,6 @@ def _in_strips(apart: ir.Operation) -> bool:
             build.create("memref.store", [], [store.operands[0], strip, variable])
         store.erase()
     return True
-
-
-def _is_in(value: ir.Value, block: ir.Block) -> bool:
-    """True if an operation of a block makes a value."""
-    return not isinstance(value.owner, ir.Block) and value.owner.operation.block == block
 
 
 def _strip(element: ir.Type) -> ir.Value:

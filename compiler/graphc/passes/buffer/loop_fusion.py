@@ -7,8 +7,8 @@ import math
 from collections.abc import Container
 
 from graphc.ir import build
-from graphc.ir.lifetimes import ROW, Lifetimes
-from graphc.ir.walk import blocks_outside_loops, functions
+from graphc.ir.lifetimes import ROW, VIEWS, Lifetimes
+from graphc.ir.walk import blocks_outside_loops, functions, seen_through
 from graphc.passes import Pass
 from graphc.passes.buffer._workspace import item_size
 from graphc_dialects._mlir import ir
@@ -29,14 +29,7 @@ _TRANSPARENT = (
     "memref.reinterpret_cast",
     "memref.extract_strided_metadata",
 )
-_VIEWS = (
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.subview",
-    "memref.reinterpret_cast",
-    "memref.extract_strided_metadata",
-)
+_VIEWS = frozenset({*VIEWS, "memref.extract_strided_metadata"})
 
 
 @record()
@@ -200,7 +193,7 @@ class _Accesses:
             self._access(op.operands[0], list(op.operands)[1:])
         elif op.name == "memref.store":
             self._access(op.operands[1], list(op.operands)[2:])
-            self.written.add(_root(op.operands[1]))
+            self.written.add(seen_through(op.operands[1], _VIEWS))
         elif op.name in ("scf.for", "scf.if"):
             self.nested = self.nested or op.name == "scf.for"
             self._collect(op)
@@ -208,19 +201,12 @@ class _Accesses:
             self.opaque = True
 
     def _access(self, buffer: ir.Value, indices: list[ir.Value]) -> None:
-        root = _root(buffer)
+        root = seen_through(buffer, _VIEWS)
         self.touched.add(root)
         found = {position for position, index in enumerate(indices) if index == self._variable}
         if root != buffer:
             found = set()
         self._positions[root] = self._positions.get(root, found) & found
-
-
-def _root(buffer: ir.Value) -> ir.Value:
-    """The buffer that a chain of views shows."""
-    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in _VIEWS:
-        buffer = buffer.owner.operands[0]
-    return buffer
 
 
 def _row_of(alloc: ir.Operation, nests: Container[ir.Operation]) -> ir.Operation | None:

@@ -25,7 +25,7 @@ from graphc.ir.views import (
     keeps_order,
     order_of,
 )
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import functions, location_of, walk
 from graphc.passes import Pass
 from graphc.passes.graph._joins import JoinRules
 from graphc_dialects._mlir import ir
@@ -154,7 +154,7 @@ class JoinWriter:
     def _write(self, rw: Rewriter, stream: _Stream, buffer: ir.Value) -> ir.Value:
         for view in stream.views:
             buffer = self._inverse(rw, view, buffer)
-        with ir.InsertionPoint(rw.anchor), _location_of(stream.value, rw.anchor):
+        with ir.InsertionPoint(rw.anchor), location_of(stream.value, rw.anchor):
             return write_to(stream.value, buffer)
 
     def _inverse(self, rw: Rewriter, view: ir.Operation, buffer: ir.Value) -> ir.Value:
@@ -196,11 +196,6 @@ def _is_updated(value: ir.Value) -> bool:
 def _defining(value: ir.Value) -> str:
     owner = value.owner
     return "" if isinstance(owner, ir.Block) else owner.name
-
-
-def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
-    owner = value.owner
-    return otherwise.location if isinstance(owner, ir.Block) else owner.location
 
 
 def _is_computed(value: ir.Value, block: ir.Block) -> bool:

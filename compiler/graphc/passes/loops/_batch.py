@@ -31,6 +31,7 @@ from graphc.ir.totality import is_always_total, reports_no_errors
 from graphc.ir.traits import BATCH, Batch, CannotBatch
 from graphc.ir.value import larger
 from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of, repeated, reshaped
+from graphc.ir.walk import definition
 from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
@@ -150,9 +151,7 @@ Source = Callable[["Batcher", Any], Any]
 class _Definitions:
     """The operation that defines a value, in the form `DimKeys` asks for it."""
 
-    def get(self, value: ir.Value) -> Any:
-        owner = value.owner
-        return None if isinstance(owner, ir.Block) else owner.operation
+    get = staticmethod(definition)
 
 
 class Batcher:

@@ -7,7 +7,7 @@ from graphc.ir.rewrite import is_removable
 from graphc.ir.scan_view import ScanView, is_state, retention
 from graphc.ir.traits import EXPENSIVE
 from graphc.ir.views import TAKES_ROW
-from graphc.ir.walk import walk
+from graphc.ir.walk import walk, within
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import DECLARATIONS
 from graphc_dialects.signatures import SIGNATURES
@@ -64,13 +64,7 @@ def inputs_of(op: ir.Operation) -> list[ir.Value]:
 
 def users_of(view: ScanView, value: ir.Value) -> list[ir.Operation]:
     """The operations of the body itself that use a value, themselves or in a nested loop."""
-    users = []
-    for use in value.uses:
-        op = use.owner.operation
-        while op.block != view.block:
-            op = op.parent.operation
-        users.append(op)
-    return users
+    return [within(use.owner.operation, view.block) for use in value.uses]
 
 
 def needed_in_loop(view: ScanView, without: frozenset[ir.Operation] = frozenset()) -> set[ir.Operation]:

@@ -14,7 +14,6 @@ from typing import Any
 from graphc.ir.affine import Evaluator, key_of, same_size
 from graphc.ir.build import cast
 from graphc.ir.dims import DimKeys
-from graphc.ir.known_rows import definition
 from graphc.ir.rewrite import is_removable, tensor_type
 from graphc.ir.scan_view import (
     MERGED,
@@ -32,7 +31,7 @@ from graphc.ir.scan_view import (
 )
 from graphc.ir.size import Size
 from graphc.ir.views import TAKES_PART, TAKES_ROW, bounds_of
-from graphc.ir.walk import functions, inputs_of, walk
+from graphc.ir.walk import definition, functions, inputs_of, walk
 from graphc.names import unique_name
 from graphc.passes import Pass
 from graphc.passes.loops._batch import INDEX, in_iteration

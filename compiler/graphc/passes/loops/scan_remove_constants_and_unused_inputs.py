@@ -20,7 +20,6 @@ from graphc.ir.build import cast
 from graphc.ir.constants import read_constant
 from graphc.ir.known_rows import (
     Known,
-    definition,
     is_free_row,
     known_result,
     known_row,
@@ -48,7 +47,7 @@ from graphc.ir.scan_view import (
     writes_of,
 )
 from graphc.ir.views import COUNTS, TAKES_ROW, create_here, repeated, row_at, take_rows
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import definition, functions, walk
 from graphc.passes import Pass
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.config import config
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType, parse_dtype
@@ -370,9 +370,7 @@ class RandomVariable(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return pushforward(self, inputs, outputs, tangents)
 
-    def batch(
-        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: SizeLike
-    ) -> list[Variable]:
+    def batch(self, node: Apply, inputs: Variables, batched: Flags, size: SizeLike) -> list[Variable]:
         """One draw for each element of the batch, all from one generator, in order."""
         rng, sizes, parameters = self.split(inputs)
         _, sized, flags = self.split(batched)
