@@ -49,7 +49,7 @@ def is_defined_in(value: ir.Value, block: ir.Block) -> bool:
 
 
 def location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
-    """Where a value is defined; for block arguments that of another operation."""
+    """The location of the definition of a value; for block arguments that of another operation."""
     return (definition(value) or otherwise).location
 
 
