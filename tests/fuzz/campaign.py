@@ -51,6 +51,7 @@ FURTHER = (
         "artifact",
         "c",
         "device",
+        "device in parts",
     ),
 )
 

@@ -16,7 +16,7 @@ from op_runner import LAYOUTS
 from program import Input, Program, Step, run_step
 from ways_artifacts import by_artifact, by_c
 from ways_derivatives import transposed
-from ways_device import on_device
+from ways_device import in_parts, on_device
 from ways_differences import sloped
 from ways_numpy import by_numpy
 from ways_types import given, loosened, resized, substituted, tightened, vectorized
@@ -260,6 +260,7 @@ WAYS: dict[str, Callable[[Checked], Iterator[Finding]]] = {
     "artifact": by_artifact,
     "c": by_c,
     "device": on_device,
+    "device in parts": in_parts,
     "small clusters": _changed("small clusters", _with("graphc-fusion", "max-inputs=2")),
     "products by gemm": _changed("products by gemm", _with("graphc-matmul-to-blas", "threshold=0")),
     "without all": _changed("without all", _without(*EASY)),
