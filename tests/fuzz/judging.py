@@ -17,6 +17,7 @@ import numpy as np
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import perform_node
+from graphc.graph.traversal import ancestors
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.ifelse import IfElse
 
@@ -103,7 +104,7 @@ class Noise:
     """Perturbs values like rounding does."""
 
     def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
+        self.rng, self._sign = np.random.default_rng(seed), -1.0 if seed % 2 else 1.0
 
     def relative(
         self, x: np.ndarray, where: Any = True, scale: float = 0.0, made_in: np.ndarray | None = None
@@ -122,6 +123,10 @@ class Noise:
                 size = np.maximum(size, scale)
             moved = x.astype("complex128" if x.dtype.kind == "c" else "float64") + unit * u * size
             return np.where(np.isfinite(x) & where, moved, x).astype(x.dtype)
+
+    def signed(self, x: np.ndarray) -> np.ndarray:
+        """``x`` with zeros of one sign: that of a sum depends on how many zeros are added, and to what."""
+        return np.where(x == 0, np.copysign(x, self._sign), x) if x.dtype.kind == "f" else x
 
 
 def largest(values: Iterable[np.ndarray]) -> float:
@@ -151,6 +156,11 @@ def _has_rounded(v: Variable) -> bool:
     return v.owner is not None
 
 
+def _nodes_of(v: Variable) -> list[Apply]:
+    """What a value is computed by."""
+    return [x.owner for x in ancestors([v]) if x.owner is not None]
+
+
 def _noisy(node: Apply, values: list[Any], noise: Noise) -> list[Any]:
     name = type(node.op).__name__
     row = node.op.row.name if isinstance(node.op, Elementwise) else ""
@@ -158,7 +168,9 @@ def _noisy(node: Apply, values: list[Any], noise: Noise) -> list[Any]:
         # What is rounded and widened then differs by units of the narrow dtype, which it does not show.
         widened = _is_widened(values[0].dtype, node.outputs[0].type.numpy_dtype)
         narrow = values[0] if widened and _has_rounded(node.inputs[0]) else None
-        return [noise.relative(y, is_rounded(y), made_in=narrow)
+        # A stable form of what exponentials are divided by takes logarithms before it widens them.
+        everywhere = narrow is not None and any(map(_is_exponential, _nodes_of(node.inputs[0])))
+        return [noise.relative(y, everywhere or is_rounded(y), made_in=narrow)
                 if y.dtype.kind in "fc" and y.dtype != values[0].dtype else y
                 for y in perform_node(node, values)]  # fmt: skip
     if row in EXACT_ROWS or name in EXACT_OPS:
@@ -169,6 +181,8 @@ def _noisy(node: Apply, values: list[Any], noise: Noise) -> list[Any]:
         exact = not any(
             v.dtype.kind in "fc" and is_rounded(v).any() for v in values if v.ndim or name in SUMS
         )
+        if row in ("add", "sub") or name in SUMS:
+            results = [noise.signed(y) if isinstance(y, np.ndarray) else y for y in results]
         if row in ("mul", "true_div", "sqr", "reciprocal") or exact:
             return [noise.relative(y, is_rounded(y)) if y.dtype.kind in "fc" else y for y in results]
         return [noise.relative(y, True, scale) if y.dtype.kind in "fc" else y for y in results]
@@ -263,9 +277,8 @@ def _told(given: Mapping[Variable, Any], exact: Sequence[Exact], noise: Noise | 
     known = dict(given)
     for names, reads, form in exact:
         values = [_value(v, interpret(reads, known, noise)) for v in reads]
-        known.update(
-            zip(names, form([v if noise is None else noise.relative(v) for v in values]), strict=True)
-        )
+        found = form([v if noise is None else noise.relative(v) for v in values])
+        known.update(zip(names, found if noise is None else map(noise.signed, found), strict=True))
     return known
 
 

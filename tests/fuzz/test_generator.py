@@ -79,6 +79,31 @@ def test_a_root_at_a_whole_number_is_as_uncertain_as_its_operand(dtype):
     assert expectation.difference(expectation.value + 0.001)
 
 
+@pytest.mark.parametrize("line", ["pt.log(pt.exp(x0) / 2 / x0.size)", "pt.log(x0.size / (0.5 * pt.exp(x0)))"])
+def test_exponentials_of_narrow_numbers_may_be_logarithms_before_they_are_widened(line):
+    (expected,) = Checked(program(line, values=np.zeros(1, "float32"))).expected
+    narrow = np.log(expected.value.dtype.type(2)).astype("float32").astype("float64") * np.sign(
+        expected.value
+    )
+    assert expected.value.dtype == np.float64 and not expected.difference(narrow)
+    assert expected.difference(expected.value * (1 + 1e-4))
+    (expected,) = Checked(program("(x0 + 1) / x0.size", values=np.zeros(1, "float32"))).expected
+    assert expected.difference(expected.value * (1 + 1e-8))
+
+
+def test_a_zero_that_is_a_sum_has_no_sign():
+    """That of others, and a zero itself, are compared."""
+    values = np.array([-0.0, 1.0])
+    summed, scaled = (Checked(program(x, "1 / v0", values=values)).expected[0] for x in ("x0 + 0", "x0 * 2"))
+    other = np.array([-np.inf, 1.0])
+    assert not summed.difference(other) and scaled.difference(np.array([np.inf, 0.5]))
+    assert summed.difference(np.array([np.inf, 2.0])) and not scaled.difference(other / [1, 2])
+
+
+def test_one_variable_of_unknown_number_has_a_matrix():
+    assert not check(program("pt.corrcoef(x0)", values=np.array([[1.0, 2.0, 4.0]])), ["numpy"])
+
+
 def test_what_noise_flips_is_no_evidence():
     expectation = Expectation(np.array([1, 2]), [np.array([1, 3])])
     assert not expectation.difference(np.array([1, 5]))

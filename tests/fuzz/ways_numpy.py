@@ -16,6 +16,9 @@ from numpy_space import case_of, run_numpy
 from op_table import TOLERANCES
 from program import Step
 
+# NumPy drops the axes of the matrix of one variable, which takes a size that is known.
+_OF_VARIABLES = ("pt.cov(", "pt.corrcoef(")
+
 
 def by_numpy(c: Checked) -> Iterator[Finding]:
     """Each line on its own, on the values that the interpreter found."""
@@ -78,6 +81,8 @@ def _numpy_step(c: Checked, step: Step, values: dict[Any, Any]) -> Iterator[Find
             with np.errstate(over="ignore"):
                 want[i] = (_of_wide_integers(step, operands) if narrow else want)[i].astype(got.dtype)
         others = [m[i].astype(want[i].dtype) for m in moved if m is not None and len(m) == len(want)]
+        if got.shape == (1, 1) and any(name in step.text for name in _OF_VARIABLES):
+            want[i], *others = (x.reshape(x.shape or got.shape) for x in (want[i], *others))
         expectation = Expectation(want[i], others)
         if hasattr(expectation, "tolerance"):
             dtypes = [precision, *(x.dtype.name for x in (got, *operands.values()))]
