@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The linear algebra extension of the array API standard.
 
-Products of the array API standard, which are in its main namespace and in ``linalg``.
+Products are in its main namespace and in ``linalg``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ They are called for matrices of more than 24 rows (`graphc.library.linalg`), do 
 several times as long as LAPACK's where matrices are large. Arguments are those of BLAS and LAPACK, matrices
 lie by columns; complex matrices and other factors need a library.
 
-Sort functions for C programs, in the place of NumPy's: heapsort of numbers none of which is NaN.
+Heapsort of numbers none of which is NaN stands in for NumPy's sort functions.
 """
 
 # mypy: ignore-errors

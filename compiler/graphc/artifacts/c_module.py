@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions for C programs as one LLVM module, whose only symbols are those of the C interface.
 
-Tables of NumPy's ziggurats for C programs, which cannot link them: in NumPy's library they are local.
+Tables of NumPy's ziggurats are copied into it: in NumPy's library they are local, and cannot be linked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiled functions as files for C: objects, shared libraries and headers; and as texts, to be looked at.
 
-The C header of exported functions: declarations, and in comments what they take and give.
+The header has declarations, and in comments what functions take and give.
 """
 
 from __future__ import annotations

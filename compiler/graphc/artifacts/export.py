@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``graphc.export``: compiled functions as a `.gcx` file.
 
-The libraries that a compiled function calls, from the symbols of its object.
-
-The machines that artifacts can have code for, by name.
-
-Names of exported functions and of their shared variables: the identifiers that readers take.
+Names of functions and of shared variables are identifiers, which readers take.
 """
 
 from __future__ import annotations

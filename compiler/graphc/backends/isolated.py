@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiling in a helper process (``config.compile_isolated``).
 
-Reproducer files: a module, the pipeline that failed on it, and what it was run with.
+A crash leaves a reproducer file: a module, the pipeline that failed on it, and what it was run with.
 
 The form is upstream's, with comments: ``graphc-opt --run-reproducer FILE`` runs the pipeline again.
 """

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``Emitter``: the nodes of one function as text of the graphc dialect.
 
-Index arithmetic of the emitter: sizes and offsets, folded where they are known.
-
-Which nodes can be compiled, and which constants are part of the code.
-
-Types, literals and locations in MLIR's textual form.
-
-Names of element types in the dialect.
+Sizes and offsets are folded where they are known; small constants are part of the code.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@
     own        results -> arrays that are nobody else's, or the caller's (``out=``)
 
 Each step is a method below, in this order; `Calls.__call__` is the whole way, on flat lists.
-
-From the arguments of a call to one checked value for each input.
 """
 
 from __future__ import annotations

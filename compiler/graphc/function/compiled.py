@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a graph to its executable: out of the disk cache, or made by the target of the mode.
-
-Origins of errors of compiled code: the user's line, operands, the class of the exception.
-
-Parts of a `Function`: a graph, what runs it, and the report of how that was made.
-"""
+"""From a graph to its executable: out of the disk cache, or made by the target of the mode."""
 
 from __future__ import annotations
 

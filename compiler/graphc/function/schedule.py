@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Running a graph as a schedule of thunks: native segments and nodes in Python, over shared registers.
 
-Loops with operations that run in Python get what the dialect's passes do for all others.
+Loops with operations that run in Python get here what the dialect's passes do for all others.
 
 Such a loop never becomes a ``graphc.scan``, so it is rewritten in the graph: states and outputs that nobody
 needs go, what all iterations have in common is computed once, before the first one, and of a trace only the

@@ -7,7 +7,7 @@ are not passed on, because a function with integer values is constant almost eve
 to float does pass its cotangent, so the gradient with respect to an integer variable is that of the function
 continued to the reals.
 
-`subgraph_grad`: differentiate a graph piece by piece.
+`subgraph_grad` differentiates a graph piece by piece.
 """
 
 from __future__ import annotations

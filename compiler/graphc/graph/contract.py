@@ -13,8 +13,6 @@ of a graph relies on them:
 `Contract` is asked wherever a node runs such code, as a ``perform``, a function or a thunk. A strict one, in
 debug mode, tells what it would otherwise mend, in the way of Theano's ``DebugMode``. Operations of graphc are
 trusted.
-
-`Executor` is the interface of what runs a graph.
 """
 
 from __future__ import annotations

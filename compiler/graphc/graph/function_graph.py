@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``FunctionGraph``: a graph with fixed inputs and outputs, as the compiler sees it.
 
-Overwriting of inputs: analysis of ops with ``destroy_map`` and ``view_map``.
+It is consistent if no op overwrites what is read later.
 
 An op with ``destroy_map = {0: [1]}`` computes output 0 in the memory of input 1; one with
 ``view_map = {0: [0]}`` returns a view of input 0. A variable's *roots* are the variables whose memory it may

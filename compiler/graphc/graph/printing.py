@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`debugprint` (`dprint`): a graph as text, and `pprint`: an expression as a formula.
 
-`pprint`: an expression as a formula, with infix operators where Python has them.
+Formulas have infix operators where Python has them.
 """
 
 from __future__ import annotations

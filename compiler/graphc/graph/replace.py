@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copying graphs, with and without replacing parts of them.
 
-Equality of graphs; source: PyTensor's ``equal_computations``.
+Source of the equality of graphs: PyTensor's ``equal_computations``.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ value, whichever way the member was made and whether the environment is eager, l
 Which functions give views, and when a reshaped array is one, is what NumPy does with an array in C order.
 
 Source: https://numpy.org/doc/stable/user/basics.copies.html.
-
-``EventLog``: what an environment with ``full_tracing`` ran.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``Environment``: a namespace like ``graphc.tensor`` whose functions run at once.
 
-Random draws in an environment: ``env.random``.
-
 The functions are those of ``graphc.tensor.random``, and a seed gives the same numbers. `Generator` takes the
 place of a shared generator: ``rng = env.random.default_rng(1)``, then ``rng, x = rng.normal(size=3)``. Draws
 without a generator come from a stream of the environment.

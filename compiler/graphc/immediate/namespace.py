@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The names of ``graphc.tensor`` and its submodules, as an environment offers them.
 
-Names of an environment that are not called like functions of tensors.
-
 Grids are indexed, interpolation returns a function, and some functions give as many results as a tensor has
 rows or columns, which a graph of unknown sizes cannot tell.
 
-``env.array_api``: the functions of the array API standard, run at once.
-
-They are those of `graphc.array_api`, which build graphs, but for what needs values or makes them.
+``env.array_api`` has the functions of `graphc.array_api`, which build graphs, but for what needs values or
+makes them.
 
 Source: https://data-apis.org/array-api/2024.12.
 """

@@ -5,11 +5,6 @@
 executable of a call, or makes it. `Operation` is the strict form, with inputs by position and attributes
 fixed beforehand.
 
-Which numbers among a function's arguments are data. The others are attributes: each value has an
-executable of its own.
-
-Graphs of functions that are traced at each call, by what identifies them.
-
 Tracing: a call of a function of ``graphc.tensor`` with symbolic inputs, which gives the graph to
 compile.
 """

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``Tensor``: the values of immediate mode.
 
-How tensors exchange arrays with other libraries: NumPy's protocols, DLPack and buffers.
+They exchange arrays with other libraries by NumPy's protocols, DLPack and buffers.
 
-The present environment.
-
-``Shape``: the shape of a tensor, which is a tuple of sizes and can be computed with.
+The shape of one is a `Shape`: a tuple of sizes that can be computed with.
 """
 
 from __future__ import annotations

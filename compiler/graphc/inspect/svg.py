@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`to_svg`: a picture of a graph, or of a compiled module with one frame for each fused kernel.
 
-Boxes and edges that `to_svg` draws, from a graph or from the text of an MLIR module.
-
-Places the boxes of a directed acyclic graph in layers, from top to bottom.
+The boxes of a directed acyclic graph are placed in layers, from top to bottom.
 
 Layers are longest paths from the sources, the order within a layer follows the mean position of the
 neighbours, and boxes then move towards their neighbours as far as the order allows. An edge that passes

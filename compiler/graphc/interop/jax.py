@@ -2,8 +2,6 @@
 """Functions of graphc inside functions of JAX: for BlackJAX, NumPyro and whatever else wants JAX's.
 
 `graphc.wrap_jax` is the other direction.
-
-The graph of derivatives that other libraries call with inputs and cotangents.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small builders for the upstream operations the lowering creates most.
 
-Element types on both sides: NumPy dtypes, graph-stage types and storage types.
-
 In the graph stage an element type says everything NumPy's dtype says (`ui8` is unsigned, `i1` is bool).
 Buffers hold *storage types*: signless integers, and one byte for a bool, because LLVM does not vectorise
 loads of `i1`. Inside a loop body values have *compute types*, which are signless with `i1` for bool.

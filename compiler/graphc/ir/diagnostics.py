@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Diagnostics of passes, and attributes that only passes set or read, which no verifier knows.
 
-Origins of operations, too: nodes of the emitted graph are names in locations.
+The nodes of the emitted graph that operations come from are names in their locations.
 """
 
 from __future__ import annotations

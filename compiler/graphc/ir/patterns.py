@@ -7,8 +7,6 @@ stands for a constant with that number in all places. Operands of operations tha
 orders. Where a pattern drops a constant, what stays must have the result's shape.
 
 Source: the tables of tinygrad's `PatternMatcher`.
-
-Parts that the files of rewrite rules share.
 """
 
 from __future__ import annotations

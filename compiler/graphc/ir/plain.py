@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Numbers, names, lists and records as attributes of IR, and back.
 
-Operations that are rematerialised to save memory, as the attribute `graphc.recomputed` of modules.
+So a module says which operations are rematerialised to save memory: its attribute `graphc.recomputed`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 """NumPy semantics of the graph-stage operations, for constant folding and for the interpreter.
 
 Elementwise operations use the reference of their row (graphc.ops); the structural ones are written out here.
-
-Kernel operations as passes see them.
 """
 
 from __future__ import annotations

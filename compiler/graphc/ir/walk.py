@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finding operations, splitting blocks, counting iterations.
-
-Copies of operations that use other values, and what has to be copied for a value.
-"""
+"""Walks over IR: from values to their definitions, from operations to what they use, and copies of both."""
 
 from __future__ import annotations
 

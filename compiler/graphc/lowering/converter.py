@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Converts one graph-stage function to linalg on tensors.
 
-Slices of what is in memory, without a copy.
-
-Lowering of `func.return`: results go to the memory that callers give for them.
+Results go to the memory that callers give for them.
 """
 
 from __future__ import annotations

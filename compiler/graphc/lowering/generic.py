@@ -7,9 +7,7 @@ index computed in the body (a slice or gather). Views only change coordinates. A
 coordinates becomes an input of the generic with that indexing map; one read at computed coordinates is loaded
 with `tensor.extract`.
 
-How each reduction combines a value with its accumulators.
-
-One-element work in the body of a loop: straight scalar code, without buffers.
+Work on one element in the body of a loop is straight scalar code, without buffers.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ Order and shape of the nest:
   graphc.lowering.partial_reductions);
 * a float sum in registers is accumulated in blocks of 4096 elements whose partial sums are then added: the
   error grows with n / 4096 instead of n, and inside a block LLVM may reassociate, hence vectorise.
-
-Which loop of a nest is the innermost one, which is vectorised.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix products on buffers: the calls that do them, and what is left to loops.
 
-Matrix products as generics on tensors, and what stands before them when they are on buffers.
-
 A matrix that a loop multiplies vectors with, where loads of vectors do not cross lines of the cache.
 
 NumPy's arrays begin 16 bytes after a line, so that every second vector of 32 bytes, and each one of 64, would

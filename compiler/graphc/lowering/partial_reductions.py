@@ -4,8 +4,6 @@
 A long reduction is computed in at most 64 parts, whose results are combined in order. The parts depend on the
 size alone, so that results do not depend on the number of threads. A part is a whole number of the blocks
 that sums are accumulated in.
-
-Nests (`linalg.generic`) of tensors and of buffers, that are no clusters.
 """
 
 from __future__ import annotations

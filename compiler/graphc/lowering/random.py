@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lowering of `graphc.random`: a call of code of `graphc.library.random` fills their place.
 
-Lowering of calls in the graph stage: of functions that the host runs for a device, on whole arrays.
+Functions that the host runs for a device, on whole arrays, are such calls, too.
 """
 
 from __future__ import annotations

@@ -4,9 +4,7 @@
 Each rule takes the function conversion and the graph-stage operation, creates the replacement at the current
 insertion point and defines the result with `context.define`.
 
-Lowering of kernel operations: one call for a whole batch, into the places where results are wanted.
-
-Products of a vector and a matrix, which the graph writes as products of matrices with a dimension of 1.
+A kernel operation is one call for a whole batch, into the places where results are wanted.
 """
 
 from __future__ import annotations

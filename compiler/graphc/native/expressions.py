@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Expressions of the kernel language.
-
-Memory of the kernel language: on the stack, at addresses, shared with other threads, and of code.
-
-Vectors of the kernel language: several neighbouring numbers in one value.
+"""Expressions of the kernel language: of numbers, of memory (on the stack, at addresses, shared with other
+threads, of code) and of vectors, which are several neighbouring numbers in one value.
 
 `row(a, i, lanes)` reads them and `put(a, i, x)` writes them; arithmetic, comparisons and `choose` go lane by
 lane, and a number among vectors counts for each lane. `lanes` is known when translating: code on vectors is

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Numbers of the kernel language in LLVM IR: arithmetic, conversion and memory.
 
-Blocks of the kernel language in SSA form: what each variable stands for where control flow meets.
+Its blocks are in SSA form, so each variable has one value where control flow meets.
 
 A variable is a name for a value, another one after each assignment. Control flow is structured, so the values
 that meet at the beginning of a block are known when it begins, but for those that come back at the end of a

@@ -6,8 +6,6 @@ Kernels work on single arrays given by pointers: `a[i]`, `a[k:]` (the pointer mo
 its first value. What is known when translating (attributes of the operation, types) is computed then, and a
 branch on it is decided then; a tuple of floats with an index that is not known is a constant array. Integers
 are signed 64-bit unless loaded from arrays of others.
-
-Statements of the kernel language, and the functions that they stand in.
 """
 
 from __future__ import annotations

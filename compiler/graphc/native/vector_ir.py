@@ -5,8 +5,6 @@ Small products are written with this, and not in the kernel language: how many v
 from the target and from sizes, where a variable of that language is one value, and loops are written in the
 form, with the test at their end and addresses that are kept as they are, of which machine code is made in
 half the time.
-
-Writes the body of one LLVM IR function as text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``DimShuffle``: permute, insert and drop axes.
 
-Axis arguments: what users may write, and the normal form that ops store.
+Axes are normalised here: from the forms that users may write to the one that ops store.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 `declare` makes an operation with the signature of its builder; `register` gives it its row. So builders lie
 below the rows, whose derivatives are made of builders of any other row.
 
-Broadcasting: only dimensions whose size is statically 1 broadcast.
+Only dimensions whose size is statically 1 broadcast.
 """
 
 from __future__ import annotations

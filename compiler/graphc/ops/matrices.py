@@ -5,9 +5,8 @@ Rules of ops transpose without conjugation. Functions of a matrix that conjugate
 expm) transpose as they are; for the others a cotangent is conjugated first, so that the formulas of the
 literature, for the inner product Re(tr(G^H dA)), apply; what they give is conjugated at the end.
 
-Factors of banded and tridiagonal matrices.
-
-``Matmul``: the matrix product. ``dot``, ``matmul``, ``outer`` and ``tensordot`` are written with it.
+``Matmul`` is the matrix product, with which ``dot``, ``matmul``, ``outer`` and ``tensordot`` are written;
+factors of banded and tridiagonal matrices are here, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Maxima and sums of windows over the last two axes.
-
-Convolutions of images and their two adjoints, of which each is the derivative of the others.
+"""Windows over the last two axes: maxima, sums, and convolutions with their two adjoints, of which each is
+the derivative of the others.
 """
 
 from __future__ import annotations

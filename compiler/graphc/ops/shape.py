@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sizes as values: ``Shape``, ``Shape_i`` and ``MakeVector``.
 
-Sizes in arguments of functions: as 0-d int64 variables for ops, and as numbers where they are known.
+Ops take sizes as 0-d int64 variables; where a size is known it is a number.
 """
 
 from __future__ import annotations

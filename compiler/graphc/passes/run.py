@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs pipelines of our passes and upstream's.
-
-Which operations each stage allows.
+"""Runs pipelines, in whose texts our passes and upstream's are mixed, and checks modules around each pass.
 
 A pass takes modules of its own stage, or of the stage before if it is one of those that lead over, and leaves
 a module of its own stage. `check` is run around every pass in tests and in `graphc-opt`: a pass at the wrong
 place is refused instead of silently doing nothing or harm. Operations of dialects that are not listed at all
 (test dialects) are left alone.
 
-What passes rely on in the modules they are given, beyond what verifiers check.
-
 Verifiers let through whatever upstream's operations allow: other element types, sizes that no memory has,
 attributes that the bindings cannot show. Passes need not ask for each of these: `check_entry` refuses them.
-
-Reads pipeline texts in which our passes and upstream's are mixed.
 """
 
 from __future__ import annotations

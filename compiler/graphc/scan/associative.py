@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`associative_scan`: prefix results of an associative function, in few steps over many rows.
-
-`loop`, `while_loop` and `fori_loop`: JAX's forms of loops, on nested containers, over the same op.
+"""Loops as JAX has them: `associative_scan`, the prefix results of an associative function in few steps over
+many rows; `loop`, `while_loop` and `fori_loop`, on nested containers, over the op of `graphc.scan`.
 """
 
 from __future__ import annotations

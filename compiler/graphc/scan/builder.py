@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Building a `Scan` from the user's function: what all front ends share.
-
-Which variables the function of a loop takes from around it.
-
-The user's function of a loop: calling it, and naming it in messages.
-"""
+"""Building a `Scan` from the user's function: what all front ends share."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``Scan``: a loop as an op.
 
-What must fit when a scan is applied to variables.
-
-Running a scan in Python, iteration by iteration: the reference, and the way of graphs with Python ops.
+It runs in Python iteration by iteration as the reference, and in graphs with Python ops.
 """
 
 from __future__ import annotations

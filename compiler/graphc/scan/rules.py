@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Derivatives and batches of loops, which are loops.
-
-A loop over a batch of inputs (see `graphc.transforms.vectorize`).
-"""
+"""Derivatives and batches of loops, which are loops."""
 
 from __future__ import annotations
 

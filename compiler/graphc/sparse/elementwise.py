@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions of the values of a sparse matrix; what has no value stays without one.
 
-Comparisons of sparse matrices.
-
-Sparse matrices with the places of others: scaled, added to, filled.
+So do comparisons, and matrices with the places of others: scaled, added to, filled.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 
 Where the values of a result come from is decided by SciPy on matrices that hold the positions of values
 instead of values (`Places`); the values are taken by compiled code, which is what is differentiated.
-
-Order of the indices of sparse matrices.
 """
 
 from __future__ import annotations

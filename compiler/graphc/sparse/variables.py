@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sparse matrices as inputs, and made of their parts.
-
-Shared sparse matrices.
-"""
+"""Sparse matrices as inputs, as shared variables, and made of their parts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``einsum``: Einstein's summation convention, as transposes, sums and batched matrix products.
 
-The order in which the operands of an `einsum` are contracted, two at a time.
+Operands are contracted two at a time.
 
 Paths are those of ``numpy.einsum_path``: each step names positions in the list of what is left; these are
 removed, and their product is put at the end.

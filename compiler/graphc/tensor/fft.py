@@ -3,8 +3,6 @@
 
 Single precision gives single precision. Compiled code does transforms itself, fastest where the size is
 static, a multiple of 4, and has small prime factors only.
-
-Frequencies of Fourier transforms, and their order.
 """
 
 from __future__ import annotations

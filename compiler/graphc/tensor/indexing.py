@@ -4,9 +4,7 @@
 An index is read once into a list of *lenses*; each reads from one array and can put a changed result back
 into it.
 
-Reading what stands between brackets, by NumPy's rules.
-
-Changes at an index beyond setting and adding; ``x.at[index]`` has all of them as methods.
+``x.at[index]`` has all changes at an index as methods.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of ``graphc.tensor`` that make sequences and grids of numbers.
+"""Functions of ``graphc.tensor`` that make sequences and grids of numbers, windows for filters and spectra.
 
-Windows for filters and spectra, as NumPy has them: symmetric vectors of float64.
+Windows are NumPy's: symmetric vectors of float64.
 """
 
 from __future__ import annotations

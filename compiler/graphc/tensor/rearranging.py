@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of ``graphc.tensor`` that put elements elsewhere: rolled, reversed, repeated, on diagonals.
-
-Permutations: their inverses, and rows in their order.
-"""
+"""Functions of ``graphc.tensor`` that put elements elsewhere: roll, reverse, repeat, permute, fill diagonals."""
 
 from __future__ import annotations
 

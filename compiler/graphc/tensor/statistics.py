@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Order statistics of ``graphc.tensor``, and reductions that pass over NaN.
-
-Moments of several variables: covariances and correlations.
-"""
+"""Statistics of ``graphc.tensor``: of order, covariances and correlations, reductions that pass over NaN."""
 
 from __future__ import annotations
 

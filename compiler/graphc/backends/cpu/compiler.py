@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From the text of a module to an artifact.
 
-Loads MLIR and LLVM ahead of the first compilation, so that reports can tell loading from compiling.
+MLIR and LLVM are loaded ahead of the first compilation, so that reports can tell loading from compiling.
 """
 
 from __future__ import annotations

@@ -6,13 +6,9 @@ fallback in `self`, so a mistake made here in doubt costs time, never an answer.
 
 Text, and not in the kernel language: it is one check after the other, which ones follows from the signature.
 
-The part of an entry that tells whether the arrays given by `out=` can be written to.
-
 A result must share no memory with an argument or with another result: what does goes to the fallback.
 
-Many inputs of one kind: an entry reads them in a loop; its code does not grow with their number.
-
-The part of an entry that lends the memory of arguments to results.
+Many inputs of one kind are read in a loop, so that the code does not grow with their number.
 
 A kernel computes such a result in the argument's memory: both have one address. That is
 

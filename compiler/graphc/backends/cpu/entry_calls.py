@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """IR text that entries share: declarations, the overlap test, raising a kernel's error.
 
-What entries call is a part of its own, the same for all functions.
+It is a part of its own, the same for all functions.
 
 Text, and not in the kernel language: every function has an entry, and translating this would add some
 milliseconds to the first one that a process compiles, however little that does.

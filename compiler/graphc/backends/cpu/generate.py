@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lowered kernels to artifacts, with the disk cache for their parts.
 
-LLVM IR text around the translated kernel: the uniform kernel ABI over MLIR's expanded memref arguments.
+Text around the translated kernel gives it the uniform kernel ABI over MLIR's expanded memref arguments.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs a pipeline on emitted text and hands the result over as LLVM IR.
 
-Whether a kernel takes memory, which can fail, only before it has written anything.
-
-A limit on the memory of intermediate arrays: lowering is tried until the plan of the buffers is within it.
+With a limit on the memory of intermediate arrays, lowering is tried until the plan of buffers is within it.
 
 What `graphc-rematerialise` counts are arrays of the graph. Buffers are what later passes make of them, so
 that a plan can need a little more, or less.

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """LLVM IR text to ELF object bytes, with llvmlite.
 
-Work that several threads share.
-
-Machine code that ships: of the runtime, for every processor of an architecture, and of parts.
-
 Products of any size, the kernels of linear algebra, sorting and Fourier transforms in float64, and what
 entries call are the same text in all functions, and take longer to compile than most graphs. They ship for
 three levels of x86-64, in `shipped_parts.bin`. A part that is not there, since its text or its options are
 others, is compiled: so what ships is never out of date, only missing, and `python -m graphc_tools.pool`
 writes it again.
 
-Tells LLVM's vectoriser about glibc's vector functions, for the libm calls that `expand-math` leaves.
+LLVM's vectoriser is told about glibc's vector functions, for the libm calls that `expand-math` leaves.
 
 A declaration that carries `vector-function-abi-variant` lets the vectoriser call `_ZGVdN4v_sin` for four
 elements instead of `sin` four times (the vector function ABI of x86-64, and glibc's libmvec, which has all

@@ -3,13 +3,9 @@
 
 Slow and simple: what a module means before and after each graph-stage pass is decided here.
 
-What writes into buffers mean, for the interpreter: a buffer is an array, its parts are views of it.
-
-What upstream's operations mean: sizes and offsets as Python ints, truth values, tensors that nobody wrote.
+A buffer is an array, and its parts are views of it.
 
 Integers of `arith` have the width of their type and no sign; here they are signed, as they print.
-
-What a scan computes, iteration by iteration, for the interpreter.
 """
 
 from __future__ import annotations

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The interpreter as a target: graph passes, and nothing below them.
-
-Emitted text to the optimised graph stage.
-
-A module that the interpreter runs, as an executable.
-"""
+"""The interpreter as a target: graph passes, and nothing below them."""
 
 from __future__ import annotations
 

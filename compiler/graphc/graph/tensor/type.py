@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``TensorType``: NumPy arrays of one dtype and a partly known shape.
-
-What a tensor type accepts as a value; see ``TensorType.filter``.
-
-Equality of arrays, exact and up to rounding.
-"""
+"""``TensorType``: NumPy arrays of one dtype and a partly known shape."""
 
 from __future__ import annotations
 

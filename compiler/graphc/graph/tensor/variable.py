@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Variables of ``TensorType``: their operators and methods, which all call functions that
 ``graphc.tensor`` fills in.
-
-Shared tensors.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 `converts` registers a function for the classes of a name, wherever the installed version of PyTensor keeps
 them. An op without one runs its own ``perform`` in Python (`graphc.interop.pytensor.fallback`).
 
-The user's line that made a node of PyTensor: errors of graphc name it instead of a line of the bridge.
+Errors name the user's line that made a node of PyTensor, instead of a line of the bridge.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sorting, searching, cumulative ops, softmax, windows, convolutions and Fourier transforms.
-
-Minima and roots: SciPy searches, graphc compiles what it evaluates.
-
-Conditionals, checks, prints and ops that are graphs of their own.
+"""Conversions of single ops: sorting, searching, cumulative ops, softmax, windows, convolutions, transforms;
+minima and roots, which SciPy searches while graphc compiles what it evaluates; conditionals, checks, prints
+and ops that are graphs of their own.
 """
 
 from __future__ import annotations

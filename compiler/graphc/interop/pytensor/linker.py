@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """graphc as a backend of PyTensor: its linker and its modes.
 
-What compiles functions in graphc's modes: PyTensor's maker, but for graphs that the disk cache knows.
-
-Compiled functions in the disk cache, under the key of PyTensor's graph before its rewrites.
+PyTensor's maker compiles functions in these modes, but for graphs that the disk cache knows: compiled
+functions are in it under the key of PyTensor's graph before its rewrites.
 
 A process that finds one needs neither PyTensor's rewrites nor graphc's graph; both are made only if something
 asks for them: errors, which name the user's line, and what looks into a function.

@@ -5,7 +5,7 @@ PyTensor's buffers hold initial rows and have room for the results; graphc takes
 returns all rows. Where a buffer's length is not shown to be that of all rows, the rows that it would hold are
 selected when the graph runs.
 
-Whether a size of PyTensor's graph is a number of steps plus a constant: sizes as sums of terms.
+Sizes of PyTensor's graph are sums of terms here, which tell a number of steps plus a constant.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sizes, reshaping, allocation, joins, and ops that hand values through.
-
-Reading and writing parts of tensors.
+"""Conversions of shapes: sizes, reshaping, allocation, joins, parts of tensors that are read or written, and
+ops that hand values through.
 """
 
 from __future__ import annotations

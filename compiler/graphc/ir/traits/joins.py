@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`graphc.join`, and what it becomes: parts that are written to one buffer.
 
-Further operations without a file of their own: `graphc.check`, and upstream's that the graph stage uses.
+`graphc.check`, and upstream's operations that the graph stage uses, have their traits here, too.
 """
 
 from __future__ import annotations

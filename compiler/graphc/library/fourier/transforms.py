@@ -4,13 +4,7 @@ factors. The table that each reads is that of `fourier_plan.fill_table`.
 
 Source: T. G. Stockham, High-speed convolution and correlation (1966).
 
-Transforms of rows of any size.
-
-Bluestein's algorithm for sizes with large prime factors.
-
 Source: L. Bluestein, A linear filtering approach to the computation of the discrete Fourier transform (1970).
-
-Transforms of real numbers.
 
 An even number of them is transformed as half as many complex numbers; `untangle` is the rest of the work. An
 odd number n = p m is taken apart by its largest prime factor p: of the p series that this makes one is real,

@@ -3,8 +3,6 @@
 
 LAPACK sees the transpose: its left vectors by columns are the rows of ours on the right.
 
-Singular values and vectors of small matrices.
-
 Reflections from both sides make the matrix bidiagonal, with 4/3 n^3 multiplications and additions if it is
 square; the two products of reflections take as many. Rotations from both sides then make it diagonal: 2 n^2,
 and for n = 8 the time is that of 130 rotations which wait for each other. Wide matrices are transposed first.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Scalar arithmetic written as Python expressions that build `arith` and `math` operations.
 
-Constants of the binary floating-point formats the expansions compute in.
+`Format` has the constants of the binary floating-point formats that the expansions compute in.
 """
 
 from __future__ import annotations

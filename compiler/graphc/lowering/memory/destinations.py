@@ -7,9 +7,7 @@ memref of a value's destination is made before the unit that computes the value;
 there, which is no copy if it was computed in place, and everything else reads it from there. Such a read is
 not writable, so bufferisation never updates a destination in place.
 
-The geometry of a destination: which elements of a buffer it is.
-
-Updates of one array, one after the other, as writes into memory.
+Updates of one array, one after the other, become writes into its memory.
 
 A tensor that is handed on from update to update makes bufferization compare each write with all reads of the
 same memory, and look for what was written before each of them: time n cubed for n updates. Nobody else reads

@@ -9,8 +9,6 @@ where tensors are concerned, bufferisation tests again what makes it right, and 
 
 An argument that nobody reads is a *spare*: its array becomes the result in calls in which it has the right
 sizes, so these need not be known when compiling.
-
-Where the memory of a result is first written, and what may be read from it meanwhile.
 """
 
 from __future__ import annotations

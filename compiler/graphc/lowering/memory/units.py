@@ -7,13 +7,9 @@ What computes a value that is written to a buffer comes after the buffer (and so
 it), unless the buffer needs the value. What computes a new row of a scan comes after the checks of the body:
 memory is written when it is known that what is written fits.
 
-Inheritance of memory: the values that may take over the memory of another one.
-
 A destination is passed on to what its value is made from: of `s / n`, written to a buffer, also the sum `s`
 is computed there. It is passed on along one path: of `s + t` one operand alone is there, and what that one is
 made from. `Destinations.lend` holds it, whoever asks first.
-
-Liveness: memory that the values of a block take, and when it is free again.
 
 The order of a block's units decides how much is in use at once. A gradient's products with what was kept of
 the forward pass, for example, are read by nobody but the caller: done as soon as their operands are there,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rows in memory: stacks of rows, pointers to single rows, and reading and writing them as tensors.
 
-Insertion and removal of axes of size 1, without a copy.
-
 Bufferisation turns `tensor.expand_shape` and `tensor.collapse_shape` into views. Each group of axes holds
 just one that is kept, so that this works on rows of larger arrays too, which are not contiguous.
 """

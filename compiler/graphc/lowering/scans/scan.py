@@ -4,7 +4,7 @@
 What a state needs from one iteration to the next are scalars in registers or pointers to rows (see
 graphc.lowering.scans.rows); no tensor is carried, so that bufferization has nothing to copy.
 
-Calls in lowered scans of what notices Ctrl-C and shows progress (see graphc.library.interrupts).
+Long loops call what notices Ctrl-C and shows progress (see graphc.library.interrupts).
 """
 
 from __future__ import annotations

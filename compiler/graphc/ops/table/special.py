@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Elementwise rows: error functions and the normal distribution. SciPy is the reference, loaded when one is
 evaluated.
-
-Elementwise rows: the real branches of Lambert's W function.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 Two layouts. Fixed: offsets are known when compiling, up to one factor that all sizes have in common. Table:
 sizes of several kinds; the offsets are computed at run time, when sizes differ from those of the last call.
 
-Sizes of buffers: as products of values, and computed before the first buffer is used.
+Sizes of buffers are products of values, computed before the first buffer is used.
 """
 
 from __future__ import annotations

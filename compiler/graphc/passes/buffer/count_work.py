@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts of arithmetic and of memory traffic, for ``f.report.roofline()``.
 
-How many operations the inline code of elementary functions has.
+Each element that a kernel reads or writes counts once.
 
-What a kernel moves: the elements that it reads and writes, each counted once.
-
-What a block of buffer code computes and loads and stores, as a tree that sizes are put into later.
+Counts are a tree of blocks, which sizes are put into later.
 """
 
 from __future__ import annotations

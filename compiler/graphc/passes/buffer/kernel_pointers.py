@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Pointers for calls, to memory that is proven to be contiguous.
 
-Whether the elements of a buffer lie side by side, proven from the operations that made it.
-
 Types alone do not tell: a row of a stack of unknown sizes has unknown strides. Where everything has its
 place, after bufferisation, operations do: strides and sizes are products of the same values then. What cannot
 be proven is taken for not contiguous: what a kernel reads is copied then, what it writes is refused, and so

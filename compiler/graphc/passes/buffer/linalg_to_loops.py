@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From bufferised linalg to loops.
-
-Turns `linalg.fill` and strided `memref.copy` into `scf.for` nests.
-"""
+"""From bufferised linalg to loops."""
 
 from __future__ import annotations
 

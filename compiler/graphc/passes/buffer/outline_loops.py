@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loop nests of long functions become functions of their own.
 
-What operations use from outside, when they move to a function of their own.
-
-Independence of the iterations of a loop, which may then run in any order, or at the same time.
-
-Estimates how long a loop runs, from the sizes that are known when it begins.
+How long a loop runs is estimated from the sizes that are known when it begins.
 
 Times are picoseconds of vectorised code on one core, for double precision; they only have to tell work that
 is worth waking a second core for from work that is not. A cost is a `Size` whose names are index values that

@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Intermediate buffers get places in one workspace.
 
-Which buffers of a function share which workspace, and the rewrite that puts them there.
-
-The memory plan as plain data, for the manifest: what `Function.memory_plan` shows.
+The plan goes to the manifest as plain data, which `Function.memory_plan` shows.
 
 `{"expressions", "workspaces", "steps", "others", "copies"}`. Sizes are numbers of expressions: each is a list
 of an operation and its operands, which are numbers of earlier expressions (see `Expressions`). Positions are
 those of operations in the block; `steps` names the ones that access memory. A region of a conditional has a
 record of its own.
-
-Finds loops and operations that only copy, and says why they are there.
-
-Buffers in the memory of results that are not written yet.
 """
 
 from __future__ import annotations

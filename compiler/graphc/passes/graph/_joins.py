@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Joins that are found, made smaller, or removed. The checks of all operations must have been inserted.
-
-Blocks that make up a whole: which joins put them together.
-"""
+"""Joins that are found, made smaller, or removed. The checks of all operations must have been inserted."""
 
 from __future__ import annotations
 

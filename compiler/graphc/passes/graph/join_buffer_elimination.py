@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Joined values are computed in their slices of the result.
-
-Rewrites joins as writes into the parts of one buffer.
-"""
+"""Joined values are computed in their slices of the result."""
 
 from __future__ import annotations
 

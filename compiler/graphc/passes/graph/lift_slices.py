@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Computes only the rows that are read of what is computed row by row.
-
-Finds what can be computed after a slice, and computes it there.
-
-Which parts of its operands an operation needs for a part of its result; for lift-slices.
-"""
+"""Computes only the rows that are read of what is computed row by row."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Solves linear systems where programs invert matrices, and factors a matrix once.
-
-The rules of the linear-systems pass; its docstring lists them with their reasons.
-"""
+"""Solves linear systems where programs invert matrices, and factors a matrix once."""
 
 from __future__ import annotations
 

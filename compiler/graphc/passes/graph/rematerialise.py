@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Intermediate arrays are computed again where holding them would take more memory than a budget.
 
-Which arrays are computed again, so that no step holds more memory than a budget.
-
-Brings a block into the order of a plan's steps, with copies of what is computed again.
-
-How an array is computed again at a later step, and the steps with that done.
-
-The units of a block as steps that read and make arrays, and how much memory they hold.
+The units of a block are steps that read and make arrays, and a plan is an order of steps with copies.
 
 Operations and arrays are numbers here: a plan is tried hundreds of times, and only the best one is made. An
 array that is computed again exists in several *versions*, each with a lifetime of its own.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Computes shapes from shapes instead of from values, and removes operations that change none.
 
-Checks of operations of which nothing but sizes was read, before they are erased.
+Operations of which nothing but sizes is read are erased, but for their checks.
 
 A size is computed from other sizes by what an operation says of its result, and that is true only where the
 operation would not have failed: `specify_shape(x, (3,))` has 3 elements if x has, and the number of elements

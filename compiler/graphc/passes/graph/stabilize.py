@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Replaces expressions that overflow or cancel by equal ones that do not.
-
-The rules of the stabilize pass; its docstring lists them with their reasons.
-"""
+"""Replaces expressions that overflow or cancel by equal ones that do not."""
 
 from __future__ import annotations
 

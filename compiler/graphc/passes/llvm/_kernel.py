@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The rest of a kernel whose nests are in other modules: a frame, and calls with it.
 
-Places of buffers that only nests read: one loop over a table puts their addresses into the frame.
+One loop over a table puts the addresses of buffers that only nests read into the frame.
 
 A kernel with hundreds of nests has hundreds of buffers. To find the place of one, put it into the frame and
 end its lifetime takes LLVM a fifth of a millisecond, a row of a table nothing.
-
-Text of the functions that take the arguments of nests from the frame of the kernel.
 
 The frame has a word for each value that some nest needs. A nest that is called once knows its words; one that
 is called several times gets a row of numbers with each call, which says where they are.

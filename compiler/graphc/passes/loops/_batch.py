@@ -8,10 +8,6 @@ is done on stacks.
 Nothing that is built here can fail where the loop would not have run. With rows, an operation on stacks
 fails where the operation on rows would have failed in some iteration; without rows, sizes that would not fit
 are replaced by sizes that do (`Batcher.fit`), which costs nothing since there are no elements.
-
-Operations of a body that cannot fail, so that they may be done for rows that no iteration computes.
-
-Index code of a scan's body: how it depends on the iteration, and copies of it outside.
 """
 
 from __future__ import annotations

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The consumers of a scan's stored results, and which rows each of them can see.
-
-Index values as functions of the number of iterations of one scan.
-
-States of which only the last row is used, also through slices of slices.
-"""
+"""The consumers of a scan's stored results, and which rows each of them can see."""
 
 from __future__ import annotations
 

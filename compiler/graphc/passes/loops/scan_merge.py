@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Fuses scans that can run in one loop.
-
-Fuses two scans of a block into one loop.
-
-Which row of a state a read of its trace is, seen from the iteration that reads it.
-"""
+"""Fuses scans that can run in one loop."""
 
 from __future__ import annotations
 

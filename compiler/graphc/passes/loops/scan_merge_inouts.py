@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Merges what is equal within a scan: states, outputs and the work of the body.
-
-Traces as parts of other traces.
-
-Which values of the bodies of scans are equal in every iteration.
-"""
+"""Merges what is equal within a scan: states, outputs and the work of the body."""
 
 from __future__ import annotations
 

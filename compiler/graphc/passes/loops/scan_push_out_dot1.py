@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Replaces accumulated products by one product after the loop.
-
-States that only add up, and their sums over time after the loop.
-"""
+"""Replaces accumulated products by one product after the loop."""
 
 from __future__ import annotations
 

@@ -1,14 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Removes from scans what is not needed, and what is the same in every iteration.
-
-Stop conditions that are literals.
-
-The window of a state: which older rows an iteration can read and write.
-
-Which operations of a function with scans are needed, seen through states and results by their names.
-
-States, outputs and sequences of a scan that are the same in every iteration.
-"""
+"""Removes from scans what is not needed, and what is the same in every iteration."""
 
 from __future__ import annotations
 

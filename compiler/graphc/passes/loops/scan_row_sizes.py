@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the first row of an output say what size its rows have, where nothing else does.
-
-Sizes of rows that are known only when the first iteration has run.
-"""
+"""Makes the first row of an output say what size its rows have, where nothing else does."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Keeps only the rows of a scan's results that a consumer can see.
 
-Runs fewer iterations where the rows of the later ones are never seen.
-
-Makes consumers read the results of a scan directly instead of through views.
-
-Decides which rows of a state or output are kept, and adapts its consumers.
+Consumers are made to read results directly instead of through views; fewer iterations run where the rows of
+the later ones are never seen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Running sums and linear recurrences.
 
-Turns all states of a scan into recurrence operations, or none of them.
+All states of a scan become recurrence operations, or none of them does.
 """
 
 from __future__ import annotations

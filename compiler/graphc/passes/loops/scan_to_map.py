@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loops without carried dependence.
 
-Stacks before a scan, built on trial: they are kept, or vanish without a trace.
-
-How each operation of a body is done on stacks of rows.
+Stacks before a scan are built on trial: they are kept, or vanish without a trace.
 
 A rule gets the batcher, the operation of the body and what stands for its tensor operands, of which at least
 one is a stack; it returns the stack of its result, of type `batcher.stack_type(<type of a row>)`.
-
-Stacks of a body's values that exist without computation: rows of sequences and of what a scan keeps.
 """
 
 from __future__ import annotations

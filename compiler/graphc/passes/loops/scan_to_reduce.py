@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loops that only sum up.
 
-Recognises what a state's step is: a fold with an associative operation, or a linear recurrence.
+The step of a state is recognised as a fold with an associative operation, or as a linear recurrence.
 """
 
 from __future__ import annotations

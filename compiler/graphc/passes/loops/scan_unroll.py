@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Turns short scans into straight-line code.
-
-Writes the iterations of a scan one after the other.
-"""
+"""Turns short scans into straight-line code."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Forward mode: the tangents of a loop's outputs.
-
-Building a scan role by role, from variables of other graphs.
-"""
+"""Forward mode: the tangents of a loop's outputs."""
 
 from __future__ import annotations
 

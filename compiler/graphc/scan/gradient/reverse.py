@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reverse mode: the cotangents of a loop's inputs.
 
-Gradients that keep few rows and compute the others again.
-
 Let a loop make N iterations with ``checkpoint_every=C``, and let r be the size of the rows of its states. The
 gradient needs all rows, in opposite order. Ordinarily they are read from the traces: memory N r, time one
 forward and one reverse pass. With checkpoints, a loop over segments of C iterations keeps the windows (K
@@ -15,8 +13,6 @@ Rows that the program itself asks for are kept all the same, and sequences, whic
 The last 1 to C iterations form a shorter loop, so N need not be a multiple of C. Loops that rewrite older
 rows (mit-mot), and truncated gradients of loops with untraced states, have no checkpoints: their gradients
 read the traces.
-
-The reverse loop.
 
 Let a state have window K; iteration `s` reads rows ``K + s - k`` and writes rows ``K + s - w``. The reverse
 loop goes from the last iteration to the first. It has a state for the cotangents of the rows, which are its
@@ -31,8 +27,6 @@ them back through the body, and
 With K = 1 this is a state with one tap and one write; with more taps it is a mit-mot. Both loops store rows
 at the same places, as the reverse loop has the opposite ``reverse`` flag. Values of the forward loop that are
 needed are read from its traces.
-
-Values of the forward loop that the body of a reverse loop reads.
 """
 
 from __future__ import annotations

@@ -7,10 +7,6 @@ as a state of its own: it starts from the last one, and each of its iterations p
 overwrote. The forward loop stores that, at the cost of what an iteration writes; so do the indices that
 depend on the row itself. The row that is put back has the bits that it had. What a loop stores has one size
 in all iterations, so that only updates of as many elements in each of them are undone.
-
-The iterations of a loop that a gradient goes over.
-
-Gradients over the last iterations only (truncated backpropagation through time).
 """
 
 from __future__ import annotations

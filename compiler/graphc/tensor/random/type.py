@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``RandomGeneratorType``: states of generators, which are tensors for everything but the user.
 
-Symbolic generators have the functions that draw as methods.
+Variables of it have the functions that draw as methods.
 """
 
 from __future__ import annotations
