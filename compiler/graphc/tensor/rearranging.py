@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of ``graphc.tensor`` that put elements elsewhere: roll, reverse, repeat, permute, fill diagonals."""
+"""Functions of ``graphc.tensor`` that put elements elsewhere: roll, reverse, repeat, permute, diagonals."""
 
 from __future__ import annotations
 
