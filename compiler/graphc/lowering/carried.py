@@ -72,14 +72,14 @@ def bisected(low: ir.Value, high: ir.Value, comes_before: Callable[[ir.Value], i
 def either(
     condition: ir.Value,
     kinds: Sequence[ir.Type],
-    then: Callable[[], Sequence[ir.Value]],
-    otherwise: Callable[[], Sequence[ir.Value]],
+    then: Callable[[], Sequence[ir.Value] | None],
+    otherwise: Callable[[], Sequence[ir.Value] | None],
 ) -> list[ir.Value]:
-    """The result of one of two computations, values of some types; only that one is made."""
+    """The result of one of two computations, values of some types or none; only that one is made."""
     made = ir.Operation.create("scf.if", results=list(kinds), operands=[condition], regions=2)
     for region, body in zip(made.regions, (then, otherwise), strict=True):
         with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-            build.create("scf.yield", [], list(body()))
+            build.create("scf.yield", [], list(body() or ()))
     return list(made.results)
 
 

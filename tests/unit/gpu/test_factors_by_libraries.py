@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import graphc.tensor as pt
 import graphc_runtime
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.passes.gpu import gpu_library
+from graphc.passes.gpu._kernel import H200
 from graphc_runtime.cuda import executable
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
@@ -27,7 +29,7 @@ Build = Callable[..., Sequence[TensorVariable]]
 @pytest.fixture(autouse=True)
 def anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches go to libraries, too, however small; the cache has what was compiled otherwise."""
-    monkeypatch.setattr(gpu_library, "_REQUEST", -(1 << 20))
+    monkeypatch.setattr(gpu_library, "H200", replace(H200, request=-(1 << 20)))
     monkeypatch.setattr(graphc.config, "cache_dir", "")
 
 
@@ -248,7 +250,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch, solve: Build, a: np.ndarray, me
 
 def test_sizes_choose(monkeypatch: pytest.MonkeyPatch) -> None:
     """One large matrix is for the library; small ones, many of them, and empty ones are for kernels."""
-    monkeypatch.setattr(gpu_library, "_REQUEST", 60)
+    monkeypatch.setattr(gpu_library, "H200", H200)
     x, y = pt.tensor3("x"), pt.tensor3("y")
     device = graphc.function([x, y], pt.linalg.solve_triangular(x, y), mode="cuda")
     for count, n, k, asked in ((1, 40, 2, 1), (1, 32, 2, 0), (40, 33, 1, 0), (1, 40, 0, 0)):

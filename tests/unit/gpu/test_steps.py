@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.passes.gpu import gpu_batch
+from graphc.passes.gpu._kernel import H200
 from graphc_runtime.cuda import gemm, plan
 from graphc_runtime.cuda.array import upload
 from graphc_tools.gpu.simulated import SimulatedDriver
@@ -176,9 +178,9 @@ def test_graphs_get_the_arguments_of_other_calls(monkeypatch: pytest.MonkeyPatch
 
 
 FORMS = {
-    "kept": {"_ROW": 0, "_LAUNCH": 10**9},
-    "streamed": {"_ROW": 10**9, "_LAUNCH": 10**9},
-    "launched": {"_LAUNCH": -(10**9)},
+    "kept": replace(H200, kept_step=0, product=10**9),
+    "streamed": replace(H200, kept_step=10**9, product=10**9),
+    "launched": replace(H200, product=-(10**9)),
 }
 
 
@@ -186,8 +188,7 @@ FORMS = {
 @pytest.mark.parametrize("dtype, gradient", [("float32", False), ("float64", True)])
 def test_forms_of_a_loop_with_products_agree(monkeypatch, form, dtype, gradient):
     """Sizes that blocks of rows, groups of threads and parts of the matrix do not divide, and no rows."""
-    for name, value in FORMS[form].items():
-        monkeypatch.setattr(gpu_batch, name, value)
+    monkeypatch.setattr(gpu_batch, "H200", FORMS[form])
     x, u = (pt.tensor(name, dtype=dtype, shape=(None,) * k) for name, k in (("x", 3), ("u", 2)))
     states = _scan(lambda r, s, u: pt.tanh(r + s @ u), sequences=[x], outputs_info=[x[0]], non_sequences=[u])
     given = [graphc.grad((states[-1] ** 2).sum(), u), states[0]] if gradient else [states[-1], states]

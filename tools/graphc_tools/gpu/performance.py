@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from graphc.passes.gpu._kernel import H200, Machine
 from graphc_runtime.cuda.array import DeviceArray
 from graphc_runtime.cuda.array import Memory as DeviceMemory
 from graphc_tools.gpu.interpreter import Kernel
@@ -33,41 +34,6 @@ from graphc_tools.gpu.simulated import SimulatedDriver
 SECTOR = 32
 # Sectors of a request below which it counts as narrow: half of 8 bytes a thread.
 _NARROW = 6
-
-
-@dataclass(frozen=True)
-class Machine:
-    """A device.
-
-    Attributes:
-        processors: multiprocessors.
-        clock: cycles a microsecond.
-        bandwidth: bytes of memory a microsecond, as copies reach it.
-        cache: bytes of the second-level cache.
-        narrow: part of the bandwidth that warps reach whose requests are of 4 sectors, 4 bytes a thread.
-        sectors: of 32 bytes that a multiprocessor gets a cycle from the second-level cache.
-        operations: of warps that a multiprocessor begins a cycle, as kernels reach it.
-        latency: microseconds from a request to its data, on a busy device.
-        launch: microseconds from one kernel's end to the next one's beginning.
-        threads, blocks, registers, shared: what a multiprocessor has room for; bytes of shared memory.
-    """
-
-    processors: int = 132
-    clock: float = 1980.0
-    bandwidth: float = 4.2e6
-    cache: float = 50e6
-    narrow: float = 0.75
-    sectors: float = 2.0
-    operations: float = 2.2
-    latency: float = 0.8
-    launch: float = 2.0
-    threads: int = 2048
-    blocks: int = 32
-    registers: int = 65536
-    shared: int = 227 << 10
-
-
-H200 = Machine()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from graphc.ir.value import as_index, number, parts_of, smaller
 from graphc.ir.walk import walk
 from graphc.passes.gpu.gpu_functions import declare_callees
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 MODULE = "kernels"
 _SHARED = "builtin.unrealized_conversion_cast"
@@ -20,6 +21,63 @@ _LOADED = ("gpu", "vector", "nvgpu", "nvvm")
 
 # So many threads of a block may have all the registers that a thread can have.
 _UNLIMITED = 256
+
+
+@record(frozen=True)
+class Machine:
+    """A device: by these numbers passes choose grids and forms of kernels, in the call where sizes are not
+    known, and `graphc_tools.gpu.performance` predicts times.
+
+    Attributes:
+        processors: multiprocessors.
+        clock: cycles a microsecond.
+        bandwidth: bytes of memory a microsecond, as copies reach it.
+        cache: bytes of the second-level cache.
+        narrow: part of the bandwidth that warps reach whose requests are of 4 sectors, 4 bytes a thread.
+        sectors: of 32 bytes that a multiprocessor gets a cycle from the second-level cache.
+        operations: of warps that a multiprocessor begins a cycle, as kernels reach it.
+        latency: microseconds from a request to its data, on a busy device.
+        launch: microseconds from one kernel's end to the next one's beginning.
+        threads, blocks, registers, shared: what a multiprocessor has room for; bytes of shared memory.
+        step, read: nanoseconds of a step of a loop that a block runs, besides reading a matrix, of which it
+            reads so many bytes a nanosecond.
+        kept_step: nanoseconds of such a step where the matrix is kept on the multiprocessor.
+        product, others: nanoseconds of a product as a launch in a loop, at least, and of what else a step
+            launches.
+        multiplied: numbers of float32 that the device multiplies in a nanosecond.
+        request, request_rows: microseconds that a library takes for a matrix; rows that make it one more.
+        matrices: that our kernels work on at a time.
+        row, cubes: microseconds that such a kernel takes for a row; how many cubes of rows take one. Both, as
+            those of requests, follow from factors of 2048 and of 32 rows.
+    """
+
+    processors: int = 132
+    clock: float = 1980.0
+    bandwidth: float = 4.2e6
+    cache: float = 50e6
+    narrow: float = 0.75
+    sectors: float = 2.0
+    operations: float = 2.2
+    latency: float = 0.8
+    launch: float = 2.0
+    threads: int = 2048
+    blocks: int = 32
+    registers: int = 65536
+    shared: int = 227 << 10
+    step: int = 2000
+    read: int = 42
+    kept_step: int = 1100
+    product: int = 12_000
+    others: int = 6000
+    multiplied: int = 15_000
+    request: int = 60
+    request_rows: int = 2
+    matrices: int = 512
+    row: int = 4
+    cubes: int = 3600
+
+
+H200 = Machine()
 
 
 class Kernel:

@@ -6,20 +6,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from graphc.errors import CompileError
 from graphc.ir import build
 from graphc.ir.build import dtype_of
+from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import copy_with, inputs_of, slice_of, walk
+from graphc.lowering.carried import carry
 from graphc.lowering.memory.layouts import collapse, is_contiguous, is_row_major
 from graphc.lowering.pointers import address
+from graphc.passes.gpu._host import is_address
 from graphc.passes.gpu._notation import read_vector, write_vector
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 # The widest access of a thread, in bytes.
 WIDTH = 16
+# They name memory, and look at none of its elements.
+_OF_SIZES = ("memref.alloc", "memref.dim")
 # A number, a value, or a buffer and an axis: sizes with equal keys are equal.
 SizeKey: TypeAlias = "int | ir.Value | tuple[ir.Value, int]"
 
@@ -158,6 +163,47 @@ class Nest:
         used = {x for op in slice_of(self.body, wanted) for x in inputs_of(op)} | set(wanted)
         return [operand for operand in self.operands if operand.argument in used]
 
+    def read(
+        self, indices: Sequence[ir.Value], known: Mapping[ir.Value, ir.Value] | None = None
+    ) -> dict[ir.Value, ir.Value]:
+        """The arguments of the body at indices: what is known of them, and loads of others that it needs."""
+        values = dict(known or {})
+        for operand in self.needed(self.yields):
+            if operand.argument not in values:
+                values[operand.argument] = load(operand, indices)
+        return values
+
+    def reduce_at(
+        self, indices: Sequence[ir.Value], sizes: Sequence[ir.Value], values: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """What the outputs without reduced dimensions come to, by loops of one thread; others are stored.
+
+        Args:
+            indices: of the nest, of which those of reduced dimensions are of no account.
+            sizes: of its dimensions.
+            values: initial ones of these outputs.
+        """
+        reduced = [axis for axis in range(self.rank) if self.reduction[axis]]
+        kept = [o for o in self.outputs if not any(axis in o.axes for axis in reduced)]
+        place = list(indices)
+
+        def run(axes: list[int], values: list[ir.Value]) -> list[ir.Value]:
+            if axes:
+
+                def body(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+                    place[axes[0]] = number
+                    return run(axes[1:], carried)
+
+                return carry(sizes[axes[0]], values, body)
+            given = {operand.argument: value for operand, value in zip(kept, values, strict=True)}
+            found = self.compute(self.yields, self.read(place, given), place)
+            for operand, value in zip(self.outputs, found, strict=True):
+                if operand not in kept:
+                    store(value, operand, place)
+            return [value for operand, value in zip(self.outputs, found, strict=True) if operand in kept]
+
+        return run(reduced, list(values))
+
     def collapse(self) -> None:
         """Sees neighbouring dimensions as one where every operand walks them contiguously."""
         axis = 0
@@ -202,6 +248,48 @@ class Nest:
         self.indexed = {x - 1 if x > left else x for x in self.indexed}
         # The operation stays as it is: whoever looks at it may leave it to another pass.
         self._places = [x - 1 if x > left else x for x in self._places]
+
+
+class Effects(NamedTuple):
+    """The memory that operations read and write, each by the array that it is a part of.
+
+    Passes move work to where other work is, over what stands between: it may pass an operation if it
+    `commutes` with that. This is the only place that says what an operation touches. What is not known reads
+    and writes all memory that it names, in its regions, too, and by the pointers of calls.
+    """
+
+    read: frozenset[ir.Value] = frozenset()
+    written: frozenset[ir.Value] = frozenset()
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> Effects:
+        """Those of an operation, and of what is in its regions."""
+        if op.name in _OF_SIZES or (op.name in VIEWS and not len(op.regions)):
+            return cls()
+        inside = [op, *walk(op)]
+        named = [x for inner in inside for x in inner.operands]
+        named += [x.owner.operands[0] for x in named if is_address(x)]
+        memory = frozenset(root_of(x) for x in named if isinstance(x.type, ir.MemRefType))
+        if op.name == "memref.load":
+            return cls(memory)
+        if op.name == "linalg.generic":
+            return cls(memory, frozenset(root_of(operand.buffer) for operand in Nest(op).outputs))
+        return cls(memory, memory)
+
+    def __or__(self, other: Effects) -> Effects:
+        return Effects(self.read | other.read, self.written | other.written)
+
+    def commutes(self, other: Effects) -> bool:
+        """True if neither writes what the other one touches."""
+        touched, others = self.read | self.written, other.read | other.written
+        return not (self.written & others or other.written & touched)
+
+
+def exact(array: ir.Value) -> ir.Value:
+    """An array without casts, whose type says most of where its elements are."""
+    while not isinstance(array.owner, ir.Block) and array.owner.name == "memref.cast":
+        array = array.owner.operands[0]
+    return array
 
 
 def where(operand: Operand, indices: Sequence[ir.Value]) -> list[ir.Value]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 from typing import TypeAlias
 
 from graphc.ir import build
@@ -229,12 +231,12 @@ def add_to_result(product: Product, sizes: list[ir.Value], place: list[ir.Value]
     """Adds a sum to an element of the result, or stores it there, if that is within the edges."""
     inside = [place[axis] < sizes[axis] for axis in (product.row, product.column)]
     operand = product.nest.outputs[0]
-    names = {ir.IntegerType: "arith.addi", ir.ComplexType: "complex.add"}
-    name = names.get(type(total.type), "arith.addf")
     with when(all_of(inside)):
         if product.adds:
             before = load(operand, place)
-            total = build.create(name, [total.type], [before, total]).result
+            is_complex = isinstance(total.type, ir.ComplexType)
+            given = [before, total]
+            total = build.create("complex.add", [total.type], given).result if is_complex else before + total
         store(total, operand, place)
 
 
@@ -382,24 +384,15 @@ class _Writer:
                 conditions.append(self._ty < self._rows)
             inside = all_of(conditions)
             values = either(inside, kinds, lambda: ahead(row, column), lambda: list(map(zero, kinds)))
-            zeros = [self._zero()] * self._rows
+            zeros = [zero(self._kind)] * self._rows
             sums = carry(self._sizes[2], zeros, self._chunk, step=DEPTH)
             for number, value in enumerate(sums):
                 self._parts[self._ty, number, self._tx] = value
             barrier()
             with when(inside):
-                finish(row, column, self._total(), values)
+                parts = [self._parts[group, self._ty, self._tx] for group in range(self._groups)]
+                finish(row, column, reduce(add, parts), values)
             barrier()
-
-    def _total(self) -> ir.Value:
-        """The sum of the groups' parts."""
-        total: ir.Value | None = None
-        for group in range(self._groups):
-            place = [build.const_index(group), self._ty, self._tx]
-            part = self._parts[place]
-            total = part if total is None else self._sum(total, part)
-        assert total is not None
-        return total
 
     def _chunk(self, start: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
         """Adds the products of one part of the rows."""
@@ -424,7 +417,7 @@ class _Writer:
 
         def one(at: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
             right, place = self._matrix(begin + at), own + at
-            lefts = [self._staged_at(row, place) for row in range(self._rows)]
+            lefts = [self._staged[row, place] for row in range(self._rows)]
             return [self._add(left, right, total) for left, total in zip(lefts, sums, strict=True)]
 
         for first in range(0, kept, _AHEAD):
@@ -441,16 +434,9 @@ class _Writer:
         with span(self._rows * DEPTH, start=thread, step=threads) as element:
             r, k = element // DEPTH, element % DEPTH
             row, deep = self._first + r, start + k
-            inside = [row < self._sizes[0], deep < self._sizes[2]]
-            both = all_of(inside)
-            self._staged[r, k] = self._zero()
-            with when(both):
+            self._staged[r, k] = zero(self._kind)
+            with when((row < self._sizes[0]) & (deep < self._sizes[2])):
                 self._staged[r, k] = load(self._left, [row, row, deep])
-
-    def _inside(self, *places: tuple[ir.Value, ir.Value]) -> ir.Value:
-        """True if two indices are below their limits."""
-        conditions = [index < limit for index, limit in places]
-        return all_of(conditions)
 
     def _matrix(self, deep: ir.Value) -> ir.Value:
         return load(self._right, [self._column, self._column, deep])
@@ -463,17 +449,7 @@ class _Writer:
             found += [extract(vector, lane) for lane in range(self._lanes)]
         return found[:_AHEAD]
 
-    def _staged_at(self, row: int, at: ir.Value) -> ir.Value:
-        return self._staged[row, at]
-
     def _add(self, left: ir.Value, right: ir.Value, total: ir.Value) -> ir.Value:
         nest = self._nest
         values = {self._left.argument: left, self._right.argument: right, nest.outputs[0].argument: total}
         return nest.compute(nest.yields, values, [])[0]
-
-    def _sum(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        name = "arith.addi" if isinstance(self._kind, ir.IntegerType) else "arith.addf"
-        return build.create(name, [a.type], [a, b]).result
-
-    def _zero(self) -> ir.Value:
-        return constant(self._kind, 0 if isinstance(self._kind, ir.IntegerType) else 0.0)

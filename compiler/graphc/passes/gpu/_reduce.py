@@ -573,18 +573,16 @@ class Held:
         """Writes the elements of the thread."""
         found = [[element(group, lane) for lane in range(self._lanes)] for group in self._groups]
 
-        def apart() -> list[ir.Value]:
+        def apart() -> None:
             for number, values in enumerate(found):
                 for lane, value in enumerate(values):
                     with when(self._is_own(number, lane)):
                         store(value, operand, self.indices(number, lane))
-            return []
 
-        def together() -> list[ir.Value]:
+        def together() -> None:
             for number, values in enumerate(found):
                 with when(self._is_own(number, 0)):
                     store_vector(values, operand, self.indices(number, 0))
-            return []
 
         if self._together is None or not self._is_wide(operand):
             apart()

@@ -208,14 +208,13 @@ class RowKernel:
             reduction = BlockReduction(kernel, width, once=True)
             behind = behind_vector(wide, lanes) if lanes > 1 else None
 
-            def each(groups: int) -> list[ir.Value]:
+            def each(groups: int) -> None:
                 row = block_id() * height + thread_id(1)
                 # Threads without a row see the last one, of which they have no elements.
                 outer = split(smaller(row, rows - 1), extents[0][: self._rows])
                 follow = row if rows_follow(wide, self._rows) else None
                 share = Share(outer, lanes, behind, groups, width, row < rows, follow)
                 Row(share, reduction, self._kept, in_place=in_place).write(nests, extents)
-                return []
 
             known = build.constant_value(is_held)
             if known is None:

@@ -18,11 +18,11 @@ from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import all_of, larger, parts_of, smaller
 from graphc.ir.walk import functions, is_inside, walk
 from graphc.lowering.calls import product
-from graphc.lowering.carried import carry, span, when
+from graphc.lowering.carried import either, span, when
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
-from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._notation import (
     WARP,
@@ -468,8 +468,7 @@ class BatchKernel:
             return [before, *(load(operand, [row, column]) for operand in early)]
 
         def finish(row: ir.Value, column: ir.Value, total: ir.Value, values: list[ir.Value]) -> None:
-            name = "arith.addi" if isinstance(total.type, ir.IntegerType) else "arith.addf"
-            value = build.create(name, [total.type], [values[0], total]).result
+            value = values[0] + total
             known = dict(zip([operand.argument for operand in early], values[1:], strict=True))
             self._chain(segment, [row, column], {output.buffer: value}, known)
 
@@ -499,24 +498,11 @@ class BatchKernel:
             if not any(nest.reduction):
                 self._chain(segment, indices, {}, {}, first=0)
                 return
-            place = dict(zip(kept, indices, strict=True))
-            output = nest.outputs[0]
-
-            def run(axes: list[int], values: list[ir.Value]) -> list[ir.Value]:
-                if axes:
-
-                    def body(number: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-                        place[axes[0]] = number
-                        return run(axes[1:], carried)
-
-                    return carry(sizes[axes[0]], values, body)
-                where = [place[axis] for axis in range(nest.rank)]
-                given = {output.argument: values[0]}
-                return nest.compute(nest.yields, self._read(nest, where, given), where)
-
-            reduced = [axis for axis in range(nest.rank) if nest.reduction[axis]]
-            total = run(reduced, [self._before(segment, indices)])
-            self._chain(segment, indices, {output.buffer: total[0]}, {})
+            place = [build.const_index(0)] * nest.rank
+            for axis, index in zip(kept, indices, strict=True):
+                place[axis] = index
+            total = nest.reduce_at(place, sizes, [self._before(segment, indices)])
+            self._chain(segment, indices, {nest.outputs[0].buffer: total[0]}, {})
 
         self._each([sizes[axis] for axis in kept], element)
 
@@ -524,7 +510,7 @@ class BatchKernel:
         """Initial value of an element of a reduction's result."""
         start = segment.start
         if start is not None:
-            return start.compute(start.yields, self._read(start, indices, {}), indices)[0]
+            return start.compute(start.yields, start.read(indices), indices)[0]
         output = segment.nests[0].outputs[0]
         return load(Operand(output.buffer, list(range(len(indices))), output.argument), indices)
 
@@ -546,21 +532,11 @@ class BatchKernel:
             given = {
                 o.argument: held[o.buffer] for o in nest.operands if o.axes == whole and o.buffer in held
             }
-            found = nest.compute(nest.yields, self._read(nest, indices, {**known, **given}), indices)
+            found = nest.compute(nest.yields, nest.read(indices, {**known, **given}), indices)
             held = {buffer: value for buffer, value in held.items() if self._is_temporary(segment, buffer)}
             for operand, value in zip(nest.outputs, found, strict=True):
                 held[operand.buffer] = value
                 self._store(segment, operand.buffer, value, indices)
-
-    def _read(
-        self, nest: Nest, indices: list[ir.Value], given: dict[ir.Value, ir.Value]
-    ) -> dict[ir.Value, ir.Value]:
-        """The operands of a nest at an element."""
-        values = dict(given)
-        for operand in nest.needed(nest.yields):
-            if operand.argument not in values:
-                values[operand.argument] = load(operand, indices)
-        return values
 
     def _store(self, segment: Segment, buffer: ir.Value, value: ir.Value, indices: list[ir.Value]) -> None:
         if not self._is_temporary(segment, buffer):
@@ -580,12 +556,6 @@ def products_of(work: BatchLoop) -> list[Nest]:
 
 
 # -- which form --------------------------------------------------------------------------------------------
-
-# Of an H200, in nanoseconds and bytes a nanosecond: what a step of a block takes besides the matrix; how fast
-# a block reads that; a step of a row whose matrix is kept; a product as a launch, and what else a step
-# launches. Numbers that all multiprocessors multiply in float32 in a nanosecond.
-_STEP, _READ, _ROW, _LAUNCH, _OTHERS, _SPEED = 2000, 42, 1100, 12_000, 6000, 15_000
-_MULTIPROCESSORS = 132
 
 
 def replace_loop(work: BatchLoop, polls: frozenset[str]) -> None:
@@ -647,7 +617,7 @@ def _least(work: BatchLoop, kernel: Callable[[Form], None], steps: Callable[[], 
     keeps it what a row takes, each as often as there are more blocks than multiprocessors; a product as a
     launch takes no less than a launch, and for many or wide rows what its arithmetic takes.
     """
-    products = products_of(work)
+    of, products = H200, products_of(work)
     floats = [nest for nest in products if isinstance(nest.outputs[0].argument.type, ir.F32Type | ir.F64Type)]
     outside = [nest for nest in floats if is_outside(work, sides(nest)[1].buffer)]
     if not products or len(outside) < len(products):
@@ -660,32 +630,24 @@ def _least(work: BatchLoop, kernel: Callable[[Form], None], steps: Callable[[], 
     for one, two in sizes[1:]:
         elements = elements + one * two
     bytes_ = elements * int(dtype_of(products[0].outputs[0].argument.type).itemsize)
-    streamed = parts_of(rows, STREAMED.rows * _MULTIPROCESSORS) * (bytes_ // _READ + _STEP)
-    launched = rows * elements // _SPEED + (_LAUNCH * len(products) + _OTHERS)
+    streamed = parts_of(rows, STREAMED.rows * of.processors) * (bytes_ // of.read + of.step)
+    launched = rows * elements // of.multiplied + (of.product * len(products) + of.others)
     kept = None
     if len(products) == 1 and isinstance(products[0].outputs[0].argument.type, ir.F32Type):
         most = larger(*sizes[0])
         least = smaller(*sizes[0])
         fits = all_of([most <= DEPTH, least > 0])
-        kept = parts_of(rows, KEPT.rows * _MULTIPROCESSORS) * _ROW
+        kept = parts_of(rows, KEPT.rows * of.processors) * of.kept_step
         kept = build.select(fits, kept, launched + streamed)
 
     def in_kernels() -> None:
         if kept is None:
             kernel(STREAMED)
         else:
-            _branch(kept < streamed, lambda: kernel(KEPT), lambda: kernel(STREAMED))
+            either(kept < streamed, [], lambda: kernel(KEPT), lambda: kernel(STREAMED))
 
     best = streamed if kept is None else smaller(kept, streamed)
-    _branch(launched < best, steps, in_kernels)
-
-
-def _branch(condition: ir.Value, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
-    made = ir.Operation.create("scf.if", operands=[condition], regions=2)
-    for region, body in zip(made.regions, (then, otherwise), strict=True):
-        with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-            body()
-            build.create("scf.yield", [], [])
+    either(launched < best, [], steps, in_kernels)
 
 
 @record()

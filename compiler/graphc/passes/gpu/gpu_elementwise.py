@@ -12,7 +12,7 @@ from graphc.ir import build
 from graphc.ir.value import parts_of
 from graphc.ir.walk import functions, walk
 from graphc.lowering.calls import product
-from graphc.lowering.carried import carry, span
+from graphc.lowering.carried import span
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for
@@ -173,26 +173,6 @@ class _Threads:
     def _reduction(self, place: list[ir.Value], extents: Sequence[ir.Value]) -> None:
         nest = self._nest
         kept = [o for o in nest.outputs if not any(axis in o.axes for axis in self._reduced)]
-
-        def run(axes: list[int], values: list[ir.Value]) -> list[ir.Value]:
-            if axes:
-
-                def body(position: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-                    place[axes[0]] = position
-                    return run(axes[1:], carried)
-
-                return carry(extents[axes[0]], values, body)
-            given = {operand.argument: value for operand, value in zip(kept, values, strict=True)}
-            for operand in nest.needed(nest.yields):
-                if operand.argument not in given:
-                    given[operand.argument] = load(operand, place)
-            found = nest.compute(nest.yields, given, place)
-            for operand, value in zip(nest.outputs, found, strict=True):
-                if operand not in kept:
-                    store(value, operand, place)
-            return [value for operand, value in zip(nest.outputs, found, strict=True) if operand in kept]
-
-        first = list(place)
-        initial = [load(operand, first) for operand in kept]
-        for operand, value in zip(kept, run(self._reduced, initial), strict=True):
-            store(value, operand, first)
+        initial = [load(operand, place) for operand in kept]
+        for operand, value in zip(kept, nest.reduce_at(place, extents, initial), strict=True):
+            store(value, operand, place)

@@ -10,7 +10,7 @@ from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
 from graphc.passes.gpu._host import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate
-from graphc.passes.gpu._nest import Nest
+from graphc.passes.gpu._nest import Nest, exact
 from graphc.passes.gpu._reduce import FIRST, first
 from graphc.passes.gpu._rows import RowKernel, as_rows
 from graphc_dialects._mlir import ir
@@ -44,7 +44,7 @@ class GpuExtreme(Pass):
 
 def _lower(call: LibraryCall, name: str) -> None:
     """The nests, and whether there is an element at all."""
-    source, result = map(_without_casts, call.buffers[:2])
+    source, result = map(exact, call.buffers[:2])
     *sizes, n = build.dims(source)
     word, rows = ir.IntegerType.get_signless(64), len(sizes)
     how = first(name, source.type.element_type)
@@ -81,10 +81,3 @@ def _fill(target: tuple[ir.Value, range], how: Combiner) -> ir.Operation:
     """A nest that writes what changes nothing."""
     value = how.constant(target[0].type.element_type)
     return make_nest([], [target], [False] * len(target[1]), lambda _: [value])
-
-
-def _without_casts(buffer: ir.Value) -> ir.Value:
-    """The array whose type says most of where its elements are."""
-    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.cast":
-        buffer = buffer.owner.operands[0]
-    return buffer

@@ -19,7 +19,7 @@ from graphc.lowering.random import BUFFERS, LIBRARY, OPERATION
 from graphc.passes import Pass
 from graphc.passes.buffer.kernel_pointers import is_proven_contiguous
 from graphc.passes.gpu._host import LibraryCall, calls_of
-from graphc.passes.gpu._kernel import allocate
+from graphc.passes.gpu._kernel import H200, allocate
 from graphc.passes.gpu.gpu_factor import NOT_POSITIVE, SMALL, is_checked, largest_of
 from graphc.passes.gpu.gpu_placement import TRANSFORMS
 from graphc_dialects._mlir import ir
@@ -27,10 +27,6 @@ from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.record import record
 
 _NAN = float("nan")
-# About how many microseconds a request to a library takes, and how many rows make it one more. Of our
-# kernels: how many matrices a device works on at a time, how long a row takes, and how many cubes of rows
-# take one. They follow from factors of 2048 and of 32 rows on an H200.
-_REQUEST, _ROWS_EACH, _AT_ONCE, _ROW, _TIMES = 60, 2, 512, 4, 3600
 
 
 class Batch:
@@ -191,14 +187,12 @@ class Work:
         """Solves X op(A) = B in place of B, for matrices as the library sees them: our transposes."""
         k, n, batch = build.dims(right)[-1], self.n, self.batch
 
-        def one() -> list[ir.Value]:
+        def one() -> None:
             # A column is what it is, from the left.
             batch.ask("trsv", [a, right], [int(upper), int(not across), int(unit), n, n, 1])
-            return []
 
-        def several() -> list[ir.Value]:
+        def several() -> None:
             batch.ask("trsm", [a, right], [1, int(upper), int(across), int(unit), k, n, n, k, n])
-            return []
 
         either(k.equals(1), [], one, several)
 
@@ -586,12 +580,12 @@ class GpuLibrary(Pass):
 
     def _condition(self, work: Work) -> ir.Value:
         """True if libraries are there, and take less time than kernels."""
-        n, count = work.batch.rows, work.batch.count
+        of, n, count = H200, work.batch.rows, work.batch.count
         bit = ir.IntegerType.get_signless(1)
         is_there = [call(work.op.op, LibraryFound(name), [], [bit]).results[0] for name in work.libraries]
-        requests = count * (n // _ROWS_EACH + _REQUEST)
-        rounds = count // _AT_ONCE + 1
-        kernels = rounds * (n * _ROW + n * n // _TIMES * n)
+        requests = count * (n // of.request_rows + of.request)
+        rounds = count // of.matrices + 1
+        kernels = rounds * (n * of.row + n * n // of.cubes * n)
         large = [n > SMALL, requests < kernels]
         sides = work.right_sides()
         if sides is not None:

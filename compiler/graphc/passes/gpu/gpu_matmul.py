@@ -366,15 +366,14 @@ class TensorProduct:
             given = number, operand, start, half
             either(aligned, [], partial(self._rows, *given), partial(self._elements, *given))
 
-    def _rows(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> Sequence[ir.Value]:
+    def _rows(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
         """16 bytes at once."""
         long = BYTES // self._itemsize(operand)
         with self._each(number, long) as chunk:
             place, to, left = self._where(number, operand, start, half, (chunk, long))
             copy(operand.buffer, place, self._sides[number].buffer, to, long, smaller(left, long))
-        return []
 
-    def _elements(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> Sequence[ir.Value]:
+    def _elements(self, number: int, operand: Operand, start: ir.Value, half: ir.Value) -> None:
         """One element after the other.
 
         What is smaller than a word, or of no contiguous row, cannot be copied meanwhile.
@@ -388,7 +387,6 @@ class TensorProduct:
             else:
                 nothing = zero(operand.argument.type)
                 buffer[to] = build.select(left > 0, operand.buffer[place], nothing)
-        return []
 
     def _each(self, number: int, long: int) -> AbstractContextManager[ir.Value]:
         """The parts of rows, of so many elements, that a thread copies.

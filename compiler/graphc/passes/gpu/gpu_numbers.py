@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Numbers that the host needs, but has no arithmetic for.
-
-Numbers that a kernel computes, and the host reads.
-"""
+"""Numbers that the host needs, but has no arithmetic for: a kernel computes them, and the host reads."""
 
 from __future__ import annotations
 
 from graphc.ir.value import converted
 from graphc.ir.walk import copied, functions, walk
 from graphc.passes import Pass
-from graphc.passes.gpu._host import is_arithmetic, is_of_host, is_poll, polls_of
+from graphc.passes.gpu._host import is_arithmetic, is_of_host
 from graphc.passes.gpu._kernel import Kernel, allocate
+from graphc.passes.gpu._nest import Effects
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -47,10 +45,6 @@ def _is_bool(kind: ir.Type) -> bool:
     return isinstance(kind, ir.IntegerType) and ir.IntegerType(kind).width == 1
 
 
-# What lies between a load and its use, and writes no element.
-_HARMLESS = ("arith.", "math.", "complex.", "memref.load", "memref.dim", "memref.alloc", "memref.cast")
-
-
 @record()
 class GpuNumbers(Pass):
     """Makes a kernel of one thread of numbers that the host needs, but has no arithmetic for.
@@ -58,17 +52,16 @@ class GpuNumbers(Pass):
     The host computes with integers of 64 bits and with conditions. A comparison of two floating-point
     numbers, which decides about a branch or about another step of a loop, is computed where the numbers are,
     with all the arithmetic before it: the host reads one result. Elements that this arithmetic starts from
-    are read by the kernel, if nothing is written between their load and their use.
+    are read by the kernel, if nothing writes their array between their load and their use.
     """
 
     stage = "buffer"
 
     def run(self, module: ir.Module) -> None:
-        polls = polls_of(module)
         for function in functions(module):
             wanted = [op for op in walk(function) if _is_foreign(op) and _is_read_by_host(op)]
             for op in wanted:
-                _lower(op, polls)
+                _lower(op)
                 self.count("kernels")
 
 
@@ -80,8 +73,8 @@ def _is_read_by_host(op: ir.Operation) -> bool:
     return any(not _is_foreign(use.owner.operation) for result in op.results for use in result.uses)
 
 
-def _lower(op: ir.Operation, polls: frozenset[str]) -> None:
-    taken = _work(op, polls)
+def _lower(op: ir.Operation) -> None:
+    taken = _work(op)
     kernel = Kernel(op, "number")
     copies: dict[ir.Value, ir.Value] = {}
     arrays: list[ir.Value] = []
@@ -97,7 +90,7 @@ def _lower(op: ir.Operation, polls: frozenset[str]) -> None:
     op.erase()
 
 
-def _work(root: ir.Operation, polls: frozenset[str]) -> set[ir.Operation]:
+def _work(root: ir.Operation) -> set[ir.Operation]:
     """Operations of the kernel: all arithmetic that the host lacks, and loads that may wait for it."""
     found: set[ir.Operation] = set()
     open_ = [root]
@@ -110,15 +103,22 @@ def _work(root: ir.Operation, polls: frozenset[str]) -> set[ir.Operation]:
             if isinstance(value.owner, ir.Block):
                 continue
             owner = value.owner.operation
-            if _is_foreign(owner) or (owner.name == "memref.load" and _may_wait(owner, root, polls)):
+            if _is_foreign(owner) or (owner.name == "memref.load" and _may_wait(owner, root)):
                 open_.append(owner)
     return found
 
 
-def _may_wait(load: ir.Operation, root: ir.Operation, polls: frozenset[str]) -> bool:
+def _may_wait(load: ir.Operation, root: ir.Operation) -> bool:
     """True if an element is still the same where the root stands."""
     if load.block != root.block:
         return False
     operations = [op.operation for op in load.block.operations]
-    between = operations[operations.index(load) : operations.index(root)]
-    return all(op.name.startswith(_HARMLESS) or is_poll(op, polls) for op in between)
+    own = Effects.of(load)
+    between = [Effects.of(op) for op in operations[operations.index(load) : operations.index(root)]]
+    # What a loop carries may be any of the arrays that it was given, under another name.
+    known = not any(map(_is_carried, own.read.union(*(found.written for found in between))))
+    return all(own.commutes(found) and (known or not found.written) for found in between)
+
+
+def _is_carried(array: ir.Value) -> bool:
+    return isinstance(array.owner, ir.Block) and array.owner.owner.name != "func.func"

@@ -18,7 +18,7 @@ from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import Combiner
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
-from graphc.passes.gpu._kernel import Kernel, allocate
+from graphc.passes.gpu._kernel import H200, Kernel, allocate
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, behind_vector, lanes_of, load, wide_operands
 from graphc.passes.gpu._notation import (
     WARP,
@@ -586,12 +586,12 @@ class GpuParts(Pass):
     Attributes:
         threads: threads of a block.
         blocks: the most blocks of a reduction of all elements.
-        columns: blocks that run at a time over rows: four on each of 132 multiprocessors.
+        columns: blocks that run at a time over rows: four on each multiprocessor.
     """
 
     threads: int = 256
     blocks: int = 1024
-    columns: int = 132 * _COLUMNS_RESIDENT
+    columns: int = H200.processors * _COLUMNS_RESIDENT
 
     stage = "buffer"
 

@@ -18,8 +18,8 @@ from graphc.ir.walk import functions
 from graphc.lowering.calls import product
 from graphc.passes import Pass
 from graphc.passes.gpu._host import host_blocks
-from graphc.passes.gpu._kernel import Kernel
-from graphc.passes.gpu._nest import Nest, SizeKey, size_key
+from graphc.passes.gpu._kernel import H200, Kernel
+from graphc.passes.gpu._nest import Effects, Nest, SizeKey, size_key
 from graphc.passes.gpu._rows import RowKernel, RowNest, as_rows, longest_of
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc.passes.gpu.gpu_parts import in_parts, reduce_in_parts
@@ -60,7 +60,7 @@ class GpuRows(Pass):
 
     threads: int = 256
     blocks: int = 1024
-    rows: int = 264
+    rows: int = 2 * H200.processors
     elements: int = 32768
 
     stage = "buffer"
@@ -86,6 +86,8 @@ class _Run:
         self.nests: list[RowNest] = []
         self._written: set[ir.Value] = set()
         self._touched: set[ir.Value] = set()
+        # As nests of a run that is lowered are gone.
+        self.effects = Effects()
         # What is read of memory, and arrays with elements for columns that are written.
         self._read: set[ir.Value] = set()
         self._arrays: set[ir.Value] = set()
@@ -126,8 +128,8 @@ class _Run:
         self._written.update(operand.buffer for operand in row.nest.outputs)
         self._arrays.update(o.buffer for o in row.nest.outputs if not row.is_row(o))
         self._touched.update(operand.buffer for operand in row.nest.operands)
-        # Now, as nests of a run that is lowered are gone.
         self._touched.update(row.nest.gathered)
+        self.effects |= Effects.of(op)
         return True
 
     def _learn(self, keys: Keys) -> None:
@@ -180,29 +182,6 @@ class _Run:
         if read & ((self._written | outputs) - arrays):
             return False
         return not read & arrays or len(arrays) == 1
-
-    def may_pass(self, op: ir.Operation) -> bool:
-        """True if an operation that is not of the run may as well be done before all of it.
-
-        Then the run goes on after it, and may read what it writes.
-        """
-        memory = [value for value in op.operands if isinstance(value.type, ir.MemRefType)]
-        if op.name == "linalg.generic":
-            memory += Nest(op).gathered
-        written = memory if op.name == "memref.store" else [o.buffer for o in Nest(op).outputs]
-        roots = {root_of(buffer) for buffer in self._written}
-        touched = {root_of(buffer) for buffer in self._touched}
-        return not (
-            any(root_of(buffer) in roots for buffer in memory)
-            or any(root_of(buffer) in touched for buffer in written)
-        )
-
-    def may_pass_run(self, other: _Run) -> bool:
-        """As `may_pass`, of the kernels of another run."""
-        memory = {root_of(buffer) for buffer in other._touched}
-        written = {root_of(buffer) for buffer in other._written}
-        own = {root_of(buffer) for buffer in self._written}
-        return not (memory & own or written & {root_of(buffer) for buffer in self._touched})
 
     def lower(self, options: GpuRows) -> ir.Operation:
         """Replaces the nests by kernels, where the last one stands.
@@ -363,12 +342,13 @@ def _grown(
     run, place, end = _Run(rows, few), start, len(operations)
     while place < end:
         op = operations[place]
-        if op.name == "linalg.generic":
-            taken = run.take(op) or (bool(run.nests) and run.may_pass(op))
+        if op.name == "linalg.generic" and run.take(op):
+            taken = True
         elif op in runs:
-            taken = run.may_pass_run(runs[op])
+            taken = run.effects.commutes(runs[op].effects)
         else:
-            taken = _is_harmless(op) or (op.name == "memref.store" and run.may_pass(op))
+            # It may as well be done before all of the run, which then may read what it writes.
+            taken = _may_be_passed(op, run) and run.effects.commutes(Effects.of(op))
         if taken:
             place += 1
         if (not taken or place == end) and run.unknown:
@@ -380,15 +360,14 @@ def _grown(
     return run
 
 
-def _is_harmless(op: ir.Operation) -> bool:
-    """True if the nests before an operation may as well be computed after it."""
-    if op.name == "memref.alloc":
-        return True
-    dialect = op.name.partition(".")[0]
-    return dialect in ("arith", "affine") or (dialect == "memref" and op.name not in _ACCESSES)
+def _may_be_passed(op: ir.Operation, run: _Run) -> bool:
+    """True if a run may go on after an operation: the host does not wait for it, and it is known."""
+    if op.name == "linalg.generic":
+        return bool(run.nests)
+    return op.name not in _ENDS and op.name.partition(".")[0] in ("arith", "affine", "memref")
 
 
-_ACCESSES = ("memref.load", "memref.store", "memref.copy", "memref.dealloc")
+_ENDS = ("memref.load", "memref.copy", "memref.dealloc")
 
 
 def is_read_elsewhere(buffer: ir.Value, inside: list[ir.Operation]) -> bool:

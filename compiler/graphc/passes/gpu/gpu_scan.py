@@ -22,7 +22,7 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import loop, span
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
-from graphc.passes.gpu._kernel import Kernel, blocks_for
+from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._notation import global_position, split
 from graphc.passes.gpu._product import zero
@@ -367,7 +367,10 @@ class ScanKernel:
             sizes = build.dims(scan.shape)
             count = product(sizes)
             grid = blocks_for(count, self._threads, _BLOCKS)
-            results: dict[ir.Value, ir.Value] = {result: _array_like(result, sizes) for result in used}
+            kinds = [ir.MemRefType(result.type).element_type for result in used]
+            results: dict[ir.Value, ir.Value] = {
+                result: allocate(sizes, kind) for result, kind in zip(used, kinds, strict=True)
+            }
         with self._kernel.body():
             first, stride = global_position()
             with span(count, start=first, step=stride) as number:
@@ -484,15 +487,6 @@ def _is_temporary(buffer: ir.Value, op: ir.Operation) -> bool:
     if isinstance(owner, ir.Block) or owner.name != "memref.alloc" or not is_inside(buffer, op):
         return False
     return all(use.owner.name in ("linalg.generic", "memref.dim") for use in buffer.uses)
-
-
-def _array_like(result: ir.Value, sizes: Sequence[ir.Value]) -> ir.Value:
-    """A new array for a result of the loop."""
-    memref = ir.MemRefType(result.type)
-    dynamic = [size for size, known in zip(sizes, memref.shape, strict=True) if known < 0]
-    kind = ir.MemRefType.get(memref.shape, memref.element_type)
-    segments = ir.DenseI32ArrayAttr.get([len(dynamic), 0])
-    return build.create("memref.alloc", [kind], dynamic, operandSegmentSizes=segments).result
 
 
 @record()

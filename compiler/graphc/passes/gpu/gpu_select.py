@@ -14,7 +14,8 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.passes import Pass
 from graphc.passes.gpu._host import LibraryCall, calls_of
-from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
+from graphc.passes.gpu._nest import exact
 from graphc.passes.gpu._notation import (
     WARP,
     bits_set,
@@ -28,13 +29,13 @@ from graphc.passes.gpu._notation import (
     thread_id,
 )
 from graphc.passes.gpu.gpu_running import BlockPrefix, Running, prefix_sums
-from graphc.passes.gpu.gpu_sort import exact, first_of_warp, items_of_warp
+from graphc.passes.gpu.gpu_sort import first_of_warp, items_of_warp
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 _THREADS, _ITEMS, _ROWS = 256, 16, 65535
 # Blocks of the grid, about, and counts that one adds up.
-_PARTS, _EACH = 1056, 2048
+_PARTS, _EACH = 8 * H200.processors, 2048
 
 
 class SelectKernels:

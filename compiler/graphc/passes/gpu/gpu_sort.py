@@ -16,7 +16,8 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.passes import Pass
 from graphc.passes.gpu._host import calls_of
-from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
+from graphc.passes.gpu._nest import exact
 from graphc.passes.gpu._notation import (
     WARP,
     added,
@@ -105,7 +106,7 @@ class Digits:
     threads: int = 256
     items: int = 32
     blocks: int = 2
-    parts: int = 1056
+    parts: int = 8 * H200.processors
     each: int = 2048
 
 
@@ -307,14 +308,13 @@ class RadixSort:
         # What is beyond the end comes last.
         left = smaller(self._stop - start, self._tile) - self._thread
 
-        def put(write: Write) -> list[ir.Value]:
+        def put(write: Write) -> None:
             for turn in range(self._items):
                 rank = turn * self._size.threads
                 item = _load(self._tiles, self._thread + rank)
                 place = as_index(self._away[as_index(self._digit(item[0]))]) + self._thread
                 with when(left > rank):
                     write(self._row, place + rank, item)
-            return []
 
         either(self._is_last, [], lambda: put(self._write), lambda: put(self._keep))
         barrier()
@@ -566,13 +566,6 @@ class SortKernels:
         self._result[*split(row, self._sizes), place] = value
 
 
-def exact(array: ir.Value) -> ir.Value:
-    """An array without casts, whose type may say that its elements lie side by side."""
-    while not isinstance(array.owner, ir.Block) and array.owner.name == "memref.cast":
-        array = array.owner.operands[0]
-    return array
-
-
 def _after(a: Item, b: Item) -> ir.Value:
     """True if `a` comes after `b`: by keys, then by positions."""
     found = a[0].above(b[0])
@@ -623,7 +616,7 @@ class GpuSort(Pass):
     threads: int = 256
     items: int = 32
     blocks: int = 2
-    parts: int = 1056
+    parts: int = 8 * H200.processors
 
     stage = "buffer"
 

@@ -9,12 +9,12 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import root_of
 from graphc.ir.value import all_of, as_index, larger, literal, parts_of, smaller
-from graphc.ir.walk import blocks_outside_loops, functions, walk
+from graphc.ir.walk import blocks_outside_loops, functions, inputs_of
 from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
-from graphc.passes.gpu._kernel import Kernel, allocate
-from graphc.passes.gpu._nest import Nest, are_aligned, lanes_of, wide_operands
+from graphc.passes.gpu._kernel import H200, Kernel, allocate
+from graphc.passes.gpu._nest import Effects, Nest, are_aligned, lanes_of, wide_operands
 from graphc.passes.gpu._notation import barrier, block_id, grid_dim, loads_first, on_first_thread, thread_id
 from graphc.passes.gpu._reduce import BlockReduction, Held
 from graphc.passes.gpu._rows import Row, RowNest, Share, as_rows, read_in_memory, shape_of_blocks
@@ -32,7 +32,6 @@ _SHARED = 40 << 10
 _RESIDENT = 2
 # Rows of a thread at least, and rows from which on parts of columns are worth it.
 _EACH, _ROWS = 8, 4096
-_HARMLESS = ("memref.alloc", "memref.dim")
 
 
 @record()
@@ -49,11 +48,11 @@ class GpuSweep(Pass):
     host chooses. The number of blocks follows from the sizes: equal calls give equal bits.
 
     Attributes:
-        blocks: that run at a time: two on each of 132 multiprocessors.
+        blocks: that run at a time: two on each multiprocessor.
         rows: fewer are left to other passes.
     """
 
-    blocks: int = 132 * _RESIDENT
+    blocks: int = H200.processors * _RESIDENT
     rows: int = _ROWS
 
     stage = "buffer"
@@ -200,17 +199,22 @@ def _delayed(inside: Sequence[ir.Operation]) -> bool:
     block = inside[0].block
     between = [op.operation for op in block.operations]
     between = between[between.index(inside[0]) : between.index(inside[-1]) + 1]
+    effects = {op: Effects.of(op) for op in between}
+
+    def must_follow(op: ir.Operation, other: ir.Operation) -> bool:
+        return not effects[op].commutes(effects[other]) or bool({*other.results}.intersection(inputs_of(op)))
+
     while True:
         late: list[ir.Operation] = []
         seen: list[ir.Operation] = []
         blocked = None
         for op in between:
             if op in inside:
-                blocked = next(((op, other) for other in late if _must_follow(op, other)), None)
+                blocked = next(((op, other) for other in late if must_follow(op, other)), None)
                 if blocked is not None:
                     break
                 seen.append(op)
-            elif any(_must_follow(op, other) for other in [*seen, *late]):
+            elif any(must_follow(op, other) for other in [*seen, *late]):
                 late.append(op)
         if blocked is None:
             break
@@ -218,39 +222,11 @@ def _delayed(inside: Sequence[ir.Operation]) -> bool:
         if apart is None:
             return False
         between.insert(between.index(blocked[1]), apart)
+        effects |= {op: Effects.of(op) for op in (apart, blocked[0])}
     end = inside[-1]
     for op in reversed(late):
         op.move_after(end)
     return True
-
-
-def _must_follow(op: ir.Operation, other: ir.Operation) -> bool:
-    """True if an operation may not be done before another one that stands before it."""
-    results = set(other.results)
-    if any(x in results for inner in [op, *walk(op)] for x in inner.operands):
-        return True
-    (read, written), (read_there, written_there) = _touched(op), _touched(other)
-    return bool(written & (read_there | written_there) or read & written_there)
-
-
-def _touched(op: ir.Operation) -> tuple[set[ir.Value], set[ir.Value]]:
-    """The memory that an operation reads, and that it writes."""
-    if op.name in _HARMLESS:
-        return set(), set()
-    inside = [op, *walk(op)]
-    memory = {root_of(x) for inner in inside for x in inner.operands if isinstance(x.type, ir.MemRefType)}
-    if op.name == "linalg.generic":
-        nest = Nest(op)
-        return memory, {root_of(operand.buffer) for operand in nest.outputs}
-    if op.name == "memref.load":
-        return memory, set()
-    if (
-        len(inside) == 1
-        and all(isinstance(result.type, ir.MemRefType) for result in op.results)
-        and op.results
-    ):
-        return set(), set()  # a view
-    return memory, memory
 
 
 def _computed_apart(
@@ -371,13 +347,12 @@ class _Sweep:
             for found in self._sums:
                 starts += found.neutral()
 
-            def rows(behind: ir.Value | None) -> list[ir.Value]:
+            def rows(behind: ir.Value | None) -> None:
                 self._behind = behind
                 first, step = block_id() * self._height, grid_dim() * self._height
                 values = carry(self._count, starts, self._row, start=first, step=step)
                 loads_first(values[0].owner.regions[0].blocks[0])
                 self._share_values(values, shared)
-                return []
 
             if self._lanes > 1:
                 together = are_aligned(self._wide, self._lanes) & (self._size % self._lanes).equals(0)

@@ -141,9 +141,7 @@ class _Writer:
                 )
         kernel.launch([grid], [_THREADS, _THREADS])
 
-    def _square(
-        self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value, lanes: int
-    ) -> list[ir.Value]:
+    def _square(self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value, lanes: int) -> None:
         """A square of the result, of whose rows each thread reads and writes so many neighbours at a time."""
         along = thread_id() * lanes
         lines = [thread_id(1) + first for first in range(0, self._side, _THREADS)]
@@ -173,7 +171,6 @@ class _Writer:
                 row, column = other + line, last + start
                 with when((row < self._sizes[self._other]) & (column < self._sizes[self._last])):
                     self._elements(self._indices(place, row, column), start, line, lanes)
-        return []
 
     def _elements(self, indices: list[ir.Value], start: ir.Value, line: ir.Value, lanes: int) -> None:
         """Neighbouring elements of the result."""

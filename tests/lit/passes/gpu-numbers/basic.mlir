@@ -71,3 +71,42 @@ func.func @host(%x: memref<i8>, %n: index) -> index {
   %r = arith.select %c, %m, %n : index
   return %r : index
 }
+
+// -----
+
+// Another array may be written after the load.
+// CHECK: gpu.func @number_0(%[[X:.*]]: memref<f32>, %[[R:.*]]: memref<i8>) kernel
+// CHECK: memref.load %[[X]][]
+// CHECK: func.func @other
+func.func @other(%x: memref<f32>, %y: memref<?xf32>) {
+  %limit = arith.constant 1.0 : f32
+  %a = memref.load %x[] : memref<f32>
+  linalg.fill ins(%limit : f32) outs(%y : memref<?xf32>)
+  %c = arith.cmpf ogt, %a, %limit : f32
+  scf.if %c {
+    linalg.fill ins(%limit : f32) outs(%y : memref<?xf32>)
+  }
+  return
+}
+
+// -----
+
+// A state of a loop may be the array that is written.
+// CHECK: gpu.func @number_0(%{{.*}}: f32, %{{.*}}: memref<i8>) kernel
+// CHECK-NOT: memref.load
+// CHECK: func.func @state
+func.func @state(%x: memref<f32>, %z: memref<f32>, %y: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %limit = arith.constant 1.0 : f32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %x, %t = %z) -> (memref<f32>, memref<f32>) {
+    %a = memref.load %s[] : memref<f32>
+    linalg.fill ins(%limit : f32) outs(%x : memref<f32>)
+    %c = arith.cmpf ogt, %a, %limit : f32
+    scf.if %c {
+      linalg.fill ins(%limit : f32) outs(%y : memref<?xf32>)
+    }
+    scf.yield %t, %s : memref<f32>, memref<f32>
+  }
+  return
+}
