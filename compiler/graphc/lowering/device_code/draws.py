@@ -58,10 +58,8 @@ from graphc.lowering.device_code.streams import (
     DrawsOfSeveral,
     Several,
     Stream,
-    both,
     choose,
     gamma,
-    opposite,
 )
 from graphc.lowering.device_code.streams import WORDS as GAMMA_WORDS
 from graphc.lowering.device_code.ziggurats import (
@@ -142,7 +140,7 @@ def _by_products(stream: Stream, place: ir.Value, rate: ir.Value) -> Drawn:
     least = build.math("exp", -rate)
 
     def goes_on(values: list[ir.Value]) -> ir.Value:
-        return both(stream.is_inside(values[0]), least < values[1])
+        return stream.is_inside(values[0]) & (least < values[1])
 
     def step(values: list[ir.Value]) -> list[ir.Value]:
         u, after = stream.uniform(values[0])
@@ -166,13 +164,13 @@ def _by_rejection(stream: Stream, place: ir.Value, rate: ir.Value) -> Drawn:
         u = u - 0.5
         rest = 0.5 - build.math("absf", u)
         k = build.math("floor", (2.0 * a / rest + b) * u + rate + 0.43)
-        quick = both(rest >= 0.07, v <= quick_below)
+        quick = (rest >= 0.07) & (v <= quick_below)
 
         def by_density() -> list[ir.Value]:
             density = build.math("log", v) + log_share - build.math("log", a / (rest * rest) + b)
             whole_k = build.select(k < 0.0, 0.0, k)
             fine = density <= -rate + k * log - _log_gamma(whole_k + 1.0)
-            return [both(both(k >= 0.0, fine), opposite(both(rest < 0.013, rest < v)))]
+            return [(k >= 0.0) & fine & ~((rest < 0.013) & (rest < v))]
 
         (gives,) = either(quick, [quick.type], lambda: [quick], by_density)
         return gives, (k, at)
@@ -206,7 +204,7 @@ def _geometric(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
 
         def goes_on(values: list[ir.Value]) -> ir.Value:
             # Where no probability is left, rounding has left the sum below the number.
-            return both(values[1] < u, values[2] > 0.0)
+            return (values[1] < u) & (values[2] > 0.0)
 
         def step(values: list[ir.Value]) -> list[ir.Value]:
             number, total, share = values
@@ -234,12 +232,9 @@ def _logarithmic(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Draw
         several = v <= q * q
         number = build.math("floor", 1.0 + build.math("log", v) / build.math("log", q))
         other = build.select(q <= v, 1.0, 2.0)
-        fails = both(
-            both(opposite(one), several),
-            opposite(both(number >= 1.0, v > 0.0)),
-        )
+        fails = ~one & several & ~((number >= 1.0) & (v > 0.0))
         x = build.select(one, 1.0, build.select(several, number, other))
-        return opposite(fails), (x, build.select(one, at, after))
+        return ~fails, (x, build.select(one, at, after))
 
     return stream.until(place, attempt)
 

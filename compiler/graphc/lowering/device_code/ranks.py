@@ -54,7 +54,7 @@ class Orbit:
     def begins(self) -> ir.Value:
         """1 for the word at hand if a draw begins there, else 0; in the body of a nest."""
         here = self._here()
-        start = element(self._entries, here >> self._block)
+        start = self._entries[here >> self._block]
         found = self._walk(start, here, self._next).equals(here)
         return converted(found, word_type())
 
@@ -76,12 +76,12 @@ class Orbit:
         return carry_while([start], lambda values: values[0].below(stop), lambda values: [step(values[0])])[0]
 
     def _next(self, place: ir.Value) -> ir.Value:
-        width = element(self._widths, place)
+        width = self._widths[place]
         one = build.const_i64(1)
         return place + build.select(width.below(one), one, width)
 
     def _leave(self, place: ir.Value) -> ir.Value:
-        return element(self._leaves, place)
+        return self._leaves[place]
 
     def _leave_large(self) -> ir.Value:
         """Exits from a large block for those who enter it at one of its first words."""
@@ -96,7 +96,7 @@ class Orbit:
         row = (place >> self._large) << SHIFT
 
         def large() -> list[ir.Value]:
-            return [element(self._leaves_large, row + inside)]
+            return [self._leaves_large[row + inside]]
 
         is_first = inside.below(1 << SHIFT)
         return either(is_first, [word_type()], large, lambda: [self._leave(place)])[0]
@@ -108,7 +108,7 @@ class Orbit:
     def _entry(self) -> ir.Value:
         """The first word of a block that is reached."""
         here = self._here()
-        start = element(self._large_entries, here >> SHIFT)
+        start = self._large_entries[here >> SHIFT]
         return self._walk(start, here << self._block, self._leave)
 
 
@@ -148,11 +148,6 @@ def positions(op: ir.Operation, mask: ir.Value, size: ir.Value) -> ir.Value:
     return read(memory, vector)
 
 
-def element(tensor: ir.Value, place: ir.Value) -> ir.Value:
-    """An element of a vector, in the body of a nest."""
-    return tensor[place]
-
-
 class Ranks:
     """The positions of accepted attempts.
 
@@ -167,4 +162,4 @@ class Ranks:
 
     def place(self, draw: ir.Value) -> ir.Value:
         """The attempt that a draw is, an index."""
-        return as_index(element(self._places, draw))
+        return as_index(self._places[draw])

@@ -18,7 +18,7 @@ from graphc.lowering import calls
 from graphc.lowering.carried import carry, carry_while, either
 from graphc.lowering.device_code.formulas import Formula, affine, half, inverse, scaled
 from graphc.lowering.device_code.philox import Words, uniform
-from graphc.lowering.device_code.ranks import Orbit, Ranks, element, words_of
+from graphc.lowering.device_code.ranks import Orbit, Ranks, words_of
 from graphc.lowering.device_code.ziggurats import EXPONENTIAL, NORMAL, Ziggurat
 from graphc.lowering.partial_reductions import position
 from graphc_dialects._mlir import ir
@@ -85,7 +85,7 @@ class Stream:
 
         def step(values: list[ir.Value]) -> list[ir.Value]:
             gives, (x, after) = attempt(values[0])
-            return [after, gives ^ literal(1, bit), x]
+            return [after, ~gives, x]
 
         after, _, x = carry_while([place, fails, build.const_f64(0.0)], goes_on, step)
         return x, after
@@ -148,7 +148,7 @@ class DrawsOfSeveral:
         """Number of words that so many draws take, in the body of a nest; an i64."""
         none, zero = calls.number(count).equals(0), build.const_i64(0)
         place = self._ranks.place(build.select(none, 0, count - 1))
-        width = element(self._widths, place)
+        width = self._widths[place]
         none = none | width.equals(0)
         return build.select(none, zero, calls.number(place) + width)
 
@@ -184,16 +184,6 @@ def choose(condition: ir.Value, then: DrawnLater, otherwise: DrawnLater) -> Draw
 
     x, place = either(condition, _kinds(), lambda: parts(then), lambda: parts(otherwise))
     return x, place
-
-
-def both(a: ir.Value, b: ir.Value) -> ir.Value:
-    """True if two conditions hold."""
-    return a & b
-
-
-def opposite(a: ir.Value) -> ir.Value:
-    """True if a condition does not hold."""
-    return a ^ literal(1, a.type)
 
 
 # Of the words that a gamma number takes on average, the most: near a shape of 0.5.
@@ -246,7 +236,7 @@ def _large(stream: Stream, place: ir.Value, shape: ir.Value) -> Drawn:
             return [build.math("log", u) < 0.5 * x * x + b * (1.0 - v + build.math("log", v))]
 
         (gives,) = either(quick, [quick.type], lambda: [quick], is_below)
-        return both(some, gives), (b * v, build.select(some, after, at))
+        return some & gives, (b * v, build.select(some, after, at))
 
     return stream.until(place, attempt)
 
@@ -308,9 +298,9 @@ def _beta(stream: Stream, place: ir.Value, given: list[ir.Value]) -> Drawn:
         return build.select((a + b) * u < a, 1.0, 0.0), after
 
     def small() -> Drawn:
-        return choose(both(a < _TINY, b < _TINY), tiny, lambda: _johnk(stream, place, a, b))
+        return choose((a < _TINY) & (b < _TINY), tiny, lambda: _johnk(stream, place, a, b))
 
-    return choose(both(a <= 1.0, b <= 1.0), small, ratio)
+    return choose((a <= 1.0) & (b <= 1.0), small, ratio)
 
 
 def _johnk(stream: Stream, place: ir.Value, a: ir.Value, b: ir.Value) -> Drawn:
@@ -327,9 +317,9 @@ def _johnk(stream: Stream, place: ir.Value, a: ir.Value, b: ir.Value) -> Drawn:
             rest = -build.math("log1p", build.math("exp", -build.math("absf", delta)))
             return [build.math("exp", build.select(delta > 0.0, rest, delta + rest))]
 
-        fine = both(x > 0.0, y > 0.0)
+        fine = (x > 0.0) & (y > 0.0)
         (share,) = either(fine, [ir.F64Type.get()], lambda: [(x / (x + y))], by_logarithms)
-        return both(x + y <= 1.0, u + v > 0.0), (share, at)
+        return (x + y <= 1.0) & (u + v > 0.0), (share, at)
 
     return stream.until(place, attempt)
 

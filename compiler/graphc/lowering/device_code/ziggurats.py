@@ -33,7 +33,7 @@ from graphc.lowering import calls
 from graphc.lowering.carried import carry_while, either
 from graphc.lowering.device_code import philox
 from graphc.lowering.device_code.philox import Halves, State, uniform, uniform_of_half, word, word_type
-from graphc.lowering.device_code.ranks import Ranks, element, running, words_of
+from graphc.lowering.device_code.ranks import Ranks, running, words_of
 from graphc.lowering.partial_reductions import elementwise, position
 from graphc.lowering.structural import reshape
 from graphc_dialects._mlir import ir
@@ -220,7 +220,7 @@ class Possible:
 
     def number(self, draw: ir.Value) -> ir.Value:
         # A draw that takes no word may look at any.
-        place = element(self._until, draw) - 1
+        place = self._until[draw] - 1
         none = calls.number(draw).below(place)
         return uniform(word(State(self._state), build.select(none, 0, place)))
 
@@ -228,7 +228,7 @@ class Possible:
         none = count.equals(0)
         last = count - 1
         zero = build.const_i64(0)
-        return either(none, [word_type()], lambda: [zero], lambda: [element(self._until, last)])[0]
+        return either(none, [word_type()], lambda: [zero], lambda: [self._until[last]])[0]
 
 
 def _is_positive(share: ir.Value) -> ir.Value:
@@ -310,7 +310,7 @@ class Draws:
         return (smaller(taken, _MOST) << 1) + converted(gives, word_type())
 
     def _code_of(self, place: ir.Value) -> ir.Value:
-        return converted(element(self._codes, place), word_type())
+        return converted(self._codes[place], word_type())
 
     def _width(self, place: ir.Value) -> ir.Value:
         return self._code_of(place) >> 1
@@ -332,7 +332,7 @@ class Draws:
     def _gives(self) -> ir.Value:
         """1 for words at which attempts that give numbers begin."""
         place = position(0)
-        begins = element(self._begins, place >> _GROUP) >> calls.number(place & ((1 << _GROUP) - 1))
+        begins = self._begins[place >> _GROUP] >> calls.number(place & ((1 << _GROUP) - 1))
         return begins & self._code_of(place) & 1
 
 
@@ -341,10 +341,6 @@ class Draws:
 
 def _true(value: bool = True) -> ir.Value:
     return literal(int(value), ir.IntegerType.get_signless(1))
-
-
-def _later(place: ir.Value, words: int) -> ir.Value:
-    return place + words
 
 
 def _inside_level(
@@ -357,9 +353,9 @@ def _inside_level(
     density: ir.Value,
 ) -> Attempt:
     """Between the level and the curve: a second word decides."""
-    step = element(heights, level - 1) - element(heights, level)
-    height = step * fmt.uniform(words(_later(place, 1)))
-    height = height + element(heights, level)
+    step = heights[level - 1] - heights[level]
+    height = step * fmt.uniform(words(place + 1))
+    height = height + heights[level]
     return build.const_i64(2), wide(height) < wide(density), x
 
 
@@ -370,23 +366,23 @@ def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) 
     level = as_index(bits & (LEVELS - 1))
     rest = bits >> 8
     size = (rest >> 1) & fmt.mantissa
-    x = fmt.convert(size) * element(widths, level)
+    x = fmt.convert(size) * widths[level]
     x = build.select((rest & 1).equals(1), -x, x)
 
     def tail() -> Attempt:
         def pair(at: ir.Value) -> tuple[ir.Value, ir.Value]:
-            logs = [_log_of_rest(fmt, words(_later(at, i))) for i in range(2)]
+            logs = [_log_of_rest(fmt, words(at + i)) for i in range(2)]
             return fmt.constant(-_INVERSE) * logs[0], -logs[1]
 
         def fails(values: list[ir.Value]) -> ir.Value:
             xx, yy = pair(values[0])
-            return (xx * xx < yy + yy) ^ _true()
+            return ~(xx * xx < yy + yy)
 
-        (found,) = carry_while([_later(place, 1)], fails, lambda values: [_later(values[0], 2)])
+        (found,) = carry_while([place + 1], fails, lambda values: [values[0] + 2])
         xx, _ = pair(found)
         far = fmt.constant(_NORMAL_TAIL) + xx
         low = ((size >> 8) & 1).equals(1)
-        taken = _later(found, 2) - place
+        taken = found + 2 - place
         return calls.number(taken), _true(), build.select(low, -far, far)
 
     def edge() -> Attempt:
@@ -395,7 +391,7 @@ def _normal(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) 
         half = -0.5 * exact * exact
         return _inside_level(fmt, words, place, x, level, heights, build.math("exp", half))
 
-    return _by_level(level, size.below(element(limits, level)), x, tail, edge)
+    return _by_level(level, size.below(limits[level]), x, tail, edge)
 
 
 def _exponential(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Value]) -> Attempt:
@@ -404,17 +400,17 @@ def _exponential(fmt: Format, words: Words, place: ir.Value, tables: list[ir.Val
     bits = words(place) >> fmt.shift
     level = as_index(bits & (LEVELS - 1))
     size = bits >> 8
-    x = fmt.convert(size) * element(widths, level)
+    x = fmt.convert(size) * widths[level]
 
     def tail() -> Attempt:
-        log = _log_of_rest(fmt, words(_later(place, 1)))
+        log = _log_of_rest(fmt, words(place + 1))
         return build.const_i64(2), _true(), fmt.constant(_EXPONENTIAL_TAIL) - log
 
     def edge() -> Attempt:
         density = fmt.rounded("exp", -x)
         return _inside_level(fmt, words, place, x, level, heights, density)
 
-    return _by_level(level, size.below(element(limits, level)), x, tail, edge)
+    return _by_level(level, size.below(limits[level]), x, tail, edge)
 
 
 def _log_of_rest(fmt: Format, bits: ir.Value) -> ir.Value:

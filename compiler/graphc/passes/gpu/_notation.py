@@ -6,6 +6,7 @@
 | `i * width + j < n`, `memory[i, j] = x` | `arith`, `memref` (`graphc/ir/value.py`) |
 | `with span(n) as i:`, `with when(i < n):` | `scf.for`, `scf.if` (`graphc/lowering/carried.py`) |
 | `carry(n, sums, body)`, `carry_while`, `either` | the same with iter_args and results |
+| `with share(n) as i:`, `with cells(rows, columns) as (i, j):` | the same, shared by the threads of a block |
 | `thread_id()`, `block_id(1)`, `barrier()`, `shuffled(x, 1)`, `lanes_where(flag)` | `gpu` |
 | `added(counts, 1, i)` | `memref.atomic_rmw`: of integers in shared memory, whose sum no order changes |
 | `read_vector(memory, place, 4)`, `copy(...)`, `arrived()` | `vector`, asynchronous copies of `nvgpu` |
@@ -16,13 +17,17 @@ the interpreter that finds races, and by the assemblers of the vendors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from graphc.ir import build
-from graphc.ir.value import as_index, bits_as, converted, literal
-from graphc.lowering.carried import when
+from graphc.ir.build import select
+from graphc.ir.value import as_index, bits_as, converted, larger, literal
+from graphc.lowering.carried import carry, span, when
 from graphc_dialects._mlir import ir
+
+# What kernels of the library (`by_block.py` in its folders) get of it besides what is here.
+__all__ = ["as_index", "carry", "larger", "select", "span", "when"]
 
 WARP = 32
 # Indices of x, y and z in attributes of the gpu dialect.
@@ -82,6 +87,25 @@ def split(number: ir.Value, sizes: Sequence[ir.Value]) -> list[ir.Value]:
     return [number, *indices] if sizes else []
 
 
+@contextmanager
+def share(stop: ir.Value, start: ir.Value | int = 0) -> Iterator[ir.Value]:
+    """Numbers of a range, shared by the threads of a block."""
+    with span(stop, thread_id() + start, block_dim()) as number:
+        yield number
+
+
+@contextmanager
+def cells(rows: ir.Value, columns: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Places of a matrix, shared by the threads of a block."""
+    with share(rows * columns) as number:
+        yield number // columns, number % columns
+
+
+def true() -> ir.Value:
+    """A flag that holds."""
+    return literal(1, _integer(1))
+
+
 # -- other lanes of a warp ----------------------------------------------------------------------------------
 
 
@@ -90,12 +114,11 @@ def shuffled(value: ir.Value, lane: int | ir.Value, mode: str = "xor") -> ir.Val
 
     Args:
         value: of any element type.
-        lane: what `mode` takes, a number or an i32.
+        lane: what `mode` takes, a number or an index.
         mode: "xor", "up", "down" or "idx". Lanes that do not exist give the thread's own value.
     """
     kind = value.type
-    if isinstance(lane, int):
-        lane = word(lane)
+    lane = word(lane)
     if isinstance(kind, ir.ComplexType):
         parts = [
             shuffled(build.create(f"complex.{part}", [kind.element_type], [value]).result, lane, mode)
@@ -111,9 +134,9 @@ def shuffled(value: ir.Value, lane: int | ir.Value, mode: str = "xor") -> ir.Val
     return _word(value, lane, mode) if kind.width == 32 else _words(value, lane, mode)
 
 
-def word(number: int) -> ir.Value:
-    """A constant of 32 bits."""
-    return literal(number, _integer(32))
+def word(number: ir.Value | int) -> ir.Value:
+    """A number with 32 bits."""
+    return literal(number, _integer(32)) if isinstance(number, int) else converted(number, _integer(32))
 
 
 def lanes_where(flag: ir.Value) -> ir.Value:

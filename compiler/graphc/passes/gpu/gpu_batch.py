@@ -14,13 +14,14 @@ from functools import cached_property
 
 from graphc.ir import build
 from graphc.ir.build import dtype_of
-from graphc.ir.lifetimes import VIEWS
+from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import all_of, larger, parts_of, smaller
 from graphc.ir.walk import functions, is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, span, when
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
+from graphc.passes.buffer.kernel_pointers import kept_axes, view_operands
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, load, store
@@ -150,13 +151,9 @@ def _goes_on(segment: Segment, nest: Nest) -> bool:
     if not any(operand.buffer in written for operand in own):
         return False
     others = [operand.buffer for operand in nest.inputs if operand.axes != whole]
-    return not {_root(buffer) for buffer in [*others, *nest.gathered]} & {_root(buffer) for buffer in written}
-
-
-def _root(buffer: ir.Value) -> ir.Value:
-    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in _HARMLESS - {"memref.alloc"}:
-        buffer = buffer.owner.operands[0]
-    return buffer
+    return not {root_of(buffer) for buffer in [*others, *nest.gathered]} & {
+        root_of(buffer) for buffer in written
+    }
 
 
 def _keeps_apart(loop: BatchLoop) -> bool:
@@ -175,14 +172,14 @@ def _keeps_apart(loop: BatchLoop) -> bool:
             return False
         if any(places.setdefault(root, axis) != axis for root, axis in found):
             return False
-    if len({_root(view) for view in places}) < len(places):
+    if len({root_of(view) for view in places}) < len(places):
         return False
     return all(_reads_own(loop, nest, places) for nest in nests)
 
 
 def _reads_own(loop: BatchLoop, nest: Nest, places: dict[ir.Value, int]) -> bool:
     """True if what a nest reads of written memory is of its own row."""
-    written = {_root(view) for view in places}
+    written = {root_of(view) for view in places}
     for operand in nest.inputs:
         if not _memory(loop, operand.buffer, set()) & written:
             continue
@@ -211,7 +208,7 @@ def _is_row(index: ir.Value) -> bool:
 
 def _memory(loop: BatchLoop, buffer: ir.Value, seen: set[ir.Value]) -> set[ir.Value]:
     """The values that a buffer may be a view of."""
-    root = _root(buffer)
+    root = root_of(buffer)
     if root not in loop.carried or root in seen:
         return {root}
     seen.add(root)
@@ -229,7 +226,7 @@ def _places(loop: BatchLoop, buffer: ir.Value, axis: int, seen: set[ir.Value]) -
             return None
         buffer, axis = buffer.owner.operands[0], inner
     if buffer not in loop.carried:
-        return {(buffer, axis)} if buffer == _root(buffer) or not is_inside(buffer, loop.op) else None
+        return {(buffer, axis)} if buffer == root_of(buffer) or not is_inside(buffer, loop.op) else None
     if buffer in seen:
         return set()
     seen.add(buffer)
@@ -244,13 +241,11 @@ def _places(loop: BatchLoop, buffer: ir.Value, axis: int, seen: set[ir.Value]) -
 
 def _axis_before(view: ir.Operation, axis: int) -> int | None:
     """The axis of a subview's source that is one of its result, if it begins at 0 and goes in steps of 1."""
-    sizes, offsets, strides = (
-        list(ir.DenseI64ArrayAttr(view.attributes[f"static_{name}"]))
-        for name in ("sizes", "offsets", "strides")
+    kept = kept_axes(view)
+    offsets, strides = (
+        list(ir.DenseI64ArrayAttr(view.attributes[f"static_{name}"])) for name in ("offsets", "strides")
     )
-    rank = ir.MemRefType(view.results[0].type).rank
-    kept = [i for i, size in enumerate(sizes) if size != 1] if len(sizes) > rank else list(range(rank))
-    if len(kept) != rank or offsets[kept[axis]] != 0 or strides[kept[axis]] != 1:
+    if kept is None or offsets[kept[axis]] != 0 or strides[kept[axis]] != 1:
         return None
     return kept[axis]
 
@@ -305,19 +300,8 @@ def _size(loop: BatchLoop, buffer: ir.Value, axis: int) -> int | ir.Value | tupl
     if owner.name == "memref.alloc":
         shape = list(ir.MemRefType(buffer.type).shape)
         return owner.operands[sum(size < 0 for size in shape[:axis])]
-    return _size_of_view(owner, axis) if owner.name == "memref.subview" else None
-
-
-def _size_of_view(view: ir.Operation, axis: int) -> ir.Value | None:
-    """The operand of a subview that is a size of its result."""
-    counts = list(ir.DenseI32ArrayAttr(view.attributes["operandSegmentSizes"]))
-    sizes = list(ir.DenseI64ArrayAttr(view.attributes["static_sizes"]))
-    given = iter(list(view.operands)[sum(counts[:2]) : sum(counts[:3])])
-    dynamic = [next(given) if size == build.DYNAMIC else None for size in sizes]
-    rank = ir.MemRefType(view.results[0].type).rank
-    if len(sizes) > rank:
-        dynamic = [x for x, size in zip(dynamic, sizes, strict=True) if size != 1]
-    return dynamic[axis] if len(dynamic) == rank else None
+    kept = kept_axes(owner) if owner.name == "memref.subview" else None
+    return None if kept is None else view_operands(owner, "static_sizes")[kept[axis]]
 
 
 def moved(loop: BatchLoop, value: ir.Value) -> ir.Value:
@@ -337,9 +321,13 @@ def moved(loop: BatchLoop, value: ir.Value) -> ir.Value:
 
 def is_outside(loop: BatchLoop, buffer: ir.Value) -> bool:
     """True if a buffer is made before the loop, which does not write it."""
+    return not is_inside(buffer, loop.op) and root_of(buffer) not in _written(loop)
+
+
+def _written(loop: BatchLoop) -> set[ir.Value]:
+    """The memory that a loop writes."""
     nests = [nest for segment in loop.segments for nest in segment.nests]
-    written = {root for nest in nests for o in nest.outputs for root in _memory(loop, o.buffer, set())}
-    return not is_inside(buffer, loop.op) and _root(buffer) not in written
+    return {root for nest in nests for o in nest.outputs for root in _memory(loop, o.buffer, set())}
 
 
 _BLOCKS = (1 << 31) - 1
@@ -477,10 +465,7 @@ class BatchKernel:
 
     def _read_early(self, segment: Segment) -> list[Operand]:
         """What the work on a product's elements reads of arrays that the loop does not write."""
-        nests = [nest for each in self._work.segments for nest in each.nests]
-        written = {
-            root for nest in nests for o in nest.outputs for root in _memory(self._work, o.buffer, set())
-        }
+        written = _written(self._work)
         return [
             operand
             for nest in segment.nests[1:]

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from graphc.ir import build
 from graphc.ir.value import as_index, larger, literal, smaller
+from graphc.library.linalg import by_block
 from graphc.library.linalg.solve import GENERAL, POSITIVE
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span
@@ -18,17 +18,18 @@ from graphc.lowering.complex_functions import Real
 from graphc.lowering.partial_reductions import nest
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.passes import Pass
+from graphc.passes.gpu import _notation
 from graphc.passes.gpu._host import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,
-    block_dim,
     block_id,
+    cells,
     grid_dim,
     on_first_thread,
     split,
-    thread_id,
+    true,
 )
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -57,98 +58,21 @@ class Matrix:
         self._buffer, self._before, self._dtype = buffer, before, dtype
 
     def __getitem__(self, place: tuple[ir.Value, ir.Value]) -> Real:
-        return Real(ScalarBuilder(ir), Scalar(self._buffer[(*self._before, *place)], self._dtype))
+        return self.number(self._buffer[(*self._before, *place)])
+
+    def number(self, value: ir.Value | float) -> Real:
+        """A number of the matrix's dtype, or a constant."""
+        b, dtype = ScalarBuilder(ir), self._dtype
+        return Real(b, Scalar(value, dtype) if isinstance(value, ir.Value) else b.const(value, dtype))
 
     def __setitem__(self, place: tuple[ir.Value, ir.Value], number: Real | ir.Value) -> None:
         value = number.value if isinstance(number, Real) else number
         self._buffer[(*self._before, *place)] = value
 
 
-# -- what the threads of a block do -------------------------------------------------------------------------
-
-
-@contextmanager
-def _shared_out(stop: ir.Value, start: ir.Value | int = 0) -> Iterator[ir.Value]:
-    """Numbers of a range, shared by the threads."""
-    with span(stop, thread_id() + start, block_dim()) as number:
-        yield number
-
-
-@contextmanager
-def _cells(rows: ir.Value, columns: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """Elements of a matrix, shared by the threads."""
-    with _shared_out(rows * columns) as number:
-        yield number // columns, number % columns
-
-
-def _factor(work: Matrix, n: ir.Value) -> ir.Value:
-    """Makes Cholesky's factor of a matrix of `n` rows in its lower triangle.
-
-    A thread has rows of what is left of the matrix; other columns may be beside it.
-
-    Returns:
-        True if there is one.
-    """
-
-    def column(j: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-        pivot, after = work[j, j], j + 1
-        fine = carried[0] & (pivot > 0.0).value
-        root = pivot.f("sqrt")
-        barrier()
-        with on_first_thread():
-            work[j, j] = root
-        with _shared_out(n, after) as i:
-            work[i, j] /= root
-        barrier()
-        with _shared_out(n, after) as i:
-            own = work[i, j]
-            with span(i + 1, after) as k:
-                work[i, k] -= own * work[k, j]
-        barrier()
-        return [fine]
-
-    return carry(n, [_true()], column)[0]
-
-
-def _substitute(
-    a: Matrix,
-    x: Matrix,
-    n: ir.Value,
-    k: ir.Value,
-    first: ir.Value | int,
-    *,
-    forward: bool,
-    transposed: bool = False,
-    unit: bool = False,
-) -> None:
-    """Solves a triangular system in place: each row of the solution is taken off those that are left.
-
-    Args:
-        a: the matrix, of `n` rows.
-        x: has the right sides in `k` columns from `first` on.
-        forward: whether the first row is the first one that is known.
-        transposed: whether the system is that of the transposed matrix.
-        unit: whether the diagonal counts as ones.
-    """
-    with span(n) as step:
-        # As many rows are left from either end.
-        left = n - 1 - step
-        i = step if forward else left
-        if not unit:
-            pivot = a[i, i]
-            with _shared_out(k) as c:
-                x[i, c + first] /= pivot
-            barrier()
-        start = i + 1 if forward else 0
-        with _cells(left, k) as (number, c):
-            row, column = number + start, c + first
-            x[row, column] -= (a[i, row] if transposed else a[row, i]) * x[i, column]
-        barrier()
-
-
 def _write(result: Matrix, n: ir.Value, k: ir.Value, fine: ir.Value, value: Matrix, first: ir.Value) -> None:
     """The columns of a solution, or NaN."""
-    with _cells(n, k) as (i, c):
+    with cells(n, k) as (i, c):
         result[i, c] = build.select(fine, value[i, c + first].value, _NAN)
 
 
@@ -156,10 +80,6 @@ def _in_triangle(i: ir.Value, j: ir.Value, lower: bool) -> tuple[ir.Value, ir.Va
     """Place of an element of a symmetric matrix in the triangle that is said."""
     high, low = larger(i, j), smaller(i, j)
     return (high, low) if lower else (low, high)
-
-
-def _true() -> ir.Value:
-    return literal(1, ir.IntegerType.get_signless(1))
 
 
 # -- factors and systems ------------------------------------------------------------------------------------
@@ -198,11 +118,11 @@ class Cholesky:
     def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
         source, result = (Matrix(x, self._call.dtypes[0], indices) for x in self._call.buffers)
         n, _ = self.sides
-        with _cells(n, n) as (i, j):
+        with cells(n, n) as (i, j):
             work[i, j] = source[self._turned(i, j)]
         barrier()
-        fine = _factor(work, n)
-        with _cells(n, n) as (i, j):
+        fine = by_block.cholesky(_notation, work, n)
+        with cells(n, n) as (i, j):
             inside = j <= i if self._lower else i <= j
             value = build.select(inside, work[self._turned(i, j)].value, 0.0)
             result[i, j] = build.select(fine, value, _NAN)
@@ -230,13 +150,15 @@ class Triangular:
     def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
         a, b, result = (Matrix(x, self._call.dtypes[0], indices) for x in self._call.buffers)
         n, k = self.sides
-        fine = _true()
+        fine = true()
         if not self._unit:
             (fine,) = carry(n, [fine], lambda i, carried: [carried[0] & a[i, i].differs(0.0).value])
-        with _cells(n, k) as (i, c):
+        with cells(n, k) as (i, c):
             work[i, c] = b[i, c]
         barrier()
-        _substitute(a, work, n, k, 0, forward=self._forward, transposed=self._transposed, unit=self._unit)
+        by_block.substitute(
+            _notation, a, work, n, k, 0, forward=self._forward, transposed=self._transposed, unit=self._unit
+        )
         _write(result, n, k, fine, work, as_index(0))
         return fine
 
@@ -255,14 +177,14 @@ class Positive:
     def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
         a, b, result = (Matrix(x, self._call.dtypes[0], indices) for x in self._call.buffers[:3])
         *_, n, k = build.dims(self._call.buffers[1])
-        with _cells(n, n) as (i, j):
+        with cells(n, n) as (i, j):
             work[i, j] = a[_in_triangle(i, j, self._lower)]
-        with _cells(n, k) as (i, c):
+        with cells(n, k) as (i, c):
             work[i, n + c] = b[i, c]
         barrier()
-        fine = _factor(work, n)
-        _substitute(work, work, n, k, n, forward=True)
-        _substitute(work, work, n, k, n, forward=False, transposed=True)
+        fine = by_block.cholesky(_notation, work, n)
+        by_block.substitute(_notation, work, work, n, k, n, forward=True)
+        by_block.substitute(_notation, work, work, n, k, n, forward=False, transposed=True)
         _write(result, n, k, fine, work, n)
         return fine
 
@@ -288,25 +210,23 @@ class Elimination:
         return n, n + (n if self._name == "inv" else build.dims(self._buffers[1])[-1])
 
     def __call__(self, indices: list[ir.Value], work: Matrix) -> ir.Value:
-        self._work = work
-        self._n, self._width = n, width = self.sides
+        n, width = self.sides
         k = width - n
         source = Matrix(self._buffers[0], self._dtype, indices)
-        with _cells(n, n) as (i, j):
+        with cells(n, n) as (i, j):
             work[i, j] = source[self._place(i, j)]
         if self._is_system:
-            with _cells(n, k) as (i, c):
-                work[i, n + c] = self._right(indices, i, c)
+            with cells(n, k) as (i, c):
+                work[i, n + c] = self._right(work, indices, i, c)
         barrier()
-        one, nothing = self._constant(1.0), self._constant(0.0)
-        fine, sign, value = carry(n, [_true(), one, nothing if self._is_log else one], self._column)
+        fine, sign, value = by_block.eliminate(_notation, work, n, width, self._is_log)
         if not self._is_system:
             with on_first_thread():
                 values = [sign, value] if self._is_log else [value]
                 for number, buffer in zip(values, self._buffers[1:], strict=True):
                     buffer[indices] = number
-            return _true()
-        _substitute(work, work, n, k, n, forward=False)
+            return true()
+        by_block.substitute(_notation, work, work, n, k, n, forward=False)
         _write(Matrix(self._buffers[-1], self._dtype, indices), n, k, fine, work, n)
         return fine
 
@@ -316,62 +236,10 @@ class Elimination:
             return (j, i) if self._transposed else (i, j)
         return _in_triangle(i, j, self._lower)
 
-    def _right(self, indices: list[ir.Value], i: ir.Value, c: ir.Value) -> ir.Value:
+    def _right(self, work: Matrix, indices: list[ir.Value], i: ir.Value, c: ir.Value) -> ir.Value:
         if self._name == "inv":
-            return build.select(i.equals(c), self._constant(1.0), 0.0)
+            return build.select(i.equals(c), work.number(1.0).value, 0.0)
         return Matrix(self._buffers[1], self._dtype, indices)[i, c].value
-
-    def _constant(self, value: float) -> ir.Value:
-        return self._number(value).value
-
-    def _number(self, value: ir.Value | float) -> Real:
-        b = ScalarBuilder(ir)
-        scalar = Scalar(value, self._dtype) if isinstance(value, ir.Value) else b.const(value, self._dtype)
-        return Real(b, scalar)
-
-    def _column(self, j: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-        """Brings the largest element of a column into its row, and takes that off the rows below."""
-        work, n, width = self._work, self._n, self._width
-        fine, sign, value = carried
-        row = self._largest(j)
-        barrier()
-        # Where the row is its own, a thread writes what it has read.
-        with _shared_out(width) as c:
-            work[j, c], work[row, c] = work[row, c], work[j, c]
-        barrier()
-        pivot, below = work[j, j], j + 1
-        regular = pivot.differs(0.0).value
-        with _shared_out(n, below) as i:
-            work[i, j] = build.select(regular, (work[i, j] / pivot).value, 0.0)
-        barrier()
-        with _cells(n - below, width - below) as (i, c):
-            i, c = below + i, below + c
-            work[i, c] -= work[i, j] * work[j, c]
-        barrier()
-        return [fine & regular, *self._product(sign, value, pivot, row.differs(j))]
-
-    def _largest(self, j: ir.Value) -> ir.Value:
-        """The row from j on with the first largest element of column j; each thread looks for itself."""
-
-        def body(i: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-            size = abs(self._work[i, j])
-            more = (size > self._number(carried[0])).value
-            return [build.select(more, x, y) for x, y in zip((size.value, i), carried, strict=True)]
-
-        return carry(self._n, [abs(self._work[j, j]).value, j], body, start=j + 1)[1]
-
-    def _product(
-        self, sign: ir.Value, value: ir.Value, pivot: Real, moved: ir.Value
-    ) -> tuple[ir.Value, ir.Value]:
-        """The determinant, or its sign and logarithm, with one more pivot."""
-
-        def turned(x: Real) -> ir.Value:
-            return build.select(moved, (-x).value, x.value)
-
-        if not self._is_log:
-            return sign, turned(self._number(value) * pivot)
-        log = abs(pivot).f("log")
-        return turned(self._number(sign) * pivot.sign()), (self._number(value) + log).value
 
 
 # -- kernels ------------------------------------------------------------------------------------------------
@@ -457,8 +325,7 @@ class GpuFactor(Pass):
     Matrices that have no factor, or are singular, are noted for each matrix of the batch;
     if that is an error, the host reads whether there is one.
 
-    Source: G. Golub and C. Van Loan, "Matrix Computations", outer product Cholesky, column-oriented
-    substitution, Gaussian elimination with partial pivoting.
+    The algorithms are those of `library/linalg/by_block.py`.
     """
 
     stage = "buffer"

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running sums, products and extremes, and linear recurrences.
-
-Prefixes over a block of threads (`BlockPrefix`) are shuffles within warps, and shared memory between them;
-their operations need not commute. Source: G. Blelloch, "Prefix sums and their applications" (1990).
-"""
+"""Running sums, products and extremes, and linear recurrences."""
 
 from __future__ import annotations
 
@@ -15,13 +11,15 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.lifetimes import root_of
-from graphc.ir.value import converted, larger, parts_of, smaller
+from graphc.ir.value import larger, parts_of, smaller
 from graphc.library.arrays import KINDS as ALONG_ROWS
+from graphc.library.sorting import by_block
 from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, span, when
 from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.lowering.scans.recurrences import LINEAR, RECURRENCE
 from graphc.passes import Pass
+from graphc.passes.gpu import _notation
 from graphc.passes.gpu._host import LibraryCall, calls_of
 from graphc.passes.gpu._kernel import Kernel, allocate, block_shape, blocks_for
 from graphc.passes.gpu._notation import (
@@ -32,7 +30,6 @@ from graphc.passes.gpu._notation import (
     global_position,
     grid_dim,
     on_first_thread,
-    shuffled,
     split,
     thread_id,
 )
@@ -134,50 +131,8 @@ class BlockPrefix:
         self._buffers = [kernel.shared([WARP], running.type) for _ in range(running.parts)]
 
     def before(self, values: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
-        """Prefix over all threads before one, and the total over all; all threads of the block have
-        to get here.
-        """
-        running = self._running
-        thread = thread_id()
-        lane, warp = thread % WARP, thread // WARP
-        own = self._warp(values, lane, WARP)
-        with when(lane.equals(WARP - 1)):
-            for value, buffer in zip(own, self._buffers, strict=True):
-                buffer[warp] = value
-        barrier()
-        count = block_dim() // WARP
-        within = lane.below(count)
-        place = build.select(within, lane, 0)
-        found = [b[place] for b in self._buffers]
-        found = [build.select(within, x, y) for x, y in zip(found, running.neutral(), strict=True)]
-        warps = self._warp(found, lane, THREADS // WARP)
-        barrier()
-        total = _all(warps, count - 1)
-        previous = _all(warps, larger(warp - 1, 0))
-        first_lane, first_warp = (x.equals(0) for x in (lane, warp))
-        inside = self._or_neutral(first_lane, [shuffled(value, 1, "up") for value in own])
-        return running.combine(self._or_neutral(first_warp, previous), inside), total
-
-    def _or_neutral(self, condition: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
-        neutral = self._running.neutral()
-        return [build.select(condition, x, value) for x, value in zip(neutral, values, strict=True)]
-
-    def _warp(self, values: list[ir.Value], lane: ir.Value, width: int) -> list[ir.Value]:
-        """Inclusive prefix over the first lanes."""
-        offset = 1
-        while offset < width:
-            others = [shuffled(value, offset, "up") for value in values]
-            exists = lane >= offset
-            both = self._running.combine(others, values)
-            values = [build.select(exists, x, y) for x, y in zip(both, values, strict=True)]
-            offset *= 2
-        return values
-
-
-def _all(values: list[ir.Value], lane: ir.Value) -> list[ir.Value]:
-    """The values of one lane, for all lanes of the warp."""
-    number = converted(lane, ir.IntegerType.get_signless(32))
-    return [shuffled(value, number, "idx") for value in values]
+        """Prefix over all threads before one, and the total over all; all threads of the block get here."""
+        return by_block.prefix(_notation, values, self._running, self._buffers, THREADS)
 
 
 RUNNING = "running"

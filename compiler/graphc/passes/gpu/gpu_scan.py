@@ -19,7 +19,7 @@ from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.walk import copy_with, functions, is_inside, walk
 from graphc.lowering.calls import product
-from graphc.lowering.carried import loop, span
+from graphc.lowering.carried import either, loop, span
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
@@ -137,14 +137,15 @@ class Reads:
         names = [read.names[0] for read in self._fixed] + [read.names[0] for read, _ in moving]
         kinds = [name.type for name in names]
         some = self._lower < self._upper
-        made = ir.Operation.create("scf.if", results=kinds, operands=[some], regions=2)
-        with ir.InsertionPoint(ir.Block.create_at_start(made.regions[0], [])):
+
+        def read() -> list[ir.Value]:
             values = [self._load(read, self._lower, element) for read in self._fixed]
-            values += [self._load(read, self._later(self._lower, step), element) for read, step in moving]
-            build.create("scf.yield", [], values)
-        with ir.InsertionPoint(ir.Block.create_at_start(made.regions[1], [])):
-            build.create("scf.yield", [], [zero(kind) for kind in kinds])
-        count, results = len(self._fixed), list[ir.Value](made.results)
+            return values + [
+                self._load(read, self._later(self._lower, step), element) for read, step in moving
+            ]
+
+        results = either(some, kinds, read, lambda: list(map(zero, kinds)))
+        count = len(self._fixed)
         fixed = zip(self._fixed, results[:count], strict=True)
         return {name: value for read, value in fixed for name in read.names}, results[count:]
 

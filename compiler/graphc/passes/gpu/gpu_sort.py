@@ -12,9 +12,11 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.value import as_index, bits_as, converted, larger, literal, number, parts_of, smaller
 from graphc.ir.walk import copy_with
+from graphc.library.sorting import by_block
 from graphc.lowering.calls import product
-from graphc.lowering.carried import carry, either, span, when
+from graphc.lowering.carried import carry, either, loop, span, when
 from graphc.passes import Pass
+from graphc.passes.gpu import _notation
 from graphc.passes.gpu._host import calls_of
 from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import exact
@@ -22,15 +24,11 @@ from graphc.passes.gpu._notation import (
     WARP,
     added,
     barrier,
-    bits_set,
     block_dim,
     block_id,
     grid_dim,
-    lanes_alike,
-    lanes_before,
     split,
     thread_id,
-    warp_barrier,
 )
 from graphc.passes.gpu.gpu_running import BlockPrefix, Running, prefix_sums
 from graphc_dialects._mlir import ir
@@ -85,8 +83,6 @@ Item = list[ir.Value]
 # Takes the number of a row, a place in it, and what belongs there.
 Write = Callable[[ir.Value, ir.Value, Item], None]
 _ROWS, _BLOCKS = 65535, 1 << 20
-# Bits of a place in a tile.
-_RANK = 16
 
 
 @record(frozen=True)
@@ -116,7 +112,7 @@ class RadixSort:
     A row that fits a tile is sorted by one block, in shared memory. Of longer ones, for each digit, each
     block counts those of its part of a row, a prefix sum over (digit, part) says where each begins, and each
     block moves its items there, in tiles that it orders in shared memory first: what goes to one place is
-    written side by side. Of the lanes of a warp that have the same digit the first one takes room for all.
+    written side by side (`library/sorting/by_block.py`).
 
     Args:
         op: before which kernels are launched.
@@ -127,8 +123,7 @@ class RadixSort:
         write: takes an item of the result.
         sizes: of the kernels.
 
-    Source: D. Merrill, A. Grimshaw, "High performance and scalable radix sorting" (2011); A. Adinets,
-    D. Merrill, "Onesweep: a faster least significant digit radix sort for GPUs" (2022), for ranks of a warp.
+    Source: D. Merrill, A. Grimshaw, "High performance and scalable radix sorting" (2011).
     """
 
     def __init__(
@@ -218,9 +213,7 @@ class RadixSort:
             halves = smaller(self._passes - 1, 2)
             self._memory = [allocate([halves, self._rows, self._n], kind) for kind in self._types]
             self._counts = allocate([self._rows, self._parts * self._digits], self._long)
-            bounds = [as_index(0), self._passes, as_index(1)]
-            loop = ir.Operation.create("scf.for", operands=bounds, regions=1)
-            block = ir.Block.create_at_start(loop.regions[0], [build.index_type()])
+            steps, block = loop(self._passes, [])
             with ir.InsertionPoint(block):
                 end = build.create("scf.yield", [], [])
         kernel = Kernel(end, "digits")
@@ -235,12 +228,12 @@ class RadixSort:
         known = number(self._passes)
         if known is not None:
             # Launches one after the other need no count of steps, and may be part of a step themselves.
-            with ir.InsertionPoint(loop), op.location:
+            with ir.InsertionPoint(steps), op.location:
                 for step in range(known):
                     new: dict[ir.Value, ir.Value] = {turn: build.const_index(step)}
                     for each in [x.operation for x in block.operations][:-1]:
                         copy_with(each, new)
-            loop.erase()
+            steps.erase()
 
     def _launch(self, kernel: Kernel) -> None:
         with kernel.host():
@@ -322,48 +315,13 @@ class RadixSort:
             self._away[digit] = self._away[digit] + converted(begin + count, self._long)
 
     def _ranks(self, digits: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value], list[ir.Value]]:
-        """Places of items in their tile when it is in order of digits.
+        """Places of items in a tile in order of digits; where own digits begin, and how often they come."""
 
-        Returns:
-            the places; and of the thread's digits where each begins, and how often it comes.
-        """
-        for turn in range(self._warps * self._digits // self._size.threads):
-            place = self._thread + turn * self._size.threads
-            # Which count it is goes with it, so that threads need not remember that.
-            self._room[place] = converted(place, self._word) << _RANK
-        barrier()
-        lower, row = lanes_before(), converted(self._thread // WARP * self._digits, self._word)
-        ranks = []
-        for digit in digits:
-            alike, place = lanes_alike(digit, self._size.bits), row + digit
-            before = bits_set(alike & lower)
-            rank = self._room[as_index(place)] + before
-            warp_barrier()
-            with when(before.equals(0)):
-                self._room[as_index(place)] = rank + bits_set(alike)
-            warp_barrier()
-            ranks.append(rank)
-        barrier()
+        def before(count: ir.Value) -> ir.Value:
+            return self._prefix.before([count])[0][0]
+
         own = list(self._own())
-        low = (1 << _RANK) - 1
-        counts = []
-        for digit in own:
-            taken = [self._room[digit + w * self._digits] & low for w in range(self._warps)]
-            counts.append(sum(taken[1:], taken[0]))
-        (begin,), _ = self._prefix.before([sum(counts[1:], counts[0])])
-        begins = []
-        for digit, count in zip(own, counts, strict=True):
-            begins.append(begin)
-            place = begin
-            for w in range(self._warps):
-                # Read again instead of kept, as registers are few.
-                count_of_warp = self._room[digit + w * self._digits] & low
-                self._room[digit + w * self._digits] = place
-                place = place + count_of_warp
-            begin = begin + count
-        barrier()
-        placed = [(rank & low) + self._room[as_index(rank >> _RANK)] for rank in ranks]
-        return placed, begins, counts
+        return by_block.ranks(_notation, digits, own, self._size.bits, self._warps, self._room, before)
 
     def _own(self) -> Iterator[ir.Value]:
         """The thread's digits, side by side."""
@@ -528,11 +486,7 @@ class SortKernels:
         with span(size, self._thread, self._width) as place:
             _store(self._item(row, place), shared, place)
         barrier()
-        with span(levels) as level, span(level + 1) as inner:
-            distance = level - inner
-            with span(size >> 1, self._thread, self._width) as pair:
-                self._exchange(shared, pair, level, distance)
-            barrier()
+        by_block.network(_notation, shared, size, levels, _after)
         with span(smaller(self._n, self._tile), self._thread, self._width) as place:
             self._finish(row, place, _load(shared, place))
         barrier()
@@ -543,18 +497,6 @@ class SortKernels:
         key, *position = self._read(row, smaller(place, self._n - 1))
         last = self._keys.last()
         return [build.select(inside, key, last), *(build.select(inside, x, _NONE) for x in position)]
-
-    def _exchange(self, shared: list[ir.Value], pair: ir.Value, level: ir.Value, distance: ir.Value) -> None:
-        """Puts two elements of a tile in order: upwards or downwards, in turns of twice the level's size."""
-        step = build.const_index(1) << distance
-        low = pair & (step - 1)
-        first = ((pair - low) << 1) + low
-        second = first + step
-        upwards = ((first >> (level + 1)) & 1).equals(0)
-        a, b = _load(shared, first), _load(shared, second)
-        wrong = build.select(upwards, _after(a, b), _after(b, a))
-        _store([build.select(wrong, y, x) for x, y in zip(a, b, strict=True)], shared, first)
-        _store([build.select(wrong, x, y) for x, y in zip(a, b, strict=True)], shared, second)
 
     def _finish(self, row: ir.Value, place: ir.Value, item: Item) -> None:
         """Writes an element of the result."""
@@ -599,8 +541,6 @@ class GpuSort(Pass):
     from the lowest on, by one block each as long as they fit into its shared memory (4,096 of 32 bits); else
     by three or four kernels a digit, which read keys twice and write them once. Of all these those are
     launched that a row's length asks for. Complex numbers are left to others.
-
-    Source: K. Batcher, "Sorting networks and their applications" (1968).
 
     Attributes:
         tile: elements of a row that is sorted by comparisons at most, a power of 2.

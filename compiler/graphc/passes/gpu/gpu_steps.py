@@ -15,6 +15,7 @@ from graphc.ir.lifetimes import VIEWS
 from graphc.ir.value import as_index, converted, larger, literal, parts_of, smaller
 from graphc.ir.walk import copy_with, symbol_of, walk
 from graphc.passes import Pass
+from graphc.passes.buffer.kernel_pointers import view_operands
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
 from graphc.passes.gpu._kernel import MODULE, Kernel, allocate
 from graphc.passes.gpu._product import unmark
@@ -117,13 +118,8 @@ class StepValues:
             return self._size(where, owner.operands[0], axis)
         if owner.name != "memref.reinterpret_cast":
             return None
-        sizes = list(ir.DenseI64ArrayAttr(owner.attributes["static_sizes"]))
-        if sizes[axis] != build.DYNAMIC:
-            with ir.InsertionPoint(where), where.location:
-                return build.const_index(sizes[axis])
-        offsets = list(ir.DenseI64ArrayAttr(owner.attributes["static_offsets"]))
-        place = offsets.count(build.DYNAMIC) + sizes[:axis].count(build.DYNAMIC)
-        return owner.operands[1 + place]
+        with ir.InsertionPoint(where), where.location:
+            return as_index(view_operands(owner, "static_sizes")[axis])
 
     def copy(
         self, value: ir.Value, number: ir.Value, known: Known, copies: dict[ir.Value, ir.Value]

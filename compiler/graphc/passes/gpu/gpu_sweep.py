@@ -83,15 +83,18 @@ class GpuSweep(Pass):
             with ir.InsertionPoint(last), last.location:
                 count, size = kernel.extents
                 fits = all_of([count >= self.rows, size > 0, size < kernel.most + 1])
-                choice = ir.Operation.create("scf.if", operands=[fits], regions=2)
-                for region in choice.regions:
-                    with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-                        copies = [op.clone().operation for op in operations]
-                        build.create("scf.yield", [], [])
-                    if region == choice.regions[0]:
-                        _Sweep(copies, kept).write(self.blocks)
-                        for op in copies:
-                            op.erase()
+
+                def others() -> None:
+                    for op in operations:
+                        op.clone()
+
+                def own() -> None:
+                    copies = [op.clone().operation for op in operations]
+                    _Sweep(copies, kept).write(self.blocks)
+                    for op in copies:
+                        op.erase()
+
+                either(fits, [], own, others)
         for op in operations:
             op.erase()
         return True
