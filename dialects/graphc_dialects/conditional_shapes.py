@@ -77,6 +77,8 @@ class _Sizes:
             sizes = [self._outside(inside[x], {}) for x in read]
         except UnknownSize:
             return self._by_regions([inside.get(x) for x in values])
+        for block in blocks_of(self._op):
+            _erase_sizes(block)
         return _select(self._op.operands[0], sizes)
 
     # -- in a region -----------------------------------------------------------------------------------------
@@ -253,6 +255,17 @@ def _create(name: str, operands: list[Any]) -> Any:
 
 def _results_below(op: Any) -> list[Any]:
     return [result for inner in walk(op) for result in inner.results]
+
+
+def _erase_sizes(block: Any) -> None:
+    """Erases index code at the end of a region that nobody uses: a size of what a region computes for itself
+    would ask for all of that in memory.
+    """
+    for op in reversed([op.operation for op in block.operations][:-1]):
+        if not op.name.startswith(("arith.", "tensor.dim")):
+            break
+        if all(next(result.uses, None) is None for result in op.results):
+            op.erase()
 
 
 def _erase_unused(root: Any) -> None:

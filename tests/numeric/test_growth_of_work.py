@@ -643,6 +643,33 @@ def test_an_update_computes_what_it_stores(name: str, mutable: bool) -> None:
     np.testing.assert_allclose(f(*[value.copy() for value in values]), expected, rtol=1e-12)
 
 
+# -- conditionals in conditionals ----------------------------------------------------------------------------
+
+
+def _nested(depth: int, form: str) -> Any:
+    """Each level changes what the one inside of it chooses."""
+    found: Any = y * 1
+    for level in range(depth):
+        other = y if form == "an argument" else pt.cos(y)
+        inner = pt.tanh(found * 1.01 + 0.5)
+        if form == "joined":
+            inner = pt.concatenate([found[:6] * 1.5, found[6:] + other[6:]]) - 1
+        found = ifelse(x.sum() > level, inner, other)
+    return found
+
+
+@pytest.mark.parametrize(("form", "needed"), [("an argument", 0), ("a function", 0), ("joined", 12 * 8)])
+def test_nested_conditionals_are_computed_in_one_place(form: str, needed: int) -> None:
+    """However deep they are, what they choose lies where the last result is wanted."""
+    for depth in (2, 5):
+        output = _nested(depth, form)
+        f, reference = (graphc.function([x, y], output, mode=mode) for mode in ("fast_run", "reference"))
+        for level in range(-1, depth + 1):
+            values = [np.full(12, (level + 0.5) / 12), np.random.default_rng(level + 1).normal(size=12)]
+            np.testing.assert_allclose(f(*values), reference(*values), rtol=1e-12)
+        assert (f.memory_plan(*values).total or 0) <= needed * depth
+
+
 # -- sizes that only checks say to be equal ------------------------------------------------------------------
 
 FEW = {"known": (None, 4), "unknown": (None, None)}

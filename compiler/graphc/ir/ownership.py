@@ -34,13 +34,13 @@ def owns_memory(value: ir.Value, block: ir.Block) -> bool:
         if op.name == "tensor.empty":
             return True
         if op.name not in RENAMES:
-            return computes(op) and _has_no_other_reader(op)
+            return computes(op) and has_no_other_reader(op)
         if not keeps_order(op):
             return False
         value = op.operands[0]
 
 
-def _has_no_other_reader(op: ir.Operation) -> bool:
+def has_no_other_reader(op: ir.Operation) -> bool:
     """True if nobody else reads the memory in which an operation computes its result, which is used once."""
     if is_trace(op):
         # Of several traces of one state all are the same rows.
@@ -77,7 +77,7 @@ def _lies_alone(value: ir.Value, readers: list[ir.Operation], block: ir.Block) -
         if not all(user in readers or _are_fused(op, user) for user in users):
             return False
         if op.name not in RENAMES:
-            return not computes(op) or _has_no_other_reader(op)
+            return not computes(op) or has_no_other_reader(op)
         value, readers = op.operands[0], [op]
 
 

@@ -437,7 +437,7 @@ def expm1(b: Builder, x: Number) -> Number:
 def tanh(b: Builder, x: Number) -> Number:
     """-m / (m + 2) with m = expm1(-2|x|) = 2^k p + 2^k - 1."""
     magnitude = b.at_most(abs(x), _TANH_LARGEST[b.format.name])
-    bits, r, r_low = reduce(b, magnitude * -2.0, b.format.bias)
+    bits, r, r_low = reduce(b, magnitude, b.format.bias, factor=-2.0)
     power = b.from_bits(bits << b.format.mantissa)
     p = r + expm1_tail(b, r, r_low)
     return b.copysign(b.fma(-power, p, 1.0 - power) / b.fma(power, p, power + 1.0), x)
@@ -476,13 +476,15 @@ def _clamp(b: Builder, x: Number, limits: tuple[float, float]) -> Number:
     return b.at_most(b.at_least(x, limits[0]), limits[1])
 
 
-def reduce(b: Builder, x: Number, offset: int) -> tuple[Number, Number, Number]:
+def reduce(b: Builder, x: Number, offset: int, factor: float | None = None) -> tuple[Number, Number, Number]:
     """Bits whose low part is `k + offset`, then `r` and its rounding error.
 
+    A factor, a power of 2, is for x: k does not wait for their product.
     `k ln2_high` is exact because of its trailing zeros. What the caller does not use is dropped by LLVM.
     """
     shifter = b.format.magic + offset
-    shifted = b.fma(x, b.const(LOG2_E), shifter)
+    shifted = b.fma(x, b.const(LOG2_E if factor is None else LOG2_E * factor), shifter)
+    x = x if factor is None else x * factor
     k = shifted - shifter
     ln2_high, ln2_low = b.format.split(LN2, low_zeros=12 if b.format.width == 64 else 9)
     high = b.fma(k, -ln2_high, x)

@@ -24,7 +24,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.kinds import PRODUCTS, REDUCTIONS, reduced_axes, static_shape
-from graphc.ir.ownership import updates_in_place
+from graphc.ir.ownership import has_no_other_reader, updates_in_place
 from graphc.ir.views import INLINED, REPEATS, RESHAPES, SAME_ARRAY, UPDATES, inverse_order, order_of
 from graphc.ir.walk import is_used_once, seen_through
 from graphc.lowering.generic import GenericBuilder, ScalarWork, is_one_element
@@ -155,6 +155,8 @@ class Destinations:
         # Values that are overwritten by another one in a destination of that one, and the other way round.
         self._passed_on: set[ir.Value] = set()
         self._lenders: dict[ir.Value, Any] = {}
+        # The memory of joins that lies where what takes it over is wanted.
+        self._borrowed: dict[ir.Value, ir.Value] = {}
         # Values that had been computed when their destination was given.
         self._early: set[ir.Value] = set()
         # Writes, and values stored in rows, for which nothing is left to do.
@@ -263,6 +265,24 @@ class Destinations:
             return None
         self._lenders.update(lenders)
         return known
+
+    def borrow(self, value: ir.Value, contiguous: bool) -> Destination | None:
+        """Memory for a join: where what is computed of its result alone is wanted; or None.
+
+        That overwrites the parts, so that they must have no other readers.
+        """
+        known = self.lend(value) if has_no_other_reader(value.owner.operation) else None
+        if known is None or (contiguous and not known[0].contiguous):
+            return None
+        self._borrowed[value] = known[1]
+        return known[0]
+
+    def contents(self, value: ir.Value, memory: Destination) -> ir.Value:
+        """The tensor of a join, once its memory has been written."""
+        borrowed, kind = self._borrowed.get(value), build.storage_type(value.type)
+        if borrowed is not None:
+            return build.cast(writable(borrowed), kind)
+        return read(memory.memref(static_shape(value)), kind)
 
     def inherited(self, value: ir.Value) -> ir.Value | None:
         """The tensor of a value that was computed in this one's destination, to be overwritten; or None."""

@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.kinds import static_shape
 from graphc.ir.views import INLINED, axes_order, axis_of
 from graphc.lowering.memory.destinations import Destination, Size, is_empty
 from graphc.lowering.rules import Conversion, lowers
-from graphc.lowering.scans.buffers import allocate, read
+from graphc.lowering.scans.buffers import allocate
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_type, reads_buffer
 
@@ -28,9 +27,9 @@ def write_buffer(context: Conversion, op: ir.Operation) -> None:
     for use in buffer.uses:
         user = use.owner.operation
         if reads_buffer(user):
-            destination = context.destinations.claim(
-                user.results[0], sizes=sizes, contiguous=_is_reshaped(buffer)
-            )
+            result, contiguous = user.results[0], _is_reshaped(buffer)
+            destination = context.destinations.claim(result, sizes=sizes, contiguous=contiguous)
+            destination = destination or context.destinations.borrow(result, contiguous)
             break
     if destination is None:
         destination = Destination.whole(allocate(kind, sizes), sizes)
@@ -134,4 +133,4 @@ def _define_join(context: Conversion, result: ir.Value, whole: Destination) -> N
         sizes = [build.const_index(size) if isinstance(size, int) else size for size in whole.sizes]
         context.define(result, build.empty(kind, sizes))
     else:
-        context.define(result, read(whole.memref(static_shape(result)), kind))
+        context.define(result, context.destinations.contents(result, whole))
