@@ -4,7 +4,9 @@
 Textual IR of the newer version is valid for the older one except for some spellings: attributes that the
 older version does not know (hints that it derives itself), and floating-point literals, which the newer
 version writes as `+inf`, `-qnan`, `f0x3DFCD6EA` or, for float and half, as decimals that are only correctly
-rounded. They become the older version's hexadecimal literals, bit for bit.
+rounded. They become the older version's hexadecimal literals, bit for bit. Masked accesses of memory have
+their alignment as an operand before LLVM 22, which reads that form, too: an attribute in its place ends the
+process of an older version.
 """
 
 from __future__ import annotations
@@ -15,6 +17,11 @@ import struct
 # An attribute of intrinsic declarations that LLVM 22 does not parse.
 _UNKNOWN_ATTRIBUTE = " nocreateundeforpoison"
 _KERNELS = ("main", "shapes")
+# A call has the alignment and the address behind `ptr`, a declaration an attribute or nothing.
+_MASKED = re.compile(
+    r"(@llvm\.masked\.(?:load|store)\.[\w.]*\(.*?\bptr)"
+    r"(?: align (\d+) ([%@][\w.$-]+)|(?: captures\(none\))?(?=,))"
+)
 # Texts without any of these have no other literals than finite doubles: looking for them is fast.
 _HINTS = ("inf", "nan", "float", "half")
 _BITS = re.compile("f0x([0-9A-Fa-f]+)")
@@ -36,11 +43,18 @@ def to_llvmlite(text: str) -> str:
         text: what the bindings' translation printed.
     """
     text = text.replace(_UNKNOWN_ATTRIBUTE, "")
+    if "@llvm.masked." in text:
+        text = _MASKED.sub(_with_alignment, text)
     for kernel in _KERNELS:
         text = text.replace(f"define i64 @{kernel}(", f"define internal i64 @{kernel}(")
     if any(hint in text for hint in _HINTS):
         return _translate_literals(text)
     return _BITS.sub(lambda match: f"0x{int(match[1], 16):016X}", text)
+
+
+def _with_alignment(match: re.Match[str]) -> str:
+    before, alignment, address = match.groups()
+    return f"{before} {address}, i32 {alignment}" if address else f"{before}, i32"
 
 
 def _translate_literals(text: str) -> str:
