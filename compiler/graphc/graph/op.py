@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
@@ -246,3 +248,18 @@ class Op:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def multilinear(op: Op, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+    """`Op.pushforward` of what is linear in each input that can have a tangent: the sum over these of the op
+    with the tangent in the place of the input.
+    """
+    moved = [(i, t) for i, t in enumerate(tangents) if t is not None]
+    return [reduce(add, [op(*inputs[:i], t, *inputs[i + 1 :]) for i, t in moved])]
+
+
+def linear(op: Op, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+    """`Op.pushforward` of what is linear in all inputs that outputs depend on: the op, on tangents alone."""
+    moving = range(len(inputs)) if op.depends_on is None else op.depends_on
+    filled = [x.zeros_like() if t is None else t for x, t in zip(inputs, tangents, strict=True)]
+    return [op(*(filled[i] if i in moving else x for i, x in enumerate(inputs)))]

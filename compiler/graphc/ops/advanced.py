@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
-from graphc.graph.op import Op
+from graphc.graph.op import Op, linear, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, zeros, zeros_like
@@ -80,8 +80,7 @@ class Take(Op):
         g, (x, indices) = only(cotangents), inputs
         return [Put(self.axis)(zeros_like(x), g, indices), None]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [self(only(tangents), inputs[1])]
+    pushforward = multilinear
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(x) for x in node.inputs]
@@ -161,12 +160,7 @@ class Put(Op):
         last = dimshuffle(last, (*range(indices.type.ndim), *("x",) * after))
         return switch(last, g_y, 0)
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (t_x, t_y), (x, y, indices) = tangents[:2], inputs
-        if t_x is None and t_y is None:
-            return [None]
-        t_x = zeros_like(x) if t_x is None else t_x
-        return [self(t_x, zeros_like(y) if t_y is None else t_y, indices)]
+    pushforward = linear
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         (x, y, indices), out = node.inputs, node.outputs[0]

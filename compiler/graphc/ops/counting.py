@@ -15,10 +15,10 @@ import numpy as np
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe, only
+from graphc.graph.op import linear, multilinear
 from graphc.ops.advanced import Put, Take
 from graphc.ops.create import arange, ones_like, zeros_like
 from graphc.ops.create import zeros as zeros_
-from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.math import cast, eq, ge, le, switch
 from graphc.ops.shaping import broadcast_to
@@ -49,8 +49,7 @@ class Gather(KernelOp):
         g, (x, indices) = only(cotangents), inputs
         return [Scatter("add")(zeros_like(x), g, indices), None]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [self(only(tangents), inputs[1])]
+    pushforward = multilinear
 
 
 class Scatter(KernelOp):
@@ -113,13 +112,7 @@ class Scatter(KernelOp):
         return switch(zero, switch(eq(zeros, 1), rest, 0), switch(eq(zeros, 0), divided, 0))
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (t_x, t_y), (x, y, indices) = tangents[:2], inputs
-        if (t_x is None and t_y is None) or is_discrete(x):
-            return [None]
-        if self.kind > 1:
-            return NotImplemented
-        t_x = zeros_like(x) if t_x is None else t_x
-        return [self(t_x, zeros_like(y) if t_y is None else t_y, indices)]
+        return NotImplemented if self.kind > 1 else linear(self, inputs, outputs, tangents)
 
 
 class _Permutation(KernelOp):
@@ -263,8 +256,7 @@ class Compress(_Selecting):
         g, (x, mask, count) = only(cotangents), inputs
         return [Put(0, True)(zeros_like(x), g, FlatNonzero()(mask, count)), None, None]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [self(only(tangents), *inputs[1:])]
+    pushforward = multilinear
 
     def batch(self, node: Apply, inputs: Variables, batched: Flags, size: Variable | int) -> list[Variable]:
         if any(batched[1:]):
@@ -314,10 +306,7 @@ class _Weighted(_Selecting):
 
     depends_on = (1,)
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[1] is None or is_discrete(inputs[1]):
-            return [None]
-        return [self(inputs[0], tangents[1], *inputs[2:])]
+    pushforward = multilinear
 
 
 class SumBins(_Weighted):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
-from graphc.graph.op import Op
+from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 
@@ -143,8 +143,7 @@ class DimShuffle(Op):
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [only(cotangents).dimshuffle(self.inverse(inputs[0].type.ndim))]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [self(only(tangents))]
+    pushforward = multilinear
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         made = None if self.new_order else element_of(node.inputs[0], 0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
+from graphc.graph.op import multilinear
 from graphc.ops.create import eye, tril, triu
 from graphc.ops.join import concatenate, stack
 from graphc.ops.kernel import DiscreteOp, KernelOp
@@ -297,8 +298,7 @@ class PermuteRows(KernelOp):
         (g,) = cotangents
         return [None if g is None else PermuteRows(not self.inverse)(g, inputs[1]), None]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [self(only(tangents), inputs[1])]
+    pushforward = multilinear
 
 
 class QR(_MatrixOp):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
+from graphc.graph.op import multilinear
 from graphc.graph.tensor.convert import constant
 from graphc.ops.create import arange, zeros
 from graphc.ops.join import stack
@@ -100,8 +101,7 @@ class _Transform(KernelOp):
 
     depends_on = (0,)
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [self(only(tangents), *inputs[1:])]
+    pushforward = multilinear
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [self._back(inputs, only(cotangents)), *[None] * (len(inputs) - 1)]

@@ -18,13 +18,13 @@ import numpy as np
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
-from graphc.graph.op import Op
+from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.create import eye as eye_
 from graphc.ops.create import tril, triu
-from graphc.ops.elementwise import cast_to, is_complex, is_discrete
+from graphc.ops.elementwise import cast_to, is_complex
 from graphc.ops.kernel import KernelOp
 from graphc.ops.math import conj as conj_
 from graphc.ops.math import real as real_
@@ -95,13 +95,7 @@ class Matmul(Op):
             self(transposed(_with_size(a, -1, size_b)), g),
         ]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        (a, b), (t_a, t_b) = inputs, tangents
-        if is_discrete(outputs[0]) or (t_a is None and t_b is None):
-            return [None]
-        terms = [self(t_a, b)] if t_a is not None else []
-        terms += [self(a, t_b)] if t_b is not None else []
-        return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
+    pushforward = multilinear
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         names, types = self._refined(node, operands, e)

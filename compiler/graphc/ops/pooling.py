@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
+from graphc.graph.op import multilinear
 from graphc.ops.counting import Gather, Scatter
 from graphc.ops.create import zeros as zeros_
 from graphc.ops.kernel import KernelOp
@@ -71,14 +72,7 @@ class _Convolution(KernelOp):
         (x, y, *sizes), g = inputs, only(cotangents)
         return [*self._adjoints(x, y, g), *[None] * len(sizes)]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        x, y, *sizes = inputs
-        terms: list[Variable] = []
-        if tangents[0] is not None:
-            terms.append(self(tangents[0], y, *sizes))
-        if tangents[1] is not None:
-            terms.append(self(x, tangents[1], *sizes))
-        return [terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else None]
+    pushforward = multilinear
 
 
 class Conv2d(_Convolution):
@@ -185,8 +179,7 @@ class _LinearWindows(_Windows):
         back: Variable = self._adjoint()(*settings)(g, *sizes_of(x)[-2:])
         return [back, *[None] * len(sizes)]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [self(only(tangents), *inputs[1:])]
+    pushforward = multilinear
 
 
 class WindowSum(_LinearWindows):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
-from graphc.graph.op import Op
+from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.dimshuffle import DimShuffle, normalize_axes, normalize_axis
@@ -55,8 +55,7 @@ class Sized(Op):
         types = [e.type_of(node.inputs[0])] + ["index"] * len(sizes)
         return [e.op(name, [operands[0], *sizes], types, e.type_of(node.outputs[0]), attributes)]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None if tangents[0] is None else self(tangents[0], *inputs[1:])]
+    pushforward = multilinear
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [self._back(inputs[0], only(cotangents)), *[None] * (len(inputs) - 1)]

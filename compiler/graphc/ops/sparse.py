@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, only
+from graphc.graph.op import multilinear
 from graphc.library.products.sparse import COLUMNS, GROUP, GROUPS
-from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.shape import size_of
 from graphc.ops.table.arithmetic import promote
@@ -53,14 +53,7 @@ class CsrProduct(KernelOp):
         g_b: Variable = CsrProduct(not self.transpose)(data, indices, indptr, g, rows)
         return [g_data, None, None, g_b, None]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        data, indices, indptr, b, rows = inputs
-        t_data, t_b = tangents[0], tangents[3]
-        if is_discrete(outputs[0]) or (t_data is None and t_b is None):
-            return [None]
-        terms: list[Variable] = [] if t_data is None else [self(t_data, indices, indptr, b, rows)]
-        terms += [] if t_b is None else [self(data, indices, indptr, t_b, rows)]
-        return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
+    pushforward = multilinear
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         """The transpose adds to rows of the result in any order. Where the dense matrix has enough columns,
@@ -129,11 +122,4 @@ class CsrSampledProduct(KernelOp):
         g_b: Variable = CsrProduct(True)(g, indices, indptr, a, size_of(b, ndim - 2))
         return [None, None, g_a, g_b]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        indices, indptr, a, b = inputs
-        t_a, t_b = tangents[2:]
-        if is_discrete(outputs[0]) or (t_a is None and t_b is None):
-            return [None]
-        terms: list[Variable] = [] if t_a is None else [self(indices, indptr, t_a, b)]
-        terms += [] if t_b is None else [self(indices, indptr, a, t_b)]
-        return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
+    pushforward = multilinear

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphc.errors import ValueRankError
 from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
-from graphc.graph.op import Op
+from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import zeros_like
@@ -309,8 +309,7 @@ class Subtensor(_Basic):
         changed = IncSubtensor(self.idx_list)(zeros_like(x), only(cotangents), *bounds)
         return [changed, *[None] * len(bounds)]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None if tangents[0] is None else self(tangents[0], *inputs[1:])]
+    pushforward = multilinear
 
     def element(self, node: Apply, position: int) -> Variable | None:
         x, ((start, stop, step, single),) = node.inputs[0], self._known(node.inputs[1:])

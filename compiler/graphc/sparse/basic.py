@@ -14,7 +14,7 @@ from typing import cast as typed
 import numpy as np
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture, only
-from graphc.graph.op import Op
+from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import arange, zeros
@@ -136,8 +136,7 @@ class ConvertFormat(Op):
         g = cotangents[0]
         return [None if g is None else ConvertFormat(inputs[0].type.format)(g)]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [self(only(tangents))]
+    pushforward = multilinear
 
 
 def in_format(x: Variable, format: str) -> Variable:
@@ -208,8 +207,7 @@ class CSM(Op):
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [values_at(only(cotangents), outputs[0]), None, None, None]
 
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [self(only(tangents), *inputs[1:])]
+    pushforward = multilinear
 
 
 class Regular(Op):
