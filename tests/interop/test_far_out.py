@@ -192,3 +192,18 @@ def test_ordered_categories(link):
                     float(mpmath.diff(lambda t, k=k: exact(k, t), x, h=mpmath.mpf(10) ** -20)) for k in kinds
                 ]
                 np.testing.assert_allclose(slopes(x), wanted, rtol=1e-9, atol=1e-15, err_msg=f"{link} {x}")
+
+
+def test_ends_of_the_support():
+    """What no parameter moves has no slope: distribution functions where an observation is at or before the end."""
+    s = pt.dscalar("s")
+    kinds = [
+        pm.Exponential.dist(s), pm.HalfNormal.dist(s), pm.Weibull.dist(2.0, s), pm.LogNormal.dist(0.0, s),
+        pm.Pareto.dist(s, 1.0), pm.Uniform.dist(0.0, s), pm.Triangular.dist(lower=0, upper=2 * s, c=s),
+        pm.HalfCauchy.dist(s), pm.Gamma.dist(2.0, s), pm.Geometric.dist(s / 2), pm.Kumaraswamy.dist(s, 2.0),
+    ]  # fmt: skip
+    values = [pt.exp(pm.logcdf(kind, at)) for at in (0.0, -1.0) for kind in kinds]
+    values += [pt.exp(pm.logcdf(kind, np.zeros(1))).sum() for kind in kinds[:5]]
+    slopes = [pytensor.grad((value - 0.25) ** 2, s) for value in values]
+    found = np.array(pytensor.function([s], [*values, *slopes], mode="GRAPHC")(1.0))
+    assert (found == 0).all()

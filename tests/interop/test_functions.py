@@ -151,6 +151,17 @@ def test_branches_are_lazy_and_checks_raise():
         f([3.0, -1.0])
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (None,)])
+def test_slopes_read_the_shape_of_a_check_alone(shape):
+    """A check is made where its value is read; gradients begin with ones of its shape."""
+    x = pt.tensor("x", shape=shape)
+    checked = Assert("second")(Assert("first")(x * 3, pt.all(x > 0)), pt.all(x > 1))
+    f = pytensor.function([x], pytensor.grad(checked.sum(), x), mode="GRAPHC")
+    assert (f(np.full([n or 4 for n in shape], -1.0)) == 3).all()
+    with pytest.raises(AssertionError, match="first"):
+        pytensor.function([x], checked, mode="GRAPHC")(np.full([n or 4 for n in shape], -1.0))
+
+
 @pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
 def test_checks_are_made_of_what_is_asked_for(mode):
     """Elements of a vector do not ask for the others; loops check in each iteration, whatever is read of them."""

@@ -179,9 +179,17 @@ class Converter:
             results = [results]
         for output, result in zip(node.outputs, results, strict=True):
             refined = _refined(output, result)
-            # Sizes, and what is computed of them: types of what has these sizes are static then.
-            is_size = is_dense(output.type) and output.type.ndim < 2 and output.type.dtype == "int64"
-            self._known[output] = settled(refined) if is_size else refined
+            # Sizes, and what is computed of them: types of what has these sizes are static then. Also numbers
+            # that are computed of numbers, whose zeros the stable forms look for.
+            known = (
+                is_dense(output.type)
+                and output.type.ndim < 2
+                and (
+                    output.type.dtype == "int64"
+                    or all(isinstance(x, basic.Constant) and x.data.size == 1 for x in inputs)
+                )
+            )
+            self._known[output] = settled(refined) if known else refined
         self._nodes[key] = [self._known[output] for output in node.outputs]
 
 

@@ -14,6 +14,10 @@ These are made here as nodes are converted, which takes no time, in place of rew
 - ``(1 - a / s) * s`` is ``s - a`` (`local_greedy_distributor`);
 - what all terms of a sum are divided by is divided by afterwards, and what masks all of them masks the sum
   (`local_sum_prod_of_mul_or_div`; other factors stay, as sums without them can overflow);
+- zeros times or divided by anything are zeros, and a `switch` by a number, or between equal numbers, is a
+  side of it, also of numbers that are computed of numbers: at an end of their support the derivatives of distribution functions
+  have infinities that zeros outweigh (`constant_folding`, `local_mul_zero`, `local_zero_div`,
+  `local_useless_switch`);
 - zeros of a `switch` stay zeros when they are multiplied or divided, also by infinities: derivatives of the
   side that was not chosen do not count (`local_mul_switch_sink`, `local_div_switch_sink`). They stay zeros
   wherever they are moved, summed, or added to others before that.
@@ -38,6 +42,7 @@ from graphc.graph.basic import Constant
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, real_cast
 from graphc.interop.pytensor.equal_rows import equal_row
 from graphc.ops.advanced import Take
+from graphc.ops.checks import CheckAndRaise
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Cast, Elementwise
 from graphc.ops.shaping import BroadcastTo, Reshape, SpecifyShape
@@ -62,6 +67,8 @@ Term: TypeAlias = "tuple[Variable, int]"
 
 def product(factors: list[Variable]) -> Variable:
     """The product of tensors of one dtype."""
+    if factors[0].type.kind == "f" and any(_number(factor) == 0 for factor in factors):
+        return _in_shape_of(reduce(pt.mul, factors), _constant(0, factors[0]))
     for i, factor in enumerate(factors):
         if len(factors) > 1 and _number(factor) == 1 and all(n == 1 for n in factor.type.shape):
             return product([*factors[:i], *factors[i + 1 :]])
@@ -74,6 +81,8 @@ def product(factors: list[Variable]) -> Variable:
 
 def quotient(x: Variable, y: Variable) -> Variable:
     """``x / y`` of tensors of one dtype."""
+    if x.type.kind == "f" and _number(x) == 0:
+        return _in_shape_of(pt.true_div(x, y), _constant(0, x))
     found = _masked(x)
     if found is None:
         return _ratio([(x, 1), (y, -1)])
@@ -398,7 +407,7 @@ FUNCTIONS = {
     "LT": "lt", "GT": "gt", "LE": "le", "GE": "ge", "EQ": "eq", "NEQ": "neq", "IsNan": "isnan", "IsInf": "isinf",
     "OR": "bitwise_or", "XOR": "bitwise_xor", "AND": "bitwise_and", "Invert": "invert", "Maximum": "maximum",
     "Minimum": "minimum", "IntDiv": "int_div", "Mod": "mod", "Pow": "pow",
-    "Second": "second", "Identity": "tensor_copy", "Abs": "abs", "Sign": "sign", "Ceil": "ceil", "Floor": "floor",
+    "Identity": "tensor_copy", "Abs": "abs", "Sign": "sign", "Ceil": "ceil", "Floor": "floor",
     "Trunc": "trunc", "RoundHalfToEven": "round", "RoundHalfAwayFromZero": "round_half_away_from_zero",
     "Reciprocal": "reciprocal", "Log": "log", "Log2": "log2", "Log10": "log10", "Log1p": "log1p",
     "Exp": "exp", "Exp2": "exp2", "Expm1": "expm1", "Sqr": "sqr", "Sqrt": "sqrt", "Deg2Rad": "deg2rad",
@@ -425,7 +434,6 @@ _OWN_DTYPES = frozenset(
         "NEQ",
         "IsNan",
         "IsInf",
-        "Second",
         "Identity",
         "Abs",
         "Real",
@@ -490,6 +498,23 @@ def _times_but_zeros(inputs: Values, dtype: str) -> Variable:
     return pt.switch(pt.eq(x, 0), y, pt.switch(pt.eq(y, 0), x, x * y))
 
 
+def _chosen(inputs: Values, dtype: str) -> Variable:
+    condition, *sides = inputs[0], *(pt.cast(x, dtype) for x in inputs[1:])
+    plain, number = pt.switch(condition, *sides), _number(condition)
+    numbers = [_number(x) for x in sides]
+    if number is None and (None in numbers or numbers[0] != numbers[1]):
+        return plain
+    return _in_shape_of(plain, sides[1 if number == 0 else 0])
+
+
+def _filled(inputs: Values, dtype: str) -> Variable:
+    """PyTensor reads of the first operand its shape alone, so that no check is made for it."""
+    like, value = inputs
+    while like.owner is not None and isinstance(like.owner.op, CheckAndRaise):
+        like = like.owner.inputs[0]
+    return value if value.type.shape == like.type.shape == () else pt.second(like, value)
+
+
 def _difference(inputs: Values, dtype: str) -> Variable:
     x, y = (pt.cast(value, dtype) for value in inputs)
     return total([(x, 1), (y, -1)])
@@ -499,9 +524,8 @@ SPECIAL = {
     "Add": lambda inputs, dtype: total([(pt.cast(x, dtype), 1) for x in inputs]),
     "Mul": lambda inputs, dtype: product([pt.cast(x, dtype) for x in inputs]),
     "TrueDiv": lambda inputs, dtype: quotient(*(pt.cast(x, dtype) for x in inputs)),
-    "Switch": lambda inputs, dtype: pt.switch(
-        inputs[0], pt.cast(inputs[1], dtype), pt.cast(inputs[2], dtype)
-    ),
+    "Switch": _chosen,
+    "Second": _filled,
     "Clip": _clip,
     "Sub": _difference,
     "Neg": lambda inputs, dtype: negative(pt.cast(inputs[0], dtype)),
