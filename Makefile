@@ -33,6 +33,7 @@ BRIDGE_PYMC6 ?= .venv-bridge-pymc6
 PYTHON_NEWEST ?= python3.13 python3.12 python3.14 $(lastword $(wildcard $(HOME)/.pyenv/versions/3.1[234].*/bin/python))
 CLIENTS ?= .venv-clients
 JOBS ?= 2
+LIT_JOBS ?= $(JOBS)
 FUZZ_EXAMPLES ?= 500
 FUZZ_MINUTES ?= 30
 FUZZ_RESULTS ?= results/fuzz
@@ -124,10 +125,10 @@ demo: $(VENV)/.demo
 
 test: static pytest tiers bridge
 
-# What uses one core each, or waits for packages, side by side.
+# What uses one core each, or waits for packages, side by side; what can use all of them comes last.
 .PHONY: static
 static: $(VENV)/pyvenv.cfg
-	$(MAKE) --jobs 2 JOBS=1 types lint lit conformance-quick $(BRIDGE)/.bridge
+	$(MAKE) --jobs 2 JOBS=1 LIT_JOBS=$(JOBS) types lint conformance-quick $(BRIDGE)/.bridge lit
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
@@ -143,7 +144,7 @@ operation: $(VENV)/.test
 	$(BIN)/python -m graphc_tools.one_operation $(NAME)
 
 lit: $(VENV)/.test
-	$(BIN)/lit --quiet --workers $(JOBS) tests/lit
+	$(BIN)/lit --quiet --workers $(LIT_JOBS) tests/lit
 
 pytest: $(VENV)/.test
 	$(PYTEST) $(PYTEST_ARGS)
@@ -151,9 +152,11 @@ pytest: $(VENV)/.test
 # The other ways into compiled functions, which machines with another Python layout use: what looks at calls.
 TIER_TESTS := $(addprefix tests/unit/function/test_,donated_memory.py donation.py function.py lazy.py out_buffers.py \
   outputs_wanted.py python_ops.py robustness_threads.py robustness_updates.py shared.py tiered.py unused_inputs.py user_types.py)
+# Each in one process, side by side: they wait for no second collection of tests.
 tiers: $(VENV)/.test
-	GRAPHC_CALL_TIER=buffer $(PYTEST) $(TIER_TESTS)
-	GRAPHC_CALL_TIER=python $(PYTEST) $(TIER_TESTS)
+	$(MAKE) --jobs $(JOBS) tier-buffer tier-python
+tier-%: $(VENV)/.test
+	GRAPHC_CALL_TIER=$* $(BIN)/python -m pytest --quiet $(TIER_TESTS)
 
 # Random programs, evaluated in every way, in JOBS processes: a summary and scripts of what fails go to FUZZ_RESULTS.
 fuzz: $(VENV)/.test
