@@ -11,7 +11,8 @@ import pytest
 from gpu_cases import CASES
 from ptx_assembler import report
 
-from graphc.backends.cuda.code import Lowered, lower, to_ptx
+from graphc.backends.cuda import code
+from graphc.backends.cuda.code import Lowered, to_ptx
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.cuda.schedule_check import check
 
@@ -20,7 +21,7 @@ _ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 
 @cache
 def lowered(name: str) -> Lowered:
-    return lower(CASES[name].text(), "sm_90")
+    return code.lower(CASES[name].text(), "sm_90")
 
 
 @pytest.mark.parametrize("arch", _ARCHITECTURES)

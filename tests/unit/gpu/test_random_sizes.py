@@ -17,7 +17,8 @@ from gpu_cases import CASES, Case
 from simulation import assert_nothing_lives
 
 import graphc
-from graphc.backends.cuda.code import Lowered, lower
+from graphc.backends.cuda import code as compiler
+from graphc.backends.cuda.code import Lowered
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.executable import DeviceExecutable
@@ -35,7 +36,7 @@ _TOLERANCES = {"float16": 2e-2, "float32": 2e-5, "complex64": 2e-5}
 
 @cache
 def lowered(name: str) -> Lowered:
-    return lower(CASES[name].text(), "sm_90")
+    return compiler.lower(CASES[name].text(), "sm_90")
 
 
 @cache
