@@ -33,7 +33,7 @@ SCALE, SHARE = np.array([1.0, 0.5, 3.0]), np.array([0.0, 0.3, 0.9])
 def _running(op: ir.Operation, values: ir.Value, size: ir.Value) -> ir.Value:
     def body(place: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
         found, so_far = carried
-        so_far = so_far + device_ranks.element(values, place)
+        so_far = so_far + values[place]
         return [build.create("tensor.insert", [found.type], [so_far, found, place]).result, so_far]
 
     start = build.empty(ir.RankedTensorType(values.type), [size])
@@ -47,7 +47,7 @@ def _positions(op: ir.Operation, mask: ir.Value, size: ir.Value) -> ir.Value:
         number = converted(place, ir.IntegerType.get_signless(64))
         # What is not chosen is written where the next one that is will be.
         found = build.create("tensor.insert", [found.type], [number, found, as_index(count)]).result
-        return [found, count + converted(device_ranks.element(mask, place), number.type)]
+        return [found, count + converted(mask[place], number.type)]
 
     kind = ir.RankedTensorType.get([build.DYNAMIC], ir.IntegerType.get_signless(64))
     start = build.empty(kind, [size])
