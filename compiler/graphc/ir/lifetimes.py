@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from graphc.ir.walk import seen_through
+from graphc.ir.walk import blocks_of, seen_through
 from graphc.library.places import Interval
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -176,7 +176,7 @@ def _through_yield(op: ir.Operation, number: int) -> list[ir.Value]:
         return [parent.regions[0].blocks[0].arguments[number]]
     if parent.name in _ONE_OF_REGIONS:
         return [parent.results[number]]
-    arguments = [a for region in parent.regions for block in region.blocks for a in block.arguments]
+    arguments = [a for block in blocks_of(parent) for a in block.arguments]
     return [*parent.results, *arguments]
 
 

@@ -74,6 +74,11 @@ def blocks_outside_loops(function: ir.Operation) -> list[ir.Block]:
     return found
 
 
+def blocks_of(op: ir.Operation) -> list[ir.Block]:
+    """The blocks of the regions of an operation."""
+    return [block for region in op.regions for block in region.blocks]
+
+
 def split_after(op: ir.Operation) -> ir.Block:
     """Moves everything after an op into a new block after its own, which is left without terminator."""
     block = op.operation.block

@@ -14,7 +14,7 @@ from graphc.ir import plain
 from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of, declared
 from graphc.ir.lifetimes import VIEWS
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import blocks_of, functions, walk
 from graphc.ir.work import Block, Kernel, Place, Work
 from graphc.library.helpers import BlockProduct, Draws, Gemm, Helper, KernelCall, ScalarCall
 from graphc.lowering.math import expansions
@@ -83,11 +83,9 @@ class Arithmetic:
         return {"loop": number, "bounds": bounds, "body": self.block(operations_of(block))}
 
     def _regions(self, op: ir.Operation) -> Block:
-        blocks = [self.block(operations_of(block)) for region in op.regions for block in region.blocks]
         if op.name == "scf.while":
-            inside = [inner for region in op.regions for b in region.blocks for inner in operations_of(b)]
-            return {"repeated": self.block(inside)}
-        return {"either": blocks}
+            return {"repeated": self.block([x for block in blocks_of(op) for x in operations_of(block)])}
+        return {"either": [self.block(operations_of(block)) for block in blocks_of(op)]}
 
     def _call(self, op: ir.Operation, functions: dict[str, int], parts: list[Block]) -> None:
         helper = self._helpers.get(callee_of(op))
@@ -199,10 +197,9 @@ class Traffic:
             loop = op.name in ("scf.for", "scf.while")
             if loop:
                 self._loops.append(op)
-            for region in op.regions:
-                for block in region.blocks:
-                    for inner in block.operations:
-                        self.visit(inner.operation)
+            for block in blocks_of(op):
+                for inner in block.operations:
+                    self.visit(inner.operation)
             if loop:
                 self._loops.pop()
 
@@ -307,9 +304,8 @@ _ITEMS = {"float": 4, "double": 8, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 
 def _inputs(op: ir.Operation) -> Iterator[ir.Value]:
     yield from op.operands
     if op.name == "scf.if":
-        for region in op.regions:
-            for block in region.blocks:
-                yield from block.operations[-1].operands
+        for block in blocks_of(op):
+            yield from block.operations[-1].operands
 
 
 def root_of(value: ir.Value) -> ir.Value:
@@ -421,9 +417,8 @@ class _Work:
                 what = "loop" if op.name in _LOOPS else callee_of(op) or "copy"
                 self._add(what, [op])
             elif op.name == "scf.if":
-                for region in op.regions:
-                    for block in region.blocks:
-                        self.visit(operations_of(block))
+                for block in blocks_of(op):
+                    self.visit(operations_of(block))
             else:
                 between.append(op)
         self._add("scalars", [op for op in between if node_of(op)])

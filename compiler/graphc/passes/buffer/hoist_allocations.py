@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.helpers import declare_helper
-from graphc.ir.walk import walk_for
+from graphc.ir.walk import blocks_of, walk_for
 from graphc.library.helpers import Arena
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
@@ -118,7 +118,7 @@ def _escapes(value: ir.Value, loop: ir.Operation, seen: set[ir.Value]) -> bool:
 
 
 def _arguments(op: ir.Operation) -> list[Any]:
-    return [a for region in op.regions for block in region.blocks for a in block.arguments]
+    return [a for block in blocks_of(op) for a in block.arguments]
 
 
 def _is_invariant(value: ir.Value, loop: ir.Operation) -> bool:

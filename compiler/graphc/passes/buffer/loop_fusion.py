@@ -8,7 +8,7 @@ from collections.abc import Container
 
 from graphc.ir import build
 from graphc.ir.lifetimes import ROW, VIEWS, Lifetimes
-from graphc.ir.walk import blocks_outside_loops, functions, seen_through
+from graphc.ir.walk import blocks_of, blocks_outside_loops, functions, seen_through
 from graphc.passes import Pass
 from graphc.passes.buffer._workspace import item_size
 from graphc_dialects._mlir import ir
@@ -183,10 +183,9 @@ class _Accesses:
         return self._positions[root]
 
     def _collect(self, op: ir.Operation) -> None:
-        for region in op.regions:
-            for block in region.blocks:
-                for inner in block.operations:
-                    self._visit(inner.operation)
+        for block in blocks_of(op):
+            for inner in block.operations:
+                self._visit(inner.operation)
 
     def _visit(self, op: ir.Operation) -> None:
         if op.name == "memref.load":

@@ -19,7 +19,7 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import ROW, VIEWS
 from graphc.ir.size import Size
 from graphc.ir.value import as_index, built
-from graphc.ir.walk import blocks_outside_loops, copy_with, functions, walk
+from graphc.ir.walk import blocks_of, blocks_outside_loops, copy_with, functions, walk
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.library.markers import PLACES
 from graphc.passes import Pass
@@ -113,10 +113,9 @@ class _Estimate:
                 else:
                     total = total + _repeated(self.unit(op), self._extent(op))
             elif len(op.regions):
-                for region in op.regions:
-                    for inner in region.blocks:
-                        more, nested = self._block(inner, variable)
-                        total, blocks = total + more, blocks + nested
+                for inner in blocks_of(op):
+                    more, nested = self._block(inner, variable)
+                    total, blocks = total + more, blocks + nested
             elif op.name == "func.call":
                 total = total + self._call(op)
             else:
@@ -232,9 +231,9 @@ class _Accesses:
         self._loop, self._helpers = loop, helpers
         inside = walk(loop)
         block = loop.regions[0].blocks[0]
-        self._inside = {result for op in inside for result in op.results}
+        self._inside: set[ir.Value] = {result for op in inside for result in op.results}
         for op in [loop, *inside]:
-            self._inside.update(a for region in op.regions for b in region.blocks for a in b.arguments)
+            self._inside.update(a for b in blocks_of(op) for a in b.arguments)
         self._variable = block.arguments[0]
         self._keys: dict[ir.Value, _Key] = {self._variable: ()}
         self._multiples: dict[ir.Value, int] = {}
@@ -474,9 +473,8 @@ class Captured:
                     if value not in seen and value not in without:
                         self._need(value, seen)
             own.update(op.results)
-            for region in op.regions:
-                for block in region.blocks:
-                    own.update(block.arguments)
+            for block in blocks_of(op):
+                own.update(block.arguments)
 
     def _need(self, value: ir.Value, seen: set[ir.Value]) -> None:
         """Captures a value, or notes the operation that makes it, after those that make its operands."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from graphc.ir import build
 from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import blocks_of, functions, walk
 from graphc.library.helpers import Gemm, Helper, Split
 from graphc.library.pool import THRESHOLD_PICOSECONDS
 from graphc.passes import Pass
@@ -53,9 +53,8 @@ class ParallelLoops(Pass):
     def _visit(self, module: ir.Module, helpers: dict[str, Helper], block: ir.Block) -> None:
         for op in [op.operation for op in block.operations]:
             if op.name == "scf.if":
-                for region in op.regions:
-                    for inner in region.blocks:
-                        self._visit(module, helpers, inner)
+                for inner in blocks_of(op):
+                    self._visit(module, helpers, inner)
             elif op.name == "scf.for" and self.statistics.get("split loops", 0) < self.limit:
                 self._split(module, helpers, op)
 

@@ -8,7 +8,7 @@ from typing import Any
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import donated, offered
 from graphc.ir.helpers import callee_of, helper_of
-from graphc.ir.walk import functions, static_steps, symbol_of, walk, walk_for
+from graphc.ir.walk import blocks_of, functions, static_steps, symbol_of, walk, walk_for
 from graphc.library.helpers import Poll
 from graphc.lowering.scans.scan import FEW
 from graphc.passes import Pass
@@ -161,11 +161,11 @@ def _writers(value: ir.Value, seen: set[object]) -> list[ir.Operation]:
         if op.name in _READS:
             continue
         if op.name in _LOOPS:
-            inner = [a for region in op.regions for block in region.blocks for a in block.arguments]
+            inner = [a for block in blocks_of(op) for a in block.arguments]
             aliases = [*op.results, *inner]
         elif op.name == "scf.yield":
             parent = op.parent.operation
-            inner = [a for region in parent.regions for block in region.blocks for a in block.arguments]
+            inner = [a for block in blocks_of(parent) for a in block.arguments]
             aliases = [*parent.results, *inner]
         elif len(op.results):
             aliases = list(op.results)

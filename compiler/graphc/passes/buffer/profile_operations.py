@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from graphc.ir import build
 from graphc.ir.diagnostics import node_of
 from graphc.ir.helpers import callee_of, declare_helper, declared
-from graphc.ir.walk import functions, symbol_of, walk
+from graphc.ir.walk import blocks_of, functions, symbol_of, walk
 from graphc.library.helpers import Draws, Gemm, Helper, KernelCall, ProfileCall, Split
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
@@ -67,7 +65,7 @@ class _Slots:
         """Measures what stands in a block, whose time belongs to a slot."""
         for op in [each.operation for each in block.operations]:
             if op.name == "scf.if":
-                for inner in _blocks(op):
+                for inner in blocks_of(op):
                     self.visit(inner, parent)
             elif self._is_measured(op):
                 slot = len(self.slots)
@@ -80,7 +78,7 @@ class _Slots:
                 self.call(op, "enter", slot)
                 self.call(after, "leave", parent)
                 if inside:
-                    for inner in _blocks(op):
+                    for inner in blocks_of(op):
                         self.visit(inner, slot)
 
     def _is_measured(self, op: ir.Operation) -> bool:
@@ -88,7 +86,7 @@ class _Slots:
 
     def _is_measured_inside(self, op: ir.Operation) -> bool:
         own = node_of(op)
-        found = [each.operation for block in _blocks(op) for each in block.operations]
+        found = [each.operation for block in blocks_of(op) for each in block.operations]
         return any(self._is_measured(each) and node_of(each) not in ("", own) for each in found)
 
     def _helper(self, op: ir.Operation) -> Helper | None:
@@ -127,11 +125,6 @@ class _Slots:
             for nodes, what, parent in self.slots
         ]
         self._module.operation.attributes[SLOTS] = ir.ArrayAttr.get(listed)
-
-
-def _blocks(op: ir.Operation) -> Iterator[ir.Block]:
-    for region in op.regions:
-        yield from region.blocks
 
 
 def attached(module: ir.Module) -> list[dict[str, object]]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.kinds import PRODUCTS, SUMS, flags_of, matrix_product, reduce, reduced_axes
-from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.rewrite import Rewriter, apply_rules, tensor_type
 from graphc.ir.views import MOVES_AXES, dimshuffle, order_of, transposed_order
-from graphc.ir.walk import functions, is_used_once
+from graphc.ir.walk import is_used_once
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
@@ -35,17 +35,13 @@ class BlasRecognition(Pass):
     stage = "graph"
 
     def run(self, module: ir.Module) -> None:
-        for function in functions(module):
-            of_products = [_fold_operand_transpose, _outer_product, _inner_product, _pull_out_negation]
-            rules: Any = {
-                **dict.fromkeys(PRODUCTS, of_products),
-                **{name: [_fold_result_transpose] for name in MOVES_AXES},
-                **{name: [_sum_of_outer_products] for name in SUMS},
-            }
-            rewriter = Rewriter(function, rules)
-            rewriter.run()
-            for name, number in rewriter.counts.items():
-                self.count(name.strip("_").replace("_", " "), number)
+        of_products = [_fold_operand_transpose, _outer_product, _inner_product, _pull_out_negation]
+        rules: Any = {
+            **dict.fromkeys(PRODUCTS, of_products),
+            **{name: [_fold_result_transpose] for name in MOVES_AXES},
+            **{name: [_sum_of_outer_products] for name in SUMS},
+        }
+        apply_rules(module, rules, self.count)
 
 
 def _untransposed(rewriter: Rewriter, value: ir.Value) -> ir.Value | None:

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from graphc.ir.kinds import reduce, reduced_axes
-from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.ir.rewrite import Rewriter, RuleTable, apply_rules, tensor_type
 from graphc.ir.views import axis_of, dimshuffle, restored_order
-from graphc.ir.walk import functions
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
 
@@ -31,18 +30,7 @@ class Decompose(Pass):
     stage = "graph"
 
     def run(self, module: ir.Module) -> None:
-        for function in functions(module):
-            rules: RuleTable = {
-                "graphc.softmax": [_softmax],
-                "graphc.log_softmax": [_log_softmax],
-                "graphc.argmax": [_arg_extreme],
-                "graphc.argmin": [_arg_extreme],
-            }
-            rewriter = Rewriter(function, rules)
-            rewriter.run()
-            self.count("softmax", rewriter.counts.get("_softmax", 0))
-            self.count("log softmax", rewriter.counts.get("_log_softmax", 0))
-            self.count("positions of extremes", rewriter.counts.get("_arg_extreme", 0))
+        apply_rules(module, _RULES, self.count)
 
 
 class _Normaliser:
@@ -94,7 +82,7 @@ def _log_softmax(rewriter: Rewriter, op: ir.Operation) -> ir.Value:
     return parts.finish(parts.binary("sub", parts.centred, parts.unary("log", parts.total)))
 
 
-def _arg_extreme(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
+def _positions_of_extremes(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = op.operands[0]
     shape = x.type.shape
     short = 0 <= shape[-1] <= _SHORT_ROW
@@ -102,3 +90,11 @@ def _arg_extreme(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
         return None
     smallest = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(op.name == "graphc.argmin"))
     return rewriter.create("graphc.arg_extreme", [x], op.results[0].type, smallest=smallest)
+
+
+_RULES: RuleTable = {
+    "graphc.softmax": [_softmax],
+    "graphc.log_softmax": [_log_softmax],
+    "graphc.argmax": [_positions_of_extremes],
+    "graphc.argmin": [_positions_of_extremes],
+}

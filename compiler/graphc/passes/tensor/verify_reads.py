@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from graphc.ir.build import predicate_of
 from graphc.ir.diagnostics import fail
-from graphc.ir.walk import functions, is_inside, walk
+from graphc.ir.walk import blocks_of, functions, is_inside, walk
 from graphc.passes import Pass
 from graphc.passes.tensor._regions import (
     LOOPS,
@@ -148,7 +148,7 @@ class _Function:
         if not written:
             return
         for op in self._operations:
-            for tensor in [*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)]:
+            for tensor in [*op.results, *(a for b in blocks_of(op) for a in b.arguments)]:
                 if isinstance(tensor.type, ir.RankedTensorType) and op.name not in _NAMES:
                     self._verify(tensor, written)
 
@@ -315,8 +315,7 @@ class _Function:
         while writer == reader and write != writer and read != reader:
             if writer.name in LOOPS:
                 loops.append(writer)
-            blocks = [b for r in writer.regions for b in r.blocks]
-            inner = next(b for b in blocks if _in_block(write, b) is not None)
+            inner = next(b for b in blocks_of(writer) if _in_block(write, b) is not None)
             writer, reader = _in_block(write, inner), _in_block(read, inner)
             if reader is None or writer is None:  # the other branch
                 return _Order(False, tuple(loops)) if loops else None
