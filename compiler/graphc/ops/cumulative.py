@@ -256,8 +256,6 @@ class LinearRecurrence(_Running):
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (a, _), (out,), (t_a, t_b) = inputs, outputs, tangents
-        if (t_a is None and t_b is None) or is_discrete(out):
-            return [None]
         terms: list[Variable] = [] if t_b is None else [t_b]
         if t_a is not None:
             terms.append(t_a * self._moved(out, zeros_like(a[:1])))

@@ -339,8 +339,6 @@ class Elementwise(Op):
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (out,) = outputs
-        if is_discrete(out):
-            return [None]
         if not self.row.holomorphic and any(x.type.kind == "c" for x in (*inputs, out)):
             return NotImplemented
         total = None
