@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from judging import Exact, Expectation, expected, interpret, raises_anyway
 from numpy_space import run_numpy
-from op_runner import LAYOUTS
+from op_runner import VIEWS
 from program import Built, Input, Program, Step, build
 
 import graphc
@@ -49,7 +49,7 @@ def arguments(program: Program, wanted: Callable[[Input], bool] = lambda x: True
     for x in program.inputs:
         if x.shared or not wanted(x):
             continue
-        value = np.random.default_rng(int(x.value)) if x.generator else LAYOUTS[x.layout](x.value)
+        value = np.random.default_rng(int(x.value)) if x.generator else VIEWS[x.layout](x.value)
         given.append(value)
     return given
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from judging import interpret
+from op_runner import VIEWS
 from program import COMPLEX_IN, Input, Program, Step, flat, run_step, symbolic_space
 
 import graphc
@@ -82,6 +83,7 @@ class Builder:
         large = self.r.random() * LARGE_IN < 1
         self.sizes = LARGE_SIZES if large else SIZES
         self.dtypes: Sequence[str] = DTYPES
+        self.layouts: Sequence[str] = LAYOUTS
         self.max_elements = LARGE_ELEMENTS if large else MAX_ELEMENTS
         self.refused: list[str] = []
         self.focus, self.insist = "", False
@@ -110,7 +112,9 @@ class Builder:
             size if r.random() < known or (size == 1 and r.random() < 0.6) else None for size in value.shape
         )
         shared = shared or (r.random() < 0.06 and value.size > 0)
-        layout = "plain" if shared else r.choice(LAYOUTS)
+        layout = "plain" if shared else r.choice(self.layouts)
+        if layout == "repeated" and value.ndim:
+            value = np.array(np.broadcast_to(value[:1], value.shape) if value.size else value)
         x = Input(f"x{len(self.inputs)}", value, static, layout, shared)
         return self._include(x)
 
@@ -322,12 +326,17 @@ def grow(seed: int, steps: int = 9) -> Program:
     """
     from recipes import RECIPES, weights
     from recipes_complex import CHANCES, COMPLEX
+    from recipes_users import CHANCES as OF_USERS
+    from recipes_users import USERS_IN
 
     b = Builder(seed)
     names, chances = list(RECIPES), weights()
     if seed % COMPLEX_IN == 1:
         b.dtypes, b.calm = COMPLEX, True
         chances = [CHANCES.get(name, 0.25 * chance) for name, chance in zip(names, chances, strict=True)]
+    elif seed % USERS_IN == 3:
+        b.layouts = tuple(VIEWS)
+        chances = [OF_USERS.get(name, 0.25 * chance) for name, chance in zip(names, chances, strict=True)]
     for _ in range(b.r.choice((1, 1, 2, 2, 3))):
         b.add_input()
     for _ in range(b.r.randint(2, steps)):

@@ -208,6 +208,7 @@ import recipes_control  # noqa: E402
 import recipes_elements  # noqa: E402
 import recipes_limits  # noqa: E402
 import recipes_stable  # noqa: E402
+import recipes_users  # noqa: E402
 
 __all__ = [
     "RECIPES",
@@ -217,5 +218,6 @@ __all__ = [
     "recipes_elements",
     "recipes_limits",
     "recipes_stable",
+    "recipes_users",
     "weights",
 ]

@@ -46,7 +46,7 @@ def script(program: Program, finding: Finding, seed: int) -> str:
         way=f"seed {seed}, {finding.way}",
         kind=finding.kind,
         said=said,
-        layouts="from op_runner import LAYOUTS  # in tests/numeric\n\n" if layouts else "",
+        layouts="from op_runner import VIEWS as LAYOUTS  # in tests/numeric\n\n" if layouts else "",
         helpers="".join(f"{source}\n\n" for source in helpers),
         inputs="\n".join(x.declaration() for x in program.inputs),
         steps="\n".join(step.line for step in program.steps),

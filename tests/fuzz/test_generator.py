@@ -11,10 +11,10 @@ from case_text import all_cases, text_of
 from checked import Checked
 from growing import Builder, Unfit, grow
 from judging import Expectation
-from op_runner import LAYOUTS
+from op_runner import LAYOUTS, VIEWS
 from processes import Dead, Worker
 from program import Input, Program, Step
-from recipes import RECIPES, apply_case
+from recipes import RECIPES, apply_case, recipes_users
 from script import script
 from shrinking import Shrinker
 from ways import WAYS, check
@@ -234,3 +234,28 @@ def test_every_way_runs():
     lines = ("pt.tanh(x0)", "pt.concatenate([x0, v0[::-1]])", "v1 @ v1.T + v0.sum()")
     found = check(program(*lines, values=np.arange(6.0).reshape(2, 3)), [w for w in WAYS if "scan" not in w])
     assert not found
+
+
+@pytest.mark.parametrize("name", recipes_users.CHANCES)
+def test_lines_of_users_agree_in_every_mode(name):
+    """Operations of graphs and of functions, integers that wrap around: values as inputs in odd memory."""
+    for seed in (3, 8):
+        b = Builder(seed)
+        b.layouts = tuple(VIEWS)
+        b.add_input((2, 3), "float64")
+        RECIPES[name](b)
+        assert not check(b.finish(), ["numpy", "reference", "interpret"])
+
+
+def test_functions_that_share_variables_are_called_in_turns():
+    shared = Input("x0", np.arange(4.0), (None,), shared=True)
+    steps = (Step(("v0",), "pt.exp(-x0)", "line"), Step(("v1",), "x0[::-1] + v0", "line"))
+    assert not check(Program((shared,), steps, ("v0",), (("x0", "v1"),)), ["in turns"])
+
+
+def test_values_are_the_same_in_any_memory():
+    for view in VIEWS.values():
+        for value in (np.arange(24.0).reshape(2, 3, 4), np.ones((2, 0)), np.array(3), np.full((3, 2), 7)):
+            found = view(value)
+            np.testing.assert_array_equal(found, value)
+            assert found.shape == value.shape

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -10,9 +11,10 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
-from checked import Checked, Finding, arguments, said
+from checked import Checked, Finding, arguments, exact_values, known, said
+from judging import expected
 from numpy_space import case_of
-from op_runner import LAYOUTS
+from op_runner import VIEWS
 from program import Input, Program, Step, run_step
 from ways_artifacts import by_artifact, by_c
 from ways_derivatives import transposed
@@ -74,11 +76,10 @@ def _mode(mode: str) -> Callable[[Checked], Iterator[Finding]]:
     def run(c: Checked) -> list[Any]:
         f = c.function(mode)
         fallen = [each for each in f.report.fallbacks if mode != "reference" and not _is_allowed(each)]
-        known = any(_in_python(step) for step in c.program.steps)
+        python = any(_in_python(step) for step in c.program.steps)
         # What a line that is known not to compile made, and conditionals that decide about it.
-        fallen = [
-            each for each in fallen if not (known and ("emit" in each.reason or "in Python" in each.reason))
-        ]
+        reasons = ("emit", "in Python", "a Python function") if python else ()
+        fallen = [each for each in fallen if not any(reason in each.reason for reason in reasons)]
         assert not fallen, f"not native: {[str(each) for each in fallen]}"
         return c.call(f)
 
@@ -96,7 +97,7 @@ def _is_allowed(fallback: Any) -> bool:
 
 def _in_python(step: Step) -> bool:
     """Whether a line is known not to compile."""
-    return bool(step.operands and case_of(step.kind).python)
+    return step.kind.startswith("users_") or bool(step.operands and case_of(step.kind).python)
 
 
 def _changed(name: str, change: Callable[[Entry], Entry | None]) -> Callable[[Checked], Iterator[Finding]]:
@@ -170,6 +171,32 @@ def _alone(c: Checked) -> Iterator[Finding]:
     yield from c.compare("alone", run)
 
 
+def _in_turns(c: Checked) -> Iterator[Finding]:
+    """Functions that share variables, called in turns: two of the program, and one that turns rows round."""
+    if not c.program.updates or c.error is not None:
+        return
+    shared = [c.built.variables[x.name] for x in c.program.inputs if x.shared]
+    turned = graphc.function([], shared, updates={s: s[::-1] if s.type.ndim else s + s for s in shared})
+    functions = [c.function(mode) for mode in ("fast_run", "fast_compile")]
+    yield from c.compare("in turns", lambda: c.call(functions[0]))
+    for f in reversed(functions):
+        found, after = turned(), copy.copy(c)
+        now = {x: x.get_value() for x in shared}
+        try:
+            after.expected = expected(c.targets, known(c.built) | now, exact=exact_values(c.built))
+        except Exception:
+            return  # on these values the program fails
+
+        def run(f: Any = f, found: list[Any] = found, now: dict[Any, Any] = now) -> list[Any]:
+            for old, x in zip(found, shared, strict=True):
+                new = old[::-1] if old.ndim else old + old
+                assert new.tobytes() == now[x].tobytes(), f"{x} was {old}, and is {now[x]}"
+            results = f(*arguments(c.program))
+            return [*results, *(c.built.variables[old].get_value() for old, _ in c.program.updates)]
+
+        yield from after.compare("in turns", run)
+
+
 # Memory ---------------------------------------------------------------------------------------------
 
 
@@ -219,14 +246,14 @@ def environment(lazy: bool) -> Environment:
 def _immediate(name: str, lazy: bool) -> Callable[[Checked], Iterator[Finding]]:
     def way(c: Checked) -> Iterator[Finding]:
         if any(x.shared or x.generator for x in c.program.inputs) or any(
-            s.numpy == "" for s in c.program.steps
+            s.numpy == "" or "OpFromGraph" in s.text for s in c.program.steps
         ):
             return
         env = environment(lazy)
 
         def run() -> list[Any]:
             names: dict[str, Any] = {
-                x.name: env.numpy_to_tensor(LAYOUTS[x.layout](x.value)) for x in c.program.inputs
+                x.name: env.numpy_to_tensor(VIEWS[x.layout](x.value)) for x in c.program.inputs
             }
             for step in c.program.steps:
                 run_step(step, names, {"pt": env, "graphc": env, "np": np})
@@ -245,6 +272,7 @@ WAYS: dict[str, Callable[[Checked], Iterator[Finding]]] = {
     "interpret": _mode("interpret"),
     "poisoned": _poisoned,
     "alone": _alone,
+    "in turns": _in_turns,
     "donated": _donated,
     "out": _out,
     "tightened": given("tightened", tightened),

@@ -50,6 +50,45 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+def _permuted(x: np.ndarray) -> np.ndarray:
+    """No axis is where another order would have it."""
+    order = np.roll(np.arange(x.ndim), 1)
+    return np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order)) if x.ndim else x.copy()
+
+
+def _of_records(x: np.ndarray) -> np.ndarray:
+    """A field, beside which lie numbers of one byte."""
+    records = np.zeros(x.shape, [("other", "i1"), ("x", x.dtype)])
+    records["x"] = x
+    return records["x"]
+
+
+def _repeated(x: np.ndarray) -> np.ndarray:
+    """Rows that are equal are one in memory."""
+    is_one = x.ndim > 0 and len(x) > 0 and bool((x == x[:1]).all())
+    return np.broadcast_to(x[:1].copy(), x.shape) if is_one else _inside(x)
+
+
+def _inside(x: np.ndarray) -> np.ndarray:
+    """A part of a larger array, of every second row from the last one on."""
+    if not x.ndim:
+        return x.copy()
+    wide = np.ones(tuple(2 * size + 3 for size in x.shape), x.dtype)
+    part = wide[tuple(slice(2 * size, 0, -2) for size in x.shape)]
+    part[...] = x
+    return part
+
+
+# Also those that tests of single operations do without.
+VIEWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    **LAYOUTS,
+    "permuted axes": _permuted,
+    "field of records": _of_records,
+    "repeated": _repeated,
+    "inside": _inside,
+}
+
+
 # Groups of cases in one function ------------------------------------------------------------------
 
 
