@@ -69,7 +69,9 @@ def as_update(g: Variable) -> Variable:
     if node is None or not isinstance(node.op, DimShuffle):
         return g
     inner, order = as_update(node.inputs[0]).owner, node.op.new_order
-    if inner is None or sorted(map(str, order)) != sorted(map(str, range(len(inner.outputs[0].type.shape)))):
+    if inner is None or not isinstance(inner.op, Put | IncSubtensor):
+        return g
+    if sorted(map(str, order)) != sorted(map(str, range(inner.outputs[0].type.ndim))):
         return g
     x, y, *others = inner.inputs
     if isinstance(inner.op, Put) and others[0].type.ndim == 1:

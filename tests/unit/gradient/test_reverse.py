@@ -413,3 +413,25 @@ def test_wrt_may_be_a_constant():
     h = x * c
     gc, gh = grad((h * c).sum(), [c, h])
     np.testing.assert_allclose(run([x], [gc, gh], [3.0, 4.0]), [[6, 16], [1, 2]])
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda x: pt.cast(x.T, "complex128").real,
+        lambda x: pt.conj(x[None].transpose(2, 0, 1))[:, 0],
+        lambda x: -(x.T),
+        lambda x: pt.linalg.cholesky(x.T @ x + pt.eye(3)).T,
+        lambda x: pt.set_subtensor(x.T[1:], 2.0).T.reshape((3, 2)),
+        lambda x: pt.concatenate([x.T[1:], pt.take(x.T, [0, 0], axis=0)]),
+    ],
+)
+def test_cotangents_that_are_permuted_are_added_up_whatever_made_them(between):
+    """Of one operand, as a cast, of several, or an update, which is seen as one of the permuted array."""
+    x = pt.dmatrix("x")
+    y = between(x)
+    w = pt.constant(np.arange(12.0).reshape(4, 3))
+    loss = (pt.sin(y) * w[: y.shape[0], : y.shape[1]]).sum() + (pt.exp(between(x)) * 0.1).sum()
+    value = np.array([[0.5, -0.25, 1], [0.125, 0.75, -0.5]])
+    (expected,) = numeric_grad(graphc.function([x], loss, mode="reference"), [value])
+    np.testing.assert_allclose(run([x], grad(loss, x), value), expected, rtol=1e-5, atol=1e-5)
