@@ -20,7 +20,7 @@ from graphc.ir.scan_view import SCAN, ScanView, is_scan, scans
 from graphc.ir.views import RESIZES, repeated
 from graphc.ir.walk import functions, walk_for
 from graphc.passes import Pass
-from graphc.passes.graph._shapes import RULES
+from graphc.passes.graph._shapes import RULES, useless_resize
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import NAME as CHECK
@@ -209,6 +209,18 @@ class _Equal:
     def __init__(self) -> None:
         self._by_steps: dict[ir.Value, list[tuple[ir.Value, ir.Value]]] = {}
 
+    def rules(self) -> RuleTable:
+        """Those of shapes and these."""
+        resizes = {name: [self.resize] for name in RESIZES}
+        return {**RULES, **resizes, CHECK: [self.check], SCAN: [self.scan]}
+
+    def resize(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+        """What a region of a conditional gives sizes tells these before the conditional: it keeps them."""
+        parent = op.parent
+        while parent.name not in ("func.func", "scf.if"):
+            parent = parent.operation.parent
+        return None if parent.name == "scf.if" else useless_resize(rw, op)
+
     def check(self, rw: Rewriter, op: ir.Operation) -> None:
         # A row whose size an iteration finds out keeps the size of the others, which is known outside.
         if op.parent.name != "func.func":
@@ -313,7 +325,5 @@ class InsertChecks(Pass):
             unified = unify_sizes(function)
             if unified:
                 self.count("sizes that are one", unified)
-            # A size that holds for both sides of a conditional tells its size outside of a loop: it stays.
-            if (unified or walk_for(function, frozenset(RESIZES))) and not walk_for(function, ("scf.if",)):
-                equal = _Equal()
-                Rewriter(function, {**RULES, CHECK: [equal.check], SCAN: [equal.scan]}).run()
+            if unified or walk_for(function, frozenset(RESIZES)):
+                Rewriter(function, _Equal().rules()).run()
