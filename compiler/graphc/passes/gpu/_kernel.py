@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from graphc.ir import build
 from graphc.ir.value import as_index, number, parts_of, smaller
 from graphc.ir.walk import walk
+from graphc.lowering.carried import span
+from graphc.passes.gpu._notation import global_position
 from graphc.passes.gpu.gpu_functions import declare_callees
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -21,6 +23,9 @@ _LOADED = ("gpu", "vector", "nvgpu", "nvvm")
 
 # So many threads of a block may have all the registers that a thread can have.
 _UNLIMITED = 256
+# The most blocks of a grid along y and z, and, of those along x, as many as are worth it: threads stride over
+# what is left.
+GRID_ROWS, GRID = 65535, 1 << 20
 
 
 @record(frozen=True)
@@ -139,6 +144,21 @@ class Kernel:
         self._limits["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads, 1, 1])
         self._limits["nvvm.minctasm"] = ir.IntegerAttr.get(word, blocks)
 
+    @contextmanager
+    def each(self, count: ir.Value, threads: int, most: int = GRID) -> Iterator[ir.Value]:
+        """The body and the launch of a kernel whose threads share the numbers below a count.
+
+        Args:
+            count: of the numbers, of the host.
+            threads: of a block.
+            most: blocks.
+        """
+        with self.host():
+            grid = blocks_for(count, threads, most)
+        with self.body(), span(count, *global_position()) as number:
+            yield number
+        self.launch([grid], [threads])
+
     def launch(self, grid: Sequence[ir.Value | int], threads: Sequence[ir.Value | int]) -> ir.Operation:
         """Ends the kernel; gives its launch.
 
@@ -150,7 +170,7 @@ class Kernel:
         known = [size for size in sizes if size is not None]
         if len(known) == len(sizes) and math.prod(known) > _UNLIMITED and not self._limits:
             self.limit(math.prod(known))
-        kernels = _kernels(_module_of(self._anchor))
+        kernels = _kernels(module_of(self._anchor))
         name = f"{self._kind}_{len(kernels.operations)}"
         captured = self._captured()
         constants = [value for value in captured if _is_constant(value)]
@@ -225,7 +245,7 @@ def _made_again(value: ir.Value) -> ir.Value:
     return copy.results[0]
 
 
-def _module_of(op: ir.Operation) -> ir.Operation:
+def module_of(op: ir.Operation) -> ir.Operation:
     module = op
     while module.name != "builtin.module":
         module = module.parent.operation

@@ -264,17 +264,21 @@ class Effects(NamedTuple):
     @classmethod
     def of(cls, op: ir.Operation) -> Effects:
         """Those of an operation, and of what is in its regions."""
+        if op.name == "linalg.generic":
+            return cls.of_nest(Nest(op))
         if op.name in _OF_SIZES or (op.name in VIEWS and not len(op.regions)):
             return cls()
-        inside = [op, *walk(op)]
-        named = [x for inner in inside for x in inner.operands]
+        named = [x for inner in ([op, *walk(op)] if len(op.regions) else [op]) for x in inner.operands]
         named += [x.owner.operands[0] for x in named if is_address(x)]
         memory = frozenset(root_of(x) for x in named if isinstance(x.type, ir.MemRefType))
-        if op.name == "memref.load":
-            return cls(memory)
-        if op.name == "linalg.generic":
-            return cls(memory, frozenset(root_of(operand.buffer) for operand in Nest(op).outputs))
-        return cls(memory, memory)
+        return cls(memory) if op.name == "memref.load" else cls(memory, memory)
+
+    @classmethod
+    def of_nest(cls, nest: Nest) -> Effects:
+        """Those of a nest."""
+        read = [*(operand.buffer for operand in nest.operands), *nest.gathered]
+        written = [operand.buffer for operand in nest.outputs]
+        return cls(frozenset(map(root_of, read)), frozenset(map(root_of, written)))
 
     def __or__(self, other: Effects) -> Effects:
         return Effects(self.read | other.read, self.written | other.written)

@@ -16,7 +16,7 @@ from graphc.ir import build
 from graphc.ir.build import dtype_of
 from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import all_of, larger, parts_of, smaller
-from graphc.ir.walk import functions, is_inside, walk
+from graphc.ir.walk import is_inside, walk
 from graphc.lowering.calls import product
 from graphc.lowering.carried import either, span, when
 from graphc.lowering.partial_reductions import nest as make_nest
@@ -672,5 +672,4 @@ class GpuBatch(Pass):
             replace_loop(work, polls)
             return True
 
-        if any(op.name == "scf.for" for function in functions(module) for op in walk(function)):
-            self.count("kernels", replace_loops(module, replace))
+        self.count("kernels", replace_loops(module, replace))

@@ -15,7 +15,7 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import span
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
-from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for
+from graphc.passes.gpu._kernel import GRID_ROWS, Kernel, block_shape, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, is_wide, lanes_of, load, store
 from graphc.passes.gpu._notation import global_position, split
 from graphc.passes.gpu._reduce import Group
@@ -55,8 +55,8 @@ def _replace(
     return generic
 
 
-# Most blocks along rows and columns; threads stride over what is left.
-_ROWS, _COLUMNS = 65535, 1 << 16
+# Most blocks along columns.
+_COLUMNS = 1 << 16
 
 
 @record()
@@ -114,7 +114,7 @@ class _Threads:
             columns = build.const_index(1) if inner is None else extents[inner]
             groups, rows = parts_of(columns, lanes), product([extents[axis] for axis in outer])
             width, height = block_shape(groups, threads) if outer else (threads, 1)
-            grid = [blocks_for(groups, width, _COLUMNS), blocks_for(rows, height, _ROWS)]
+            grid = [blocks_for(groups, width, _COLUMNS), blocks_for(rows, height, GRID_ROWS)]
         with self._kernel.body():
             first, stride = global_position()
             count = build.const_index(0)

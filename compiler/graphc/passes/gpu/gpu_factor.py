@@ -20,7 +20,7 @@ from graphc.lowering.scalar_builder import Scalar, ScalarBuilder
 from graphc.passes import Pass
 from graphc.passes.gpu import _notation
 from graphc.passes.gpu._host import LibraryCall, calls_of
-from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._kernel import GRID, Kernel, allocate, blocks_for
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,
@@ -36,7 +36,6 @@ from graphc_runtime.record import record
 
 # Sides of matrices that one warp works on in shared memory, and threads of larger ones.
 SMALL, _THREADS = WARP, 256
-_BLOCKS = 1 << 20
 _NAN = float("nan")
 # Of the errors of the library's `solve`, that a matrix is not positive definite.
 NOT_POSITIVE = 2
@@ -281,7 +280,7 @@ class MatrixKernels:
         self._write(self._small, lambda number: Matrix(shared, self._call.dtypes[0]))
         self._write(large, lambda number: Matrix(self._memory, self._call.dtypes[0], [number]))
         with self._small.host():
-            grid = smaller(self._count, _BLOCKS)
+            grid = smaller(self._count, GRID)
             grids = build.select(self._is_small, grid, 0), build.select(self._is_small, 0, grid)
         self._small.launch([grids[0]], [WARP])
         large.launch([grids[1]], [self._threads])

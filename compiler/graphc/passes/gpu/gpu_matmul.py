@@ -24,7 +24,7 @@ from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.matmul import with_fills
 from graphc.lowering.pointers import address
 from graphc.passes import Pass
-from graphc.passes.gpu._kernel import Kernel, blocks_for
+from graphc.passes.gpu._kernel import GRID_ROWS, Kernel, blocks_for
 from graphc.passes.gpu._nest import Nest, Operand, is_wide, layout, load
 from graphc.passes.gpu._notation import (
     BYTES,
@@ -432,7 +432,6 @@ class TensorProduct:
 _TILES, _SIDE, _DEPTH, _UNROLLED = (128, 64), 16, 16, 2
 # Neighbouring elements of a thread, which are one load, and its bytes.
 _VECTOR, _WIDTH = 4, 16
-_BLOCKS = 65535
 # Rows and columns of the result that a thread has of other products.
 _EACH = 4
 _Parts: TypeAlias = "list[tuple[ir.Value, list[tuple[ir.Value, ir.Value, ir.Value]]]]"
@@ -772,6 +771,6 @@ def _grid(product: Product, sizes: list[ir.Value], tiles: tuple[int, int]) -> li
     """Blocks for the parts of a product with some rows and columns."""
     return [
         blocks_for(sizes[product.column], tiles[1], 1 << 30),
-        blocks_for(sizes[product.row], tiles[0], _BLOCKS),
-        smaller(number_of([sizes[axis] for axis in product.batch]), _BLOCKS),
+        blocks_for(sizes[product.row], tiles[0], GRID_ROWS),
+        smaller(number_of([sizes[axis] for axis in product.batch]), GRID_ROWS),
     ]

@@ -18,7 +18,7 @@ from graphc.lowering.carried import carry, either, span, when
 from graphc.lowering.partial_reductions import Combiner
 from graphc.lowering.partial_reductions import nest as make_nest
 from graphc.passes import Pass
-from graphc.passes.gpu._kernel import H200, Kernel, allocate
+from graphc.passes.gpu._kernel import GRID_ROWS, H200, Kernel, allocate
 from graphc.passes.gpu._nest import Nest, Operand, are_aligned, behind_vector, lanes_of, load, wide_operands
 from graphc.passes.gpu._notation import (
     WARP,
@@ -47,9 +47,8 @@ from graphc.passes.gpu._rows import FEW, combiners_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-# Vectors that a thread takes before there are more blocks, how many blocks keep a device busy, and the most
-# rows of a grid.
-_EACH, _BUSY, _ROWS = 8, 1024, 65535
+# Vectors that a thread takes before there are more blocks, and how many blocks keep a device busy.
+_EACH, _BUSY = 8, 1024
 # Threads that a multiprocessor has registers for.
 _RESIDENT = 1024
 
@@ -61,6 +60,9 @@ class Parts:
         nest: with one combiner for each output that is reduced.
         combiners: by position of the output.
     """
+
+    # Whether a block combines the parts; else a thread for each column goes through them.
+    by_rows = True
 
     def __init__(self, nest: Nest, combiners: dict[int, Combiner]) -> None:
         self.nest, self.combiners = nest, combiners
@@ -96,8 +98,12 @@ class Parts:
 
         The other axes are the dimensions that were not reduced.
         """
-        for operand in self.accumulators:
-            _bring_fill(operand.buffer, self.nest.op, anchor)
+        marks: dict[str, ir.Attribute] = {}
+        if self.by_rows:
+            known = self.nest.op.attributes
+            marks = {FEW: ir.UnitAttr.get(), **({FIRST: known[FIRST]} if FIRST in known else {})}
+            for operand in self.accumulators:
+                _bring_fill(operand.buffer, self.nest.op, anchor)
         kept = [axis for axis in range(self.nest.rank) if not self.nest.reduction[axis]]
         rank, count = len(kept) + 1, len(buffers)
         outputs = [
@@ -109,10 +115,8 @@ class Parts:
             return self.merge(given[count:], given[:count])
 
         inputs = [(buffer, range(rank)) for buffer in buffers]
-        reduced = [*[False] * len(kept), True]
         with ir.InsertionPoint(anchor), anchor.location:
-            marks = {FIRST: self.nest.op.attributes[FIRST]} if FIRST in self.nest.op.attributes else {}
-            return make_nest(inputs, outputs, reduced, body, **{FEW: ir.UnitAttr.get()}, **marks)
+            return make_nest(inputs, outputs, [*[False] * len(kept), True], body, **marks)
 
 
 def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
@@ -143,7 +147,7 @@ def reduce_in_parts(parts: Parts, *, threads: int, blocks: int) -> ir.Operation:
         # what nothing comes to.
         most = smaller(parts_of(build.const_index(_BUSY), larger(product(outer), 1)), blocks)
         count = larger(smaller(parts_of(product(columns), threads * lanes * _EACH), most), 1)
-        grid = [count, smaller(product(outer), _ROWS)] if rows else [count]
+        grid = [count, smaller(product(outer), GRID_ROWS)] if rows else [count]
     buffers = parts.buffers(kernel, [*outer, count])
     with kernel.body():
         behind = behind_vector(wide, lanes) if lanes > 1 else None
@@ -244,7 +248,7 @@ def _keeps_apart(nest: Nest, others: list[Operand]) -> bool:
 
 # Rows that a thread adds up before there are more blocks.
 _ROWS_EACH = 16
-_BATCH, _MOST_LANES = 65535, 4
+_MOST_LANES = 4
 # Rows of a thread that are under way where their order counts.
 _ROWS_AT_ONCE = 4
 # Blocks of a multiprocessor, for bodies of so many operations, which need few registers.
@@ -275,7 +279,7 @@ class _Kernel:
             groups = parts_of(sizes[columns], self._lanes)
             width, height = self._shape(groups, nest.static_extent(columns))
             across = parts_of(groups, width)
-            images = [smaller(sizes[axis], _BATCH) for axis in batch]
+            images = [smaller(sizes[axis], GRID_ROWS) for axis in batch]
             # Blocks beside this column's.
             others = reduce(lambda a, b: a * b, images, across)
             count = larger(smaller(parts_of(sizes[rows], height * _ROWS_EACH), self._share(others)), 1)
@@ -421,6 +425,8 @@ class _Positions(Parts):
         pairs: for each extreme, its output, its element, and those of its position.
     """
 
+    by_rows = False
+
     def __init__(self, nest: Nest, pairs: Sequence[_Pair]) -> None:
         super().__init__(nest, {})
         self.accumulators, self.others, self._pairs = nest.outputs, [], pairs
@@ -437,23 +443,6 @@ class _Positions(Parts):
             wanted = [self.nest.yields[top], self.nest.yields[where]]
             found[top], found[where] = self.nest.compute(wanted, known, zeros)
         return found
-
-    def combine(self, anchor: ir.Operation, buffers: Sequence[ir.Value]) -> ir.Operation:
-        """A nest in which a thread for each column goes through the parts, in order."""
-        kept = [axis for axis in range(self.nest.rank) if not self.nest.reduction[axis]]
-        rank, count = len(kept) + 1, len(buffers)
-        outputs = [
-            (o.buffer, [None if axis is None else kept.index(axis) for axis in o.axes])
-            for o in self.accumulators
-        ]
-        inputs = [(buffer, range(rank)) for buffer in buffers]
-        with ir.InsertionPoint(anchor), anchor.location:
-            return make_nest(
-                inputs,
-                outputs,
-                [*[False] * len(kept), True],
-                lambda given: self.merge(given[count:], given[:count]),
-            )
 
 
 # An output and its element, that of the position and the position.

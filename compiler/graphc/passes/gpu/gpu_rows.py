@@ -129,7 +129,7 @@ class _Run:
         self._arrays.update(o.buffer for o in row.nest.outputs if not row.is_row(o))
         self._touched.update(operand.buffer for operand in row.nest.operands)
         self._touched.update(row.nest.gathered)
-        self.effects |= Effects.of(op)
+        self.effects |= Effects.of_nest(row.nest)
         return True
 
     def _learn(self, keys: Keys) -> None:

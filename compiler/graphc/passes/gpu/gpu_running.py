@@ -21,7 +21,7 @@ from graphc.lowering.scans.recurrences import LINEAR, RECURRENCE
 from graphc.passes import Pass
 from graphc.passes.gpu import _notation
 from graphc.passes.gpu._host import LibraryCall, calls_of
-from graphc.passes.gpu._kernel import Kernel, allocate, block_shape, blocks_for
+from graphc.passes.gpu._kernel import GRID, Kernel, allocate, block_shape, blocks_for, module_of
 from graphc.passes.gpu._notation import (
     WARP,
     barrier,
@@ -256,9 +256,7 @@ def _splat_of(buffer: ir.Value) -> ir.Value | None:
     owner, kind = root_of(buffer).owner, ir.MemRefType(buffer.type).element_type
     if isinstance(owner, ir.Block) or owner.name != "memref.get_global" or isinstance(kind, ir.ComplexType):
         return None
-    module = owner.operation
-    while module.name != "builtin.module":
-        module = module.parent.operation
+    module = module_of(owner.operation)
     name = ir.FlatSymbolRefAttr(owner.attributes["name"]).value
     for op in module.regions[0].blocks[0].operations:
         attributes = op.operation.attributes
@@ -270,7 +268,6 @@ def _splat_of(buffer: ir.Value) -> ir.Value | None:
 
 
 Values = list[ir.Value]
-_BLOCKS = 1 << 20
 # Where lines lie along memory: lines that occupy a device without parts, and the most parts of a line.
 _ENOUGH_ALONG, _PARTS_ALONG = 512, 1024
 # Where they lie across it: threads of a block and those that occupy a device, the most parts of a line, and
@@ -345,7 +342,7 @@ class _Along(_Kernels):
         parts = larger(blocks_for(lines.steps, each, _PARTS_ALONG), 1)
         parts = build.select(lines.count >= _ENOUGH_ALONG, 1, parts)
         chunk = parts_of(parts_of(lines.steps, parts), self._tile) * self._tile
-        return parts, chunk, [smaller(lines.count, _BLOCKS), parts], [threads]
+        return parts, chunk, [smaller(lines.count, GRID), parts], [threads]
 
     @staticmethod
     def _place(line: ir.Value, part: ir.Value) -> list[ir.Value]:
@@ -450,7 +447,7 @@ class _Across(_Kernels):
         block = block_shape(lines.count, _THREADS)
         parts = parts_of(build.const_index(_ENOUGH), larger(lines.count, 1))
         parts = larger(smaller(parts, blocks_for(lines.steps, _STEPS, _PARTS)), 1)
-        grid = [blocks_for(lines.count, block[0], _BLOCKS), parts_of(parts, block[1])]
+        grid = [blocks_for(lines.count, block[0], GRID), parts_of(parts, block[1])]
         return parts, parts_of(lines.steps, parts), grid, block
 
     @staticmethod

@@ -17,14 +17,14 @@ from typing import TypeAlias
 
 from graphc.ir import build
 from graphc.ir.lifetimes import VIEWS, root_of
-from graphc.ir.walk import copy_with, functions, is_inside, walk
+from graphc.ir.walk import copy_with, is_inside, walk
 from graphc.lowering.calls import product
-from graphc.lowering.carried import either, loop, span
+from graphc.lowering.carried import either, loop
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
-from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
+from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._notation import global_position, split
+from graphc.passes.gpu._notation import split
 from graphc.passes.gpu._product import zero
 from graphc.passes.gpu.gpu_elementwise import NESTS, as_generic
 from graphc_dialects._mlir import ir
@@ -367,17 +367,13 @@ class ScanKernel:
         with self._kernel.host():
             sizes = build.dims(scan.shape)
             count = product(sizes)
-            grid = blocks_for(count, self._threads, _BLOCKS)
             kinds = [ir.MemRefType(result.type).element_type for result in used]
             results: dict[ir.Value, ir.Value] = {
                 result: allocate(sizes, kind) for result, kind in zip(used, kinds, strict=True)
             }
-        with self._kernel.body():
-            first, stride = global_position()
-            with span(count, start=first, step=stride) as number:
-                self._element = split(number, sizes)
-                self._loop(results)
-        self._kernel.launch([grid], [self._threads])
+        with self._kernel.each(count, self._threads, _BLOCKS) as number:
+            self._element = split(number, sizes)
+            self._loop(results)
         with ir.InsertionPoint(op), op.location:
             for result, array in results.items():
                 cast = build.create("memref.cast", [result.type], [array]).result
@@ -521,5 +517,4 @@ class GpuScan(Pass):
             ScanKernel(scan, self.threads).lower()
             return True
 
-        if any(op.name == "scf.for" for function in functions(module) for op in walk(function)):
-            self.count("kernels", replace_loops(module, replace))
+        self.count("kernels", replace_loops(module, replace))

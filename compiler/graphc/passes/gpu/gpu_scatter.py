@@ -13,18 +13,17 @@ from graphc.ir.lifetimes import VIEWS, root_of
 from graphc.ir.value import as_index, converted, larger, smaller
 from graphc.ir.walk import copy_with, is_inside, slice_of
 from graphc.lowering.calls import product
-from graphc.lowering.carried import bisected, carry, either, span, when
+from graphc.lowering.carried import bisected, carry, either, when
 from graphc.passes import Pass
 from graphc.passes.gpu._host import is_poll, polls_of, replace_loops
-from graphc.passes.gpu._kernel import Kernel, allocate, blocks_for
-from graphc.passes.gpu._notation import global_position, split
+from graphc.passes.gpu._kernel import Kernel, allocate
+from graphc.passes.gpu._notation import split
 from graphc.passes.gpu.gpu_sort import Digits, RadixSort, demand_fewer
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
 _ACCESSES = VIEWS | {"memref.load", "memref.store", "memref.dim"}
 _COMPUTES = ("arith.", "math.", "complex.")
-_BLOCKS = 1 << 20
 
 
 @record(frozen=True)
@@ -152,10 +151,8 @@ class ScatterKernels:
             # As many threads as rows, or as writes, if these are fewer.
             self._by_rows = self._rows < self._count
             work = smaller(self._rows, self._count) * self._width
-            grid = blocks_for(work, self._threads, _BLOCKS)
-        with kernel.body(), span(work, *global_position()) as number:
+        with kernel.each(work, self._threads) as number:
             self._write(number // self._width, number % self._width)
-        kernel.launch([grid], [self._threads])
 
     def _read(self, row: ir.Value, number: ir.Value) -> list[ir.Value]:
         at = self._at(number)

@@ -14,13 +14,12 @@ from graphc.lowering.calls import product
 from graphc.lowering.carried import carry, either, span, when
 from graphc.passes import Pass
 from graphc.passes.gpu._host import LibraryCall, calls_of
-from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
+from graphc.passes.gpu._kernel import GRID_ROWS, H200, Kernel, allocate
 from graphc.passes.gpu._nest import exact
 from graphc.passes.gpu._notation import (
     WARP,
     bits_set,
     block_id,
-    global_position,
     grid_dim,
     lanes_before,
     lanes_where,
@@ -33,7 +32,7 @@ from graphc.passes.gpu.gpu_sort import first_of_warp, items_of_warp
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-_THREADS, _ITEMS, _ROWS = 256, 16, 65535
+_THREADS, _ITEMS = 256, 16
 # Blocks of the grid, about, and counts that one adds up.
 _PARTS, _EACH = 8 * H200.processors, 2048
 
@@ -83,7 +82,7 @@ class SelectKernels:
                 self._stop = smaller(self._start + self._chunk, self._n)
                 yield
         with kernel.host():
-            grid = [self._parts, smaller(self._rows, _ROWS)]
+            grid = [self._parts, smaller(self._rows, GRID_ROWS)]
         kernel.limit(_THREADS, 3)
         kernel.launch(grid, [_THREADS])
 
@@ -125,13 +124,10 @@ class SelectKernels:
         def end(row: ir.Value) -> list[ir.Value]:
             return [self._ends[row, self._parts - 1]]
 
-        with kernel.body(), span(self._rows, *global_position()) as row:
+        with kernel.each(self._rows, _THREADS, GRID_ROWS) as row:
             none = literal(0, self._long)
             (total,) = either(self._parts > 0, [self._long], lambda: end(row), lambda: [none])
             self._result[split(row, self._sizes)] = total
-        with kernel.host():
-            grid = [blocks_for(self._rows, _THREADS, _ROWS)]
-        kernel.launch(grid, [_THREADS])
 
     def _choose(self, kernel: Kernel) -> None:
         with self._each(kernel):

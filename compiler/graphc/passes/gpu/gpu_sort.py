@@ -18,7 +18,7 @@ from graphc.lowering.carried import carry, either, loop, span, when
 from graphc.passes import Pass
 from graphc.passes.gpu import _notation
 from graphc.passes.gpu._host import calls_of
-from graphc.passes.gpu._kernel import H200, Kernel, allocate, blocks_for
+from graphc.passes.gpu._kernel import GRID, GRID_ROWS, H200, Kernel, allocate, blocks_for
 from graphc.passes.gpu._nest import exact
 from graphc.passes.gpu._notation import (
     WARP,
@@ -82,7 +82,6 @@ _NONE = (1 << 31) - 1
 Item = list[ir.Value]
 # Takes the number of a row, a place in it, and what belongs there.
 Write = Callable[[ir.Value, ir.Value, Item], None]
-_ROWS, _BLOCKS = 65535, 1 << 20
 
 
 @record(frozen=True)
@@ -188,7 +187,7 @@ class RadixSort:
                     with when(self._n > place + i * WARP):
                         self._write(row, place + i * WARP, item)
         with kernel.host():
-            grid = [smaller(rows, _BLOCKS)]
+            grid = [smaller(rows, GRID)]
         kernel.limit(self._size.threads, self._size.blocks + (len(self._types) == 1))
         kernel.launch(grid, [self._size.threads])
 
@@ -237,7 +236,7 @@ class RadixSort:
 
     def _launch(self, kernel: Kernel) -> None:
         with kernel.host():
-            grid = [self._parts, smaller(self._rows, _ROWS)]
+            grid = [self._parts, smaller(self._rows, GRID_ROWS)]
         kernel.limit(self._size.threads, self._size.blocks)
         kernel.launch(grid, [self._size.threads])
 
@@ -454,7 +453,7 @@ class SortKernels:
             self._rows = product(self._sizes)
             fits = self._n <= self._tile
             threads = larger(blocks_for(self._n, 2 * WARP, _THREADS // WARP), 1) * WARP
-            short = smaller(build.select(fits & (self._n > 0), self._rows, 0), _BLOCKS)
+            short = smaller(build.select(fits & (self._n > 0), self._rows, 0), GRID)
             long = build.select(fits, 0, self._rows)
             if self._positions:
                 demand_fewer(self._n, 1 << 31, "argsort: a row has {given} elements")
