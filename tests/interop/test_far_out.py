@@ -8,7 +8,7 @@ written once, computed by graphc from PyMC's model and, with its derivatives, in
 from __future__ import annotations
 
 import warnings
-from functools import reduce
+from functools import cache, reduce
 from types import SimpleNamespace
 
 import mpmath
@@ -17,6 +17,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+import test_stable_forms as stable
 
 import graphc
 from graphc.interop.pytensor import from_pytensor
@@ -162,36 +163,60 @@ def test_density_and_gradient(density):
             np.testing.assert_allclose(slopes, gradient, rtol=1e-9, atol=spread, err_msg=f"{mode} {point}")
 
 
-@pytest.mark.parametrize("link", ["OrderedLogistic", "OrderedProbit"])
-def test_ordered_categories(link):
-    """Log probabilities of all categories; of the logistic link their slopes, too, as graphc takes them."""
-    eta, cuts, kinds = pt.dscalar("eta"), np.array([-1.0, 0.2, 1.5]), np.arange(4)
-    tail = {
-        "OrderedLogistic": lambda z: 1 / (1 + mpmath.exp(z)),
-        "OrderedProbit": lambda z: mpmath.erfc(z / mpmath.sqrt(2)) / 2,
-    }[link]
-    value = pm.logp(getattr(pm, link).dist(eta=eta, cutpoints=cuts), kinds)
-    (made,), result = from_pytensor([eta], value)
-    functions = [pytensor.function([eta], value, mode=mode) for mode in ("GRAPHC", "GRAPHC_REWRITTEN")]
-    functions.append(graphc.function([made], result))
-    slopes = graphc.function([made], graphc.gradient.jacobian(result, made))
+# A distribution function's upper tail, which is that of the opposite number.
+LINKS = {
+    "OrderedLogistic": lambda z: 1 / (1 + mpmath.exp(z)),
+    "OrderedProbit": lambda z: mpmath.erfc(z / mpmath.sqrt(2)) / 2,
+}
+CUTS = np.array([-1.0, 0.2, 1.5])
+FAR = [0.3, *(sign * scale for scale in (1, 10, 30, 40, 100, 800, 1000) for sign in (1, -1))]
 
-    def exact(kind, x):
-        low, high = ([-mpmath.inf, *cuts, mpmath.inf][i] - x for i in (kind, kind + 1))
-        return mpmath.log(tail(low) - tail(high) if low + high > 0 else tail(-high) - tail(-low))
 
-    # In PyMC's probit link the square root of 2 is a float32.
-    bound = {"rtol": 1e-11, "atol": 1e-300} if link == "OrderedLogistic" else {"rtol": 1e-7, "atol": 1e-12}
+def exact_category(link, kind, x, *cuts):
+    low, high = ([-mpmath.inf, *cuts, mpmath.inf][i] - x for i in (kind, kind + 1))
+    tail = LINKS[link]
+    return mpmath.log(tail(low) - tail(high) if low + high > 0 else tail(-high) - tail(-low))
+
+
+@cache
+def category_and_slopes(link, kind, x):
+    """The log probability of a category, and its derivatives by the predictor and by the cut points."""
+    step, point = mpmath.mpf(10) ** -20, [mpmath.mpf(x), *map(mpmath.mpf, CUTS)]
     with mpmath.workdps(60):
-        for x in [0.3, *(sign * scale for scale in (1, 10, 100, 800) for sign in (1, -1))]:
-            wanted = [float(exact(kind, mpmath.mpf(x))) for kind in kinds]
-            for f in functions:
-                np.testing.assert_allclose(f(x), wanted, **bound, err_msg=f"{link} {x}")
-            if link == "OrderedLogistic":
-                wanted = [
-                    float(mpmath.diff(lambda t, k=k: exact(k, t), x, h=mpmath.mpf(10) ** -20)) for k in kinds
-                ]
-                np.testing.assert_allclose(slopes(x), wanted, rtol=1e-9, atol=1e-15, err_msg=f"{link} {x}")
+        ends = [
+            exact_category(link, kind, *(v + sign * step * (i == k) for i, v in enumerate(point)))
+            for k in range(4)
+            for sign in (1, -1)
+        ]
+        slopes = [float((up - down) / (2 * step)) for up, down in zip(ends[::2], ends[1::2], strict=True)]
+        return float(exact_category(link, kind, *point)), slopes
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_ordered_categories(link):
+    """Log probabilities of categories of data, with PyTensor's own gradient and with graphc's."""
+    # In PyMC's probit link the square root of 2 is a float32.
+    bound = {"rtol": 1e-9, "atol": 1e-12} if link == "OrderedLogistic" else {"rtol": 3e-7, "atol": 1e-12}
+    eta, cuts, kinds = pt.dvector("eta"), pt.dvector("cuts"), pt.lvector("kinds")
+    value = pm.logp(getattr(pm, link).dist(eta=eta, cutpoints=cuts), kinds)
+    slopes = pytensor.grad(value.sum(), [eta, cuts])
+    functions = [
+        pytensor.function([eta, cuts, kinds], [value, *slopes], mode=mode)
+        for mode in ("GRAPHC", "GRAPHC_REWRITTEN")
+    ]
+    if link == "OrderedLogistic":
+        inputs, result = from_pytensor([eta, cuts, kinds], value)
+        functions.append(graphc.function(inputs, [result, *graphc.grad(result.sum(), inputs[:2])]))
+    at, categories = np.repeat(FAR, 4), np.tile(np.arange(4), len(FAR))
+    wanted = [category_and_slopes(link, int(k), float(x)) for x, k in zip(at, categories, strict=True)]
+    values, by_eta = np.array([v for v, _ in wanted]), np.array([s[0] for _, s in wanted])
+    terms = np.array([s[1:] for _, s in wanted])
+    rounding = bound["rtol"] * abs(terms).sum(axis=0)
+    for f in functions:
+        value, slope, by_cuts = f(at, CUTS, categories)
+        np.testing.assert_allclose(value, values, **bound)
+        np.testing.assert_allclose(slope, by_eta, **bound)
+        assert np.all(abs(by_cuts - terms.sum(axis=0)) <= rounding)
 
 
 def test_ends_of_the_support():
@@ -207,3 +232,58 @@ def test_ends_of_the_support():
     slopes = [pytensor.grad((value - 0.25) ** 2, s) for value in values]
     found = np.array(pytensor.function([s], [*values, *slopes], mode="GRAPHC")(1.0))
     assert (found == 0).all()
+
+
+# -- derivatives by the chain rule, as PyTensor makes them ---------------------------------------------------
+
+# Of those cases of values whose derivatives over- or underflow by the chain rule, with finite ones.
+CHAINS = [
+    "log(1 - exp)", "log(expm1)", "log(exp - exp)", "log(exp + exp - exp)", "log1p(expm1)", "arctanh(tanh)",
+    "logit(sigmoid)", "exp / (1 + exp)", "1 / (1 + exp)", "two sigmoids", "log(1 - ndtr)", "log(erfc)",
+    "log(exps and numbers)", "log(mixture)", "log(mixed)", "log(weighted)", "log(-y * exp + exp)", "log(sum)",
+    "log(weighted sum)", "log(mean)", "log(share)", "share", "log1p(exp twice)", "log((y * exp) ** 2)",
+    "log(softplus)", "log(-log(sigmoid))", "cloglog", "log(expm1(exp))", "log(tanh * exp)", "log(cosh)",
+    "log(sinh)", "density / tail", "exp / squared sum", "tail * sum",
+]  # fmt: skip
+
+
+class Functions:
+    """PyTensor's functions by the names of the cases."""
+
+    def __getattr__(self, name):
+        return getattr(pt, name)
+
+    def ndtr(self, x):
+        return 0.5 * pt.erfc(-x / np.sqrt(2))
+
+    def logit(self, x):
+        return pt.log(x / (1 - x))
+
+
+def test_derivatives_by_the_chain_rule(monkeypatch):
+    """Values and slopes of expressions far out, differentiated by PyTensor."""
+    monkeypatch.setattr(stable, "pt", pt)  # which the cases stack and reduce with
+    inputs = [pt.dvector(n) for n in "abc"]
+    outputs = []
+    for name in CHAINS:
+        y = stable.CASES[name](Functions(), *inputs)
+        outputs += [y, *pytensor.grad(y.sum(), inputs, disconnected_inputs="ignore")]
+    f = pytensor.function(inputs, outputs, mode="GRAPHC", on_unused_input="ignore")
+    points = stable.POINTS
+    with np.errstate(all="ignore"):
+        found = f(*points.T)
+    failures = []
+    for number, name in enumerate(CHAINS):
+        for i, point in enumerate(points):
+            known = stable.exact(name, tuple(point))
+            if known is None or abs(known[0]) > 1e300:
+                continue
+            value, *slopes = (float(column[i]) for column in found[4 * number : 4 * number + 4])
+            scale = max(map(abs, known[1]))
+            # What is near 1 is as exact as 1, and a power as what it is of.
+            spread = 2e-15 * max(1.0, *np.abs(point)) ** 2
+            for got, want in zip([value, *slopes], [known[0], *known[1]], strict=True):
+                small = abs(want) < 1e-9 * scale and want is not known[0]
+                if not small and not abs(got - want) <= 1e-9 * abs(want) + spread:
+                    failures.append((name, tuple(point), got, mpmath.nstr(want, 12)))
+    assert not failures, failures

@@ -210,6 +210,18 @@ CASES = {
     "log(-log1p(-sigmoid))": lambda m, a, b, c: m.log(-m.log1p(-m.sigmoid(a) / 2)),
     "log(tanh * exp)": lambda m, a, b, c: m.log(m.tanh(m.sigmoid(a)) * m.exp(b)),
     "log(erf(sigmoid))": lambda m, a, b, c: m.log(m.erf(m.sigmoid(a))),
+    # quotients of what over- or underflows; the logarithm of none is asked for
+    "exp / difference": lambda m, a, b, c: m.exp(a) / (m.exp(a) - m.exp(b)),
+    "exp / sum": lambda m, a, b, c: m.exp(a) / (m.exp(b) + m.exp(c)) * m.exp(-0.9 * a),
+    "exp / weighted": lambda m, a, b, c: m.exp(a) / (b * m.exp(a) + c * m.exp(b)),
+    "density / difference": lambda m, a, b, c: m.sigmoid(a) / (m.sigmoid(a) - m.sigmoid(b)) * m.sigmoid(-a),
+    "density / tail": lambda m, a, b, c: m.exp(-a * a) / m.erfc(a),
+    "hazard": lambda m, a, b, c: b * m.exp(-0.5 * a * a) / m.ndtr(-a),
+    "exp / squared sum": lambda m, a, b, c: m.exp(a) / m.sqr(1 + m.exp(a)) * m.exp(0.1 * a),
+    "tail * sum": lambda m, a, b, c: (1 + m.exp(a)) * m.sigmoid(-a + 1),
+    "tail * exp": lambda m, a, b, c: m.exp(a * a) * m.erfc(a + 1),
+    "coth": lambda m, a, b, c: m.cosh(a) / m.sinh(a),
+    "exp / expm1": lambda m, a, b, c: m.exp(a) / m.expm1(a),
     # and more of their kind
     "log(cosh)": lambda m, a, b, c: m.log(m.cosh(a)),
     "log(sinh)": lambda m, a, b, c: m.log(m.sinh(a)),
@@ -218,11 +230,24 @@ CASES = {
     "log(switch)": lambda m, a, b, c: m.log(m.switch(a > 0, m.exp(b), m.sigmoid(c))),
 }  # fmt: skip
 # How many digits 1 less such a function needs grows with the square of its argument.
-STEEP = frozenset(name for name in CASES if ("erf" in name or "ndtr" in name) and "(sigmoid)" not in name)
+STEEP = frozenset(
+    ["density / tail", "hazard", "tail * exp"]
+    + [name for name in CASES if ("erf" in name or "ndtr" in name) and "(sigmoid)" not in name]
+)
 # A special function whose own error grows with its argument.
 LOOSE = frozenset(["log(kv)", "log(iv)"])
-# The maximum less the logarithm of a sum: as exact as the largest operand.
-ABSOLUTE = frozenset(["log(share)"])
+# The maximum less the logarithm of a sum: as exact as the largest operand. So are slopes of what goes to 1.
+ABSOLUTE = frozenset(
+    [
+        "log(share)",
+        "coth",
+        "exp / expm1",
+        "exp / difference",
+        "exp / weighted",
+        "density / difference",
+        "tail * sum",
+    ]
+)
 # The slope of a sigmoid from its result is as exact as 1 where nothing rewrites it.
 SIGMOIDS = frozenset(name for name in CASES if "sigmoid" in name or "(1 + exp)" in name or name == "share")
 # Not those with kinks, and those that do not depend on anything.

@@ -264,7 +264,7 @@ def _difference(node: Apply) -> Stable | None:
 
 def _inverse(node: Apply) -> Stable | None:
     found = Rules(_Graph()).inverse(node.outputs[0])
-    return None if found is None else _stable(*found)
+    return None if found is None else _stable(*found[:3])
 
 
 def _power(node: Apply) -> Stable | None:
@@ -281,7 +281,7 @@ def _multiplied(node: Apply) -> Stable | None:
     )
     if value is not None:
         return _stable(value, search.roots, search.between)
-    found = Rules(_Graph()).product(node.outputs[0])
+    found = Rules(_Graph(), derived=True).product(node.outputs[0])
     return None if found is None else _stable(found.value, found.roots, found.between, node.outputs[0])
 
 

@@ -176,6 +176,9 @@ class Expressions(Generic[V]):
                 last = -power if name in ("true_div", "reciprocal") else power
                 left += zip(operands[::-1], (last, power), strict=False)
                 between.append(v)
+            elif name == "pow" and self.is_number(operands[1], -1):
+                left.append((operands[0], -power))
+                between.append(v)
             else:
                 found.append((v, power))
             if len(found) + len(left) > MOST_PARTS:

@@ -261,11 +261,18 @@ class Logarithms(Expressions[V]):
                 if found is not None:
                     return found
         up, down = (next((v for v, sign in terms if sign == wanted), None) for wanted in (1, -1))
-        return None if up is None or down is None else self._between(up, down)
+        sides = None if up is None or down is None else self._sides(up, down)
+        if sides is None:
+            return None
+        found = self._subtracted(*sides)
+        return found._replace(
+            roots=tuple(dict.fromkeys(found.roots)), between=tuple(dict.fromkeys(found.between))
+        )
 
-    def _between(self, v: V, w: V) -> Form[V] | None:
-        """Of v - w, where v and w are distribution functions: (1 - w) - (1 - v) where these are smaller, as
-        v and w are both 1 far out above. It is chosen before the difference, so that no slope is infinite.
+    def _sides(self, v: V, w: V) -> tuple[Form[V], Form[V]] | None:
+        """Two values whose difference is v - w, where v and w are distribution functions: 1 - w and 1 - v
+        where these are smaller, as v and w are both 1 far out above. They are chosen before the difference,
+        so that no slope is infinite.
         """
         upper = self._both(self._complement, w, v)
         lower = self._both(self.form, v, w) or self._both(self._one_plus, v, w)
@@ -276,10 +283,7 @@ class Logarithms(Expressions[V]):
             self._joined(self._made("switch", above, x.log, y.log), x, y)
             for x, y in zip(upper, lower, strict=True)
         )
-        found = self._subtracted(first, second)
-        return found._replace(
-            roots=tuple(dict.fromkeys(found.roots)), between=tuple(dict.fromkeys(found.between))
-        )
+        return first, second
 
     def _both(self, rule: Callable[[V], Form[V] | None], v: V, w: V) -> list[Form[V]]:
         """The forms of two values, if both are certain."""
@@ -437,6 +441,14 @@ class Logarithms(Expressions[V]):
         return self.algebra.fixed(self._made("switch", self._made("isfinite", top), top, zero))
 
     def _shifted_sum(self, terms: list[tuple[V, int]]) -> Form[V] | None:
+        found = self._sum_over_largest(terms)
+        if found is None:
+            return None
+        total, form = found
+        return form._replace(log=self._made("add", self._made("log", total), form.log), sure=False)
+
+    def _sum_over_largest(self, terms: list[tuple[V, int]]) -> tuple[V, Form[V]] | None:
+        """A sum divided by its largest term, and the logarithm of that."""
         if any(self.is_number(v, 1) for v, _ in terms):
             return None
         found: list[tuple[V | None, Form[V]]] = []
@@ -454,8 +466,7 @@ class Logarithms(Expressions[V]):
         for term, sign in signed[1:]:
             total = self._made("add" if sign > 0 else "sub", total, term)
         self._forms[total] = None
-        log = self._made("add", self._made("log", total), top)
-        return self._joined(log, *(form for _, form in found), sure=False)
+        return total, self._joined(top, *(form for _, form in found))
 
     def _of_reduced_sum(self, v: V, x: V) -> Form[V] | None:
         form = self.form(x)
@@ -466,16 +477,19 @@ class Logarithms(Expressions[V]):
             if form.shifted:
                 return Form(self._made("log", v), gained=False, roots=(v,))
             return form._replace(log=self.algebra.log_sum_exp(v, form.log))
-        if scaled[1].shifted:
+        found = self._reduced_over_largest(v, *scaled)
+        if found is None:
             return None
-        factor, form = scaled
-        if factor is None:
+        total, form = found
+        return form._replace(log=self._made("add", self._made("log", total), form.log), sure=False)
+
+    def _reduced_over_largest(self, v: V, factor: V | None, form: Form[V]) -> tuple[V, Form[V]] | None:
+        if form.shifted or factor is None:
             return None
         top = self._finite(self.algebra.reduced(v, "max", self._size(factor, form)))
         total = self.algebra.again(v, [self._shifted(factor, form, self.algebra.spread(v, top))])
         self._forms[total] = None
-        log = self._made("add", self._made("log", total), top)
-        return form._replace(log=log, sure=False)
+        return total, form._replace(log=top)
 
     # -- products --------------------------------------------------------------------------------------------
 
@@ -585,8 +599,10 @@ class Logarithms(Expressions[V]):
     # -- other rules -----------------------------------------------------------------------------------------
 
     def _of_difference(self, v: V, x: V) -> Form[V]:
+        return self._of_difference_of(self.algebra.made_by(v)[0], x)
+
+    def _of_difference_of(self, name: str, x: V) -> Form[V]:
         """Of expm1(x) and sinh(x)."""
-        name, _ = self.algebra.made_by(v)
         twice = self.negative(x) if name == "expm1" else self.times(x, -2)
         found = self.log1mexp(twice) or Form(self._made("log1mexp", twice), roots=(x,))
         log = self._made("add", x, found.log)

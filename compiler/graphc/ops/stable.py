@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple
+from typing import Generic, NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphc.ops.algebra import Form, V
+from graphc.ops.algebra import MOST_PARTS, Algebra, Form, V
 from graphc.ops.logarithms import Logarithms
 
 # What may become one with another factor of a product.
-_MERGED = frozenset(("exp", "sigmoid", "pow", "add", "sub", "select"))
+_MERGED = frozenset(("exp", "expm1", "sigmoid", "pow", "add", "sub", "select"))
+# What is small where exponentials are large.
+_TAILS = frozenset(("sigmoid", "erfc", "ndtr"))
+_QUOTIENTS = frozenset(("mul", "true_div", "reciprocal", "neg"))
+# A factor, its power, and what it is computed from if that is not itself.
+_Part: TypeAlias = tuple[V, int, tuple[V, ...]]
 # Functions, and what they are the inverse functions of.
 INVERSES = {
     "arctanh": "tanh",
@@ -26,24 +31,64 @@ INVERSES = {
 
 
 class Product(NamedTuple, Generic[V]):
-    """A stable product, and from what and by what it is computed."""
+    """A stable product, and from what and by what it is computed; the exponential that is its quotient."""
 
     value: V
     roots: tuple[V, ...]
     between: tuple[V, ...]
+    share: V | None = None
 
 
 class Stable(Logarithms[V]):
-    """The rules of logarithms, and of what is made of them."""
+    """The rules of logarithms, and of what is made of them.
 
-    def product(self, v: V) -> Product[V] | None:
-        """A product whose exponentials, and powers of a base, are one: exp(x) * exp(y) is exp(x + y)."""
-        factors, between, positive = self._factors(v)
+    Args:
+        algebra: of the values.
+        derived: whether derivatives are taken of what is made.
+    """
+
+    def __init__(self, algebra: Algebra[V], derived: bool = False) -> None:
+        super().__init__(algebra)
+        self._derived = derived
+        # Exponentials that are quotients: other factors may keep them from overflowing.
+        self._quotients: set[V] = set()
+        self._magnitudes: dict[V, tuple[Form[V] | None, V | None]] = {}
+
+    def product(self, *values: V) -> Product[V] | None:
+        """A product whose exponentials, and powers of a base, are one: exp(x) * exp(y) is exp(x + y).
+
+        What underflows, over a divisor that does, is the exponential of a difference: it is `Product.share`,
+        so that other factors of it are found where the product is multiplied again.
+
+        Args:
+            values: what is multiplied.
+        """
+        found = [self._factors(v) for v in values]
+        factors = [part for parts, _, _ in found for part in parts]
+        positive = sum(not same for _, _, same in found) % 2 == 0
+        kept, gone = self._merged(factors)
+        gone += [v for _, between, _ in found for v in between]
+        share, kept, more = self._shared(kept)
+        gone += more
+        for i, (w, power, roots) in enumerate(kept if share is None else ()):
+            part = self._share(self.algebra.scalar(1, w), w) if power < 0 and not roots else None
+            if part is not None:
+                gone.append(w)
+                kept[i] = (self._made("sigmoid", self.negative(part.log)), 1, part.roots)
+        if not any(used for _, _, used in kept):
+            return None
+        kept = [part for part in kept if not self.is_number(part[0], 1)] or kept[:1]
+        sources = tuple(root for w, _, used in kept for root in (used or (w,)))
+        value = self._quotient([(w, power) for w, power, _ in kept], positive)
+        return Product(value, sources, tuple(dict.fromkeys(gone)), share)
+
+    def _merged(self, factors: list[tuple[V, int]]) -> tuple[list[_Part[V]], list[V]]:
+        """Factors, those that have become one with what they are computed from, and those that are gone."""
+        gone: list[V] = []
         known = sum(self.algebra.made_by(w)[0] in _MERGED for w, _ in factors)
         if known < 2 and not any(power < 0 for _, power in factors if known):
-            return None
-        kept: list[tuple[V, int, tuple[V, ...]]] = []
-        gone = list(between)
+            return [(w, power, ()) for w, power in factors], gone
+        kept: list[_Part[V]] = []
         for w, power in factors:
             for i, (x, other, roots) in enumerate(kept):
                 found = self._together(x, other, w, power)
@@ -53,17 +98,173 @@ class Stable(Logarithms[V]):
                     break
             else:
                 kept.append((w, power, ()))
-        for i, (w, power, roots) in enumerate(kept):
-            share = self._share(self.algebra.scalar(1, w), w) if power < 0 and not roots else None
-            if share is not None:
-                gone.append(w)
-                kept[i] = (self._made("sigmoid", self.negative(share.log)), 1, share.roots)
-        if not any(used for _, _, used in kept):
-            return None
-        kept = [part for part in kept if not self.is_number(part[0], 1)] or kept[:1]
-        sources = tuple(root for w, _, used in kept for root in (used or (w,)))
-        value = self._quotient([(w, power) for w, power, _ in kept], positive)
-        return Product(value, sources, tuple(gone))
+        return kept, gone
+
+    def _shared(self, parts: list[_Part[V]]) -> tuple[V | None, list[_Part[V]], list[V]]:
+        """Factors with logarithms as one exponential, if a divisor is among them; and what it replaces."""
+        nothing: tuple[None, list[_Part[V]], list[V]] = None, list(parts), []
+        kept, moved = self._behind_moves(parts)
+        candidates = any(self.algebra.made_by(v)[0] in _TAILS for v, _, _ in kept)
+        if not candidates and not any(power < 0 or v in self._quotients for v, power, _ in kept):
+            return nothing
+        sums = [self._summands(v) for v, power, _ in kept if power < 0]
+        if any(self._are_same(x, v) for x in sums if x is not None for v, power, _ in kept if power > 0):
+            return nothing  # a softmax
+        forms: list[tuple[Form[V], int]] = []
+        rest: list[_Part[V]] = []
+        above = below = tails = large = 0
+        for v, power, roots in kept:
+            form, sign = self._magnitude(v)
+            if form is None or not form.sure or not form.gained or (form.plain and power > 0):
+                rest.append((v, power, roots))
+                continue
+            form = form._replace(roots=roots or form.roots)
+            forms.append((form, power))
+            rest += [] if sign is None else [(sign, power, form.roots)]
+            above += power > 0
+            below += power < 0 or v in self._quotients
+            small = self.algebra.made_by(v)[0] in _TAILS
+            tails += power > 0 and small
+            large += power > 0 and not small and not form.shifted
+        if (
+            not above
+            or not (below or (tails and large))
+            or len(forms) < 2
+            or all(form.shifted for form, _ in forms)
+        ):
+            return nothing
+        total = self._summed(forms)
+        share = self._made("exp", total.log)
+        self._quotients.add(share)
+        return share, [*rest, (share, 1, total.roots)], [*moved, *total.between]
+
+    def _behind_moves(self, parts: list[_Part[V]]) -> tuple[list[_Part[V]], list[V]]:
+        """Factors of products and quotients whose elements were moved, in the same place; what is gone."""
+        kept: list[_Part[V]] = []
+        gone: list[V] = []
+        for v, power, roots in parts:
+            inside, moves = v, []
+            name, operands = self.algebra.made_by(v)
+            while (name == "second" or (name == "select" and len(operands) == 1)) and not roots:
+                moves.append(inside)
+                inside = operands[name == "second"]
+                name, operands = self.algebra.made_by(inside)
+            factors, between, positive = (
+                self._factors(inside) if name in _QUOTIENTS and moves else ([], (), True)
+            )
+            if not any(power < 0 or w in self._quotients for w, power in factors):
+                kept.append((v, power, roots))
+                continue
+            gone += [*moves, *between]
+            if not positive:
+                kept.append((self.algebra.scalar(-1, v), 1, ()))
+            for w, own in factors:
+                for move in reversed(moves):
+                    name, operands = self.algebra.made_by(move)
+                    if name == "second":
+                        w = self._made("second", operands[0], w)
+                    else:
+                        w = self.algebra.again(move, [self._spread(operands[0], w)])
+                kept.append((w, power * own, ()))
+        return kept, gone
+
+    def _spread(self, v: V, w: V) -> V:
+        """An operand in the shape of what it is an operand of."""
+        sizes = zip(self.algebra.shape(v), self.algebra.shape(w), strict=True)
+        return self._made("second", v, w) if any(n == 1 != m for m, n in sizes) else w
+
+    def has_known_divisor(self, v: V) -> bool:
+        """True if a value is divided by something that has a logarithm, or was."""
+        factors, _, _ = self._factors(v)
+        for w, power in factors:
+            form, _ = self._magnitude(w) if power < 0 else (None, None)
+            if w in self._quotients or (form is not None and form.sure and form.gained):
+                return True
+        return False
+
+    def _summands(self, v: V) -> V | None:
+        """What a value is the sum of, along axes."""
+        name, operands = self.algebra.made_by(v)
+        while name == "select" and len(operands) == 1:
+            name, operands = self.algebra.made_by(operands[0])
+        return operands[0] if name == "sum" else None
+
+    def _magnitude(self, v: V) -> tuple[Form[V] | None, V | None]:
+        """The logarithm of one factor of a value, and the other, which may be negative: a sign, or a sum."""
+        if v not in self._magnitudes:
+            self._magnitudes[v] = None, None
+            self._magnitudes[v] = self._find_magnitude(v)
+        return self._magnitudes[v]
+
+    def _find_magnitude(self, v: V) -> tuple[Form[V] | None, V | None]:
+        form = self.form(v)
+        if form is None or form.sure or not form.gained:
+            return form, None
+        name, operands = self.algebra.made_by(v)
+        if name == "select" and len(operands) == 1:
+            form, factor = self._magnitude(operands[0])
+            if form is None or factor is None:
+                return None, None
+            form = form._replace(log=self.algebra.again(v, [form.log]), between=(*form.between, v))
+            return form, self.algebra.again(v, [self._spread(operands[0], factor)])
+        if name in ("expm1", "sinh"):
+            form, sign = self._size_of_difference(name, operands[0])
+            return form._replace(sure=True, between=(*form.between, v)), sign
+        found: tuple[V, Form[V]] | None = None
+        if name in ("add", "sub"):
+            terms = list(self._terms(v, 1))
+            size = self._size_of_terms(terms)
+            if size is not None:
+                return size[0]._replace(between=(*size[0].between, v)), size[1]
+            found = self._sum_over_largest(terms) if len(terms) <= MOST_PARTS else None
+        elif name == "sum":
+            scaled = self._scaled(operands[0])
+            found = None if scaled is None else self._reduced_over_largest(v, *scaled)
+        if found is None:
+            return None, None
+        total, form = found
+        return form._replace(sure=True, between=(*form.between, v)), total
+
+    def _size_of_terms(self, terms: list[tuple[V, int]]) -> tuple[Form[V], V] | None:
+        """Of a difference, where the terms of both sides have logarithms."""
+        up, down = ([w for w, sign in terms if sign == wanted] for wanted in (1, -1))
+        sides = self._sides(up[0], down[0]) if len(up) == len(down) == 1 else None
+        if sides is None:
+            forms = [[self._sure(w) for w in side] for side in (up, down)]
+            known = [[form for form in side if form is not None and not form.plain] for side in forms]
+            if not up or not down or [len(side) for side in known] != [len(up), len(down)]:
+                return None
+            sides = self._added(known[0]), self._added(known[1])
+        first, second = sides
+        high, low = (
+            first._replace(log=self._made(name, first.log, second.log)) for name in ("maximum", "minimum")
+        )
+        roots = tuple(dict.fromkeys((*first.roots, *second.roots)))
+        between = tuple(dict.fromkeys((*first.between, *second.between)))
+        found = self._subtracted(high, low)._replace(roots=roots, between=between, sure=True)
+        return found, self._sign(self._made("lt", first.log, second.log), found.log)
+
+    def _size_of_difference(self, name: str, x: V) -> tuple[Form[V], V]:
+        """Of expm1(x) and sinh(x)."""
+        negative = self.log1mexp(x) if name == "expm1" else None
+        one = self.algebra.scalar(1, x)
+        if negative is not None:  # of what is known to be negative
+            return negative, self.negative(one)
+        positive = self.form(x)
+        if positive is not None and positive.sure:
+            return self._of_difference_of(name, x), one
+        size = self._made("abs", x)
+        form = self._of_difference_of(name, size)
+        log = form.log
+        zero = self.algebra.scalar(0, x)
+        below = self._made("lt", x, zero)
+        if name == "expm1":
+            log = self._made("switch", below, self._made("sub", log, size), log)
+        return Form(log, roots=(x,)), self._sign(below, log)
+
+    def _sign(self, below: V, like: V) -> V:
+        one, minus = (self.algebra.scalar(number, like) for number in (1, -1))
+        return self._made("switch", below, minus, one)
 
     def _function(self, v: V) -> tuple[str, V | None, tuple[V, ...]]:
         """The exponential or sigmoid that computes a value, also one that is moved; its operand in this
@@ -85,6 +286,10 @@ class Stable(Logarithms[V]):
             share = self._share(part, whole) if powers == (1, -1) else None
             if share is not None:
                 return self._made("sigmoid", self.negative(share.log)), share.roots, ()
+            if powers == (1, -1) and not self._derived and self._is_over_difference(part, whole):
+                (x,) = self.algebra.made_by(part)[1]
+                below = self._made("expm1", self.negative(x))
+                return self.negative(self._made("reciprocal", below)), (x,), ()
         if x is None or y is None:
             return self._powers_together(v, power, w, other)
         if name == second == "exp" and self._is_no_larger(x, y):
@@ -97,6 +302,11 @@ class Stable(Logarithms[V]):
         if name != second and power == other == 1:  # exp(x) * sigmoid(-x)
             return self._made("sigmoid", x if name == "exp" else y), roots, ()
         return None
+
+    def _is_over_difference(self, v: V, w: V) -> bool:
+        """True for exp(x) / expm1(x), which is -1 / expm1(-x)."""
+        (name, operands), (other, parts) = self.algebra.made_by(v), self.algebra.made_by(w)
+        return name == "exp" and other == "expm1" and self._are_same(operands[0], parts[0])
 
     def _is_no_larger(self, x: V, y: V) -> bool:
         """True if a sum has no more elements than its operands: its exponential takes no longer."""

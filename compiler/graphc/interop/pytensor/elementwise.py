@@ -314,16 +314,20 @@ def _factors(v: Variable, power: int) -> list[Term]:
     return [*_factors(inputs[0], power), *_factors(inputs[1], power if name == "mul" else -power)]
 
 
-def _same(v: Variable, w: Variable) -> bool:
-    """True if two variables have one value: they are cast and given axes for each use."""
+def _same(v: Variable, w: Variable, depth: int = 6) -> bool:
+    """True if two variables have one value: derivatives compute functions again, and each use casts."""
     if v is w:
         return True
+    number = _number(v) if v.type == w.type else None
+    if number is not None:
+        return bool(number == _number(w))
     a, b = v.owner, w.owner
     if a is None or b is None:
         return a is b and isinstance(v, Constant) and v.equals(w)
-    if isinstance(a.op, DimShuffle) or (isinstance(a.op, Elementwise) and a.op.name == "cast"):
-        return a.op == b.op and v.type.dtype == w.type.dtype and _same(a.inputs[0], b.inputs[0])
-    return False
+    if not depth or not isinstance(a.op, (DimShuffle, Elementwise)) or a.op != b.op:
+        return False
+    pairs = zip(a.inputs, b.inputs, strict=True)
+    return v.type.dtype == w.type.dtype and all(_same(x, y, depth - 1) for x, y in pairs)
 
 
 def _cancelled(terms: list[Term]) -> list[Term]:

@@ -34,6 +34,7 @@ from graphc.ir.views import (
     TAKES_PART,
     UPDATES,
     UPDATES_PART,
+    Create,
     accumulates,
     axis_of,
     bounds_of,
@@ -48,6 +49,20 @@ SELECTS("graphc.slice", "graphc.take", "graphc.gather", "graphc.compress", "grap
 UPDATES("graphc.update_slice", "graphc.put")
 UPDATES_PART("graphc.update_slice")
 INLINED("graphc.slice")
+
+
+def where_updated(op: ir.Operation, x: ir.Value, create: Create) -> ir.Value:
+    """The elements of a tensor at the places that an operation of `UPDATES` updates."""
+    _, y, *rest = op.operands
+    if op.name in UPDATES_PART:
+        return create("graphc.slice", [x, *rest], y.type)
+    return create("graphc.take", [x, *rest], y.type, axis=op.attributes["axis"])
+
+
+def where_taken(op: ir.Operation, x: ir.Value, y: ir.Value, create: Create) -> ir.Value:
+    """A tensor with other elements at the places that an operation of `TAKES_PART` takes."""
+    places, no = list(op.operands)[1:], ir.BoolAttr.get(False)
+    return create("graphc.update_slice", [x, y, *places], x.type, accumulate=no)
 
 
 # -- slices --------------------------------------------------------------------------------------------------

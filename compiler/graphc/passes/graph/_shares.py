@@ -16,7 +16,16 @@ from typing import NamedTuple
 from graphc.ir.kinds import SUMS, fold_of, reduced_axes
 from graphc.ir.patterns import kind, unary
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.views import MOVES_AXES, REPEATS, SAME_ELEMENTS, order_of, restored_order
+from graphc.ir.views import (
+    JOINS,
+    MOVES_AXES,
+    REPEATS,
+    SAME_ELEMENTS,
+    SELECTED,
+    UPDATES,
+    order_of,
+    restored_order,
+)
 from graphc_dialects._mlir import ir
 
 # Each product is searched, so only near factors are found.
@@ -117,12 +126,30 @@ _POWERS = {
 
 # What may be among the factors of a value: an exponential; a sum of exponentials, or what was 1 over one; a
 # power. `_TERMS` says that a value may be a term of such a sum: an exponential, 1, or a sum of these.
-_EXP, _SUM, _TERMS, _POWER = 1, 2, 4, 8
+# `_QUOTIENT` says that it is divided by something, `_PLACED` that elements of such a value were moved, put at
+# indices, chosen or added since.
+_EXP, _SUM, _TERMS, _POWER, _QUOTIENT, _PLACED = 1, 2, 4, 8, 16, 32
+_FACTORS = _EXP | _SUM | _POWER | _QUOTIENT | _PLACED
+
+
+_WITH_LOGARITHMS = frozenset(
+    f"graphc.{name}" for name in ("sigmoid", "erfc", "ndtr", "expm1", "sinh", "cosh", "softplus", "log1p")
+)
 
 
 def may_be_merged(rw: Rewriter, value: ir.Value) -> bool:
     """True if exponentials, sigmoids or powers are among the factors of a value."""
     return bool(_promises(rw, value) & (_EXP | _SUM | _POWER))
+
+
+def promise_quotient(rw: Rewriter, value: ir.Value) -> None:
+    """Has other factors looked for of a value that was a quotient."""
+    rw.promises[value] = _promises(rw, value) | _QUOTIENT
+
+
+def may_be_placed(rw: Rewriter, value: ir.Value) -> bool:
+    """True if elements of a value may come from a quotient that was computed before they were placed."""
+    return bool(_promises(rw, value) & _PLACED)
 
 
 def _promises(rw: Rewriter, value: ir.Value) -> int:
@@ -146,24 +173,44 @@ def _asked(op: ir.Operation) -> list[ir.Value]:
     name = op.name
     if name in _POWERS:
         return [op.operands[i] for i in _POWERS[name]]
-    if name == "graphc.add":
+    if name in ("graphc.add", "graphc.sub") or name in JOINS:
         return list(op.operands)
-    return [op.operands[0]] if name in MOVES_AXES or name in REPEATS or name in SUMS else []
+    if name in UPDATES:
+        return list(op.operands)[:2]
+    if name == "graphc.switch":
+        return list(op.operands)[1:]
+    if name in SELECTED:
+        return [op.operands[0]]
+    through = name in MOVES_AXES or name in REPEATS or name in SUMS or name in ("graphc.sqr", "graphc.sqrt")
+    return [op.operands[0]] if through else []
 
 
 def _own_promises(rw: Rewriter, op: ir.Operation, value: ir.Value) -> int:
     name, asked = op.name, [rw.promises[x] for x in _asked(op)]
     if name == "graphc.exp":
         return _EXP | _TERMS
-    if name == "graphc.sigmoid":
+    if name in _WITH_LOGARITHMS:
         return _SUM
     if name == "graphc.pow":
         return _POWER
-    if name == "graphc.add":
-        return _SUM | _TERMS if all(promised & _TERMS for promised in asked) else 0
+    found = reduce(or_, asked, 0) & _FACTORS
+    moves = name not in _POWERS and name not in SUMS
+    placed = _PLACED if moves and found & (_QUOTIENT | _PLACED) else 0
+    if name in ("graphc.add", "graphc.sub"):
+        # All terms have logarithms, or are numbers.
+        terms = name == "graphc.add" and all(promised & _TERMS for promised in asked)
+        known = found & (_EXP | _SUM) and all(
+            promised & (_EXP | _SUM | _TERMS) or rw.constant(x) is not None
+            for promised, x in zip(asked, op.operands, strict=True)
+        )
+        return placed | (_SUM if known else 0) | (_TERMS if terms else 0)
+    if name in UPDATES or name == "graphc.switch":
+        return placed
     if name in SUMS:
         return _SUM if asked[0] & _EXP else 0
-    found = reduce(or_, asked, 0) & (_EXP | _SUM | _POWER)
+    if name in ("graphc.true_div", "graphc.reciprocal"):
+        found = (found & ~_PLACED) | _QUOTIENT | (asked[0] & _PLACED if len(asked) > 1 else 0)
+    found |= placed
     return found | _TERMS if rw.splat(value) == 1 else found
 
 

@@ -11,12 +11,35 @@ import numpy as np
 from graphc.ir.kinds import FOLDS, fold_of, reduce, reduced_axes
 from graphc.ir.patterns import broadcast_type, kind, negated, registrar, rules, unary
 from graphc.ir.rewrite import Rewriter, RuleTable, apply_rules, is_tensor, tensor_type
-from graphc.ir.views import JOINS, SELECTED, UPDATES, accumulates, dimshuffle, restored_order
+from graphc.ir.traits.indexing import where_taken, where_updated
+from graphc.ir.views import (
+    JOINS,
+    MOVES_AXES,
+    REPEATS,
+    RESHAPES,
+    SAME_ARRAY,
+    SELECTED,
+    TAKES_PART,
+    UPDATES,
+    accumulates,
+    axes_order,
+    dimshuffle,
+    inverse_order,
+    reshaped,
+    restored_order,
+)
 from graphc.ops.elementwise import ROWS
 from graphc.ops.stable import INVERSES, Stable
 from graphc.passes import Pass
 from graphc.passes.graph._lines import ALGEBRA, STABLE_FORMS
-from graphc.passes.graph._shares import SOFTMAX, log_of_softmax, may_be_merged, share_of_sum
+from graphc.passes.graph._shares import (
+    SOFTMAX,
+    log_of_softmax,
+    may_be_merged,
+    may_be_placed,
+    promise_quotient,
+    share_of_sum,
+)
 from graphc_dialects._mlir import ir
 
 # The forms are written with differences: `1 + (-1) * x` is one. `log(exp(x))` is x without a rounding.
@@ -212,8 +235,187 @@ def product_of_exponentials(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """exp(x) * exp(y) -> exp(x + y); x ** 100 * x ** -100 -> 1."""
     if not _is_float(rw, op.results[0]) or not all(may_be_merged(rw, v) for v in op.operands):
         return None
-    found = _rules_of(rw).product(op.results[0])
+    return _product(rw, op.results[0])
+
+
+def _product(rw: Rewriter, *values: ir.Value) -> ir.Value | None:
+    found = _rules_of(rw).product(*values)
+    if found is not None and found.share is not None:
+        promise_quotient(rw, found.share)
     return None if found is None else found.value
+
+
+# -- quotients whose elements were placed --------------------------------------------------------------------
+
+# As far as a quotient is looked for, in values.
+_MOST_PLACES = 64
+
+
+@_rule("mul")
+def product_with_placed_quotient(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """f * put(zeros, i, w / d) -> put(zeros, i, f[i] * (w / d)), where d underflows and f does.
+
+    So derivatives of logarithms are made, by the chain rule, where what a logarithm is of was sliced, joined,
+    taken at indices, or a difference of such.
+    """
+    if not _is_float(rw, op.results[0]):
+        return None
+    for f, x in (list(op.operands), list(op.operands)[::-1]):
+        if may_be_placed(rw, x) and x.type == op.results[0].type and may_be_merged(rw, f):
+            found = _placed_of(rw).whole_product(f, x)
+            if found is not None:
+                return found
+    return None
+
+
+def _placed_of(rw: Rewriter) -> _Placed:
+    found = rw.notes.get(_Placed)
+    if not isinstance(found, _Placed):
+        found = rw.notes[_Placed] = _Placed(rw)
+    return found
+
+
+def _broadcasts(f: ir.Value, x: ir.Value) -> bool:
+    """True if a value has axes that are repeated to have another shape."""
+    shape, wanted = f.type.shape, x.type.shape
+    return len(shape) != len(wanted) or any(n == 1 != m for n, m in zip(shape, wanted, strict=True))
+
+
+def _spread(rw: Rewriter, f: ir.Value, x: ir.Value) -> ir.Value:
+    """A factor in the shape of a product."""
+    return rw.create("graphc.second", [x, f], x.type) if _broadcasts(f, x) else f
+
+
+class _Placed:
+    """Products with what consists of elements of quotients."""
+
+    def __init__(self, rw: Rewriter) -> None:
+        self._rw = rw
+        self._known: dict[ir.Value, bool] = {}
+        self._busy = False
+
+    def whole_product(self, f: ir.Value, x: ir.Value) -> ir.Value | None:
+        """``f * x``, if all of x that is not 0 consists of quotients that f is a factor of.
+
+        Nothing is made before that is known to be possible, so that a search takes no time in large graphs.
+        """
+        if self._busy or not self._are_quotients(x):
+            return None
+        self._busy = True
+        found = self.product(_spread(self._rw, f, x), x)
+        self._busy = False
+        return found
+
+    def _are_quotients(self, x: ir.Value) -> bool:
+        """True if each element of a value is 0 or comes from a quotient whose divisor has a logarithm."""
+        left = [x]
+        seen: list[ir.Value] = []
+        while left:
+            v = left.pop()
+            if self._known.get(v):
+                continue
+            op = self._rw.defs.get(v)
+            if op is None or len(seen) > _MOST_PLACES or self._known.get(v) is False:
+                break
+            seen.append(v)
+            inside = self._inside(op)
+            if inside:
+                left += [w for w in inside if not self._is_zero(w)]
+            elif not _rules_of(self._rw).has_known_divisor(v):
+                break
+        else:
+            self._known.update(dict.fromkeys(seen, True))
+            return True
+        self._known[x] = False
+        return False
+
+    def _inside(self, op: ir.Operation) -> list[ir.Value]:
+        """The values of whose elements an operation places some."""
+        operands, name = list(op.operands), op.name
+        if name in _QUOTIENTS or not may_be_placed(self._rw, op.results[0]):
+            placed = [operands[i] for i in _LINEAR.get(name, ()) if may_be_placed(self._rw, operands[i])]
+            return placed[:1] if name in _QUOTIENTS else []
+        if name in _LINEAR:
+            return [operands[i] for i in _LINEAR[name]]
+        return operands[:2] if name in UPDATES else operands[:1]
+
+    def product(self, f: ir.Value, x: ir.Value) -> ir.Value | None:
+        """``f * x``, of one shape; None if there is no quotient in x that f is a factor of."""
+        op = self._rw.defs.get(x)
+        if op is None:
+            return None
+        if may_be_placed(self._rw, x):
+            found = self._moved(f, op)
+            if found is not None or op.name not in _QUOTIENTS:
+                return found
+        found = _product(self._rw, f, x) if may_be_merged(self._rw, x) else None
+        return None if found is None else self._rw.cast_static(found, x.type)
+
+    def _moved(self, f: ir.Value, op: ir.Operation) -> ir.Value | None:
+        name, operands = op.name, list(op.operands)
+        if name in _LINEAR:
+            return self._terms(f, op, _LINEAR[name])
+        if name in UPDATES:
+            return self._update(f, op)
+        back = self._back(f, op)
+        made = None if back is None else self.product(back, operands[0])
+        return None if made is None else self._again(op, [made, *operands[1:]])
+
+    def _terms(self, f: ir.Value, op: ir.Operation, linear: Sequence[int]) -> ir.Value | None:
+        """Of what is linear in some of its operands together."""
+        operands = list(op.operands)
+        if any(operands[i].type != op.results[0].type and not self._is_zero(operands[i]) for i in linear):
+            return None
+        if op.name in _QUOTIENTS:  # of one of its operands
+            linear = [i for i in linear if may_be_placed(self._rw, operands[i])][:1]
+        found = {i: self.product(f, operands[i]) for i in linear if not self._is_zero(operands[i])}
+        for i, made in found.items():
+            if made is None:
+                return None
+            operands[i] = made
+        return self._again(op, operands) if found else None
+
+    def _update(self, f: ir.Value, op: ir.Operation) -> ir.Value | None:
+        x, y, *rest = op.operands
+        taken = where_updated(op, f, self._rw.create)
+        base = x if self._is_zero(x) else self.product(f, x)
+        new = self.product(taken, y)
+        return None if new is None or base is None else self._again(op, [base, new, *rest])
+
+    def _back(self, f: ir.Value, op: ir.Operation) -> ir.Value | None:
+        """What f is at the places of the elements that an operation takes; 0 elsewhere."""
+        rw, x, name = self._rw, op.operands[0], op.name
+        if name in MOVES_AXES:
+            order = inverse_order(axes_order(op), len(x.type.shape))
+            return dimshuffle(f, order, x.type, rw.create)
+        if name in SAME_ARRAY or (name in REPEATS and not _broadcasts(x, f)):
+            return rw.cast_static(f, x.type)
+        rank = len(x.type.shape)
+        if name in RESHAPES:
+            return reshaped(f, [rw.dim(x, axis) for axis in range(rank)], x.type, rw.create)
+        if name in TAKES_PART:
+            return where_taken(op, rw.full_like(0, x), f, rw.create)
+        return None
+
+    def _is_zero(self, x: ir.Value) -> bool:
+        number = self._rw.splat(x)
+        return number is not None and number == 0
+
+    def _again(self, op: ir.Operation, operands: list[ir.Value]) -> ir.Value:
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        return self._rw.create(op.name, operands, op.results[0].type, **attributes)
+
+
+_QUOTIENTS = ("graphc.mul", "graphc.true_div", "graphc.reciprocal")
+# What is linear in these operands.
+_LINEAR = {
+    "graphc.neg": (0,),
+    "graphc.add": (0, 1),
+    "graphc.sub": (0, 1),
+    "graphc.mul": (0, 1),
+    "graphc.true_div": (0,),
+    "graphc.switch": (1, 2),
+}
 
 
 class Stabilize(Pass):
@@ -234,11 +436,14 @@ class Stabilize(Pass):
     | `exp(x) * sigmoid(-x)` | `sigmoid(x)` | as above |
     | `sigmoid(x) / (1 - sigmoid(x))` | `exp(x)` | infinite for x > 37 |
     | `x ** 100 * x ** -100` | `x ** 0` | 0 times infinity, where x is neither |
+    | `V / W`, `exp(x) * V` | `exp(log(V) - log(W))`, `exp(x + log(V))` | 0 / 0, 0 times infinity |
+    | `V * put(zeros, i, w / W)` | `put(zeros, i, w * (V[i] / W))` | as above |
+    | `exp(x) / expm1(x)` | `-1 / expm1(-x)` | infinity over infinity |
     | `arctanh(tanh(x))`, `logit(sigmoid(x))`, ... | `x` | infinite far out |
     | `log(V)`, `log1p(V)`, `log2(V)`, `log10(V)` | the logarithm of V | V over- or underflows |
     | `log1mexp(-V)` | the logarithm of V where V underflows | -inf |
 
-    In the last two lines V is any expression of exponentials; its logarithm is made of those of its parts:
+    V and W are expressions of exponentials; their logarithms are made of those of their parts:
 
     | V | its logarithm |
     |---|---|
@@ -257,6 +462,8 @@ class Stabilize(Pass):
     | views, slices, elements at indices or masks | the same of the logarithm |
     | sorted, repeated, joined, assigned elements | the same of the logarithms |
 
+    Quotients are looked for behind slices, indices, sums, masks and broadcasts: so the chain rule makes
+    derivatives of logarithms, and the factors stand at both ends.
     Exponentials of arrays that broadcast against each other stay factors: their product has more elements.
     Functions are found behind what only moves or selects elements. A constant counts as a number where it has
     one element; ones that broadcast keep their shape.
