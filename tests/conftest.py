@@ -31,6 +31,11 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("graphc")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Builds of wheels and of the site come first, so that the last tests are short ones, of any process."""
+    items.sort(key=lambda item: "tools" not in item.path.parts)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not _IS_WORKER:
         shutil.rmtree(_CACHE, ignore_errors=True)
