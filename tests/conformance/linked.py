@@ -6,6 +6,7 @@ run; its default mode is ``"GRAPHC"``; ``linked.toml`` says which tests count, `
 fail and why. ``linked.py pymc`` runs PyMC's own tests, of the version that is installed: those that fail run
 in PyTensor's default mode too, and count if they pass there. The source archives of PyPI have the tests of
 their outermost folder only; a clone has all (``--clone``, or a folder ``pymc-vVERSION`` in SUITES).
+``linked.py pymc-extras`` does the same with that package, whose source archives are whole.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ import run
 FLAGS = "cxx=,warn__ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise"
 LINKED = run.Way("linked_plugin", "linked.toml", "linked-", {"PYTENSOR_FLAGS": FLAGS})
 
-DEFAULT = run.Way("recording", "pymc.toml", "pymc-default-", {"PYTENSOR_FLAGS": "cxx="}, ("pymc", "v{}"), ())
-PYMC = replace(DEFAULT, plugin="linked_plugin", prefix="pymc-", wording=True, reference=DEFAULT)
+
+def of_project(name: str) -> run.Way:
+    """Tests of a project that builds on PyTensor."""
+    flags = {"PYTENSOR_FLAGS": "cxx="}
+    default = run.Way("recording", "pymc.toml", f"{name}-default-", flags, (name, "v{}"), ())
+    return replace(default, plugin="linked_plugin", prefix=f"{name}-", wording=True, reference=default)
 
 
 def suite_of(installed: str) -> str:
@@ -31,7 +36,7 @@ def suite_of(installed: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["pymc"]:
-        del sys.argv[1]
-        sys.exit(run.main(PYMC, version("pymc")))
+    if sys.argv[1:2] in (["pymc"], ["pymc-extras"]):
+        name = sys.argv.pop(1)
+        sys.exit(run.main(of_project(name), version(name)))
     sys.exit(run.main(LINKED, suite_of(version("pytensor"))))
