@@ -249,3 +249,21 @@ def test_sizes_of_states_are_known_when_their_loop_is_unrolled(
     )
     for got, want in zip(found, expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["interpret", "reference"])
+@pytest.mark.parametrize("name", CHOICES)
+def test_gradients_of_loops_without_iterations_have_the_shapes_of_what_they_are_by(
+    name: str, mode: str
+) -> None:
+    """Also where a condition of each iteration of an inner loop decides between rows."""
+    x, y = pt.dmatrix("x"), pt.dmatrix("y")
+
+    def last(r: Variable, q: Variable) -> Variable:
+        step = lambda s: graphc.ifelse((r > 0).all(), *CHOICES[name](r, q, s))  # noqa: E731
+        return graphc.scan(step, pt.stack([r, q]), return_updates=False)[-1]
+
+    rows = graphc.scan(last, [x, y], return_updates=False)
+    slopes = graphc.grad((rows**2).sum(), [x, y], disconnected_inputs="ignore")
+    function = graphc.function([x, y], slopes, mode=mode, on_unused_input="ignore")
+    assert [g.shape for g in function(np.zeros((0, 2)), np.zeros((0, 2)))] == [(0, 2), (0, 2)]

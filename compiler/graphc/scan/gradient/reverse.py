@@ -45,9 +45,10 @@ from graphc.graph.traversal import ancestors, toposort
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null, kind_of, null_type
 from graphc.ops.create import zeros, zeros_like
 from graphc.ops.derivatives import gradient_dtype, match_dtype, total
+from graphc.ops.ifelse import IfElse
 from graphc.ops.math import maximum
 from graphc.ops.shape import Shape_i, known_size, made_as, sizes_of
-from graphc.ops.shaping import reshape, shape_padleft
+from graphc.ops.shaping import reshape, shape_padleft, specify_shape
 from graphc.ops.subtensor import FULL, SYMBOLIC, Subtensor
 from graphc.scan.gradient.forward import ScanBuilder
 from graphc.scan.gradient.sparse import Pieces, output_pieces, state_pieces
@@ -364,11 +365,21 @@ class Adjoint:
     def _add_sequences(self) -> dict[Key, str]:
         """Declare the cotangents of the sequences' rows; returns their names in the reverse loop."""
         return {
-            (sequence.name, tap): self.builder.output(f"d_{sequence.name}", self._terms[sequence.name, tap])
+            (sequence.name, tap): self.builder.output(f"d_{sequence.name}", self._row(sequence.name, tap))
             for sequence in self.spec.sequences
             for tap in sequence.taps
             if (sequence.name, tap) in self._terms
         }
+
+    def _row(self, name: str, tap: int) -> Any:
+        """The cotangent of a row. It is known to be as large where a condition or a loop of each iteration
+        decides about it: so are the rows of which there are none.
+        """
+        term, x = self._terms[name, tap], self.inner[name, tap]
+        if not isinstance(term.type, TensorType) or None not in x.type.shape:
+            return term
+        inside = any(isinstance(node.op, IfElse | type(self.run.op)) for node in self.run.op.fgraph.nodes)
+        return specify_shape(term, sizes_of(x)) if inside else term
 
     def _add_invariants(self) -> dict[str, str]:
         """Declare the sums of the invariants' cotangents; returns their names in the reverse loop."""
