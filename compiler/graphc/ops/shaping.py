@@ -378,6 +378,12 @@ def ravel(x: TensorLike) -> TensorVariable:
     return flatten(x, 1)
 
 
+def on_axis(x: TensorLike, axis: AxisLike, what: str) -> tuple[TensorVariable, int]:
+    """x and an axis of it, counted from 0; where none is given, the elements as a vector."""
+    x = as_tensor_variable(x)
+    return (ravel(x), 0) if axis is None else (x, normalize_axis(axis, x.type.ndim, what))
+
+
 def flatten(x: TensorLike, ndim: int = 1) -> TensorVariable:
     """x with its last axes joined into one, so that ``ndim`` remain.
 

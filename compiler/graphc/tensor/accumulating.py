@@ -41,7 +41,7 @@ from graphc.ops.math import (
 )
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import known_size, size_of
-from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, ravel, specify_shape
+from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, on_axis, ravel, specify_shape
 from graphc.ops.table.arithmetic import promote
 from graphc.tensor.sorting import argsort, searchsorted
 
@@ -70,9 +70,7 @@ __all__ = [
 
 
 def _running(kind: str, x: TensorVariable, axis: AxisLike) -> TensorVariable:
-    if axis is None or x.type.ndim == 0:
-        x, axis = ravel(x), 0
-    axis = normalize_axis(axis, x.type.ndim, f"cumulative {kind}")
+    x, axis = on_axis(x, axis if x.type.ndim else None, f"cumulative {kind}")
     if axis == 0:
         return Cumulative(kind)(x)
     if axis == x.type.ndim - 1:

@@ -13,7 +13,6 @@ import numpy as np
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.create import zeros
-from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.elementwise import cast_to, ufunc_rule
 from graphc.ops.ifelse import ifelse
 from graphc.ops.join import concatenate, stack
@@ -48,7 +47,7 @@ from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import sizes_of
-from graphc.ops.shaping import expand_dims, moveaxis, ravel, reshape
+from graphc.ops.shaping import expand_dims, moveaxis, on_axis, reshape
 from graphc.ops.table.arithmetic import promote
 from graphc.tensor.dims import atleast_Nd
 
@@ -192,7 +191,7 @@ def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> T
         >>> pt.packbits([1, 0, 0, 0, 0, 0, 0, 1]).eval()
         array([129], dtype=uint8)
     """
-    x, axis = _on_axis(a, axis, "packbits")
+    x, axis = on_axis(a, axis, "packbits")
     values = moveaxis(cast(ne(x, 0), "uint8"), axis, -1)
     *batch, n = sizes_of(values)
     groups = (n + 7) // 8
@@ -212,7 +211,7 @@ def unpackbits(
         >>> pt.unpackbits(np.array([129], dtype="uint8")).eval()
         array([1, 0, 0, 0, 0, 0, 0, 1], dtype=uint8)
     """
-    x, axis = _on_axis(a, axis, "unpackbits")
+    x, axis = on_axis(a, axis, "unpackbits")
     if x.type.dtype != "uint8":
         raise TypeError(f"unpackbits takes uint8, got {x} of type {x.type}")
     values = expand_dims(moveaxis(x, axis, -1), -1)
@@ -226,13 +225,6 @@ def unpackbits(
         else:
             flat = concatenate([flat, zeros((*batch, number), dtype="uint8")], axis=-1)[..., :number]
     return moveaxis(flat, -1, axis)
-
-
-def _on_axis(a: TensorLike, axis: int | None, what: str) -> tuple[TensorVariable, int]:
-    x = as_tensor_variable(a)
-    if axis is None:
-        return ravel(x), 0
-    return x, normalize_axis(axis, x.type.ndim, what)
 
 
 def _weights(bitorder: str) -> np.ndarray:

@@ -20,7 +20,7 @@ from graphc.graph.tensor.convert import as_tensor_variable, has_variable
 from graphc.graph.tensor.variable import At
 from graphc.ops.advanced import Put, Take
 from graphc.ops.counting import Scatter
-from graphc.ops.dimshuffle import DimShuffle, normalize_axis
+from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import cast_to, expand_left
 from graphc.ops.math import bitwise_and, cast, clip, ge, lt, maximum, minimum, mod, mul, second, switch
 from graphc.ops.shape import (
@@ -41,6 +41,7 @@ from graphc.ops.shaping import (
     dimshuffle,
     expand_dims,
     moveaxis,
+    on_axis,
     ravel,
     reshape,
     specify_shape,
@@ -618,10 +619,8 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> 
         >>> pt.take([10, 20, 30], [2, 0]).eval()
         array([30, 10])
     """
-    a, indices = as_tensor_variable(a), as_tensor_variable(indices)
-    if axis is None:
-        a, axis = ravel(a), 0
-    axis = normalize_axis(axis, a.type.ndim, "take")
+    indices = as_tensor_variable(indices)
+    a, axis = on_axis(a, axis, "take")
     size = sizes_of(a)[axis]
     mode = "raise" if mode is None else mode
     if mode == "wrap":

@@ -17,13 +17,12 @@ from graphc.graph.basic import Constant, Variable, describe
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.counting import Compress, CountTrue, FlatNonzero, Gather, RepeatLength, RepeatPositions
 from graphc.ops.create import arange, zeros, zeros_like
-from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.elementwise import cast_to
 from graphc.ops.join import stack
 from graphc.ops.math import cast, clip, eq, floor_div, lt, mod, ne, second, switch
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import as_size, known_size, size_of, sizes_of
-from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, ravel, reshape, specify_shape
+from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, on_axis, ravel, reshape, specify_shape
 from graphc.ops.table.arithmetic import promote
 from graphc.tensor.dims import atleast_Nd, broadcast_shape
 
@@ -169,9 +168,8 @@ def compress(condition: TensorLike, a: TensorLike, axis: AxisLike = None) -> Ten
     mask, x = _mask(condition), as_tensor_variable(a)
     if mask.type.ndim != 1:
         raise ValueError(f"compress takes a vector of conditions, got {mask} of type {mask.type}")
-    if axis is None:
-        x, axis = ravel(x), 0
-    return x.take(true_positions(mask), axis=normalize_axis(axis, x.type.ndim, "compress"))
+    x, axis = on_axis(x, axis, "compress")
+    return x.take(true_positions(mask), axis=axis)
 
 
 def repeat(a: TensorLike, repeats: TensorLike, axis: AxisLike = None) -> TensorVariable:
@@ -199,9 +197,7 @@ def repeat(a: TensorLike, repeats: TensorLike, axis: AxisLike = None) -> TensorV
         raise ValueError(f"repeat takes a number or a vector of repetitions, got {counts.type}")
     if isinstance(counts, Constant) and (counts.data < 0).any():
         raise ValueError(f"repetitions must be at least 0, got {counts.data}")
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = normalize_axis(axis, x.type.ndim, "repeat")
+    x, axis = on_axis(x, axis, "repeat")
     counts = cast_to(counts, "int64")
     if counts.type.shape == (1,):
         counts = constant(counts.data[0]) if isinstance(counts, Constant) else counts[0]

@@ -26,6 +26,7 @@ from graphc.ops.shaping import (
     atleast_1d,
     broadcast_to,
     moveaxis,
+    on_axis,
     ravel,
     reshape,
     shape_padleft,
@@ -73,11 +74,9 @@ def along_axis(
 
 def _with_axis(x: Any, axis: AxisLike, what: str) -> tuple[Any, int]:
     x = as_tensor_variable(x)
-    if axis is None:
-        x, axis = ravel(x), 0
-    if x.type.ndim == 0:
+    if axis is not None and x.type.ndim == 0:
         raise ValueError(f"{what} needs an axis, got the scalar {x}")
-    return x, normalize_axis(axis, x.type.ndim, what)
+    return on_axis(x, axis, what)
 
 
 def _check_kind(kind: str | None, stable: bool | None = None) -> None:

@@ -17,7 +17,7 @@ from graphc.ops.elementwise import broadcast_static
 from graphc.ops.join import concatenate, stack
 from graphc.ops.math import cast, eq, gt, logical_not, lt, maximum, minimum, ne, switch
 from graphc.ops.shape import known_size, product_of, size_of
-from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, ravel, reshape, specify_shape
+from graphc.ops.shaping import broadcast_to, expand_dims, moveaxis, on_axis, ravel, reshape, specify_shape
 from graphc.tensor.indexing import set_subtensor
 from graphc.tensor.masks import compress, flatnonzero
 from graphc.tensor.sorting import argsort
@@ -170,13 +170,6 @@ def _position(place: TensorVariable, size: TensorVariable, end: int, what: str) 
     return switch(lt(place, 0), place + size, place)
 
 
-def _flattened(arr: TensorLike, axis: int | None, what: str) -> tuple[TensorVariable, int]:
-    x = as_tensor_variable(arr)
-    if axis is None:
-        return ravel(x), 0
-    return x, normalize_axis(axis, x.type.ndim, what)
-
-
 def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVariable:
     """The array without some of its parts, as ``numpy.delete``.
 
@@ -193,7 +186,7 @@ def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVa
         >>> pt.delete([1, 2, 3], 1).eval()
         array([1, 3])
     """
-    x, axis = _flattened(arr, axis, "delete")
+    x, axis = on_axis(arr, axis, "delete")
     size = size_of(x, axis)
     if not isinstance(obj, slice):
         place = as_tensor_variable(obj)
@@ -225,7 +218,7 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
         >>> pt.insert([1, 3], 1, 2).eval()
         array([1, 2, 3])
     """
-    x, axis = _flattened(arr, axis, "insert")
+    x, axis = on_axis(arr, axis, "insert")
     place, new = as_tensor_variable(obj), cast(as_tensor_variable(values), x.type.dtype)
     if place.type.kind not in "iu" or place.type.ndim > 1:
         raise TypeError(f"insert takes an integer or a vector of integers, got {place} of {place.type}")
