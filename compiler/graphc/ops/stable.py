@@ -183,7 +183,7 @@ class Stable(Logarithms[V]):
         return False
 
     def _summands(self, v: V) -> V | None:
-        """What a value is the sum of, along axes."""
+        """The operand of a sum along axes."""
         name, operands = self.algebra.made_by(v)
         while name == "select" and len(operands) == 1:
             name, operands = self.algebra.made_by(operands[0])

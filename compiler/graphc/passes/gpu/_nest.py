@@ -176,7 +176,7 @@ class Nest:
     def reduce_at(
         self, indices: Sequence[ir.Value], sizes: Sequence[ir.Value], values: Sequence[ir.Value]
     ) -> list[ir.Value]:
-        """What the outputs without reduced dimensions come to, by loops of one thread; others are stored.
+        """Values of the outputs without reduced dimensions, by loops of one thread; others are stored.
 
         Args:
             indices: of the nest, of which those of reduced dimensions are of no account.

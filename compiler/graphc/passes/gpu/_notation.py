@@ -160,7 +160,7 @@ def lanes_before() -> ir.Value:
 
 
 def bits_set(number: ir.Value) -> ir.Value:
-    """How many bits of a number are 1."""
+    """Number of bits that are 1 (population count)."""
     return build.create("math.ctpop", [number.type], [number]).result
 
 

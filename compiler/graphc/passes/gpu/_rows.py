@@ -140,7 +140,7 @@ def as_rows(nest: Nest, rows: int) -> RowNest | None:
 
 
 def combiners_of(nest: Nest, reduced: Sequence[int]) -> dict[int, Combiner] | None:
-    """How a nest combines its outputs without some dimensions, by position; None if that is not known, or
+    """Combiners of the outputs of a nest without some dimensions, by position; None if one is not known, or
     anything else that it computes depends on them.
     """
     places = [place for place, o in enumerate(nest.outputs) if not any(axis in reduced for axis in o.axes)]
@@ -382,7 +382,7 @@ class Row:
         self._columns.update(dict.fromkeys(row.column_keys(), columns))
 
     def numbers(self, row: RowNest) -> dict[ir.Value, ir.Value]:
-        """What a nest without columns reads of the row at present."""
+        """Numbers that a nest without columns reads of the row at present."""
         readers, first = self.readers(row), self._zero(0)
         return {operand.argument: readers[operand.argument](first, 0) for operand in row.nest.inputs}
 

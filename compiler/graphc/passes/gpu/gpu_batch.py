@@ -464,7 +464,7 @@ class BatchKernel:
         products.write(nest, matrix, kept, self._row, finish, (kinds, ahead))
 
     def _read_early(self, segment: Segment) -> list[Operand]:
-        """What the work on a product's elements reads of arrays that the loop does not write."""
+        """Reads, by the work on a product's elements, of arrays that the loop does not write."""
         written = _written(self._work)
         return [
             operand

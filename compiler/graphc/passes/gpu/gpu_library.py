@@ -118,7 +118,7 @@ class Batch:
         return largest_of(wrong)
 
     def infos(self) -> ir.Value:
-        """What a library says of each matrix: 0 if it is fine."""
+        """Statuses of the library, one for each matrix: 0 if it is fine."""
         return self.array(kind=ir.IntegerType.get_signless(32))
 
     def ask(
@@ -143,7 +143,7 @@ def is_fine(info: ir.Value) -> ir.Value:
 
 
 class Work:
-    """What libraries do for a call.
+    """Work of libraries for a call.
 
     Args:
         op: the call, whose results and flags are written.

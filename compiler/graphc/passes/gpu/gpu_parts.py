@@ -70,11 +70,11 @@ class Parts:
         self.others = [(i, o) for i, o in enumerate(nest.outputs) if i not in combiners]
 
     def merge(self, left: Values, right: Values) -> list[ir.Value]:
-        """What a part and the one after it come to."""
+        """The value of a part and the one after it together."""
         return each_of(self.combiners.values())(left, right)
 
     def start(self, indices: Sequence[ir.Value]) -> list[ir.Value]:
-        """What a part begins with, of the accumulators at indices of the nest."""
+        """Initial values of a part, of the accumulators at indices of the nest."""
         return self.neutral()
 
     def arguments(self) -> list[ir.Value]:
@@ -432,7 +432,7 @@ class _Positions(Parts):
         self.accumulators, self.others, self._pairs = nest.outputs, [], pairs
 
     def start(self, indices: Sequence[ir.Value]) -> list[ir.Value]:
-        """What the accumulators hold: some element, which changes nothing where it comes again."""
+        """Initial values of the accumulators: some element, which changes nothing where it comes again."""
         return [load(operand, indices) for operand in self.accumulators]
 
     def merge(self, left: Values, right: Values) -> list[ir.Value]:
@@ -464,7 +464,7 @@ def _positions(nest: Nest) -> _Positions | None:
 
 
 def _element(value: ir.Value, old: ir.Value) -> ir.Value:
-    """What an accumulator gets if it is not what it was."""
+    """The element that an accumulator gets if it is not what it was."""
     operands = list(value.owner.operands)
     return operands[1] if value.owner.name == "arith.select" else next(x for x in operands if x != old)
 

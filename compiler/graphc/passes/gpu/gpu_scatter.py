@@ -233,7 +233,7 @@ def _unsigned(number: ir.Value) -> ir.Value:
 
 
 def _operand(scatter: Scatter) -> ir.Value | None:
-    """What is combined with the element that is there, by one operation which nothing comes after."""
+    """The operand that one operation, after which nothing comes, combines with the element that is there."""
     new = scatter.store.operands[0]
     if scatter.old is None or isinstance(new.owner, ir.Block) or new.owner.operation not in scatter.ops:
         return None

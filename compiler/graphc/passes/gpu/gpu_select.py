@@ -119,7 +119,7 @@ class SelectKernels:
                 self._ends[self._row, block_id()] = converted(total, self._long)
 
     def _total(self, kernel: Kernel) -> None:
-        """What the last part of each row ends with."""
+        """Final values of the last part of each row."""
 
         def end(row: ir.Value) -> list[ir.Value]:
             return [self._ends[row, self._parts - 1]]

@@ -251,7 +251,7 @@ class RadixSort:
             yield
 
     def _count(self, kernel: Kernel) -> None:
-        """How often digits come in each part."""
+        """Counts of digits in each part."""
         found = kernel.shared([self._digits], self._word)
         with kernel.body(), self._part():
             for digit in self._own():

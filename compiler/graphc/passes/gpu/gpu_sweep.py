@@ -101,7 +101,7 @@ class GpuSweep(Pass):
 
 
 class _Part:
-    """What a nest does to a row, and what it sums up over rows.
+    """The part of a sweep that one nest is: its work on a row, and its sums over rows.
 
     Attributes:
         row: what it does to each row, or reads of it.

@@ -215,7 +215,7 @@ class _Equal:
         return {**RULES, **resizes, CHECK: [self.check], SCAN: [self.scan]}
 
     def resize(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-        """What a region of a conditional gives sizes tells these before the conditional: it keeps them."""
+        """Drops useless resizes, but in regions of conditionals: there they tell sizes outside of them."""
         parent = op.parent
         while parent.name not in ("func.func", "scf.if"):
             parent = parent.operation.parent

@@ -383,7 +383,7 @@ class _Placed:
         return None if new is None or base is None else self._again(op, [base, new, *rest])
 
     def _back(self, f: ir.Value, op: ir.Operation) -> ir.Value | None:
-        """What f is at the places of the elements that an operation takes; 0 elsewhere."""
+        """The values of f at the places of the elements that an operation takes; 0 elsewhere."""
         rw, x, name = self._rw, op.operands[0], op.name
         if name in MOVES_AXES:
             order = inverse_order(axes_order(op), len(x.type.shape))
