@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 from graphc_runtime.record import record
 
+# Bytes of a vector with masks, the same in loops that compute much, and whether functions of libm have
+# those of vectors. No bytes stand for machines without masks, and for code that is for several machines.
+Vectors = tuple[int, int, bool]
 # A flag with its options, and the reason.
 Entry = tuple[str, str]
 
@@ -32,7 +35,7 @@ class Request:
         device: the program is for a GPU.
         precision: of products of float32 on a GPU: "tf32", else with all digits.
         verify: reads of memory that was overwritten are looked for.
-        vectors: bytes of a vector with masks, and in loops that compute much; 0 where there are no masks.
+        vectors: see `Vectors`.
     """
 
     has_scan: bool = True
@@ -44,7 +47,7 @@ class Request:
     device: bool = False
     precision: str = ""
     verify: bool = False
-    vectors: tuple[int, int] = (64, 64)
+    vectors: Vectors = (64, 64, True)
 
 
 class Step(NamedTuple):

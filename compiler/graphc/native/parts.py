@@ -27,10 +27,12 @@ class Piece:
     Attributes:
         text: LLVM IR.
         exports: the functions that it defines for the others; if there are none, it hides nothing.
+        is_final: whether LLVM has nothing to do but to make code of it.
     """
 
     text: str
     exports: frozenset[str] = frozenset()
+    is_final: bool = False
 
 
 @record(frozen=True)

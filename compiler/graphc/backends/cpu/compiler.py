@@ -15,7 +15,7 @@ from graphc.backends import CompileLog, CompileOptions, Resources
 from graphc.backends.contexts import prepare
 from graphc.backends.cpu.generate import generate
 from graphc.backends.cpu.lower import lower
-from graphc.backends.cpu.object import this_machine
+from graphc.backends.cpu.object import is_available, this_machine
 from graphc.names import modules_below
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.collecting import paused
@@ -74,7 +74,8 @@ def compile_text(
     text: str, signature: Signature, options: CompileOptions, resources: Resources, log: CompileLog
 ) -> Artifact:
     """As `CpuTarget.compile`."""
-    lowered = lower(text, options, log, this_machine().masked_bytes())
+    machine = this_machine()
+    lowered = lower(text, options, log, (*machine.masked_bytes(), is_available(machine.triple)))
     if len(lowered.llvm_ir) + sum(len(piece.text) for piece in lowered.pieces) > _LARGE:
         _return_memory()
     with log.phase("code generation"):

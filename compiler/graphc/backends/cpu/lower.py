@@ -18,7 +18,7 @@ from graphc.backends import CompileLog, CompileOptions, PassView
 from graphc.backends.contexts import pooled_context
 from graphc.backends.cpu.pipeline import pipeline_of
 from graphc.backends.handoff import to_llvmlite
-from graphc.backends.stages import Entry
+from graphc.backends.stages import Entry, Vectors
 from graphc.errors import CompileError
 from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import callee_of, declared
@@ -285,7 +285,7 @@ _LINES: Entry = (
 
 
 def lower(
-    text: str, options: CompileOptions, log: CompileLog | None = None, vectors: tuple[int, int] = (0, 0)
+    text: str, options: CompileOptions, log: CompileLog | None = None, vectors: Vectors = (0, 0, False)
 ) -> Lowered:
     """Compiles graph-stage text to LLVM IR.
 
@@ -295,7 +295,7 @@ def lower(
         text: a module with `@main`.
         options: the mode, a key of `graphc.backends.cpu.pipeline.PIPELINES`, and what else passes depend on.
         log: gains times, and stages if it has any (slower: upstream passes run one by one then).
-        vectors: of the only machine that code is made for (see `Machine.masked_bytes`).
+        vectors: those of the only machine that code is made for.
 
     Raises:
         CompileError: a pass or the verifier refused the module; the message carries MLIR's diagnostics.
@@ -319,7 +319,7 @@ def _forget(log: CompileLog) -> None:
             kept_views.clear()
 
 
-def _lower_donating(text: str, options: CompileOptions, log: CompileLog, vectors: tuple[int, int]) -> Lowered:
+def _lower_donating(text: str, options: CompileOptions, log: CompileLog, vectors: Vectors) -> Lowered:
     lowered = _lower(text, options, log, vectors)
     if lowered.takes_memory_first:
         return lowered
@@ -331,7 +331,7 @@ def _lower_donating(text: str, options: CompileOptions, log: CompileLog, vectors
     return replace(lowered, donated=replace(lowered.donated, kept=(*lowered.donated.kept, *kept)))
 
 
-def _lower(text: str, options: CompileOptions, log: CompileLog, vectors: tuple[int, int]) -> Lowered:
+def _lower(text: str, options: CompileOptions, log: CompileLog, vectors: Vectors) -> Lowered:
     try:
         with pooled_context() as (context, managers), context, ir.Location.unknown():
             with log.phase("parse"):
@@ -388,7 +388,7 @@ def _pieces(module: ir.Module) -> Iterator[Piece]:
     for op in [op.operation for op in module.body.operations]:
         if op.name == "builtin.module":
             exports = frozenset(ir.StringAttr(name).value for name in op.attributes[EXPORTS])
-            yield Piece(to_llvmlite(translate_module_to_llvmir(op)), exports)
+            yield Piece(to_llvmlite(translate_module_to_llvmir(op)), exports, VECTORISED in op.attributes)
             op.erase()
 
 

@@ -38,19 +38,13 @@ from graphc.library.define import kernel_parts
 from graphc.library.helpers import Gemm, KernelCall
 from graphc.library.products import product_parts
 from graphc.native.parts import Part, PartStore, Piece, used_ir
+from graphc.passes.llvm.vectorise_bodies import FUNCTIONS
 from graphc_runtime import elf, steps, symbols
 from graphc_runtime.errors import SymbolError
 from graphc_runtime.record import record
 from graphc_runtime.threads import usable_cores
 from graphc_runtime.worker import checkpoint, current_task, resting, taking_part
 
-# Functions whose libmvec variants are at most 4 units in the last place off (docs/math.md has measured
-# errors). Those with an expansion of their own only get here if `expand-math` was told to keep them.
-_UNARY = (
-    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 sin "
-    "sinh tan tanh"
-)
-FUNCTIONS = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(("atan2", "pow"), 2)
 # Instruction set letter of the ABI, the feature it needs, and its register size in bytes.
 _SETS = (("b", "+sse4.2", 16), ("d", "+avx2", 32), ("e", "+avx512f", 64))
 _SUFFIXES = {"f32": "f", "f64": ""}
@@ -475,7 +469,9 @@ def compile_to_object(
     kernel = Piece(ir_text, frozenset(exports))
     machine = machine or this_machine()
     works = [_Work(kernel, inlined_text, opt_level, level, unroll, to_vectorise)]
-    works += [_Work(piece, inlined_text, opt_level, level, unroll, vectorise) for piece in pieces]
+    for piece in pieces:
+        own, to_vectorise = (0, False) if piece.is_final else (level, vectorise)
+        works.append(_Work(piece, inlined_text, opt_level, own, unroll, to_vectorise))
     works = [replace(work, machine=machine.wide() if is_wide else machine) for work in works]
     works += [replace(_part_work(part, opt_level), machine=machine) for part in parts]
     if on_ir is not None:

@@ -18,6 +18,7 @@ from graphc.backends.stages import (
     Request,
     Stage,
     Step,
+    Vectors,
     entries,
     loops,
     memory_is_limited,
@@ -138,7 +139,7 @@ _SPLITS = Stage(
             "graphc-vectorise-bodies",
             "single loops are final: LLVM makes three loops of each, and takes most of the time",
             lambda request: request.vectors[0] > 0,
-            lambda request: "bytes={} widest={}".format(*request.vectors),
+            lambda request: "bytes={} widest={} libmvec={:d}".format(*request.vectors),
         ),
     ),
 )
@@ -188,7 +189,7 @@ def pipeline(mode: str, request: Request | None = None) -> list[Entry]:
 
 
 def pipeline_of(
-    text: str, options: CompileOptions, *, work: bool = False, vectors: tuple[int, int] = (0, 0)
+    text: str, options: CompileOptions, *, work: bool = False, vectors: Vectors = (0, 0, False)
 ) -> list[Entry]:
     """The pipeline of a compilation, without what the text of a module shows it has no use for.
 

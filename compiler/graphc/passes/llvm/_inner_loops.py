@@ -17,12 +17,12 @@ from graphc.ir.walk import symbol_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-# Loops with at least as many instructions are long.
-LONG_BODY = 16
+# Loops with at least as many instructions get functions, and are vectorised without a second copy.
+_WORTH_A_CALL, _LONG_BODY = 4, 16
 # Iterations of blocks (see `graphc.lowering.partial_reductions`).
 _BLOCK = 4096
 _SLT = 2  # llvm.icmp
-_ANNOTATION, _ONCE = "loop_annotation", "#llvm.loop_annotation<interleave = <count = 1 : i32>>"
+_ANNOTATION, ONCE = "loop_annotation", "#llvm.loop_annotation<interleave = <count = 1 : i32>>"
 _CLONED = (
     "llvm.mlir.constant",
     "llvm.mlir.zero",
@@ -39,25 +39,28 @@ class _Loop:
     Attributes:
         header: compares the induction variable with the bound.
         body: does one iteration, without branches.
+        size: number of its instructions.
         bound: where it ends.
     """
 
     header: Any
     body: Any
     bound: Any
+    size: int
 
 
 def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
     """Moves the inner loops of blocks to functions after it in a module.
 
-    The function is inlined into its callers then, as little is left of it. All its long loops are vectorised
+    The function is inlined into its callers then, as little is left of it. Its long loops are vectorised
     without a second copy of the vectorised body, which hides latencies of short bodies, and only makes more
     code of long ones.
     """
     loops = _loops(function)
-    once = ir.Attribute.parse(_ONCE)
+    once = ir.Attribute.parse(ONCE)
     for loop in loops:
-        _last(loop.body).attributes[_ANNOTATION] = once
+        if loop.size >= _LONG_BODY:
+            _last(loop.body).attributes[_ANNOTATION] = once
     found = [loop for loop in loops if _is_block(loop.bound)]
     name = symbol_of(function)
     for number, loop in enumerate(found):
@@ -69,7 +72,7 @@ def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
 
 
 def _loops(function: ir.Operation) -> list[_Loop]:
-    """The loops of two blocks whose bodies are long."""
+    """The loops of two blocks that do more than a call."""
     return [loop for block in function.regions[0].blocks if (loop := _loop(block)) is not None]
 
 
@@ -87,9 +90,9 @@ def _loop(header: ir.Block) -> _Loop | None:
     if len(operations) != 2 or not is_test or predicate_of(compare) != _SLT:
         return None
     inside = [op.operation for op in body.operations]
-    long = sum(op.name not in _CLONED for op in inside[:-1]) >= LONG_BODY
+    size = sum(op.name not in _CLONED for op in inside[:-1])
     only = list(body.predecessors) == [header] and inside[-1].name == "llvm.br"
-    return _Loop(header, body, compare.operands[1]) if long and only else None
+    return _Loop(header, body, compare.operands[1], size) if size >= _WORTH_A_CALL and only else None
 
 
 def _last(block: ir.Block) -> ir.Operation:
@@ -250,7 +253,8 @@ class _Outlining:
             branch = _last(body)
             with ir.InsertionPoint(branch):
                 again = self._jump(header, list(branch.operands))
-                again.attributes[_ANNOTATION] = branch.attributes[_ANNOTATION]
+                if _ANNOTATION in branch.attributes:
+                    again.attributes[_ANNOTATION] = branch.attributes[_ANNOTATION]
             branch.erase()
             with ir.InsertionPoint(end):
                 self._return([new[value] for value in self._results])

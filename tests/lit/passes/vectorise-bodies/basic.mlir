@@ -85,3 +85,79 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
 ^end:
   llvm.return %one : i64
 }
+
+// -----
+
+// Sums have accumulators of vectors, one for each copy; what is left out by the mask is -0. The lanes are added
+// up after the loop.
+// CHECK: %[[ZERO:.*]] = llvm.mlir.constant(dense<-0.000000e+00> : vector<8xf64>)
+// CHECK-COUNT-4: llvm.fadd %{{.*}} {fastmathFlags = #llvm.fastmath<reassoc>} : vector<8xf64>
+// CHECK: "llvm.intr.vector.reduce.fadd"(%arg4,
+// CHECK: llvm.intr.masked.load
+// CHECK: llvm.select %{{.*}}, %{{.*}}, %[[ZERO]]
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr, %s: f64) -> f64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  llvm.br ^head(%lower, %s : i64, f64)
+^head(%i: i64, %a: f64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %b = llvm.fadd %a, %v {fastmathFlags = #llvm.fastmath<reassoc>} : f64
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next, %b : i64, f64)
+^end:
+  llvm.return %a : f64
+}
+
+// -----
+
+// In modules of a divided kernel, a final function goes to a module of its own, and is declared where it was.
+// CHECK: module @graphc_piece_0 
+// CHECK: llvm.func hidden @graphc_part_0(i64, !llvm.ptr, !llvm.ptr) -> i64
+// CHECK: llvm.func @graphc_part_1
+// CHECK: module @graphc_piece_0_final attributes {graphc.exports = ["graphc_part_0"], graphc.vectorised}
+// CHECK: llvm.func hidden @graphc_part_0
+// CHECK: vector<8xf64>
+module {
+module @graphc_piece_0 attributes {graphc.exports = []} {
+llvm.func @graphc_part_0(%upper: i64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  llvm.br ^head(%upper : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %w = llvm.fneg %v : f64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+llvm.func @graphc_part_1(%upper: i64, %x: !llvm.ptr, %y: !llvm.ptr) -> i64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  llvm.br ^head(%upper : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %w = llvm.fneg %v : f64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %w, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^end:
+  llvm.return %one : i64
+}
+}
+}

@@ -248,3 +248,49 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
 ^end:
   llvm.return %one : i64
 }
+
+// -----
+
+// Sums in their order.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr, %s: f64) -> f64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  llvm.br ^head(%lower, %s : i64, f64)
+^head(%i: i64, %a: f64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %b = llvm.fadd %a, %v : f64
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next, %b : i64, f64)
+^end:
+  llvm.return %a : f64
+}
+
+// -----
+
+// Sums that are read on the way.
+llvm.func @main() attributes {graphc.single} {
+  llvm.return
+}
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr, %s: f64, %y: !llvm.ptr {llvm.noalias}) -> f64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  llvm.br ^head(%lower, %s : i64, f64)
+^head(%i: i64, %a: f64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %v = llvm.load %p : !llvm.ptr -> f64
+  %b = llvm.fadd %a, %v {fastmathFlags = #llvm.fastmath<reassoc>} : f64
+  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  llvm.store %b, %q : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next, %b : i64, f64)
+^end:
+  llvm.return %a : f64
+}
