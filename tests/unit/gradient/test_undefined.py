@@ -45,6 +45,55 @@ def test_tangents_of_integers_are_disconnected():
     assert pushforward(pt.argmax(x), x, v, disconnected_outputs="ignore").eval() == 0
 
 
+class Rounds(Op):
+    """Integers, floats and a scaled copy of x; the last input only says where. No rule is asked in vain."""
+
+    depends_on = (0,)
+
+    def make_node(self, x, where):
+        return Apply(self, [x, pt.as_tensor_variable(where)], [pt.ivector(), x.type()])
+
+    def perform(self, node, inputs, output_storage):
+        output_storage[0][0], output_storage[1][0] = inputs[0].astype("int32"), inputs[0] * 3
+
+    def pullback(self, inputs, outputs, cotangents):
+        assert cotangents[0] is None and cotangents[1] is not None
+        return [cotangents[1] * 3, None]
+
+    def pushforward(self, inputs, outputs, tangents):
+        assert tangents[0] is not None
+        return [None, tangents[0] * 3]
+
+
+def test_rules_are_asked_only_where_a_derivative_goes_in_and_out():
+    x, where, v = pt.vector("x"), pt.vector("where"), pt.vector("v")
+    whole, scaled = Rounds()(x, where)
+    assert scaled.owner.op.connection_pattern(scaled.owner) == [[True, True], [False, False]]
+    assert grad((scaled + whole).sum(), x).eval({x: [1.5, 2.0], where: [0.0]}).tolist() == [3, 3]
+    assert pushforward(scaled, x, v).eval({x: [1.0], where: [0.0], v: [2.0]}).tolist() == [6]
+    for wrt, out in ((where, scaled), (x, whole)):
+        with pytest.raises(DisconnectedInputError):
+            pushforward(out, wrt, v)
+    with pytest.raises(DisconnectedInputError):
+        grad(scaled.sum(), where)
+    assert grad((whole * 1.5).sum() + scaled.sum(), x).eval({x: [1.5], where: [0.0]}).tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    "build", [pt.dot, lambda a, b: pt.concatenate([a, b]), lambda a, b: a[b.shape[0] - 2 :]]
+)
+def test_tangents_of_what_is_linear_are_those_of_two_pullbacks(build):
+    a, b, t = pt.matrix("a"), pt.matrix("b"), pt.matrix("t")
+    out, values = (
+        build(a, b),
+        {a: [[1.0, 2.0], [3.0, 4.0]], b: [[5.0, 6.0], [7.0, 8.0]], t: [[9.0, 1.0], [2.0, 3.0]]},
+    )
+    for wrt in ([a], [a, b]):
+        one, two = (pushforward(out, wrt, [t] * len(wrt), use_op_pushforward=rule) for rule in (True, False))
+        given = {v: each for v, each in values.items() if v in graphc.graph.traversal.ancestors([one - two])}
+        assert abs((one - two).eval(given)).max() < 1e-12
+
+
 def test_undefined_gradients_are_no_outputs():
     x = pt.vector("x")
     with pytest.raises(TypeError, match="undefined gradient"):
