@@ -15,6 +15,7 @@ from graphc.ifelse import ifelse
 from graphc.raise_op import Assert
 from graphc.tensor import TensorVariable
 from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.linalg import *  # noqa: F403
 from graphc.tensor.math import exp
 from graphc.tensor.nlinalg import det
 from graphc.tensor.random.utils import RandomStream
@@ -67,6 +68,12 @@ assert_type(RandomStream(1).normal(0, 1), TensorVariable)
 assert_type(TensorType("float64", shape=(None,))("t"), TensorVariable)
 assert_type(ifelse(x.sum() > 0, x, -x), TensorVariable)
 assert_type(Assert("negative"), Assert)
+
+# Names that a star imports.
+assert_type(solve(a, x), TensorVariable)  # noqa: F405
+assert_type(inv(a), TensorVariable)  # noqa: F405
+assert_type(matmul(a, a), TensorVariable)  # noqa: F405
+assert_type(block_diag(a, a), TensorVariable)  # noqa: F405
 
 # The array API standard, and functions of distributions.
 assert_type(graphc.array_api.exp(x), TensorVariable)
