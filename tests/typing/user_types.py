@@ -18,6 +18,7 @@ from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.linalg import *  # noqa: F403
 from graphc.tensor.math import exp
 from graphc.tensor.nlinalg import det
+from graphc.tensor.nn import *  # noqa: F403
 from graphc.tensor.random.utils import RandomStream
 from graphc.tensor.slinalg import cholesky
 from graphc.tensor.type import TensorType
@@ -74,6 +75,8 @@ assert_type(solve(a, x), TensorVariable)  # noqa: F405
 assert_type(inv(a), TensorVariable)  # noqa: F405
 assert_type(matmul(a, a), TensorVariable)  # noqa: F405
 assert_type(block_diag(a, a), TensorVariable)  # noqa: F405
+assert_type(relu(x), TensorVariable)  # noqa: F405
+assert_type(softmax(x), TensorVariable)  # noqa: F405
 
 # The array API standard, and functions of distributions.
 assert_type(graphc.array_api.exp(x), TensorVariable)

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from graphc.tensor.nn import activations, convolution, losses, normalization, pooling
 from graphc.tensor.nn.activations import *  # noqa: F403
-from graphc.tensor.nn.activations import __all__ as _activations
 from graphc.tensor.nn.convolution import *  # noqa: F403
-from graphc.tensor.nn.convolution import __all__ as _convolution
 from graphc.tensor.nn.losses import *  # noqa: F403
-from graphc.tensor.nn.losses import __all__ as _losses
 from graphc.tensor.nn.normalization import *  # noqa: F403
-from graphc.tensor.nn.normalization import __all__ as _normalization
 from graphc.tensor.nn.pooling import *  # noqa: F403
-from graphc.tensor.nn.pooling import __all__ as _pooling
-from graphc.tensor.special import log_softmax, logsumexp, softmax
+from graphc.tensor.special import log_softmax as log_softmax
+from graphc.tensor.special import logsumexp as logsumexp
+from graphc.tensor.special import softmax as softmax
 
 logsoftmax = log_softmax
 
-__all__ = ["log_softmax", "logsoftmax", "logsumexp", "softmax"]
-__all__ += [*_activations, *_convolution, *_losses, *_normalization, *_pooling]
+if not TYPE_CHECKING:  # type checkers read no sums of lists: without this one they take all names
+    __all__ = ["log_softmax", "logsoftmax", "logsumexp", "softmax", *activations.__all__]
+    __all__ += [*convolution.__all__, *losses.__all__, *normalization.__all__, *pooling.__all__]
