@@ -53,7 +53,7 @@ SLOPES = (
     ("pt.hypot({x}, 1)", "{x} / np.hypot({x}, 1)"),
     ("pt.exp2({x})", "np.log(2) * np.exp2({x})"),
     ("pt.log(pt.sum(pt.exp({x}), axis=-1))", "pt.softmax({x}, axis=-1)"),
-    ("-pt.log(pt.softmax({x}, axis=-1))[..., 0]", "pt.softmax({x}, axis=-1) - np.eye({x}.shape[-1])[0]"),
+    ("-pt.log(pt.softmax({x}, axis=-1))[..., 0]", "pt.softmax({x}, axis=-1) + np.eye({x}.shape[-1])[0]"),
 )
 # Of an expression x, constants of ones, zeros and -1 that broadcast; and what may be around that. What stable
 # forms match is more likely, and so is a sum within a logarithm.
@@ -105,6 +105,9 @@ def stable_slope(b: Builder) -> None:
         text = f"graphc.hessian(pt.prod({x}), {x})"
     else:
         text = f"graphc.grad(({f.format(x=x)}).sum(), {x})"
+    if "eye" in slope:
+        # A probability less 1 is as exact as 1.
+        text = f"{text} + 2 * np.eye({b.shape(x)[-1]}, dtype='{b.dtype(x)}')[0]"
     b.kept.append(b.add(text, "stable_slope", numpy=slope.format(x=x), exact=True)[0])
 
 
