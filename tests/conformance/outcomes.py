@@ -184,7 +184,8 @@ class Expected:
             if "-" in self.path.stem
             else "on graphc, by reason; `run.py"
         )
-        text = [f"# Tests of PyTensor in scope that fail {how} --update` keeps the list."]
+        head = f"# Tests of PyTensor in scope that fail {how} --update` keeps the list."
+        text = [*(self.path.read_text().splitlines() if self.path.exists() else [head])[:1]]
         for reason in sorted(set(kept.values())):
             text += ["", f"## {reason}", *sorted(test for test, why in kept.items() if why == reason)]
         self.path.parent.mkdir(exist_ok=True)
