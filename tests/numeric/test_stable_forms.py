@@ -210,6 +210,10 @@ CASES = {
     "log(-log1p(-sigmoid))": lambda m, a, b, c: m.log(-m.log1p(-m.sigmoid(a) / 2)),
     "log(tanh * exp)": lambda m, a, b, c: m.log(m.tanh(m.sigmoid(a)) * m.exp(b)),
     "log(erf(sigmoid))": lambda m, a, b, c: m.log(m.erf(m.sigmoid(a))),
+    "log(x ** 400)": lambda m, a, b, c: m.log(a**400) + m.log(b ** (-300)),
+    "log(sqr of difference)": lambda m, a, b, c: m.log((m.exp(a) - m.exp(b)) ** 2),
+    "log(sqr of expm1)": lambda m, a, b, c: m.log(m.expm1(a) ** 2 * m.exp(b)),
+    "log(abs of difference)": lambda m, a, b, c: m.log(m.abs(m.exp(a) - m.exp(b)) / m.abs(m.sinh(c))),
     # quotients of what over- or underflows; the logarithm of none is asked for
     "exp / difference": lambda m, a, b, c: m.exp(a) / (m.exp(a) - m.exp(b)),
     "exp / sum": lambda m, a, b, c: m.exp(a) / (m.exp(b) + m.exp(c)) * m.exp(-0.9 * a),

@@ -503,7 +503,9 @@ class Logarithms(Expressions[V]):
         forms: list[tuple[Form[V], int]] = []
         plain: list[tuple[V, int]] = []
         for v, power, form in found:
-            if form is None or (least and not form.sure):
+            # Of a square alone nothing is gained in a product: it is one logarithm more.
+            alone = form is not None and form.gained and form.plain and form.shifted
+            if form is None or alone or (least and not form.sure):
                 plain.append((v, power))
             else:
                 forms.append((form, power))
@@ -588,6 +590,10 @@ class Logarithms(Expressions[V]):
         if self._root(v) is not None:
             return self._of_square(v, x)
         form = self.form(x)
+        number = (self._is_one_element(y) and self.algebra.number(y)) or 0.0
+        if (form is None or not form.sure) and number and number % 2 == 0:
+            square = self._of_square(v, x)
+            return square and square._replace(log=self.times(square.log, number / 2))
         if form is None or not form.sure or (not form.gained and self.algebra.array(y) is not None):
             return None
         log = self._made("mul", form.log, y)
@@ -631,11 +637,20 @@ class Logarithms(Expressions[V]):
         form = self._sure(x)
         if form is not None:
             return form._replace(log=self.times(form.log, 2))
-        part = self._scaled(x)
-        if part is None or part[0] is None:
+        size = self._of_size(v, x)
+        if size is None:  # it may overflow, without an exponential
+            size = Form(self._made("log", self._made("abs", x)), shifted=True, plain=True, roots=(x,))
+        return size._replace(log=self.times(size.log, 2))
+
+    def _of_size(self, v: V, x: V) -> Form[V] | None:
+        """Of an absolute value."""
+        form = self._sure(x)
+        if form is not None:
+            return form
+        factor, form = self._scaled(x) or (None, None)
+        if form is None:
             return None
-        factor, form = part
-        return form._replace(log=self.times(self._size(factor, form), 2), sure=True, plain=True)
+        return form._replace(log=self._size(factor, form), sure=True, plain=True)
 
     def _sure(self, x: V) -> Form[V] | None:
         form = self.form(x)
@@ -733,11 +748,12 @@ _RULES: dict[str, _Rule] = {
     **dict.fromkeys(("mul", "true_div", "reciprocal"), Logarithms._of_product),
     **dict.fromkeys(("maximum", "minimum", "clip"), Logarithms._of_extreme),
     **dict.fromkeys(("max", "min"), Logarithms._of_reduced_extreme),
-    **dict.fromkeys(("identity", "abs"), Logarithms._of_copy),
+    "identity": Logarithms._of_copy,
     "cast": Logarithms._of_cast,
     "second": Logarithms._of_second,
     "pow": Logarithms._of_power,
-    "sqr": Logarithms._of_square,
+    "sqr": lambda rules, v, x: rules._of_square(v, x),
+    "abs": lambda rules, v, x: rules._of_size(v, x),
     "sqrt": Logarithms._of_half,
     "sum": Logarithms._of_reduced_sum,
     "prod": Logarithms._of_reduced_product,

@@ -115,7 +115,12 @@ class Stable(Logarithms[V]):
         above = below = tails = large = 0
         for v, power, roots in kept:
             form, sign = self._magnitude(v)
-            if form is None or not form.sure or not form.gained or (form.plain and power > 0):
+            if (
+                form is None
+                or not form.sure
+                or not form.gained
+                or (form.plain and (power > 0 or form.shifted))
+            ):
                 rest.append((v, power, roots))
                 continue
             form = form._replace(roots=roots or form.roots)
@@ -261,6 +266,16 @@ class Stable(Logarithms[V]):
         if name == "expm1":
             log = self._made("switch", below, self._made("sub", log, size), log)
         return Form(log, roots=(x,)), self._sign(below, log)
+
+    def _of_size(self, v: V, x: V) -> Form[V] | None:
+        """Of an absolute value, also of a difference."""
+        found = super()._of_size(v, x)
+        if found is not None:
+            return found
+        form, factor = self._magnitude(x)
+        if form is None or not form.sure or not form.gained:
+            return None
+        return form._replace(log=self._size(factor, form), plain=True)
 
     def _sign(self, below: V, like: V) -> V:
         one, minus = (self.algebra.scalar(number, like) for number in (1, -1))

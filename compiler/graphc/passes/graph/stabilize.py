@@ -458,6 +458,7 @@ class Stabilize(Pass):
     | differences | `x + log1mexp(y - x)` |
     | `w * exp(x) + u * exp(y)`, w and u of unknown sign | `m + log(w * exp(x - m) + u * exp(y - m))` |
     | products, quotients, powers, roots, `prod` | sums, differences, multiples |
+    | even powers, `abs` of what may be negative | multiples of the logarithm of its size |
     | `maximum`, `minimum`, `clip`, `max`, `min`, `switch`, casts | the same of the logarithms |
     | views, slices, elements at indices or masks | the same of the logarithm |
     | sorted, repeated, joined, assigned elements | the same of the logarithms |
