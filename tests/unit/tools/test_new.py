@@ -20,7 +20,7 @@ from graphc_tools.new import create_op, create_pass
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("compiler", "dialects", "runtime", "tools")
 TESTS = ("lit/dialect", "lit/lit.cfg.py", "unit/dialect", "unit/ops", "unit/passes/test_completeness.py")
-ALONE = ("unit/test_one_place.py",)
+ALONE = ("conftest.py", "numeric/fuzzing.py", "unit/test_one_place.py")
 
 # What a contributor writes, by file: after which text, or at the end, and what.
 ELEMENTWISE = {
