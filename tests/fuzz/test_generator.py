@@ -135,7 +135,7 @@ def test_differences_are_of_steps_that_are_small_beside_a_number(scale, monkeypa
 
 
 def test_slopes_of_a_line_with_a_closed_form_have_no_measure():
-    far = program("graphc.grad(pt.sigmoid(x0).sum(), x0)", "x0 * 2", values=np.array([37.0, 529.0]))
+    far = program("1 - pt.sigmoid(x0)", "x0 * 2", values=np.array([37.0, 529.0]))
     exact = replace(
         far,
         steps=(replace(far.steps[0], numpy="np.exp(-x0)", exact=True), far.steps[1]),

@@ -48,11 +48,12 @@ def short_form(module: ir.Module, *, locations: bool = False) -> str:
     """
     writer = _Writer(locations)
     top = module.operation
-    if len(top.attributes):
-        writer.operation(top, 0)
-    else:
-        for op in top.regions[0].blocks[0].operations:
-            writer.operation(op.operation, 0)
+    operations = [op.operation for op in top.regions[0].blocks[0].operations]
+    # A text of one module is that module, not one around it.
+    if len(top.attributes) or [op.name for op in operations] == ["builtin.module"]:
+        operations = [top]
+    for op in operations:
+        writer.operation(op, 0)
     return "\n".join([HEADER, *writer.lines]) + "\n"
 
 

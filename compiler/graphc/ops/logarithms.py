@@ -241,6 +241,8 @@ class Logarithms(Expressions[V]):
         if name == "log1mexp":
             return Form(operands[0], roots=(operands[0],), between=(v,)), True
         found = self._as_logarithm(v)
+        if found is not None and self.algebra.made_by(found.log)[0] == name:
+            return self.form(v), False  # the logarithm of a sum is that of another one, and so on
         form = None if found is None else self._opposite(found.log)
         form = form and found and self._instead(found, form)
         if form is None and name == "log":

@@ -21,11 +21,11 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %u = llvm.fmul %v, %two {fastmathFlags = #llvm.fastmath<contract>} : f64
   %w = llvm.fadd %u, %k : f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -49,10 +49,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8
   %v = llvm.load %p : !llvm.ptr -> i8
   %w = llvm.sitofp %v : i8 to f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -75,10 +75,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -105,7 +105,7 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr,
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %b = llvm.fadd %a, %v {fastmathFlags = #llvm.fastmath<reassoc>} : f64
   %next = llvm.add %i, %one : i64
@@ -132,10 +132,10 @@ llvm.func @graphc_part_0(%upper: i64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -149,10 +149,10 @@ llvm.func @graphc_part_1(%upper: i64, %x: !llvm.ptr, %y: !llvm.ptr) -> i64 {
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)

@@ -14,10 +14,10 @@ llvm.func @graphc_body_0(%context: !llvm.ptr, %lower: i64, %upper: i64, %x: !llv
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %from = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %from = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %value = llvm.load %from : !llvm.ptr -> f64
   %result = llvm.fneg %value : f64
-  %to = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %to = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %result, %to : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)

@@ -16,10 +16,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
-  %q = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -42,10 +42,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   llvm.cond_br %more, ^body, ^end
 ^body:
   %j = llvm.sub %i, %one : i64
-  %p = llvm.getelementptr inbounds %x[%j] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%j] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -67,10 +67,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %p = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
   %v = llvm.load %p : !llvm.ptr -> f32
   %w = llvm.fpext %v : f32 to f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -92,10 +92,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.intr.sin(%v) : (f64) -> f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -117,10 +117,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   %v = llvm.load %p : !llvm.ptr -> i64
   %w = llvm.sdiv %v, %v : i64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   llvm.store %w, %q : i64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -143,7 +143,7 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   llvm.cond_br %more, ^body, ^end
 ^body:
   %w = llvm.sitofp %i : i64 to f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -165,7 +165,7 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   llvm.store %i, %q : i64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -188,10 +188,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
-  %q = llvm.getelementptr inbounds %z[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %z[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -213,10 +213,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load volatile %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -238,10 +238,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %w, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
@@ -262,7 +262,7 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr,
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %b = llvm.fadd %a, %v : f64
   %next = llvm.add %i, %one : i64
@@ -284,10 +284,10 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr,
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %b = llvm.fadd %a, %v {fastmathFlags = #llvm.fastmath<reassoc>} : f64
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   llvm.store %b, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next, %b : i64, f64)

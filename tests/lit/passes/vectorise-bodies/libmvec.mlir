@@ -17,12 +17,12 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr,
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %u = llvm.intr.pow(%v, %v) : (f64, f64) -> f64
   %s = llvm.fptrunc %u : f64 to f32
   %w = llvm.call @erff(%s) : (f32) -> f32
-  %q = llvm.getelementptr inbounds %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
   llvm.store %w, %q : f32, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
