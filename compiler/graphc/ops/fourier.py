@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.op import multilinear
-from graphc.graph.tensor.convert import constant
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.create import arange, zeros
 from graphc.ops.join import stack
 from graphc.ops.kernel import KernelOp
@@ -20,6 +20,7 @@ from graphc.ops.shaping import reshape
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 
 
@@ -134,6 +135,13 @@ class Fft(_Transform):
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
         return [COMPLEX[given[1]], given[1]], [COMPLEX[given[1]]]
+
+    def make_node(self, *inputs: TensorLike) -> Apply:
+        """Of rows that may be several (batches of one, replacements) no kernel of one row is asked for."""
+        plan, x = _library(), as_tensor_variable(inputs[0])
+        if self.mode == plan.ALONE and x.type.shape[-2:-1] != (1,):
+            return type(self)(self.inverse, plan.LANES, self.radices).make_node(x, *inputs[1:])
+        return super().make_node(*inputs)
 
     def _back(self, inputs: Variables, g: Variable) -> Variable:
         # The matrix of the transform is symmetric.

@@ -156,3 +156,20 @@ def test_columns_of_sequences():
     z = complex_numbers((3, 6, 4), "float64")
     mapped = mapped[0] if isinstance(mapped, list | tuple) else mapped
     np.testing.assert_allclose(graphc.function([rows], mapped)(z), np.fft.fft(z, axis=1), atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_one_row_becomes_many(dtype):
+    """A kernel of one row is chosen by a size that is known; in batches there are more."""
+    found, wanted, given, values = [], [], [], []
+    for n in (1, 2, 3, 5, 6, 12):
+        one, many = (pt.tensor("x", dtype=dtype, shape=shape) for shape in ((n,), (None, n)))
+        x = complex_numbers((3, n), dtype)
+        for transform, numpy in ((fft.fft, np.fft.fft), (fft.ifft, np.fft.ifft)):
+            found += graphc.vectorize_graph([transform(one, axis=0)], {one: many})
+            wanted.append(numpy(x))
+        given.append(many)
+        values.append(x)
+    results = graphc.function(given, found)(*values)
+    for have, want in zip(results, wanted, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-5)
