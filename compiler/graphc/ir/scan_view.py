@@ -111,6 +111,16 @@ class ScanView:
         found = [op for op in found if is_read(op)]
         return [op for op in found if name is None or name_of(op) == name]
 
+    def renumber(self, shift: ir.Value) -> None:
+        """Adds to the index as the body computes with it; the rows that it reads stay what they are."""
+        uses = [(use.owner.operation, use.operand_number) for use in self.index.uses]
+        uses = [(op, position) for op, position in uses if not is_read(op)]
+        if uses:
+            with ir.InsertionPoint.at_block_begin(self.block), self.op.location:
+                index = self.index + shift
+            for op, position in uses:
+                op.operands[position] = index
+
     def traces(self, name: str | None = None) -> list[ir.Operation]:
         """The `scan_trace` operations that take a result, or any result."""
         found = [use.owner.operation for use in self.op.results[0].uses]

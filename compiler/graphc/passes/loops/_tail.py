@@ -16,7 +16,6 @@ from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import (
     ScanView,
     is_padded,
-    is_read,
     name_of,
     retention,
     row_shape,
@@ -131,13 +130,7 @@ def _continue_from(view: ScanView, first: ir.Value, rows: dict[str, ir.Value]) -
     """Makes a loop start from the last rows of the one before, in iteration `first`."""
     for name, carry in view.carries().items():
         carry.operands[0] = rows[name]
-    uses = [(use.owner.operation, use.operand_number) for use in view.index.uses]
-    uses = [(op, position) for op, position in uses if not is_read(op)]
-    if uses:
-        with ir.InsertionPoint.at_block_begin(view.block), view.op.location:
-            index = view.index + first
-        for op, position in uses:
-            op.operands[position] = index
+    view.renumber(first)
 
 
 def _use_whole(reader: Consumer) -> None:

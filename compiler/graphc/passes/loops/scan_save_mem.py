@@ -18,7 +18,6 @@ from graphc.ir.diagnostics import fail
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import (
     ScanView,
-    is_read,
     name_of,
     retention,
     scans,
@@ -626,13 +625,7 @@ def _set_steps(view: ScanView, fewer: ir.Value | int, everybody: list[Consumer])
     for consumer in everybody:
         with ir.InsertionPoint(consumer.op), consumer.op.location:
             consumer.move(as_index(larger(consumer.start - shift, 0)))
-    uses = [(use.owner.operation, use.operand_number) for use in view.index.uses]
-    uses = [(op, position) for op, position in uses if not is_read(op)]
-    if uses:
-        with ir.InsertionPoint.at_block_begin(view.block), view.op.location:
-            index = view.index + shift
-        for op, position in uses:
-            op.operands[position] = index
+    view.renumber(shift)
 
 
 def _parts(value: ir.Value) -> set[object]:
