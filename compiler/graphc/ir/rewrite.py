@@ -8,7 +8,7 @@ rule creates are visited at once. What the sweep leaves unused is erased at its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,23 @@ def erase_unused(operations: list[ir.Operation]) -> int:
                 op.erase()
                 erased += 1
     return erased
+
+
+def erase_unused_since(before: Container[ir.Value], block: ir.Block) -> None:
+    """Erases what is unused of operations that a block has gained.
+
+    Args:
+        before: results of those that it had. These are the keys, and not operations, whose hash is made of
+            their operands and attributes: a set does not find an operation that has changed.
+        block: which is searched.
+    """
+    operations = [op.operation for op in block.operations]
+    erase_unused([op for op in operations if any(result not in before for result in op.results)])
+
+
+def results_in(block: ir.Block) -> set[ir.Value]:
+    """Results of a block's operations, as they are now."""
+    return {result for op in block.operations for result in op.results}
 
 
 def tensor_type(shape: Sequence[int], element_type: ir.Type) -> ir.RankedTensorType:

@@ -37,7 +37,7 @@ _SCALAR = ("arith.", "tensor.dim", "tensor.from_elements", *CONSTANTS)
 
 
 def outline(
-    main: ir.Operation, operations: Sequence[ir.Operation], name: str, reasons: Mapping[ir.Operation, str]
+    main: ir.Operation, operations: Sequence[ir.Operation], name: str, reasons: Sequence[str]
 ) -> None:
     """Replaces operations by a call, in the place of the first one.
 
@@ -46,7 +46,7 @@ def outline(
         operations: in an order in which they can run; all values from outside exist before the first one,
             and all users come after it.
         name: of the new function.
-        reasons: why operations have no kernel; empty for those that have one.
+        reasons: why each has no kernel; empty for those that have one.
     """
     body = _Body(operations)
     wanted = [r for op in operations for r in op.results if _is_used_outside(r, body)]
@@ -54,9 +54,9 @@ def outline(
     with ir.InsertionPoint(main), main.location:
         function = _declare(name, [x.type for x in arguments], [x.type for x in wanted])
     work = [
-        ir.ArrayAttr.get([ir.StringAttr.get(x) for x in (op.name, reasons[op], node_of(op))])
-        for op in operations
-        if reasons.get(op)
+        ir.ArrayAttr.get([ir.StringAttr.get(x) for x in (op.name, reason, node_of(op))])
+        for op, reason in zip(operations, reasons, strict=True)
+        if reason
     ]
     function.attributes[WORK] = ir.ArrayAttr.get(work)
     block = ir.Block.create_at_start(function.regions[0], [x.type for x in arguments])
@@ -418,14 +418,17 @@ class GpuPlacement(Pass):
         *rest, end = operations
         for op in sorted(rest, key=stages.__getitem__):
             op.move_before(end)
-        groups: dict[int, list[ir.Operation]] = {}
+        groups: dict[int, list[tuple[ir.Operation, str]]] = {}
         for op in rest:
             if op in host:
-                groups.setdefault(stages[op], []).append(op)
+                groups.setdefault(stages[op], []).append((op, reasons[op]))
+        # Before a call becomes an operand of any: keys are found by what operations hold.
+        calls = [(op, reasons[op]) for op in alone]
         for number, stage in enumerate(sorted(groups), first):
-            outline(function, groups[stage], f"{HOST}_{number}", reasons)
-        for number, op in enumerate(alone, first + len(groups)):
-            outline_alone(function, op, f"{HOST}_{number}", reasons[op])
+            own, whys = zip(*groups[stage], strict=True)
+            outline(function, own, f"{HOST}_{number}", whys)
+        for number, (op, why) in enumerate(calls, first + len(groups)):
+            outline_alone(function, op, f"{HOST}_{number}", why)
         for op in tables:
             op.erase()
         self.count("operations of libraries", len(alone))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphc.ir.rewrite import erase_unused
+from graphc.ir.rewrite import erase_unused, erase_unused_since, results_in
 from graphc.ir.scan_view import ScanView, collect, name_of
 from graphc.ir.traits import Batch, CannotBatch
 from graphc.ir.views import MOVES_AXES
@@ -45,7 +45,7 @@ class After:
         self._used: dict[str, bool] = {}
 
     def __enter__(self) -> After:
-        self._before = {op.operation for op in self.view.op.block.operations}
+        self._before = results_in(self.view.op.block)
         self._location = self.view.op.location
         self._location.__enter__()
         # What follows the scan may be erased, so an operation of our own marks the place.
@@ -63,8 +63,7 @@ class After:
         self._anchor.erase()
         self._location.__exit__(*error)
         if error[0] is None:
-            operations = [op.operation for op in self.view.op.block.operations]
-            erase_unused([op for op in operations if op not in self._before])
+            erase_unused_since(self._before, self.view.op.block)
             erase_unused(self.view.work())
 
     # -- plans -----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.kinds import PRODUCTS
-from graphc.ir.rewrite import erase_unused
+from graphc.ir.rewrite import erase_unused, erase_unused_since, results_in
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.traits import CannotBatch
 from graphc.ir.views import GATHERS
@@ -69,17 +69,14 @@ class ScanPushOutSeq(Pass):
         frontier = plan.frontier()
         if not frontier:
             return
-        before = {op.operation for op in view.op.block.operations}
+        before = results_in(view.op.block)
         pushed = _build(view, plan, frontier)
-        erase_unused([op.operation for op in view.op.block.operations if op.operation not in before])
+        erase_unused_since(before, view.op.block)
         for op in view.work():
-            self._count_dead(op, plan)
+            if plan.is_moved(op) and next(op.results[0].uses, None) is None:
+                self.count("products pushed" if op.name in PRODUCTS else "operations pushed")
         erase_unused(view.work())
         self.count("sequences added", pushed)
-
-    def _count_dead(self, op: ir.Operation, plan: _Plan) -> None:
-        if op in plan.moved and all(next(result.uses, None) is None for result in op.results):
-            self.count("products pushed" if op.name in PRODUCTS else "operations pushed")
 
 
 class _Plan:
@@ -92,7 +89,7 @@ class _Plan:
         self._fixed: set[ir.Value] = set()
         self._stackable: set[ir.Value] = set()
         self._heavy: set[ir.Value] = set()
-        self.moved: set[object] = set()
+        self._moved: set[ir.Value] = set()
         for op in self.operations:
             if len(op.results) == 1:
                 self._visit(op)
@@ -127,17 +124,21 @@ class _Plan:
             return
         self._heavy.add(result)
         follows = all(
-            x.owner.operation in self.moved and set(users_of(self.view, x)) == {op} for x in heavy
+            x in self._moved and set(users_of(self.view, x)) == {op} for x in heavy
         ) and size <= max((row_elements(x.type) for x in heavy), default=0)
         if is_expensive(op) or follows:
-            self.moved.add(op)
+            self._moved.add(result)
+
+    def is_moved(self, op: ir.Operation) -> bool:
+        """True if an operation should be done on stacks."""
+        return len(op.results) == 1 and op.results[0] in self._moved
 
     def frontier(self) -> list[ir.Value]:
         """Moved values that the loop goes on to use."""
         return [
             op.results[0]
             for op in self.operations
-            if op in self.moved and any(user not in self.moved for user in users_of(self.view, op.results[0]))
+            if self.is_moved(op) and not all(map(self.is_moved, users_of(self.view, op.results[0])))
         ]
 
     def closure(self, values: list[ir.Value]) -> list[Any]:

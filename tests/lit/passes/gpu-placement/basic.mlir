@@ -34,6 +34,34 @@ func.func @main(%x: tensor<?x?xcomplex<f64>>) -> tensor<?x?xcomplex<f64>> {
 
 // -----
 
+// Functions that are given what other functions compute say why as well: a call takes the place of an operand,
+// on the host, and from transform to transform.
+// CHECK: func.func @graphc_host_0
+// CHECK-SAME: inv of complex128 has no kernel
+// CHECK: func.func @graphc_host_1
+// CHECK-SAME: solve of complex128 has no kernel
+// CHECK: func.func @graphc_host_2
+// CHECK-SAME: fft_any has no kernel
+// CHECK: func.func @graphc_host_3
+// CHECK-SAME: fft_any has no kernel
+// CHECK: func.func @main
+// CHECK: %[[P:.*]] = call @graphc_host_0(%arg0)
+// CHECK: %[[M:.*]] = "graphc.matmul"(%[[P]], %[[P]])
+// CHECK: %[[S:.*]] = call @graphc_host_1(%[[P]], %[[M]])
+// CHECK: %[[F:.*]] = call @graphc_host_2(%[[S]])
+// CHECK: call @graphc_host_3(%[[F]])
+func.func @main(%a: tensor<3x3xcomplex<f64>>) -> (tensor<3x3xcomplex<f64>>, tensor<3x3xcomplex<f64>>) {
+  %p = "graphc.inv"(%a) : (tensor<3x3xcomplex<f64>>) -> tensor<3x3xcomplex<f64>>
+  %m = "graphc.matmul"(%p, %p) {transpose_a = false, transpose_b = false} : (tensor<3x3xcomplex<f64>>, tensor<3x3xcomplex<f64>>) -> tensor<3x3xcomplex<f64>>
+  %s = "graphc.solve"(%p, %m) {assume = 0 : i64, lower = 0 : i64, transposed = 0 : i64, check = 1 : i64} : (tensor<3x3xcomplex<f64>>, tensor<3x3xcomplex<f64>>) -> tensor<3x3xcomplex<f64>>
+  %t = arith.constant dense<> : tensor<0xf64>
+  %f = "graphc.fft_any"(%s, %t) {inverse = 1 : i64, mode = 1 : i64, radices = 6 : i64} : (tensor<3x3xcomplex<f64>>, tensor<0xf64>) -> tensor<3x3xcomplex<f64>>
+  %g = "graphc.fft_any"(%f, %t) {inverse = 1 : i64, mode = 1 : i64, radices = 6 : i64} : (tensor<3x3xcomplex<f64>>, tensor<0xf64>) -> tensor<3x3xcomplex<f64>>
+  return %s, %g : tensor<3x3xcomplex<f64>>, tensor<3x3xcomplex<f64>>
+}
+
+// -----
+
 // Work that would bring one array more to the host stays on the device; so does work that only the device needs.
 // CHECK: func.func @graphc_host_0
 // CHECK-SAME: j0 is code of SciPy
