@@ -60,6 +60,20 @@ def no_collections() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
+def quick_ptx() -> Iterator[None]:
+    """Kernels become PTX that is not optimised, a tenth of the time: devices that are simulated run none of it.
+
+    Tests that look at instructions or registers call `to_ptx` for them.
+    """
+    from graphc.backends.cuda import code
+
+    made = code.to_ptx
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code, "to_ptx", lambda llvm_ir, arch: made(llvm_ir, arch, level=0))
+        yield
+
+
+@pytest.fixture(scope="module")
 def jax_in_double_precision() -> Iterator[None]:
     jax = pytest.importorskip("jax")
     before = jax.config.jax_enable_x64

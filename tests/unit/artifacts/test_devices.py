@@ -18,6 +18,8 @@ from graphc_runtime.loaded import load
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
+pytestmark = pytest.mark.usefixtures("quick_ptx")
+
 
 @pytest.fixture
 def simulated(monkeypatch):

@@ -29,12 +29,11 @@ def _lower(text: str, arch: str, log: CompileLog | None = None, *, precision: st
 
 
 @pytest.fixture(autouse=True, scope="module")
-def lowered_once() -> Iterator[None]:
+def lowered_once(quick_ptx: None) -> Iterator[None]:
     """`Function.ir_stages` compiles again, which for kernels takes longer than the test."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(code, "lower", _lower)
-    yield
-    patch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code, "lower", _lower)
+        yield
 
 
 @pytest.fixture

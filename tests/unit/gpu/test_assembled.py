@@ -28,8 +28,7 @@ def lowered(name: str) -> Lowered:
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_stay_in_registers(name: str, arch: str, tmp_path: Path) -> None:
     found = lowered(name)
-    ptx = found.ptx if arch == "sm_90" else to_ptx(found.llvm_ir, arch)
-    lines = report(ptx, arch, tmp_path)
+    lines = report(to_ptx(found.llvm_ir, arch), arch, tmp_path)
     spills = [line for line in lines if "spill stores" in line]
     case = CASES[name]
     assert len(spills) == case.kernels + case.functions

@@ -13,6 +13,7 @@ from simulation import device_for
 import graphc
 import graphc.tensor as pt
 from graphc.backends.cuda import pipeline
+from graphc.backends.cuda.code import to_ptx
 
 # Short and long rows, with sizes that are and are not multiples of a vector, and more rows than a block has.
 SHAPES = [(70, 3), (5, 8), (33, 64), (9, 256), (3, 1028), (2, 1031), (300, 2), (0, 5), (4, 0)]
@@ -227,7 +228,8 @@ def test_reads_of_a_thread_are_under_way_together(name):
     """A thread reads a row that it holds 16 bytes at a time, and asks for all before it has one."""
     x = pt.tensor("x", dtype="float32", shape=(None, None))
     rules = {**REDUCTIONS, "positions": lambda x: [pt.argmax(x, axis=1)]}
-    ptx = graphc.function([x], rules[name](x), mode="cuda").ir_stages()["ptx"]
+    f = graphc.function([x], rules[name](x), mode="cuda")
+    ptx = to_ptx(f.ir_stages()["llvm"], "sm_90")
     most = []
     for kernel in ptx.split(".entry rows")[1:]:
         # What uses an element comes after all of them; between reads there are addresses only.

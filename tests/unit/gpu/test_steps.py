@@ -14,6 +14,7 @@ from simulation import assert_nothing_lives, device_for
 
 import graphc
 import graphc.tensor as pt
+from graphc.backends.cuda.code import to_ptx
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.passes.gpu import gpu_batch
 from graphc.passes.gpu._kernel import H200
@@ -101,7 +102,7 @@ def test_kernels_that_know_their_step_assemble(name: str, tmp_path: Path) -> Non
     until = _scan(lambda s: (pt.sort(s @ w), graphc.until(s.sum() > 9)), outputs_info=[h], n_steps=n)
     outputs = [until[-1]] if name == "until" else LOOPS[name][0]
     f = graphc.function([m, w, h, n], outputs, mode="cuda", on_unused_input="ignore")
-    lines = report(f.ir_stages()["ptx"], "sm_90", tmp_path)
+    lines = report(to_ptx(f.ir_stages()["llvm"], "sm_90"), "sm_90", tmp_path)
     spills = [line for line in lines if "spill stores" in line]
     assert spills and all("0 bytes spill stores, 0 bytes spill loads" in line for line in spills)
 

@@ -22,6 +22,8 @@ from graphc_tools.gpu.interpreter import Kernel
 from graphc_tools.gpu.kernels import Kernels
 from graphc_tools.gpu.simulated import SimulatedDriver
 
+pytestmark = pytest.mark.usefixtures("quick_ptx")
+
 X = np.random.default_rng(0).normal(size=(3, 4))
 
 

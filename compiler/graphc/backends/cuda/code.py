@@ -38,19 +38,20 @@ _VERSIONS = {"sm_100": "+ptx86"}
 _OLDEST = "+ptx80"
 
 
-def to_ptx(llvm_ir: str, arch: str) -> str:
+def to_ptx(llvm_ir: str, arch: str, level: int = 3) -> str:
     """The PTX of kernels.
 
     Args:
         llvm_ir: text that llvmlite's LLVM parses, with the calling convention of kernels.
         arch: such as "sm_90".
+        level: of optimisation, 0 to 3.
 
     Raises:
         LLVMError: LLVM cannot make code of it.
     """
     features = _VERSIONS.get(arch, _OLDEST)
     layout = data_layout(NVIDIA, arch, features)
-    with parsed(llvm_ir) as module, code_generator(NVIDIA, arch, features, 3) as generator:
+    with parsed(llvm_ir) as module, code_generator(NVIDIA, arch, features, level) as generator:
         _define_functions(module)
         # The driver would say so on the device only.
         left = _declared(module)
@@ -59,7 +60,7 @@ def to_ptx(llvm_ir: str, arch: str) -> str:
                 f"kernels call {', '.join(left)}, which devices have no code for; please report this"
             )
         module.set_target(NVIDIA, layout)
-        generator.optimise(module, 3, vectorise=False, unroll=True)
+        generator.optimise(module, level, vectorise=False, unroll=level > 0)
         return generator.emit_assembly(module)
 
 
