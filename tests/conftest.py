@@ -61,7 +61,7 @@ def no_collections() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def quick_ptx() -> Iterator[None]:
-    """Kernels become PTX that is not optimised, a tenth of the time: devices that are simulated run none of it.
+    """PTX is made, but not optimised, which takes a tenth of the time: simulated devices run none of it.
 
     Tests that look at instructions or registers call `to_ptx` for them.
     """
