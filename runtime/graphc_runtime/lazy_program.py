@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc_runtime.errors import LinkError
-from graphc_runtime.thunk import Flag, Register, Thunk
+from graphc_runtime.thunk import Flag, Register, Spent, Thunk
 
 if TYPE_CHECKING:
     from graphc_runtime.linker import Frame, Layout
@@ -53,6 +53,9 @@ class LazyProgram:
         try:
             for number, value in zip(self._inputs, values, strict=True):
                 registers[number][0] = value
+            if type(values) is Spent:
+                values.clear()
+                value = None
             _Call(self, outputs).run()
             return [registers[number][0] for number in outputs]
         finally:

@@ -16,7 +16,7 @@ from typing import Any
 from graphc_runtime.errors import LinkError
 from graphc_runtime.lazy_program import LazyProgram
 from graphc_runtime.record import record
-from graphc_runtime.thunk import Flag, MakeThunk, Register, Thunk, plain_call
+from graphc_runtime.thunk import Flag, MakeThunk, Register, Spent, Thunk, plain_call
 
 
 @record()
@@ -278,6 +278,9 @@ class EagerProgram:
                 raise TypeError(f"the program has {len(self._inputs)} inputs, got {len(values)} values")
             for register, value in zip(self._inputs, values):  # noqa: B905
                 register[0] = value
+            if type(values) is Spent:
+                values.clear()
+                value = None
             for function, source, target, run, first, more in self._steps:
                 if function is None:
                     run()

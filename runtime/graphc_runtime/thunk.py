@@ -17,6 +17,16 @@ Flag = list[bool]
 MakeThunk = Callable[[Sequence[Flag], Sequence[Flag], Sequence[Register], Sequence[Register]], "Thunk"]
 
 
+class Spent(list[Any]):
+    """Values for a program that nobody else reads: the program takes them out of the list, so that each is
+    released after its last reader.
+
+    Examples:
+        >>> Spent([1, 2])
+        [1, 2]
+    """
+
+
 class Thunk:
     """Base of thunks.
 

@@ -16,7 +16,7 @@ short to leave any out, the whole trace. Nothing is rewritten where operations o
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -122,13 +122,12 @@ class Prologue(Op):
         """Values of the outputs; ``body`` runs the graph, by default op by op in NumPy."""
         steps, *values = inputs
         executor = body or ReferenceExecutor(self.compiled_graph)
-        if int(steps) > 0:
-            return list(executor.run(values))
-        if self._is_measured:
-            try:
+        try:
+            if int(steps) > 0 or self._is_measured:
                 return list(executor.run(values))
-            except (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError):
-                pass
+        except (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError):
+            if int(steps) > 0:
+                raise
         types = [v.type for v in self.compiled_graph.outputs]
         return [
             np.zeros([size or 0 for size in t.shape], t.numpy_dtype)
@@ -344,6 +343,37 @@ class _Reads:
         return True
 
 
+def _views_of_loops(graph: FunctionGraph, why: Mapping[Apply, str | None]) -> set[Apply]:
+    """Views between loops in Python and others: of initial rows, and of traces of which few rows are kept.
+
+    Machine code would copy them, each as large as a state. They are NumPy's: nobody writes into what a
+    `PythonLoop` is given or returns, as there is none where operations overwrite their inputs, and results
+    that are views are copied for the caller.
+
+    Args:
+        graph: where they are. why: for each node why it is not native.
+    """
+    found: set[Apply] = set()
+    loops = {node: node.op for node in graph.nodes if isinstance(node.op, PythonLoop)}
+    few: set[Variable] = set()
+    for node, op in loops.items():
+        traces = dict(zip(op.spec.outer_output_names(), node.outputs, strict=True))
+        few.update(traces[name] for name in op.kept)
+    views = [node for node in graph.nodes if loops and why[node] is None and _is_view(node)]
+    for node in views:
+        if node.inputs[0] in few or node.inputs[0].owner in found:
+            found.add(node)
+    for node in reversed(views):
+        if all(client in found or client in loops for client, _ in graph.clients[node.outputs[0]]):
+            found.add(node)
+    return found
+
+
+def _is_view(node: Apply) -> bool:
+    others = node.inputs[1:]
+    return list(node.op.view_map.values()) == [[0]] and all(isinstance(v, Constant) for v in others)
+
+
 Compile = Callable[[FunctionGraph], Executor]
 
 
@@ -433,6 +463,7 @@ class _Builder:
         self._position = {node: i for i, node in enumerate(fgraph.nodes)}
         self._python: dict[Apply, list[tuple[NodeStep, Thunk]]] = {}
         self._why = {node: why_not_native(node) for node in fgraph.nodes}
+        self._views = _views_of_loops(fgraph, self._why) if grain == "segment" else set()
         constants = {self._number[v]: v.data for v in fgraph.variables if isinstance(v, Constant)}
         inputs, outputs = self._numbers(fgraph.inputs), self._numbers(fgraph.outputs)
         self.frame = Frame(inputs, constants)
@@ -449,21 +480,15 @@ class _Builder:
         self.steps: list[Segment | NodeStep] = []
         self.thunks: list[Thunk] = []
         self._steps: list[Step] = []
-        for native, nodes in self._split(groups):
-            self._add(native, nodes)
+        for native, nodes in groups:
+            is_whole = native and self._grain == "segment"
+            for part in [nodes] if is_whole else [[node] for node in nodes]:
+                self._add(native, part)
         self._add_order(demands)
         self.layout = Layout(self._steps, inputs, outputs, constants)
 
     def _native(self, node: Apply) -> bool:
-        return self._grain != "python" and self._why[node] is None
-
-    def _split(self, groups: list[tuple[bool, list[Apply]]]) -> list[tuple[bool, list[Apply]]]:
-        """The groups as thunks are to be made of them."""
-        return [
-            (native, part)
-            for native, nodes in groups
-            for part in ([nodes] if native and self._grain == "segment" else [[node] for node in nodes])
-        ]
+        return self._grain != "python" and self._why[node] is None and node not in self._views
 
     def _numbers(self, variables: Sequence[Variable]) -> tuple[int, ...]:
         return tuple(self._number[v] for v in variables)
@@ -488,7 +513,7 @@ class _Builder:
         (node,) = nodes
         if node not in self._python:
             self._make_python(node)
-        if self._grain != "python":
+        if self._grain != "python" and node not in self._views:
             self._report.add_fallback(node, self._why[node] or self._lazy[node])
         for step, thunk in self._python[node]:
             self._append(step, thunk, self._numbers(step.inputs), self._numbers(step.outputs))

@@ -595,30 +595,18 @@ def _operator(name: str) -> Callable[[Tensor, object], Tensor]:
     position = POSITIONS[name]
 
     def method(self: Tensor, other: object) -> Tensor:
-        if type(other) is Tensor:
-            found = self._kind.tables[position].get(other._kind)
-            if found is not None:
-                try:
-                    data = found.run(self._data, other._data)
-                except Exception:
-                    return self._kind.env._operate(name, self, other)
-                found.hits += 1
-                result = _new(Tensor)
-                result._data = data
-                result._kind = found.kind
-                return result
-        else:
-            found = self._kind.tables[position].get(type(other))
-            if found is not None:
-                try:
-                    data = found.run(self._data, np.asarray(other, found.weak))
-                except Exception:
-                    return self._kind.env._operate(name, self, other)
-                found.hits += 1
-                result = _new(Tensor)
-                result._data = data
-                result._kind = found.kind
-                return result
+        found = self._kind.tables[position].get(other._kind if type(other) is Tensor else type(other))
+        if found is not None:
+            try:
+                given = other._data if type(other) is Tensor else np.asarray(other, found.weak)
+                data = found.run(self._data, given)
+            except Exception:
+                return self._kind.env._operate(name, self, other)
+            found.hits += 1
+            result = _new(Tensor)
+            result._data = data
+            result._kind = found.kind
+            return result
         return self._kind.env._operate(name, self, other)
 
     method.__doc__ = f"``{name}`` of the tensor's environment."

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor.variable import TensorVariable
 
-# Why a row has no derivative with respect to an order or a parameter.
-NO_CLOSED_FORM = "it has no closed form, and the library has no code for it"
-
 
 def float_of(operand: OperandType) -> OperandType:
     """The floating-point dtype that an operand of a special function is computed in, as in SciPy: float32 for

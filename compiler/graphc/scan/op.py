@@ -33,6 +33,7 @@ from graphc.scan.spec import Invariant, ScanSpec
 from graphc.transforms.op_from_graph import expand
 from graphc_runtime.progress import report
 from graphc_runtime.record import record
+from graphc_runtime.thunk import Spent
 
 if TYPE_CHECKING:
     from graphc.graph.contract import Body
@@ -78,6 +79,7 @@ class _Rows:
     ) -> None:
         self._total, self._dtype, self._is_flipped = total, dtype, is_flipped
         self._wanted = None if kept is None else sum(kept)
+        self._only_last = kept is not None and kept[0] <= 1
         self._is_whole = total is not None and (self._wanted is None or total <= self._wanted)
         # Rows of a whole trace are put there at once.
         self._held: int | None = window
@@ -111,13 +113,21 @@ class _Rows:
                 self._trace = np.empty((self._total, *self.shape), self._dtype)
             self._trace[self._total - 1 - position if self._is_flipped else position] = row
 
+    def release(self) -> None:
+        """Forgets the row that the next one replaces, which the iteration that makes it has been given."""
+        if self._held is not None and len(self._rows) >= self._held:
+            self._rows[len(self._rows) - self._held] = None
+
     def result(self) -> np.ndarray:
-        """The rows that are wanted; there is at least one row."""
+        """The rows that are wanted; there is at least one row. It may refuse to be written."""
         if self._trace is not None:
             return self._trace
         rows, self._rows = self._rows, []
         if self._wanted is not None:
             rows = rows[max(len(rows) - self._wanted, 0) :]
+        if self._only_last and rows and rows[-1] is not None and rows[-1].dtype == self._dtype:
+            # The others may be any numbers: so the last row is all of them, and is not copied.
+            return np.broadcast_to(rows[-1], (len(rows), *rows[-1].shape))
         found = np.empty((len(rows), *(self.shape or ())), self._dtype)
         for i, row in enumerate(rows):
             found[i] = 0 if row is None else row
@@ -187,15 +197,18 @@ class _Run:
             report(name, self._steps, self._steps)
         return taken
 
-    def _inner_values(self, t: int, step: int) -> list[np.ndarray]:
-        spec, values = self._spec, []
+    def _inner_values(self, t: int, step: int) -> Spent:
+        spec, values = self._spec, Spent()
         for sequence in spec.sequences:
             values += [np.asarray(self._values[sequence.name][t + tap]) for tap in sequence.taps]
         for state in spec.states:
             rows = self._rows[state.name]
             values += [np.asarray(rows[state.window + step + tap]) for tap in state.taps]
+            if len(state.writes) == 1:
+                rows.release()
         values += [self._untraced[untraced.name] for untraced in spec.untraced]
-        return values + [self._values[invariant.name] for invariant in spec.invariants]
+        values += [self._values[invariant.name] for invariant in spec.invariants]
+        return values
 
     def _store(self, step: int, results: list[np.ndarray]) -> bool:
         """Puts the results of an iteration in place; returns whether it was the last one."""

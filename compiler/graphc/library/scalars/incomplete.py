@@ -85,25 +85,24 @@ def upper_fraction(a, x):
 @scalar
 def betainc_da(a, b, x):
     """Derivative of the regularized incomplete beta function I_x(a, b) with respect to a."""
-    if isnan(a) or isnan(b) or isnan(x) or a <= 0.0 or b <= 0.0 or x < 0.0 or x > 1.0:
-        return NAN
-    if x == 0.0 or x == 1.0:
-        return 0.0
-    if x * (a + b + 2.0) < a + 1.0:
-        return beta_fraction(a, b, log(x), call("log1p", -x, returns="double"), x, 1.0)
-    return -beta_fraction(b, a, call("log1p", -x, returns="double"), log(x), 1.0 - x, 0.0)
+    return beta_slope(a, b, x, 1.0)
 
 
 @scalar
 def betainc_db(a, b, x):
     """Derivative of the regularized incomplete beta function I_x(a, b) with respect to b."""
+    return beta_slope(a, b, x, 0.0)
+
+
+def beta_slope(a, b, x, of_a):
+    """Derivative of I_x(a, b) with respect to a if of_a = 1, to b if it is 0."""
     if isnan(a) or isnan(b) or isnan(x) or a <= 0.0 or b <= 0.0 or x < 0.0 or x > 1.0:
         return NAN
     if x == 0.0 or x == 1.0:
         return 0.0
     if x * (a + b + 2.0) < a + 1.0:
-        return beta_fraction(a, b, log(x), call("log1p", -x, returns="double"), x, 0.0)
-    return -beta_fraction(b, a, call("log1p", -x, returns="double"), log(x), 1.0 - x, 1.0)
+        return beta_fraction(a, b, log(x), call("log1p", -x, returns="double"), x, of_a)
+    return -beta_fraction(b, a, call("log1p", -x, returns="double"), log(x), 1.0 - x, 1.0 - of_a)
 
 
 def beta_fraction(a, b, log_x, log_rest, x, of_a):

@@ -404,12 +404,7 @@ class Kernel:
             operands = [self._frame.result]
             if has_row:
                 operands.append(self._row(f"graphc_row_{nest.name}", row))
-            attributes = {
-                "callee": ir.FlatSymbolRefAttr.get(name),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-                "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-            }
-            ir.Operation.create("llvm.call", [], operands, attributes)
+            _call(name, operands)
         nest.call.erase()
 
     def _row(self, name: str, row: list[int]) -> Any:
