@@ -87,7 +87,11 @@ def excess(text: str) -> Excess | None:
         text: of a module, or of a pipeline of passes.
     """
     try:
+        text.encode()
         _measure(_parts(text))
+    except UnicodeEncodeError as found:
+        # The standard input in the C locale and JSON have halves of pairs for what is no character.
+        return _at(text, "the text has what is no character of UTF-8", found.start)
     except _Excess as found:
         return _at(text, *found.args)
     return None

@@ -234,6 +234,31 @@ def test_ends_of_the_support():
     assert (found == 0).all()
 
 
+@pytest.mark.skipif(not hasattr(pt.nlinalg, "EighGrad"), reason="PyTensor 3 makes a graph of what was one op")
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
+def test_functions_of_matrices_with_equal_eigenvalues(mode):
+    """Gaussian processes far out: a function of eigenvalues and vectors has its slopes where values are equal."""
+    weights = np.random.default_rng(3).normal(size=(4, 4))
+    matrices = [np.ones((4, 4)), np.eye(4), np.zeros((4, 4)), np.diag([1.0, 1, 3, 3]), weights @ weights.T]
+    for dtype, bound in (("float64", 1e-6), ("float32", 1e-2)):
+        a = pt.matrix("a", dtype=dtype)
+        slopes = []
+        for uplo in "LU":
+            w, v = pt.nlinalg.Eigh(uplo)(a)
+            inverse = (v / (w + 1)) @ v.T
+            cost = (inverse * weights.astype(dtype)).sum() + pt.log(w + 1).sum()
+            slopes.append(pytensor.grad(cost, a))
+        f = pytensor.function([a], slopes, mode=mode)
+        for given in matrices:
+            right = np.linalg.inv(given + np.eye(4))
+            slope = right - right @ (weights + weights.T) / 2 @ right
+            for found, kept, other in zip(
+                f(given.astype(dtype)), (np.tril, np.triu), (np.triu, np.tril), strict=True
+            ):
+                whole = kept(slope) + (other(slope) - np.diag(np.diag(slope))).T
+                np.testing.assert_allclose(found, whole, rtol=bound, atol=bound)
+
+
 # -- derivatives by the chain rule, as PyTensor makes them ---------------------------------------------------
 
 # Of those cases of values whose derivatives over- or underflow by the chain rule, with finite ones.

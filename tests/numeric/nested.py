@@ -93,6 +93,7 @@ LONG: dict[str, Callable[[int], str]] = {
     "references": lambda n: _attribute(f"@a{'::@b' * n}"),
     "arrows": lambda n: f"func.func private @f({'() -> ' * n}i1)",
     "closed": lambda n: "module {}" + "}" * n,
+    "halves of pairs": lambda n: _attribute('"' + "\udcff" * n + '"'),
 }
 DEPTHS = (60, 250, 256, 1000, 5000, 100_000)
 LENGTHS = (20, 900, 30_000)

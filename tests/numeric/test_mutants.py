@@ -45,7 +45,9 @@ def test_what_is_nested_deeply_or_huge_has_results_or_diagnostics(part):
     assert not faults, "\n".join(f"{name}: {found}" for name, found in faults.items())
 
 
-@pytest.mark.parametrize("name", [*NESTED, "digits", "decimals", "widths", "minus", "doubled types"])
+@pytest.mark.parametrize(
+    "name", [*NESTED, "digits", "decimals", "widths", "minus", "doubled types", "halves of pairs"]
+)
 def test_every_reader_of_foreign_text_names_the_limit(name, tmp_path):
     """graphc-opt in its own process, the language server, graphc-compile, the reducer."""
     text = (NESTED | LONG)[name](20_000)  # the largest limit is 10,000

@@ -14,6 +14,7 @@ from graphc.interop.pytensor.convert import Converter, NoConversion, Values, con
 from graphc.interop.pytensor.equal_rows import element
 from graphc.ops.factors import Sylvester
 from graphc.ops.matrices import TridiagonalFactor
+from graphc.ops.spectral import Eigh
 
 if TYPE_CHECKING:
     from pytensor.graph.basic import Variable as PyTensorVariable
@@ -311,14 +312,9 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 
 @converts("EighGrad", module="pytensor.tensor")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    """Derivatives by one triangle, of eigenvalues w and vectors v."""
-    w, v, by_values, by_vectors = inputs[1:]
-    n = w.shape[0]
-    same = pt.eye(n, dtype="bool")
-    gaps = pt.switch(same, 1, pt.dimshuffle(w, 0, "x") - pt.dimshuffle(w, "x", 0))
-    mixed = pt.switch(same, 0, pt.dot(pt.transpose(by_vectors), v) / gaps)
-    whole = pt.dot(pt.dot(v, pt.diag(by_values) + mixed), pt.transpose(v))
-    return _one_triangle(whole, op.UPLO == "L")
+    """Derivatives of eigenvalues and vectors as graphc's own, which exist where values are equal."""
+    a, *given = inputs
+    return Eigh(op.UPLO == "L").pullback([a], given[:2], given[2:])
 
 
 @converts("EigvalshGrad", module="pytensor.tensor")
