@@ -54,7 +54,17 @@ class Hook(Generic[_Function]):
         return self.load()
 
 
-class RenamedModule(ModuleType):
+class NamedModule(ModuleType):
+    """A module with a class of its own, named by pickles: cloudpickle names plain modules alone.
+
+    It writes modules that a function does not mention: `graphc.tensor.type`, where `graphc` and ``type`` are.
+    """
+
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        return import_module, (self.__name__,)
+
+
+class RenamedModule(NamedModule):
     """A module under PyTensor's name, which loads when something of it is used; a stub says its types.
 
     Args:

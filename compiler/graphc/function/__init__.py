@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import inspect
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from graphc.function.function import evaluate as evaluate_variable
 from graphc.function.function import function
+from graphc.hooks import NamedModule
 
 if TYPE_CHECKING:
     from graphc.function.types import Function
 
 
-class _CallableModule(ModuleType):
+class _CallableModule(NamedModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Function:
         """Compile a graph; see `graphc.function.function.function`."""
         return function(*args, **kwargs)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import MethodType
@@ -156,6 +157,16 @@ class Jitted(Generic[P, R]):
 
     def __get__(self, instance: object, owner: type | None = None) -> Jitted[P, R] | MethodType:
         return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str | tuple[type, tuple[object, ...]]:
+        """By name where a module has it, which has the function under no name then; else by value."""
+        name: str = getattr(self, "__qualname__", "")
+        place: object = None if self.__module__ == "__main__" else sys.modules.get(self.__module__)
+        for part in name.split("."):
+            place = getattr(place, part, None)
+        if place is self:
+            return name
+        return Jitted, (self._fn, (), sorted(self.static), self._static_shapes, self._mode)
 
     def __repr__(self) -> str:
         return f"<graphc.jit of {self._name}, compiled for {len(self._found)} kinds of arguments>"

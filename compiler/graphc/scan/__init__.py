@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from graphc.hooks import NamedModule
 from graphc.scan import rules as rules
 from graphc.scan.frontend import scan
 
@@ -42,7 +42,7 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-class _CallableModule(ModuleType):
+class _CallableModule(NamedModule):
     def __call__(self, *args: Any, **kwargs: Any) -> TensorVariable | list[TensorVariable]:
         """Build a loop; see `graphc.scan.frontend.scan`."""
         return scan(*args, **kwargs)

@@ -206,6 +206,33 @@ def test_pickles_by_value(mode, tmp_path):
         np.testing.assert_equal(f(given), right[name], err_msg=name)
 
 
+def test_modules_are_pickled_by_name():
+    """Also those that are functions, and those under PyTensor's names, which cloudpickle looks for itself."""
+    cloudpickle = pytest.importorskip("cloudpickle", reason="graphc[dask] is not installed")
+    modules = [graphc.scan, graphc.function, sys.modules["graphc.tensor.nlinalg"]]
+    modules += [each for name, each in sys.modules.items() if f"{name}.".startswith("graphc.")]
+    assert pickle.loads(cloudpickle.dumps(modules)) == modules
+    type_of = pickle.loads(cloudpickle.dumps(lambda v: pt.as_tensor(v).type().type))
+    assert type_of(1.0).dtype == "float64"
+
+
+@graphc.jit(static_argnames="n")
+def power(x, n=2):
+    return x**n
+
+
+def test_functions_of_jit_are_pickled():
+    """Those of a module by name, others by value, which compile where they are called."""
+    cloudpickle = pytest.importorskip("cloudpickle", reason="graphc[dask] is not installed")
+    power(2.0)
+    for write in (pickle.dumps, cloudpickle.dumps):
+        assert pickle.loads(write(power))(np.array([1.0, 3.0]), n=3).tolist() == [1, 27]
+    assert pickle.loads(pickle.dumps(power)) is copy.deepcopy(power) is power
+    of_session = graphc.jit(lambda x, n: pt.exp(x) * n, static_argnums=1, mode="reference")
+    again = pickle.loads(cloudpickle.dumps(of_session))
+    assert again(0.0, 3) == 3 and again._mode == "reference" and again.static == {"n"}
+
+
 MAIN = """
 import subprocess, sys
 import cloudpickle
