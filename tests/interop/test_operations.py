@@ -147,6 +147,32 @@ def test_operation(name):
     assert f.vm.jit_fn.report.fallbacks == []
 
 
+def test_an_allocation_that_broadcasts_nothing_is_its_operand():
+    """As in PyTensor's default mode, whatever sizes it names; static ones are checked."""
+    m = pt.lscalar("m")
+    rows = pytensor.scan(
+        lambda r, m: (pt.alloc(r, m) ** 2).sum(), sequences=[x], non_sequences=[m], return_updates=False
+    )
+    part = pt.alloc(v, m) ** 2
+    wanted = [
+        (pt.alloc(v, m), V),
+        (pt.alloc(x, m, m), X),
+        (pt.alloc(pt.specify_shape(v, 5), m), V),
+        (pt.alloc(v, m, 5), np.tile(V, (3, 1))),
+        (part, V**2),
+        (pytensor.grad(part.sum(), v), 2 * V),
+        (rows, (X**2).sum(1)),
+        (pytensor.grad(rows.sum(), x), 2 * X),
+    ]
+    given = pytensor.function([x, v, m], [output for output, _ in wanted], mode="GRAPHC")(X, V, 3)
+    for (output, want), got in zip(wanted, given, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14, err_msg=str(output))
+    for mode in (Mode("py", "fast_run"), "GRAPHC"):
+        assert pytensor.function([v, m], pt.alloc(v, m), mode=mode)(V, 3).shape == V.shape
+        with pytest.raises((AssertionError, ValueError)):
+            pytensor.function([v], pt.alloc(v, 3) + 1, mode=mode)(V)
+
+
 def test_draws_are_those_of_numpy():
     stream = RandomStream(seed=3)
     drawn = [

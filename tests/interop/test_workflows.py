@@ -61,11 +61,13 @@ def test_maximum_by_the_default_mode(regression):
 
 
 def test_variational_inference_on_parts_of_the_data():
+    """The dims of the data are those of all rows: PyMC 6 allocates the densities of a part to as many."""
     x, y = pm.Minibatch(X, Y, batch_size=10)
     losses = []
     for mode in BOTH:
-        with pm.Model():
-            pm.Normal("y", x @ pm.Normal("b", shape=3), 1, observed=y, total_size=len(Y))
+        with pm.Model(coords={"row": range(len(Y))}):
+            mu = x @ pm.Normal("b", shape=3)
+            pm.Normal("y", mu, 1, observed=y, total_size=len(Y), dims="row")
             fit = pm.fit(20, progressbar=False, random_seed=1, compile_kwargs={"mode": mode})
             losses.append(fit.hist)
     np.testing.assert_allclose(*losses, rtol=1e-8)

@@ -120,7 +120,14 @@ def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
 
 @converts("Alloc")
 def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
-    return pt.alloc(*inputs) if len(inputs) > 1 else inputs[0]
+    """Its operand, where no axis is broadcast by its type: PyTensor's default mode checks no sizes there.
+
+    PyMC relies on it: the density of a minibatch is allocated to the size of its dims, that of all data.
+    """
+    given, made = node.inputs[0].type, node.outputs[0].type
+    if given.broadcastable != made.broadcastable:
+        return pt.alloc(*inputs)
+    return inputs[0] if given.shape == made.shape else pt.specify_shape(inputs[0], made.shape)
 
 
 @converts("AllocEmpty")
