@@ -247,6 +247,15 @@ def test_lines_of_users_agree_in_every_mode(name):
         assert not check(b.finish(), ["numpy", "reference", "interpret"])
 
 
+def test_rows_of_a_batch_that_are_mixed_up_are_found(monkeypatch):
+    """And so is one of which not all rows are computed."""
+    made = program("x0 * 2", values=np.arange(3.0))
+    right = graphc.vectorize_graph
+    for wrong in (lambda y: y[::-1], lambda y: y[:1] + 0 * y, lambda y: y[..., ::-1]):
+        monkeypatch.setattr(graphc, "vectorize_graph", lambda *a, w=wrong: [w(y) for y in right(*a)])
+        assert check(made, ["vectorized"])
+
+
 def test_functions_that_share_variables_are_called_in_turns():
     shared = Input("x0", np.arange(4.0), (None,), shared=True)
     steps = (Step(("v0",), "pt.exp(-x0)", "line"), Step(("v1",), "x0[::-1] + v0", "line"))
