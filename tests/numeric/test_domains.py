@@ -23,6 +23,7 @@ import graphc.tensor as pt
 BIG, LEAST = 2**63 - 1, -(2**63)
 X, M, LABELS = np.arange(5.0), np.arange(12.0).reshape(3, 4), np.array([0, 1, 2, 1, 0])
 NAN, INF = np.nan, np.inf
+BYTES, RNG = np.array([129, 7], np.uint8), pt.random.default_rng(5)
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ ROWS = [
         (np.ones(5),),
     ),
     Row("nn.one_hot: num_classes", lambda n, v: pt.nn.one_hot(LABELS, v), (-1,), (0, 2), ValueError),
-    Row("to_one_hot: nb_class", lambda n, v: pt.to_one_hot(LABELS, v), (-1,), (0, 2), ValueError),
+    Row("to_one_hot: nb_class", lambda n, v: pt.to_one_hot(LABELS, v), (-1,), (3, 4), ValueError),
     Row("vander: N", lambda n, v: n.vander(X, v), (-1,), (0, 2)),
     *each("topk argtopk topk_and_argtopk: kth", lambda f, v: f(X, v), (6, 0), (5, 1), ValueError),
     Row(
@@ -178,6 +179,28 @@ ROWS = [
         (A([0, 3, 2]),),
         ValueError,
     ),
+    Row(
+        "to_one_hot: y", lambda n, v: pt.to_one_hot(v, 3), (A([3, 0]), A([-4, 0])), (A([2, -3]),), IndexError
+    ),
+    *each(
+        "nn.softmax_cross_entropy categorical_crossentropy: target",
+        lambda f, v: f(M + 1.0, v),
+        (A([0, 4, 1]), A([0, -5, 1]), A([BIG, 0, 0])),
+        (A([0, 3, -4]),),
+        IndexError,
+    ),
+    *[
+        Row(
+            "inverse_permutation: perm",
+            lambda n, v, x=x: pt.permute_row_elements(x, v, inverse=True),
+            (A([0, 1, 3]), A([0, 0, 1]), A([0, 2, -4]), A([0, 1, 1, 2]), A([-1, 0, 2])),
+            (A([2, 0, 1]), A([0, -1, 1])),
+            IndexError,
+        )
+        for x in (M[:, :3], X[:3])
+    ],
+    Row("unpackbits: count", lambda n, v: n.unpackbits(BYTES, count=v), (-17, LEAST), (-16, -3, 0, 5, 40)),
+    Row("interpolate1d: y", lambda n, v: pt.interpolate1d(X, v)(1.5), (np.ones(4),), (X,), ValueError),
     *each("fft.fft ifft rfft irfft hfft ihfft: n", lambda f, v: f(X, v), (0, -1), (3, 7)),
     Row("fft.fft2: s", lambda n, v: n.fft.fft2(M, (v, 2)), (0,), (2,)),
     *each("fft.fftfreq rfftfreq: n", lambda f, v: f(v), (0, -2), (3,), ValueError),
@@ -196,6 +219,27 @@ ROWS = [
     *each("percentile nanpercentile: q", lambda f, v: f(X, v), (-0.1, 100.1, NAN), (0.0, 30.0, 100.0)),
     *each("geomspace: start", lambda f, v: f(v, 2.0, 3), (0.0,), (1.0,)),
     *each("geomspace: stop", lambda f, v: f(1.0, v, 3), (0.0,), (2.0,)),
+    Row(
+        "average: weights",
+        lambda n, v: n.average(M, axis=1, weights=v),
+        (np.zeros(4), A([1.0, -1, 0, 0])),
+        (A([1.0, 0, 2, 1]), A([1.0, -1, 0, 1])),
+    ),
+    Row("nn.dropout: p", lambda n, v: pt.nn.dropout(X, v, RNG), (-0.1, 1.0, NAN), (0.0, 0.5), ValueError),
+    Row(
+        "random.categorical: p",
+        lambda n, v: pt.random.categorical(v, rng=RNG),
+        (A([0.5, NAN]), A([-0.1, 1.1])),
+        (A([0.5, 0.5]),),
+        ValueError,
+    ),
+    *[
+        Row(f"random.betabinom: {name}", call, (NAN, 0.0, -1.0, INF), (0.5, 2.0), ValueError)
+        for name, call in (
+            ("a", lambda n, v: pt.random.betabinom(3, v, 1.0, rng=RNG)),
+            ("b", lambda n, v: pt.random.betabinom(3, 1.0, v, rng=RNG)),
+        )
+    ],
     Row(
         "digitize: bins",
         lambda n, v: n.digitize(X, v),
@@ -287,6 +331,32 @@ ROWS = [
         TypeError,
         constant=True,
     ),
+    Row(
+        "nn.group_norm: groups",
+        lambda n, v: pt.nn.group_norm(M, v),
+        (0, -1, 3),
+        (2,),
+        ValueError,
+        constant=True,
+    ),
+    Row("multigammaln: d", lambda n, v: pt.multigammaln(9.0, v), (0, -1), (1, 3), ValueError, constant=True),
+    Row("polyfit: deg", lambda n, v: n.polyfit(X, X, v), (-1,), (0, 2), constant=True),
+    Row(
+        "nn.conv1d: dilation",
+        lambda n, v: pt.nn.conv1d(M[None], M[None, :, :2], dilation=v),
+        (0, -1, BIG),
+        (1, 2, 2**31 - 1),
+        ValueError,
+        constant=True,
+    ),
+    Row(
+        "nn.max_pool1d: window",
+        lambda n, v: pt.nn.max_pool1d(M, v),
+        (0, -1, BIG),
+        (1, 2, 2**31 - 1),
+        ValueError,
+        constant=True,
+    ),
     Row("diff: n", lambda n, v: n.diff(X, v), (-1,), (0, 2), constant=True),
     Row("array_split: indices_or_sections", lambda n, v: n.array_split(X, v), (0, -1), (2, 7), constant=True),
     *each(
@@ -321,7 +391,7 @@ def expected_error(row: Row, value: Any) -> tuple[type[Exception], ...]:
     with pytest.raises(Exception) as caught, np.errstate(all="ignore"):
         row.call(np, value)
     # A size that is no number of NumPy's, and one that is too large, are wrong values.
-    kinds = (IndexError, TypeError, ValueError, OverflowError)
+    kinds = (IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError)
     return (next(kind for kind in kinds if isinstance(caught.value, kind)),)
 
 

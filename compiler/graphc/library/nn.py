@@ -35,7 +35,7 @@ def _reference_max(attributes, x, r, s):
     *batch, h, w = x.shape
     best = np.zeros((*batch, int(r), int(s)), x.dtype)
     where = np.full(best.shape, -1, np.int64)
-    for rows, columns, inside in _windows(attributes, h, w, int(r), int(s)) if h * w else ():
+    for rows, columns, inside in _windows(attributes, h, w, int(r), int(s)) if best.size and h * w else ():
         value = x[..., rows, columns]
         more = inside & ((where < 0) | (value > best) | ((value != value) & (best == best)))
         best = np.where(more, value, best)
@@ -46,7 +46,7 @@ def _reference_max(attributes, x, r, s):
 def _reference_sum(attributes, x, r, s):
     *batch, h, w = x.shape
     total = np.zeros((*batch, int(r), int(s)), x.dtype)
-    for rows, columns, inside in _windows(attributes, h, w, int(r), int(s)) if h * w else ():
+    for rows, columns, inside in _windows(attributes, h, w, int(r), int(s)) if total.size and h * w else ():
         total = total + np.where(inside, x[..., rows, columns], 0)
     return total
 
@@ -54,7 +54,7 @@ def _reference_sum(attributes, x, r, s):
 def _reference_spread(attributes, g, h, w):
     *batch, r, s = g.shape
     out = np.zeros((*batch, int(h), int(w)), g.dtype)
-    for rows, columns, inside in _windows(attributes, int(h), int(w), r, s) if h * w else ():
+    for rows, columns, inside in _windows(attributes, int(h), int(w), r, s) if g.size and h * w else ():
         at = (
             ...,
             np.broadcast_to(rows, inside.shape)[inside],

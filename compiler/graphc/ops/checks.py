@@ -159,6 +159,9 @@ def required(
     """
     known = value.data if isinstance(value, Constant) else known_value(value)
     condition = holds(value if known is None else known)
+    if known is None and not isinstance(condition, Variable):
+        # As of ``x != 0``, which compares objects: nothing would be tested.
+        raise TypeError(f"the condition of {value} must be an expression of it, got {condition!r}")
     right = known_value(condition) if isinstance(condition, Variable) else condition
     if right is not None and not np.asarray(right).all():
         raise error(f"{message}, got {value if known is None else known}")

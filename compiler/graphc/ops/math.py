@@ -8,6 +8,7 @@ says its row (``ops/table/*.py``). Rows are made of these builders, and nothing 
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -428,6 +429,7 @@ def round(x: TensorLike, decimals: int | str = 0, mode: str | None = None) -> Te
     """
     if isinstance(decimals, str):
         return round(x, 0, decimals)
+    decimals = index(decimals or 0)
     if mode not in (None, "half_to_even", "half_away_from_zero"):
         raise ValueError(f"mode must be half_to_even or half_away_from_zero, got {mode!r}")
     rounded = round_half_away if mode == "half_away_from_zero" else round_half_to_even

@@ -420,7 +420,7 @@ def interpolate1d(
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     order = argsort(x)
-    x, y = x[order], y[order]
+    x, y = x[order], specify_shape(y, [size_of(x, 0)])[order]
     ends = [y[0] if left_pad is None else left_pad, y[-1] if right_pad is None else right_pad]
 
     def interpolate(x_hat: TensorLike) -> TensorVariable:

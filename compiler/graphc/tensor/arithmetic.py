@@ -5,13 +5,12 @@ about whole arrays and about the kind of their elements.
 
 from __future__ import annotations
 
-import builtins
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.ops.checks import required
 from graphc.ops.create import zeros
 from graphc.ops.elementwise import cast_to, ufunc_rule
 from graphc.ops.ifelse import ifelse
@@ -33,20 +32,20 @@ from graphc.ops.math import (
     mod,
     ne,
     real,
-    round_half_away,
+    round_half_to_even,
     signbit,
     switch,
     trunc,
 )
 from graphc.ops.math import complex as complex_
 from graphc.ops.math import pow as pow_
-from graphc.ops.math import round as round_
-from graphc.ops.math import round_half_to_even as round_half_to_even_
+from graphc.ops.math import round as around
+from graphc.ops.math import round_half_away as round_half_away_from_zero
 from graphc.ops.reduce import all as all_
 from graphc.ops.reduce import max as max_
 from graphc.ops.reduce import min as min_
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.shape import sizes_of
+from graphc.ops.shape import as_size, sizes_of
 from graphc.ops.shaping import expand_dims, moveaxis, on_axis, reshape
 from graphc.ops.table.arithmetic import promote
 from graphc.tensor.dims import atleast_Nd
@@ -219,11 +218,11 @@ def unpackbits(
     bits = cast(ne(bitwise_and(values, constant(_weights(bitorder))), 0), "uint8")
     flat = reshape(bits, (*batch, n * 8))
     if count is not None:
-        number = count if isinstance(count, Variable) else int(count)
-        if isinstance(number, Variable) or number < 0:
-            flat = flat[..., :number]
-        else:
-            flat = concatenate([flat, zeros((*batch, number), dtype="uint8")], axis=-1)[..., :number]
+        number, size = as_size(count, "unpackbits"), n * 8
+        message = "unpackbits: a negative count must leave out at most all bits"
+        number = required(switch(lt(number, 0), number + size, number), lambda n: n >= 0, message)
+        more = zeros((*batch, maximum(number - size, 0)), dtype="uint8")
+        flat = concatenate([flat, more], axis=-1)[..., :number]
     return moveaxis(flat, -1, axis)
 
 
@@ -245,23 +244,6 @@ def fix(x: TensorLike) -> TensorVariable:
     return trunc(x) if x.type.kind == "f" else x
 
 
-def around(a: TensorLike, decimals: int = 0) -> TensorVariable:
-    """Numbers rounded to so many decimals, halves to even, as ``numpy.round``; integers only to fewer.
-
-    Examples:
-        >>> pt.around([1.25, 2.75], 1).eval()
-        array([1.2, 2.8])
-    """
-    x = as_tensor_variable(a)
-    if x.type.kind not in "fc" and decimals >= 0:
-        return x
-    if decimals == 0:
-        return round_half_to_even_(x)
-    scale = 10.0 ** builtins.abs(int(decimals))
-    rounded = round_half_to_even_(x * scale if decimals > 0 else x / scale)
-    return cast(rounded / scale if decimals > 0 else rounded * scale, x.type.dtype)
-
-
 def iround(a: TensorLike, mode: str | None = None) -> TensorVariable:
     """Nearest integers as int64; ``mode`` as of `round`.
 
@@ -269,27 +251,7 @@ def iround(a: TensorLike, mode: str | None = None) -> TensorVariable:
         >>> pt.iround([1.4, 1.6]).eval()
         array([1, 2])
     """
-    return cast(round_(a, mode=mode), "int64")
-
-
-def round_half_to_even(x: TensorLike) -> TensorVariable:
-    """Nearest integers in the dtype of x, halves to even ones.
-
-    Examples:
-        >>> pt.round_half_to_even([0.5, 1.5, 2.5]).eval()
-        array([0., 2., 2.])
-    """
-    return round_half_to_even_(x)
-
-
-def round_half_away_from_zero(x: TensorLike) -> TensorVariable:
-    """Nearest integers in the dtype of x, halves away from zero.
-
-    Examples:
-        >>> pt.round_half_away_from_zero([0.5, 1.5, 2.5]).eval()
-        array([1., 2., 3.])
-    """
-    return round_half_away(x)
+    return cast(around(a, mode=mode), "int64")
 
 
 def _common(x: TensorLike, y: TensorLike) -> tuple[TensorVariable, TensorVariable]:

@@ -620,6 +620,10 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> 
         array([30, 10])
     """
     indices = as_tensor_variable(indices)
+    if indices.type.kind == "b":
+        raise TypeError(
+            f"take takes integers, got {indices} of dtype bool; x[mask] has the elements of a mask"
+        )
     a, axis = on_axis(a, axis, "take")
     size = sizes_of(a)[axis]
     mode = "raise" if mode is None else mode

@@ -226,6 +226,8 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Tenso
     x, y = cast(x, dtype), cast(as_tensor_variable(y), dtype)
     if x.type.ndim != 1 or y.type.ndim not in (1, 2):
         raise ValueError(f"polyfit takes a vector and a vector or matrix, got {x.type} and {y.type}")
+    if int(deg) < 0:
+        raise ValueError(f"polyfit: deg must be at least 0, got {deg}")
     left: Any = vander(x, int(deg) + 1)
     if w is not None:
         weights = cast(as_tensor_variable(w), dtype)

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.checks import CheckAndRaise
 from graphc.ops.create import arange, bounded
 from graphc.ops.create import zeros as zeros_
 from graphc.ops.dimshuffle import normalize_axes, normalize_axis
 from graphc.ops.join import concatenate
-from graphc.ops.math import cast, eq, ge, le, maximum, minimum, switch
+from graphc.ops.math import cast, eq, ge, le, lt, maximum, minimum, switch
 from graphc.ops.shape import known_size, size_of, sizes_of
 from graphc.ops.shaping import (
     broadcast_to,
@@ -62,12 +64,19 @@ __all__ = [
 def inverse_permutation(perm: TensorLike) -> TensorVariable:
     """The inverses of permutations of the first integers, along the last axis, in their dtype.
 
+    Negative numbers count from the end, as indices do; what then is no permutation raises an IndexError.
+
     Examples:
         >>> pt.inverse_permutation([2, 0, 1]).eval()
         array([1, 2, 0])
     """
     x = as_tensor_variable(perm)
-    return cast(argsort(x, axis=-1), x.type.dtype)
+    size = size_of(x, x.type.ndim - 1)
+    places = switch(lt(x, 0), x + size, x)
+    order = argsort(places, axis=-1)
+    message = "inverse_permutation: of the integers from 0 below the size, each must be there once"
+    permutes = eq(take_along_axis(places, order, axis=-1), arange(size))
+    return cast(CheckAndRaise(IndexError, message)(order, permutes), x.type.dtype)
 
 
 def permute_row_elements(x: TensorLike, y: TensorLike, inverse: bool = False) -> TensorVariable:
@@ -90,8 +99,8 @@ def permute_row_elements(x: TensorLike, y: TensorLike, inverse: bool = False) ->
     return take_along_axis(x, y, axis=-1)
 
 
-def _along(axis: int, index: slice) -> tuple[slice, ...]:
-    return (*[slice(None)] * axis, index)
+def _along(axis: int, part: slice) -> tuple[slice, ...]:
+    return (*[slice(None)] * axis, part)
 
 
 def flip(m: TensorLike, axis: AxisLike = None) -> TensorVariable:
@@ -154,7 +163,7 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> TensorVari
     a, b = (normalize_axis(axis, x.type.ndim, "rot90") for axis in axes)
     if a == b:
         raise ValueError(f"rot90 takes two different axes, got {axes!r}")
-    turns = int(k) % 4
+    turns = index(k) % 4
     if turns == 0:
         return x
     if turns == 2:
@@ -264,7 +273,7 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     x = _with_matrix_last(a, axis1, axis2, "diagonal")
     *batch, rows, columns = sizes_of(x)
     flat = reshape(x, [*batch, rows * columns])
-    return flat[(..., _flat_diagonal(rows, columns, int(offset)))]
+    return flat[(..., _flat_diagonal(rows, columns, index(offset)))]
 
 
 def trace(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
@@ -289,9 +298,7 @@ def diag(v: TensorLike, k: int = 0) -> TensorVariable:
         return diagonal(x, k)
     if x.type.ndim != 1:
         raise ValueError(f"diag takes a vector or a matrix, got {x} of type {x.type}")
-    n = size_of(x, 0) + abs(int(k))
-    flat = zeros_(n * n, dtype=x.type.dtype)
-    return reshape(set_subtensor(flat[_flat_diagonal(n, n, int(k))], x), [n, n])
+    return alloc_diag(x, k)
 
 
 def fill_diagonal(a: TensorLike, val: TensorLike, wrap: bool = False) -> TensorVariable:
@@ -403,11 +410,11 @@ def alloc_diag(diag: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1
     v = as_tensor_variable(diag)
     rank = v.type.ndim + 1
     first, second = sorted(normalize_axes((axis1, axis2), rank, "alloc_diag"))
-    n = size_of(v, v.type.ndim - 1) + abs(int(offset))
-    rows = arange(size_of(v, v.type.ndim - 1)) + max(-int(offset), 0)
-    zeros = zeros_((*sizes_of(v)[:-1], n, n), dtype=v.type.dtype)
-    placed = set_subtensor(zeros[..., rows, rows + int(offset)], v)
-    return moveaxis(placed, (-2, -1), (first, second))
+    *batch, size = sizes_of(v)
+    n = size + abs(index(offset))
+    flat = zeros_((*batch, n * n), dtype=v.type.dtype)
+    placed = set_subtensor(flat[(..., _flat_diagonal(n, n, index(offset)))], v)
+    return moveaxis(reshape(placed, [*batch, n, n]), (-2, -1), (first, second))
 
 
 def fill_diagonal_offset(a: TensorLike, val: TensorLike, offset: int) -> TensorVariable:

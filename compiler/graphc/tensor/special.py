@@ -433,6 +433,8 @@ def multigammaln(a: TensorLike, d: int) -> TensorVariable:
         array(0.)
     """
     a = float_operand(a)
+    if int(d) < 1:
+        raise ValueError(f"multigammaln: d must be at least 1, got {d}")
     terms = [gammaln(a - 0.5 * j) for j in range(int(d))]
     return d * (d - 1) / 4 * float(np.log(np.pi)) + sum(terms[1:], terms[0])
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.errors import IndexTypeError
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.checks import CheckAndRaise, as_count, required
 from graphc.ops.create import arange, ones, zeros, zeros_like
@@ -162,6 +163,8 @@ def _position(place: TensorVariable, size: TensorVariable, end: int, what: str) 
     """Positions along an axis, counted from its start; ``end`` is 1 if the position after the last is one."""
     known = known_size(size)
     n, signed = size if known is None else known, place.type.kind == "i"
+    if place.type.kind not in "iu":
+        raise IndexTypeError(f"{what}: an index must be an integer, got {place} of dtype {place.type.dtype}")
     message = f"{what}: an index is out of bounds for the axis"
     place = required(
         place, lambda at: (at < n + end) & (at >= -n) if signed else at < n + end, message, IndexError

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def cov(
     if y is not None:
         rows = concatenate([rows, _variables(y, rowvar)], axis=0)
     deviation = rows - mean(rows, axis=1, keepdims=True)
-    less = (0 if bias else 1) if ddof is None else ddof
+    less = (0 if bias else 1) if ddof is None else index(ddof)
     count = cast(maximum(size_of(rows, 1) - less, 0), "float64")
     result = dot(deviation, conj(deviation).T) / count
     scalar = known_size(size_of(rows, 0)) == 1
@@ -490,7 +491,10 @@ def nanpercentile(
 def average(
     x: TensorLike, axis: AxisLike = None, weights: TensorLike | None = None, keepdims: bool = False
 ) -> TensorVariable:
-    """Mean, weighted by an array of x's shape or a vector along the axis; NaN where the weights add up to 0.
+    """Mean, weighted by an array of x's shape or a vector along the axis.
+
+    Raises:
+        ZeroDivisionError: the weights add up to 0.
 
     Examples:
         >>> pt.average([1.0, 2.0, 6.0], weights=[1, 1, 2]).eval()
@@ -505,4 +509,6 @@ def average(
         weights = dimshuffle(weights, tuple(0 if a == along else "x" for a in range(x.type.ndim)))
     weights = weights if x.type.kind in "fc" else cast_to(weights, "float64")
     total = sum_(weights, axis=axis, keepdims=keepdims)
+    message = "average: the weights must not add up to 0"
+    total = required(total, lambda total: ~(abs(total) <= 0), message, ZeroDivisionError)
     return sum_(x * weights, axis=axis, keepdims=keepdims) / total

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.ops.checks import as_count
+from graphc.ops.checks import as_count, required
 from graphc.ops.create import arange
 from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.math import abs as abs_
-from graphc.ops.math import bitwise_and, cast, eq, ge, le, log, log1p, lt, minimum, softplus, switch
+from graphc.ops.math import cast, eq, le, log, log1p, minimum, mod, softplus, switch
 from graphc.ops.reduce import sum as sum_
 from graphc.ops.shape import size_of
 from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, reshape
@@ -65,12 +63,17 @@ def one_hot(
 def to_one_hot(y: TensorLike, nb_class: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """A matrix with a row for each class number: 1 in its column, 0 elsewhere (config.floatX by default).
 
+    Class numbers are indices: negative ones count from the last class, what is no class raises an IndexError.
+
     Examples:
         >>> pt.to_one_hot([0, 2], 3).eval()
         array([[1., 0., 0.],
                [0., 0., 1.]])
     """
-    return one_hot(y, nb_class, dtype=dtype)
+    count = as_count(nb_class, "to_one_hot")
+    message = "to_one_hot: class numbers must be indices of the classes"
+    y = required(as_tensor_variable(y), lambda y: (y >= -count) & (y < count), message, IndexError)
+    return one_hot(mod(y, count), count, dtype=dtype)
 
 
 def binary_crossentropy(output: TensorLike, target: TensorLike) -> TensorVariable:
@@ -99,16 +102,8 @@ def _chosen(scores: Variable, classes: Variable) -> TensorVariable:
     """The elements of the last axis at class numbers, which have one axis less."""
     count = size_of(scores, scores.type.ndim - 1)
     rows = reshape(scores, (-1, count))
-    numbers = reshape(cast(classes, "int64"), (-1,))
-    picked = reshape(rows, (-1,))[arange(size_of(rows, 0)) * count + _checked(numbers, count)]
+    picked = rows[arange(size_of(rows, 0)), reshape(classes, (-1,))]
     return reshape(picked, [size_of(classes, i) for i in range(classes.type.ndim)])
-
-
-def _checked(numbers: TensorVariable, count: TensorVariable) -> TensorVariable:
-    """Class numbers; a wrong one gets a position that no array has, so that the indexing reports it."""
-    inside = bitwise_and(ge(numbers, -count), lt(numbers, count))
-    wrapped = switch(lt(numbers, 0), numbers + count, numbers)
-    return switch(inside, wrapped, np.iinfo(np.int64).max // 4)
 
 
 def _is_classes(scores: TensorVariable, target: TensorVariable, what: str) -> bool:

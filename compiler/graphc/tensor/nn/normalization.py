@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.checks import required
 from graphc.ops.dimshuffle import normalize_axes, normalize_axis
 from graphc.ops.math import cast, ge, sqrt, switch
 from graphc.ops.shape import sizes_of
 from graphc.ops.shaping import dimshuffle, reshape
+from graphc.tensor.nn.windows import per_axis
 from graphc.tensor.random.continuous import random
 from graphc.tensor.reductions import mean as mean_
 
@@ -101,6 +103,7 @@ def group_norm(
     """
     x = _floating(x)
     axis = normalize_axis(axis, x.type.ndim, "group_norm")
+    (groups,) = per_axis(groups, 1, "group_norm: groups")
     known = x.type.shape[axis]
     if known is not None and known % groups:
         raise ValueError(f"group_norm: {known} channels of {x} do not make {groups} groups")
@@ -187,15 +190,16 @@ def dropout(x: TensorLike, p: TensorLike, rng: Any, train: bool = True, return_n
         The result, or ``(next_rng, result)``.
 
     Raises:
-        ValueError: ``p`` is a number out of range.
+        ValueError: ``p`` is out of range.
 
     Examples:
         >>> pt.nn.dropout(np.ones(3), 0.5, pt.random.shared_rng(seed=1), train=False).eval()
         array([1., 1., 1.])
     """
     x = _floating(x)
-    if isinstance(p, int | float) and not 0 <= p < 1:
-        raise ValueError(f"dropout: the probability p must be in [0, 1), got {p}")
+    p = required(
+        as_tensor_variable(p), lambda p: (p >= 0) & (p < 1), "dropout: the probability p must be in [0, 1)"
+    )
     if not train:
         return (rng, x) if return_next_rng else x
     dtype = x.type.dtype if x.type.dtype in ("float32", "float64") else "float32"
@@ -204,5 +208,5 @@ def dropout(x: TensorLike, p: TensorLike, rng: Any, train: bool = True, return_n
         following, draws = rng.random(**options)
     else:
         following, draws = random(rng=rng, **options)
-    result = switch(ge(draws, p), x / cast(1 - as_tensor_variable(p), x.type.dtype), 0)
+    result = switch(ge(draws, p), x / cast(1 - p, x.type.dtype), 0)
     return (following, result) if return_next_rng else result

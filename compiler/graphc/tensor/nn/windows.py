@@ -22,10 +22,10 @@ _NAMES = ("valid", "same", "full", "half")
 
 
 def per_axis(value: Any, ndim: int, what: str, least: int = 1) -> tuple[int, ...]:
-    """One integer, or one for each axis.
+    """One integer, or one for each axis; less than 2**31, so that sizes made of several do not overflow.
 
     Raises:
-        ValueError: another number of them, or one below ``least``.
+        ValueError: another number of them, or one below ``least`` or too large.
         TypeError: not integers.
     """
     given = list(value) if isinstance(value, list | tuple) else [value] * ndim
@@ -37,6 +37,8 @@ def per_axis(value: Any, ndim: int, what: str, least: int = 1) -> tuple[int, ...
         raise TypeError(f"{what} must be integers known when the graph is built, got {value!r}") from None
     if any(x < least for x in numbers):
         raise ValueError(f"{what} must be at least {least}, got {value!r}")
+    if any(x >= 2**31 for x in numbers):
+        raise ValueError(f"{what} must be less than 2**31, got {value!r}")
     return numbers
 
 

@@ -16,6 +16,7 @@ MOST_PARAMETERS = 3
 _DTYPES = {"d": "float64", "q": "int64"}
 # Where NumPy's draws of counts would overflow.
 _MOST = float(np.iinfo(np.int64).max)
+_LARGEST = float(np.finfo(np.float64).max)
 _LARGEST_MEAN = _MOST - 10 * np.sqrt(_MOST)
 
 
@@ -78,6 +79,11 @@ def _positive(name: str, i: int = 0) -> Constraint:
     return Constraint(f"{name} <= 0", bad=lambda *xs: xs[i] <= 0)
 
 
+def _number(name: str, i: int = 0) -> Constraint:
+    """Of draws that are integers, which have no NaN to answer with."""
+    return Constraint(f"{name} <= 0, infinite or NaN", good=lambda *xs: (xs[i] > 0) & (xs[i] <= _LARGEST))
+
+
 def _probability(i: int = 0) -> Constraint:
     return Constraint("p < 0, p > 1 or p is NaN", good=lambda *xs: (xs[i] >= 0) & (xs[i] <= 1))
 
@@ -94,10 +100,7 @@ _define(
     "uniform",
     "low high",
     Constraint("high - low < 0", bad=lambda low, high: high - low < 0),
-    Constraint(
-        "high - low range exceeds valid bounds",
-        good=lambda low, high: high - low <= float(np.finfo(np.float64).max),
-    ),
+    Constraint("high - low range exceeds valid bounds", good=lambda low, high: high - low <= _LARGEST),
     arguments=lambda low, high: (low, high - low),
 )
 _define("normal", "loc scale", _nonnegative("scale", 1))
@@ -149,7 +152,7 @@ _define(
 _define("zipf", "a", Constraint("a <= 1 or a is NaN", good=lambda a: a > 1), result="q")
 _define("bernoulli", "p", _probability(), result="q")
 _define("binomial", "n:q p", _nonnegative("n"), _probability(1), result="q")
-_define("betabinom", "n:q a b", _nonnegative("n"), _positive("a", 1), _positive("b", 2), result="q")
+_define("betabinom", "n:q a b", _nonnegative("n"), _number("a", 1), _number("b", 2), result="q")
 _define(
     "negative_binomial",
     "n p",
@@ -186,7 +189,7 @@ _define(
     arguments=lambda low, high: (low, high - low - 1),
 )
 
-_define("categorical", "p:D", Constraint("p < 0", bad=lambda p: p < 0), result="q")
+_define("categorical", "p:D", Constraint("p < 0 or p is NaN", good=lambda p: p >= 0), result="q")
 _define(
     "choice",
     "p:D",
