@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -68,17 +69,8 @@ def _set_threads(number: int) -> None:
         runtime.set_default_threads(number)
 
 
-def _enable_cublas(is_used: bool) -> None:
-    """As `_set_threads`."""
-    _enable("GRAPHC_CUBLAS", is_used)
-
-
-def _enable_libraries(is_used: bool) -> None:
-    """As `_set_threads`."""
-    _enable("GRAPHC_CUDA_LIBRARIES", is_used)
-
-
 def _enable(setting: str, is_used: bool) -> None:
+    """As `_set_threads`."""
     runtime = sys.modules.get("graphc_runtime.cuda.libraries")
     if runtime is not None:
         runtime.enable(setting, is_used)
@@ -101,6 +93,12 @@ class Config:
         "off",
         _one_of("off", "warn", "raise"),
         "for debugging: run functions op by op in Python and report the first op that makes NaN or infinity",
+    )
+    compute_test_value: str = _setting(
+        "off",
+        _one_of("off", "ignore", "warn", "raise"),
+        "for debugging: operations are computed as they are written, from `tag.test_value` of the inputs; "
+        "what is done about an input that has none",
     )
     cache_dir: str = _setting(
         _default_cache_dir, str, "folder of the on-disk cache; empty switches the cache off"
@@ -141,7 +139,7 @@ class Config:
         _boolean,
         "large matrix products and triangular systems on CUDA devices are computed by NVIDIA's library where "
         "it is installed; it counts when a function is called for the first time",
-        apply=_enable_cublas,
+        apply=partial(_enable, "GRAPHC_CUBLAS"),
     )
     cuda_libraries: bool = _setting(
         True,
@@ -149,7 +147,7 @@ class Config:
         "factorizations of large matrices, convolutions and Fourier transforms on CUDA devices are computed "
         "by NVIDIA's other libraries where they are installed; it counts when a function is called for the "
         "first time",
-        apply=_enable_libraries,
+        apply=partial(_enable, "GRAPHC_CUDA_LIBRARIES"),
     )
     traceback: str = _setting(
         "user",

@@ -52,6 +52,12 @@ class UnusedInputError(GraphcError, ValueError):
     """An input of a compiled function is not used by any of its outputs or updates."""
 
 
+class TestValueError(GraphcError, AttributeError):
+    """A variable has no test value: see the setting `compute_test_value`."""
+
+    __test__ = False  # no test of pytest
+
+
 class AsTensorError(GraphcError, TypeError):
     """A value cannot be turned into a tensor variable."""
 

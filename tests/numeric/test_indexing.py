@@ -176,6 +176,33 @@ def test_long_indices_are_checked_while_they_are_used(mode: str) -> None:
             call(size, index)
 
 
+def test_every_part_is_set_within_what_it_was_taken_from() -> None:
+    """Also parts of a shape, whose elements are read without the vector, and all of a number, which may be a
+    part of something else itself.
+    """
+    x, v = pt.matrix("x", dtype="float64"), pt.vector("v", dtype="float64")
+    element = v[1]
+    parts = [x.shape[1:], x.shape[-1:], x.shape[::-1], x.shape[:], x.shape[5:], x.shape[1:][:1], element[...]]
+    parts += [element[()], element, v[1:][...], pt.stack([v[0], v[1]])[:1]]
+    changed = [found for part in parts for found in (pt.inc_subtensor(part, 10), pt.set_subtensor(part, 7))]
+    found = graphc.function([x, v], changed)(np.zeros((2, 3)), [1.0, 2.0, 3.0])
+    wanted: list[object] = [
+        [2, 13],
+        [2, 7],
+        [2, 13],
+        [2, 7],
+        [12, 13],
+        [7, 7],
+        [12, 13],
+        [7, 7],
+        [2, 3],
+        [2, 3],
+    ]
+    wanted += [[13], [7], 12, 7, 12, 7, [1, 12, 3], [1, 7, 3], [12, 13], [7, 7], [11, 2], [7, 2]]
+    for have, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(have, want)
+
+
 def test_elements_of_a_shape_need_no_vector() -> None:
     x = pt.tensor("x", dtype="float64", shape=(None, 5))
     assert int(x.shape[1].data) == 5

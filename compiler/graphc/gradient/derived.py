@@ -48,7 +48,7 @@ def _static_size(x: Variable) -> int | None:
 
 def _rows_batched(flat: Variable, wrt: list[Variable], options: GradOptions) -> list[Variable]:
     """Jacobian of a vector, one pullback batched over the rows; shape ``(rows, *w.shape)``."""
-    row = flat.type.clone(dtype=gradient_dtype(flat))()
+    row = flat.type.clone(dtype=gradient_dtype(flat)).make_variable()
     pulled = pullback(flat, wrt, row, **options)
     rows = flat.shape[0] if flat.type.shape[0] is None else flat.type.shape[0]
     return batch_graph(pulled, {row: eye(rows, dtype=row.type.dtype)}, rows)

@@ -150,7 +150,9 @@ def _pulled_twice(
 ) -> tuple[dict[Variable, Variable | None], set[Variable]]:
     """As `tangents_of`, from two pullbacks through the whole graph."""
     paths = Paths(f, wrt)
-    places = {y: y.type() for y in dict.fromkeys(f) if y in paths.depends and not is_discrete(y)}
+    places = {
+        y: y.type.make_variable() for y in dict.fromkeys(f) if y in paths.depends and not is_discrete(y)
+    }
     cotangents = Cotangents(paths, places)
     cotangents.run()
     pulled = [cotangents.of(x) if x in cotangents.reached else None for x in wrt]

@@ -83,7 +83,7 @@ def pushforward_through_pullback(
     """
     node = outputs[0].owner
     assert node is not None and node.op is op
-    places = {y: y.type() for y in outputs if not is_discrete(y)}
+    places = {y: y.type.make_variable() for y in outputs if not is_discrete(y)}
     if not places:
         return [None] * len(outputs)
     pulled = call_pullback(node, [places.get(y) for y in outputs])

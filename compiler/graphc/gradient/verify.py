@@ -203,7 +203,7 @@ def verify_grad(
 
     # Weights stay away from zero, where a wrong gradient could hide.
     weights = [
-        [TensorType(_weight_dtype(y, cast_to_output_type), s)() for _ in range(2)]
+        [TensorType(_weight_dtype(y, cast_to_output_type), s).make_variable() for _ in range(2)]
         for y, s in zip(outputs, shapes, strict=True)
     ]
     cost: Any = sum(_symbolic_projection(y, w) for y, w in zip(outputs, weights, strict=True))

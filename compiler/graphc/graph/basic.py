@@ -9,15 +9,16 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import FrameType, SimpleNamespace, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, SupportsIndex, TypeAlias, TypeVar
 
 from graphc import hooks
 from graphc.config import config
-from graphc.errors import keyword_hint, unexpected_keyword
+from graphc.errors import TestValueError, keyword_hint, unexpected_keyword
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -201,6 +202,21 @@ AnyVariable = TypeVar("AnyVariable", bound="Variable")
 Key = TypeVar("Key", bound="Variable | str")
 
 
+def missing_test_value(error: TestValueError, kind: type[Exception]) -> None:
+    """Says that there is no test value, as the setting `compute_test_value` has it."""
+    if config.compute_test_value == "raise":
+        raise kind(f"{error}, or graphc.config.compute_test_value to 'ignore'") from None
+    if config.compute_test_value == "warn":
+        warnings.warn(str(error), UserWarning, stacklevel=frames_inside() + 1)
+
+
+class Tag(SimpleNamespace):
+    """Attributes of a variable of the type ``of``, of which ``test_value`` is a value."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, self.of.filter(value) if name == "test_value" else value)
+
+
 class Variable:
     """A value in a graph, known only by its type until the graph is run.
 
@@ -220,11 +236,7 @@ class Variable:
     _reduced: ClassVar[Callable[[Variable], tuple[object, ...]]]
 
     def __init__(
-        self,
-        type: Type,
-        owner: Apply | None = None,
-        index: int | None = None,
-        name: str | None = None,
+        self, type: Type, owner: Apply | None = None, index: int | None = None, name: str | None = None
     ) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"the name of a variable must be a string, got {name!r}")
@@ -272,12 +284,31 @@ class Variable:
         return self.owner.location if self.owner is not None else self._location
 
     @property
-    def tag(self) -> SimpleNamespace:
+    def tag(self) -> Tag:
         """Attributes that a user or a tool attaches; the compiler ignores them."""
         tag = self.__dict__.get("_tag")
         if tag is None:
-            tag = self.__dict__["_tag"] = SimpleNamespace()
+            tag = self.__dict__["_tag"] = Tag(of=self.type)
         return tag
+
+    def get_test_value(self) -> Any:
+        """``tag.test_value``, and of constants and shared variables their value.
+
+        Raises:
+            TestValueError: there is none.
+        """
+        if "test_value" not in vars(self.tag):
+            raise TestValueError(
+                f"{self}{describe(self.location)} has no test value; set {self}.tag.test_value"
+            )
+        return self.tag.test_value
+
+    def take_test_value(self, source: Variable, *index: int) -> None:
+        """In a graph within a graph, the test value of what this variable stands for, or a row of it."""
+        if config.compute_test_value != "off":
+            with suppress(TestValueError, IndexError):
+                value = source.get_test_value()
+                self.tag.test_value = value[index] if index else value
 
     def __str__(self) -> str:
         if self.name is not None:
@@ -299,7 +330,7 @@ class Variable:
         copy = self.type.make_variable(name=self.name if name is None else name)
         copy._location = self.location
         if "_tag" in self.__dict__:
-            copy.__dict__["_tag"] = SimpleNamespace(**vars(self.tag))
+            copy.__dict__["_tag"] = Tag(**vars(self.tag))
         return copy
 
     def equals(self, other: object) -> bool:
@@ -385,6 +416,9 @@ class Constant(Variable):
         """The value; the same as ``data``."""
         return self.data
 
+    def get_test_value(self) -> Any:
+        return self.data
+
     def equals(self, other: object) -> bool:
         return self is other or (
             isinstance(other, Constant)
@@ -444,6 +478,8 @@ class Apply:
             output.owner = self
             output.index = i
         self.location = capture()
+        if config.compute_test_value != "off":
+            op.compute_test_value(self)
 
     nin = property(lambda self: len(self.inputs), doc="Number of inputs.")
     nout = property(lambda self: len(self.outputs), doc="Number of outputs.")

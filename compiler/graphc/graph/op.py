@@ -9,9 +9,12 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture
-from graphc.graph.thunks import perform_thunk
+import numpy as np
+
+from graphc.config import config
+from graphc.errors import TestValueError, UndefinedGradientError
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, capture, missing_test_value
+from graphc.graph.thunks import perform_thunk, user_thunk
 from graphc.graph.type import Type, as_type
 
 if TYPE_CHECKING:
@@ -192,6 +195,34 @@ class Op:
         """
         return perform_thunk(node, output_computed, input_registers, output_registers)
 
+    def compute_test_value(self, node: Apply) -> None:
+        """Gives outputs of a new node the test values that follow from those of its inputs.
+
+        Inputs of graphs within graphs, which are not the user's own, may have none.
+
+        Raises:
+            ValueError: an input has none, and the setting `compute_test_value` is "raise".
+            Exception: of the op, if it cannot be computed from these values.
+        """
+        try:
+            values = [x.get_test_value() for x in node.inputs]
+        except TestValueError as error:
+            if any(x.owner is None and x.location and "test_value" not in vars(x.tag) for x in node.inputs):
+                missing_test_value(error, ValueError)
+            return
+        destroyed = {i for positions in self.destroy_map.values() for i in positions}
+        given = [[copy.deepcopy(x) if i in destroyed else x] for i, x in enumerate(values)]
+        found: list[Register] = [[None] for _ in node.outputs]
+        computed = [[False] for _ in found]
+        if type(self).perform in (None, Op.perform):
+            thunk: Thunk = user_thunk(node, [[True] for _ in given], computed, given, found)
+        else:
+            thunk = perform_thunk(node, computed, given, found)
+        with np.errstate(all="ignore"):
+            thunk()
+        for v, register in zip(node.outputs, found, strict=True):
+            v.tag.test_value = register[0]
+
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         """Cotangents of the inputs from those of the outputs (vector-Jacobian product); None is zero."""
         raise UndefinedGradientError(f"{self} has no gradient; define pullback(inputs, outputs, cotangents)")
@@ -248,6 +279,28 @@ class Op:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def get_test_value(v: Any) -> Any:
+    """The test value of a variable, or the value of anything else; see `Variable.get_test_value`."""
+    return v.get_test_value() if isinstance(v, Variable) else v
+
+
+def get_test_values(*variables: Any) -> list[Any]:
+    """A list with the test value of a variable, or a tuple of those of several; an empty list where one has
+    none, or where none are computed.
+
+    Raises:
+        TestValueError: one has none, and the setting `compute_test_value` is "raise".
+    """
+    if config.compute_test_value == "off":
+        return []
+    try:
+        values = [get_test_value(v) for v in variables]
+    except TestValueError as error:
+        missing_test_value(error, TestValueError)
+        return []
+    return values if len(values) == 1 else [tuple(values)]
 
 
 def multilinear(op: Op, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:

@@ -378,6 +378,7 @@ def fresh_root(v: Variable) -> Variable:
     """A root variable of the same type, name and place."""
     copy = v.type.make_variable(v.name)
     copy._location = v.location
+    copy.take_test_value(v)
     return copy
 
 

@@ -68,6 +68,9 @@ class SharedVariable(Variable):
         value = self.container[0]
         return value if borrow else copy.deepcopy(value)
 
+    def get_test_value(self) -> Any:
+        return self.container[0]
+
     def set_value(self, new_value: object, borrow: bool = False) -> None:
         """Replace the value.
 

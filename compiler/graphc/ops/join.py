@@ -30,17 +30,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
     from graphc_runtime.thunk import Register
 
-__all__ = [
-    "block",
-    "column_stack",
-    "concatenate",
-    "dstack",
-    "hstack",
-    "join",
-    "split",
-    "stack",
-    "vstack",
-]
+__all__ = ["block", "column_stack", "concatenate", "dstack", "hstack", "join", "split", "stack", "vstack"]
 
 
 class Join(Op):

@@ -193,8 +193,9 @@ class LoopBuilder:
         row = TensorType(variable.type.dtype, variable.type.shape[1:])
         names = dict(zip(offsets, labels, strict=True))
         inner = {tap: row.make_variable(f"{name or role.name}[{names[tap]}]") for tap in role.taps}
-        for v in inner.values():
+        for tap, v in inner.items():
             v._location = variable.location
+            v.take_test_value(variable, tap)
         self._sequences.append((role, variable, list(inner.values())))
         return [inner[offset] for offset in offsets]
 

@@ -59,7 +59,7 @@ class _Batch:
         self.inner_size = size
         if isinstance(size, Variable):
             known = known_size(size)
-            self.inner_size = TensorType("int64", ())("batch_size") if known is None else known
+            self.inner_size = TensorType("int64", ()).make_variable("batch_size") if known is None else known
         self._spread()
 
     def _spread(self) -> None:

@@ -112,8 +112,9 @@ def state_part(
     row = TensorType(rows.type.dtype, rows.type.shape[1:])
     base = initial.name or name
     inner = {tap: row.make_variable(f"{base}[t{tap}]") for tap in sorted(taps)}
-    for v in inner.values():
+    for tap, v in inner.items():
         v._location = initial.location
+        v.take_test_value(rows, window + tap)
     return StatePart(name, label, tuple(sorted(taps)), rows, inner)
 
 

@@ -72,20 +72,11 @@ if TYPE_CHECKING:
     from graphc.tensor.vectorizing import *  # noqa: F403
 
 
-_NAMESPACES = (
-    *("fft", "fourier", "linalg", "nn", "optimize", "random", "signal", "special"),
-    *_RENAMED,
-)
+_NAMESPACES = (*("fft", "fourier", "linalg", "nn", "optimize", "random", "signal", "special"), *_RENAMED)
 # Where other names are looked for, in this order: what most graphs need is before what few do.
 _MODULES = (
     *("ops.reduce", "tensor.reductions", "ops.shaping", "tensor.indexing", "ops.create", "ops.join"),
-    *(
-        "tensor.products",
-        "tensor.dims",
-        "tensor.arithmetic",
-        "tensor.ranges",
-        "tensor.special",
-    ),
+    *("tensor.products", "tensor.dims", "tensor.arithmetic", "tensor.ranges", "tensor.special"),
     *(
         "tensor.accumulating",
         "tensor.sorting",
@@ -94,13 +85,7 @@ _MODULES = (
         "tensor.statistics",
         "tensor.masks",
     ),
-    *(
-        "tensor.index_arrays",
-        "tensor.einsums",
-        "tensor.vectorizing",
-        "tensor.functional",
-        "tensor.padding",
-    ),
+    *("tensor.index_arrays", "tensor.einsums", "tensor.vectorizing", "tensor.functional", "tensor.padding"),
     *("tensor.sets", "tensor.polynomials"),
 )
 _ELSEWHERE = {

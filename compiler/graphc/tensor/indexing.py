@@ -22,7 +22,20 @@ from graphc.ops.advanced import Put, Take
 from graphc.ops.counting import Scatter
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import cast_to, expand_left
-from graphc.ops.math import bitwise_and, cast, clip, ge, lt, maximum, minimum, mod, mul, second, switch
+from graphc.ops.math import (
+    bitwise_and,
+    cast,
+    clip,
+    ge,
+    lt,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    second,
+    switch,
+    tensor_copy,
+)
 from graphc.ops.shape import (
     MakeVector,
     Shape,
@@ -481,7 +494,9 @@ def _size_entries(x: Variable, index: Any) -> TensorVariable | None:
             for n, b in zip(numbers, (index.start, index.stop, index.step), strict=True)
         ):
             return None
-        return MakeVector(x.type.dtype)(*entries[slice(*numbers)])
+        part = MakeVector(x.type.dtype)(*entries[slice(*numbers)])
+        part.tag.indexing = (x, lenses_of(x, parse_index(x, index)))
+        return part
     if isinstance(index, bool) or not hasattr(index, "__index__") or isinstance(index, Variable):
         return None
     if getattr(index, "ndim", 0):
@@ -520,8 +535,9 @@ def getitem(x: TensorLike, index: TensorLike) -> TensorVariable:
     for lens in after:
         result = lens.get(result)
     lenses += after
-    if lenses:
-        result.tag.indexing = (x, lenses)
+    if result is x:  # `x[...]` of a number is a part of its own, also where x is one of something else
+        result = tensor_copy(x)
+    result.tag.indexing = (x, lenses)
     return result
 
 

@@ -35,16 +35,7 @@ if TYPE_CHECKING:
 # How many axes, or a list of them for each operand.
 PairedAxes: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]]
 
-__all__ = [
-    "batched_dot",
-    "batched_tensordot",
-    "dense_dot",
-    "dot",
-    "inner",
-    "matmul",
-    "outer",
-    "tensordot",
-]
+__all__ = ["batched_dot", "batched_tensordot", "dense_dot", "dot", "inner", "matmul", "outer", "tensordot"]
 
 
 def _vector_product(a: TensorVariable, b: TensorVariable) -> TensorVariable:

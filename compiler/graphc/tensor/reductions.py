@@ -36,15 +36,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-__all__ = [
-    "allclose",
-    "logsumexp",
-    "max_and_argmax",
-    "mean",
-    "ptp",
-    "std",
-    "var",
-]
+__all__ = ["allclose", "logsumexp", "max_and_argmax", "mean", "ptp", "std", "var"]
 
 
 def allclose(
@@ -81,11 +73,7 @@ def ptp(a: TensorLike, axis: Axis = None) -> TensorVariable:
 
 
 def _count(
-    x: Variable,
-    axes: tuple[int, ...],
-    dtype: str,
-    where: TensorLike | None = None,
-    keepdims: bool = False,
+    x: Variable, axes: tuple[int, ...], dtype: str, where: TensorLike | None = None, keepdims: bool = False
 ) -> TensorVariable:
     """Number of elements over the axes, as a 0-d variable; with a mask one for each result."""
     if where is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphc import hooks
@@ -106,8 +107,15 @@ def _overridden(
 
 def _call(rule: Any, arguments: tuple[list, ...]) -> Terms:
     flat = [v for group in arguments for v in group]
+    if isinstance(rule, Variable):
+        return [rule]
     result = rule(*flat) if isinstance(rule, Op) else rule(*arguments)
     return list(result) if isinstance(result, list | tuple) else [result]
+
+
+def _of_inputs_alone(rule: Any, inputs: list, outputs: list, cotangents: list) -> Terms:
+    """A rule of inputs and cotangents, as ``grad_overrides`` has them, in the form of a pullback."""
+    return _call(rule, (inputs, cotangents))
 
 
 def same_overrides(op: OpFromGraph, other: OpFromGraph) -> bool:
@@ -243,6 +251,7 @@ class OpFromGraph(Op):
             these (returning a single variable) or None for each input.
         pushforward: the same for ``(inputs, tangents)``, with one list element for each output.
         lop_overrides, rop_overrides: Theano's names for these two.
+        grad_overrides: a pullback of ``(inputs, cotangents)`` alone, as up to PyTensor 2.
         connection_pattern: ``[input][output]`` booleans; by default derived from the graph.
         strict: refuse graphs that read shared variables that are not listed.
         name: shown when graphs are printed.
@@ -250,8 +259,9 @@ class OpFromGraph(Op):
             also allows repeated inputs.
 
     Raises:
-        TypeError: inputs or outputs are no lists of variables, or a keyword is unknown.
-        ValueError: an input is given twice.
+        TypeError: inputs or outputs are no lists of variables, an override is a variable, or a keyword is
+            unknown.
+        ValueError: an input is given twice, or two overrides of the same derivative.
         MissingInputError: a needed variable is not given.
         NotImplementedError: updates or givens.
 
@@ -272,6 +282,7 @@ class OpFromGraph(Op):
         pushforward: Override = None,
         lop_overrides: Override = None,
         rop_overrides: Override = None,
+        grad_overrides: Override = None,
         connection_pattern: list[list[bool]] | None = None,
         strict: bool = False,
         name: str | None = None,
@@ -290,8 +301,10 @@ class OpFromGraph(Op):
         self.kwargs = kwargs
         self.shared_inputs = captured
         self.inner_inputs, self.inner_outputs = _copy(inputs, captured, outputs)
-        self.pullback_overrides = _only_one(pullback, lop_overrides, "pullback", "lop_overrides")
-        self.pushforward_overrides = _only_one(pushforward, rop_overrides, "pushforward", "rop_overrides")
+        earlier = _without_outputs(_checked("grad_overrides", grad_overrides))
+        given = {"pullback": pullback, "lop_overrides": lop_overrides, "grad_overrides": earlier}
+        self.pullback_overrides = _only_one(given)
+        self.pushforward_overrides = _only_one({"pushforward": pushforward, "rop_overrides": rop_overrides})
         self._given_pattern = self._connection_pattern = connection_pattern
         self._derived: dict[Any, Any] = {}
 
@@ -495,7 +508,27 @@ def _copy(
     return inner, rebuild(outputs, memo, copy_nodes=True, strict=True)
 
 
-def _only_one(new: Override, old: Override, new_name: str, old_name: str) -> Override:
-    if new is not None and old is not None:
-        raise ValueError(f"{old_name} is another name for {new_name}; give one of them")
-    return new if new is not None else old
+def _checked(name: str, override: Override) -> Override:
+    if isinstance(override, str):
+        raise ValueError(
+            f"{name} is a function, an op, or a list of these, got {override!r}; None is the default"
+        )
+    if isinstance(override, Variable):
+        raise TypeError(f"{name} is a function, an op, or a list of these, got the variable {override}")
+    return override
+
+
+def _without_outputs(override: Override) -> Override:
+    if override is None:
+        return None
+    if isinstance(override, list | tuple):
+        return [None if rule is None else partial(_of_inputs_alone, rule) for rule in override]
+    return partial(_of_inputs_alone, override)
+
+
+def _only_one(given: dict[str, Override]) -> Override:
+    """The override among several names of one keyword."""
+    found = {name: _checked(name, rule) for name, rule in given.items() if rule is not None}
+    if len(found) > 1:
+        raise ValueError(f"{' and '.join(found)} are names of the same override; give one of them")
+    return next(iter(found.values()), None)

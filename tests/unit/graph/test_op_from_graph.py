@@ -121,8 +121,37 @@ def test_wrong_overrides():
     (x, y, z), op = three(pullback=lambda inputs, outputs, g: [g[0]])
     with pytest.raises(ValueError, match="must return 3 variables, got 1"):
         graphc.grad(op(x, y, z), x)
-    with pytest.raises(ValueError, match="another name for pullback"):
+    with pytest.raises(ValueError, match="pullback and lop_overrides are names of the same"):
         three(pullback=lambda *a: [], lop_overrides=lambda *a: [])
+
+
+def test_overrides_of_pytensor_2_take_no_outputs():
+    """A function, an op, or a list with either, None or a placeholder; pickles and compares as others."""
+    x, g = pt.dvectors("x", "g")
+    by_op = OpFromGraph([x, g], [x * g * 10])
+    for rule in (doubled, by_op, [doubled], [by_op]):
+        op = OpFromGraph([x], [pt.exp(x)], grad_overrides=rule)
+        assert op == OpFromGraph([x], [pt.exp(x)], grad_overrides=rule) != OpFromGraph([x], [pt.exp(x)])
+        for each in (op, pickle.loads(pickle.dumps(op))):
+            np.testing.assert_allclose(run([x], graphc.grad(each(x).sum(), x), [2.0, 3.0]), [20.0, 30.0])
+    mixed = OpFromGraph([x, g], [x * g], grad_overrides=[lambda xs, gs: xs[1] * gs[0] * 10, None])
+    slopes = run([x, g], graphc.grad(mixed(x, g).sum(), [x, g]), [2.0], [3.0])
+    np.testing.assert_allclose(slopes, [[30.0], [2.0]])
+    nowhere = OpFromGraph([x], [pt.exp(x)], grad_overrides=[graphc.gradient.disconnected_type()])
+    assert run([x], graphc.grad(nowhere(x).sum(), x, disconnected_inputs="ignore"), [2.0]) == 0
+    for name in ("pullback", "lop_overrides", "rop_overrides", "grad_overrides"):
+        with pytest.raises(
+            ValueError, match=f"{name} is a function, an op, or a list of these, got 'default'"
+        ):
+            OpFromGraph([x], [x * 2], **{name: "default"})
+        with pytest.raises(TypeError, match="got the variable g"):
+            OpFromGraph([x], [x * 2], **{name: g})
+    with pytest.raises(ValueError, match="pullback and grad_overrides are names of the same"):
+        OpFromGraph([x], [x * 2], pullback=doubled, grad_overrides=doubled)
+
+
+def doubled(inputs, cotangents):
+    return [inputs[0] * cotangents[0] * 10]
 
 
 def test_narrower_inputs_narrow_the_outputs():
@@ -146,7 +175,7 @@ def test_arguments_are_checked():
         OpFromGraph([x], [x * y])
     with pytest.raises(NotImplementedError, match="takes no updates"):
         OpFromGraph([x], [x * 2], updates={})
-    for unknown in ("grad_overrides", "lop_override", "on_unused_inputs"):
+    for unknown in ("lop_override", "on_unused_inputs"):
         with pytest.raises(TypeError, match=f"no keyword '{unknown}'; derivatives are given as pullback"):
             OpFromGraph([x], [x * 2], **{unknown: None})
     op = OpFromGraph([x], [x * 2])

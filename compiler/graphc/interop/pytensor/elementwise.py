@@ -429,21 +429,7 @@ FUNCTIONS = {
 }  # fmt: skip
 # Ops whose operands keep their dtypes: the result's says nothing about how to compute.
 _OWN_DTYPES = frozenset(
-    (
-        "LT",
-        "GT",
-        "LE",
-        "GE",
-        "EQ",
-        "NEQ",
-        "IsNan",
-        "IsInf",
-        "Identity",
-        "Abs",
-        "Real",
-        "Imag",
-        "Angle",
-    )
+    ("LT", "GT", "LE", "GE", "EQ", "NEQ", "IsNan", "IsInf", "Identity", "Abs", "Real", "Imag", "Angle")
 )
 _REDUCTIONS = {"Maximum": "max", "Minimum": "min", "AND": "all", "OR": "any"}
 

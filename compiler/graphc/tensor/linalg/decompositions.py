@@ -207,12 +207,15 @@ def _qr_pivoted(a: TensorVariable, mode: str) -> tuple[TensorVariable, ...]:
     return tuple(found[1:] if mode == "r" else found)
 
 
-def _lower(lower: bool, UPLO: str | None) -> bool:
+def _problem(b: TensorLike | str | None, lower: bool, UPLO: str | None) -> tuple[TensorLike | None, bool]:
+    """The second matrix, and whether lower triangles are read. A string is NumPy's second argument."""
+    if isinstance(b, str):
+        b, UPLO = None, b
     if UPLO is None:
-        return bool(lower)
+        return b, bool(lower)
     if UPLO.upper() not in ("L", "U"):
         raise ValueError(f'UPLO must be "L" or "U", got {UPLO!r}')
-    return UPLO.upper() == "L"
+    return b, UPLO.upper() == "L"
 
 
 def _standard(a: Variable, b: TensorLike, lower: bool) -> tuple[TensorVariable, TensorVariable]:
@@ -227,7 +230,7 @@ def _standard(a: Variable, b: TensorLike, lower: bool) -> tuple[TensorVariable, 
 
 def eigh(
     a: TensorLike,
-    b: TensorLike | None = None,
+    b: TensorLike | str | None = None,
     lower: bool = True,
     UPLO: str | None = None,
     driver: str | None = None,
@@ -236,7 +239,8 @@ def eigh(
 
     Args:
         a: array-like (..., n, n).
-        b: if given, the generalised problem ``a v = w b v``, with positive definite b.
+        b: if given, the generalised problem ``a v = w b v``, with positive definite b; "L" or "U" is UPLO, as
+            in NumPy.
         lower: which triangle is read.
         UPLO: the same as "L" or "U".
         driver: for compatibility, without effect.
@@ -249,7 +253,7 @@ def eigh(
         >>> [v.eval().round(6).shape for v in pt.linalg.eigh([[2.0, 0.0], [0.0, 3.0]])]
         [(2,), (2, 2)]
     """
-    a, low = square(a, "eigh"), _lower(lower, UPLO)
+    a, (b, low) = square(a, "eigh"), _problem(b, lower, UPLO)
     if b is None:
         w, v = Eigh(low)(a)
         return w, v
@@ -259,7 +263,7 @@ def eigh(
 
 
 def eigvalsh(
-    a: TensorLike, b: TensorLike | None = None, lower: bool = True, UPLO: str | None = None
+    a: TensorLike, b: TensorLike | str | None = None, lower: bool = True, UPLO: str | None = None
 ) -> TensorVariable:
     """Eigenvalues of Hermitian matrices in ascending order; arguments as of `eigh`.
 
@@ -267,7 +271,7 @@ def eigvalsh(
         >>> pt.linalg.eigvalsh([[2.0, 0.0], [0.0, 3.0]]).eval()
         array([2., 3.])
     """
-    a, low = square(a, "eigvalsh"), _lower(lower, UPLO)
+    a, (b, low) = square(a, "eigvalsh"), _problem(b, lower, UPLO)
     if b is None:
         return Eigvalsh(low)(a)
     return Eigvalsh(True)(_standard(a, b, low)[0])

@@ -141,13 +141,7 @@ class _Riccati(_PythonMatrices):
         raise NotImplementedError
 
     def _parts(
-        self,
-        a: Variable,
-        b: Variable,
-        x: Variable,
-        gain: Variable,
-        closed: Variable,
-        s: Variable,
+        self, a: Variable, b: Variable, x: Variable, gain: Variable, closed: Variable, s: Variable
     ) -> Any:
         raise NotImplementedError
 
@@ -170,13 +164,7 @@ class SolveDiscreteARE(_Riccati):
         return solve_discrete_lyapunov(closed, g)
 
     def _parts(
-        self,
-        a: Variable,
-        b: Variable,
-        x: Variable,
-        gain: Variable,
-        closed: Variable,
-        s: Variable,
+        self, a: Variable, b: Variable, x: Variable, gain: Variable, closed: Variable, s: Variable
     ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
         g_a = 2 * mm(mm(x, closed), s)
         return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))
@@ -199,13 +187,7 @@ class SolveContinuousARE(_Riccati):
         return solve_continuous_lyapunov(closed, -g)
 
     def _parts(
-        self,
-        a: Variable,
-        b: Variable,
-        x: Variable,
-        gain: Variable,
-        closed: Variable,
-        s: Variable,
+        self, a: Variable, b: Variable, x: Variable, gain: Variable, closed: Variable, s: Variable
     ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
         g_a = 2 * mm(x, s)
         return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))
