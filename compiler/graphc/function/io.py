@@ -31,7 +31,8 @@ class In:
     Args:
         variable: the input; any variable that is neither a constant nor shared.
         name: keyword by which calls give it; the variable's name by default.
-        value: value it has when a call gives none.
+        value: value it has when a call gives none; an input of another function, ``f.container[s]``, shares
+            its own, so that both see changes by either.
         update: expression whose value becomes the next ``value`` after each call. Without ``value`` calls
             give the input each time, as in PyTensor: the update is never read, and not computed.
         mutable: the function may overwrite what it is given, and return it as a result: after a call the
@@ -89,11 +90,32 @@ class In:
         self.implicit = implicit
         self.value = value
         # A cell, like that of a shared variable, which an update replaces.
-        self.default: list[Any] | None = None if value is None else [self._filtered_default()]
+        self.default: list[Any] | None = None
+        if isinstance(value, In):
+            if variable.type != value.variable.type:
+                raise TypeError(
+                    f"{self} of type {variable.type} cannot share {value} of type {value.variable.type}"
+                )
+            self.default = value.storage
+        elif value is not None:
+            self.default = [None]
+            self.store(value, borrow=bool(self.borrow))
 
-    def _filtered_default(self) -> Any:
-        value = self.variable.type.filter(self.value, strict=self.strict, allow_downcast=self.allow_downcast)
-        return value.copy() if value is self.value and not self.borrow and hasattr(value, "copy") else value
+    @property
+    def storage(self) -> list[Any]:
+        """A list whose only element is the value between calls.
+
+        Raises:
+            TypeError: calls give the value each time.
+        """
+        if self.default is None:
+            raise TypeError(f"{self} has no value between calls: give it one, In(..., value=...)")
+        return self.default
+
+    def store(self, value: object, borrow: bool = False) -> None:
+        """Replaces the value between calls, by a copy unless it is borrowed."""
+        new = self.variable.type.filter(value, strict=self.strict, allow_downcast=self.allow_downcast)
+        self.storage[0] = new.copy() if new is value and not borrow and hasattr(new, "copy") else new
 
     def on(self, variable: Variable) -> In:
         """The same input over another variable of the same type."""

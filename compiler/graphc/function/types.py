@@ -18,7 +18,9 @@ from graphc.graph.shared import SharedVariable
 from graphc_runtime.callable_type import enable
 
 if TYPE_CHECKING:
+    from graphc.function.io import In
     from graphc.function.schedule import Schedule
+    from graphc.graph.basic import Variable
     from graphc.inspect.explorer import Page
     from graphc.inspect.memory import MemoryPlan
     from graphc.inspect.profile import Profile
@@ -160,6 +162,21 @@ class Function(BaseFunction):
     def __repr__(self) -> str:
         inputs = ", ".join(str(item.variable) for item in self.inputs)
         return f"<graphc.Function {self.report.name}({inputs}), {self.report.mode}>"
+
+    # Values of inputs between calls -------------------------------------------------------------------------
+
+    @property
+    def container(self) -> dict[Variable | str | int | None, In]:
+        """The inputs that have a value between calls, by variable, name and position."""
+        kept = [(i, item) for i, item in enumerate(self.inputs) if item.default is not None]
+        return {key: item for i, item in kept for key in (i, item.name, item.variable)}
+
+    def __getitem__(self, key: Variable | str | int) -> Any:
+        """The value that an input has when a call gives none."""
+        return self.container[key].storage[0]
+
+    def __setitem__(self, key: Variable | str | int, value: object) -> None:
+        self.container[key].store(value)
 
     # Copies ------------------------------------------------------------------------------------------------
 

@@ -321,11 +321,5 @@ def roles(scan: Scan | Apply) -> dict[str, RoleName]:
     if not isinstance(op, Scan):
         raise TypeError(f"roles needs a Scan or an application of one, got {op}")
     spec = op.spec
-    found: tuple[Any, ...] = (
-        *spec.sequences,
-        *spec.invariants,
-        *spec.states,
-        *spec.untraced,
-        *spec.outputs,
-    )
+    found: tuple[Any, ...] = (*spec.sequences, *spec.invariants, *spec.states, *spec.untraced, *spec.outputs)
     return {role.name: role.role for role in found}

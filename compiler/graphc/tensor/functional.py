@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-__all__ = [
-    "apply_along_axis",
-    "apply_over_axes",
-    "piecewise",
-]
+__all__ = ["apply_along_axis", "apply_over_axes", "piecewise"]
 
 
 def apply_along_axis(

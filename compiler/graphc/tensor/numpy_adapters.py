@@ -200,12 +200,7 @@ def _nan_to_num(
 
 
 def _trace(
-    find: Find,
-    a: TensorVariable,
-    offset: int = 0,
-    axis1: int = 0,
-    axis2: int = 1,
-    dtype: str | None = None,
+    find: Find, a: TensorVariable, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: str | None = None
 ) -> TensorVariable:
     return find("sum")(find("diagonal")(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 

@@ -371,11 +371,7 @@ def histogram(
 
 
 def histogramdd(
-    sample: Any,
-    bins: Any = 10,
-    range: Any = None,
-    density: bool = False,
-    weights: TensorLike | None = None,
+    sample: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: TensorLike | None = None
 ) -> tuple[TensorVariable, list[TensorVariable]]:
     """Number of points in each cell of a grid, as ``numpy.histogramdd``.
 

@@ -311,3 +311,28 @@ def test_attributes(mode):
     assert f.get_shared() == [s] and list(f.updates) == [s]
     assert f.maker.fgraph is f.fgraph and f.report.nodes == len(f.fgraph.nodes)
     assert "f(x)" in repr(f) and f"mode {mode}" in str(f.report)
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "reference"])
+def test_values_between_calls_are_read_replaced_and_shared(mode):
+    """By variable, name and position; functions of one cell see each other, also after they are copied."""
+    x, s, w = pt.dscalar("x"), pt.dscalar("s"), pt.dvector("w")
+    start = np.array([1.0, 2.0])
+    grow = graphc.function([x, graphc.In(s, value=1, update=s + x)], s * x, mode=mode)
+    shared = graphc.In(s, value=grow.container[s], update=s * x)
+    scale = graphc.function([x, shared, graphc.In(w, "v", start)], w.sum() * s, mode=mode)
+    for f, g in ((grow, scale), copy.deepcopy((grow, scale)), pickle.loads(pickle.dumps((grow, scale)))):
+        assert f["s"] == g[1] == 1 and f(2.0) == 2 and f["s"] == g["s"] == 3
+        assert g(10.0) == 9 and f["s"] == 30 and f(1.0, s=5) == 5 and g["s"] == 6
+        g["v"] = start
+        start[0], f[1] = 7.0, 1
+        assert g["v"].tolist() == [1.0, 2.0] and g["s"] == 1
+        start[0] = 1.0
+        for key in ("x", 0, "other", x):
+            with pytest.raises(KeyError):
+                f[key]
+        with pytest.raises(TypeError):
+            f["s"] = [1.0, 2.0]
+    assert grow[s] is scale[s] and sorted(map(str, scale.container)) == ["1", "2", "s", "s", "v", "w"]
+    with pytest.raises(TypeError, match="cannot share"):
+        graphc.In(w, value=grow.container[s])

@@ -34,12 +34,12 @@ def written():
     """
     x, n = given(X, shape=(None, None)), given(3, "n", dtype="int32")
     shared, rng = graphc.shared(X + 1), graphc.shared(np.random.default_rng(1))
-    loop = graphc.scan(lambda row, last, w: last * row + w.sum(), [x], [x[0]], [shared])
+    loop = graphc.scan(lambda row, last, w: 2 * last * row + w.sum(), [x], [x[0]], [shared])
     power = graphc.scan(lambda last, a: last * a, None, [pt.ones_like(x)], [x], n_steps=n)[-1]
     chosen = graphc.ifelse(x.sum() > 0, x * 2, x)
     inner = pt.matrix("inner")
     inner.tag.test_value = X
-    op = graphc.OpFromGraph([inner], [pt.sin(inner) * shared])
+    op = graphc.OpFromGraph([inner], [pt.sin(inner) * shared * 2])
     yield from (
         x + shared,
         pt.dot(x, shared.T),

@@ -124,16 +124,12 @@ def _airye(kind: str) -> Callable[..., Variable]:
 
 register_scipy("j0", "Bessel function of the first kind of order 0.", (lambda x, out, g: -g * j1(x),))
 register_scipy(
-    "j1",
-    "Bessel function of the first kind of order 1.",
-    (lambda x, out, g: 0.5 * g * (j0(x) - jv(2, x)),),
+    "j1", "Bessel function of the first kind of order 1.", (lambda x, out, g: 0.5 * g * (j0(x) - jv(2, x)),)
 )
 register_scipy("jv", "Bessel function of the first kind of order v.", (_by_order("jv"), _of_orders("jv", -1)))
 register_scipy("y0", "Bessel function of the second kind of order 0.", (lambda x, out, g: -g * y1(x),))
 register_scipy(
-    "y1",
-    "Bessel function of the second kind of order 1.",
-    (lambda x, out, g: 0.5 * g * (y0(x) - yv(2, x)),),
+    "y1", "Bessel function of the second kind of order 1.", (lambda x, out, g: 0.5 * g * (y0(x) - yv(2, x)),)
 )
 register_scipy(
     "yv", "Bessel function of the second kind of order v.", (_by_order("yv"), _of_orders("yv", -1))

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ops.elementwise import Undefined, register
-from graphc.ops.external import (
-    by_differences,
-    real_floats,
-    register_kernel,
-    register_scipy,
-    scipy_function,
-)
+from graphc.ops.external import by_differences, real_floats, register_kernel, register_scipy, scipy_function
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
     betainc_da,
@@ -158,10 +152,7 @@ register(
     forms_gamma.polygamma,
     nin=2,
     dtypes=real_floats,
-    grad=(
-        Undefined("the order is a whole number"),
-        lambda n, x, out, g: g * polygamma(n + 1, x),
-    ),
+    grad=(Undefined("the order is a whole number"), lambda n, x, out, g: g * polygamma(n + 1, x)),
 )
 register_kernel(
     "zeta",
@@ -170,12 +161,7 @@ register_kernel(
     reference=scipy_function("zeta"),
     grad=(_zeta_order, lambda s, q, out, g: -g * s * zeta(s + 1, q)),
 )
-register_scipy(
-    "rgamma",
-    "1 / gamma(x), 0 at the poles.",
-    (_rgamma_slope,),
-    forms_gamma.rgamma,
-)
+register_scipy("rgamma", "1 / gamma(x), 0 at the poles.", (_rgamma_slope,), forms_gamma.rgamma)
 register_scipy(
     "beta",
     "Beta function, gamma(a) * gamma(b) / gamma(a + b).",

@@ -89,18 +89,10 @@ register(
     grad=(lambda x, out, g: g * (1 + sqr(out)),),
 )
 register(
-    "arcsin",
-    np.arcsin,
-    "Inverse sine.",
-    forms.libm("asin"),
-    grad=(lambda x, out, g: g / _arcsin_root(x),),
+    "arcsin", np.arcsin, "Inverse sine.", forms.libm("asin"), grad=(lambda x, out, g: g / _arcsin_root(x),)
 )
 register(
-    "arccos",
-    np.arccos,
-    "Inverse cosine.",
-    forms.libm("acos"),
-    grad=(lambda x, out, g: -g / _arcsin_root(x),),
+    "arccos", np.arccos, "Inverse cosine.", forms.libm("acos"), grad=(lambda x, out, g: -g / _arcsin_root(x),)
 )
 register(
     "arctan", np.arctan, "Inverse tangent.", forms.libm("atan"), grad=(lambda x, out, g: g / (1 + sqr(x)),)

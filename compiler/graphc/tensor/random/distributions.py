@@ -144,10 +144,7 @@ _define(
 )
 _define("geometric", "p", _PROBABLE, result="q")
 _define(
-    "logseries",
-    "p",
-    Constraint("p < 0, p >= 1 or p is NaN", good=lambda p: (p >= 0) & (p < 1)),
-    result="q",
+    "logseries", "p", Constraint("p < 0, p >= 1 or p is NaN", good=lambda p: (p >= 0) & (p < 1)), result="q"
 )
 _define("zipf", "a", Constraint("a <= 1 or a is NaN", good=lambda a: a > 1), result="q")
 _define("bernoulli", "p", _probability(), result="q")
@@ -159,8 +156,7 @@ _define(
     _positive("n"),
     _PROBABLE,
     Constraint(
-        "n too large or p too small",
-        good=lambda n, p: (1.0 - p) * (n + 10.0 * n.sqrt()) / p <= _LARGEST_MEAN,
+        "n too large or p too small", good=lambda n, p: (1.0 - p) * (n + 10.0 * n.sqrt()) / p <= _LARGEST_MEAN
     ),
     result="q",
 )
@@ -168,12 +164,10 @@ _define(
     "hypergeometric",
     "ngood:q nbad:q nsample:q",
     Constraint(
-        "both ngood and nbad must be less than 1000000000",
-        bad=lambda good, bad, sample: good >= 10**9,
+        "both ngood and nbad must be less than 1000000000", bad=lambda good, bad, sample: good >= 10**9
     ),
     Constraint(
-        "both ngood and nbad must be less than 1000000000",
-        bad=lambda good, bad, sample: bad >= 10**9,
+        "both ngood and nbad must be less than 1000000000", bad=lambda good, bad, sample: bad >= 10**9
     ),
     _nonnegative("ngood"),
     _nonnegative("nbad", 1),
@@ -195,8 +189,7 @@ _define(
     "p:D",
     Constraint("Probabilities are not non-negative", good=lambda p: p >= 0),
     Constraint(
-        "Probabilities do not sum to 1",
-        good=lambda p: (p.total() >= 1 - 1.5e-8) & (p.total() <= 1 + 1.5e-8),
+        "Probabilities do not sum to 1", good=lambda p: (p.total() >= 1 - 1.5e-8) & (p.total() <= 1 + 1.5e-8)
     ),
     result="q",
 )
