@@ -27,7 +27,7 @@ _FIX = "pass disconnected_outputs='ignore' (or 'warn') to get zeros"
 def tangents_of(
     f: Sequence[Variable], wrt: Sequence[Variable], points: Sequence[Variable]
 ) -> tuple[dict[Variable, Variable | None], set[Variable]]:
-    """Tangents of all variables below ``f``, and the set of those that depend on ``wrt``."""
+    """Tangents of ``f``, of other variables below it, and the set of those that depend on ``wrt``."""
     tangents: dict[Variable, Variable | None] = {}
     for x, point in zip(wrt, points, strict=True):
         point = match_dtype(x, point)
@@ -35,6 +35,8 @@ def tangents_of(
         tangents[x] = point if seen is None else seen + point
     given = set(tangents)
     paths = Paths(f, wrt, blockers=given)
+    if any(node.op.together and not paths.depends.isdisjoint(node.outputs) for node in paths.nodes):
+        return _pulled_twice(f, wrt, points)
     for node in paths.nodes:
         if not any(y in paths.depends for y in node.outputs):
             continue

@@ -69,6 +69,9 @@ class Op:
     # Positions of the inputs on whose elements outputs depend, None for all of them.
     depends_on: ClassVar[tuple[int, ...] | None] = None
 
+    # Whether derivatives exist of functions of all outputs together: tangents of one are not computed alone.
+    together: ClassVar[bool] = False
+
     # How many of the first inputs the output takes its elements from, wherever they lie in it; other inputs
     # only say which. What does so commutes with functions of elements.
     selects: int = 0

@@ -7,10 +7,13 @@ vectors were found: on their signs and phases and, where values are equal, on th
 Of equal values neither the cotangent of V nor that of w tells the gradient: that of V f(w) V^H needs f'(w),
 the limit of a quotient of differences. So what comes back from w and V is computed of values that are moved
 apart (`Apart`) by the square root of the rounding error, relative to the largest: it is the gradient at a
-matrix near the given one, right to about 1e-7 (float32: 1e-3). Values are moved where they differ by no more
-than their rounding errors; of matrices without such values nothing changes. Vectors that are combined with
-eigenvalues of another call are not known to belong to these. Functions that depend on the basis have no
-gradient: what is given for them there is large and means nothing.
+matrix near the given one, right to about 1e-7 (float32: 1e-3). Second derivatives divide by a difference once
+more: all that is read of the values is moved by the cube root then, and they are right to about 1e-5
+(float32: 1e-2). A tangent alone does not know what it will be multiplied by, so that forward mode transposes
+the whole pullback (`Op.together`). Values are moved where they differ by no more than their rounding errors;
+of matrices without such values nothing changes. Vectors that are combined with eigenvalues of another call
+are not known to belong to these. Functions that depend on the basis have no gradient: what is given for them
+there is large and means nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import numpy as np
 from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.graph.replace import rebuild
+from graphc.graph.traversal import ancestors
 from graphc.ops.create import tril, zeros_like
 from graphc.ops.elementwise import is_complex
 from graphc.ops.factors import Solve
@@ -57,14 +61,15 @@ class Apart(Op):
 
     Args:
         to_zero: whether values that are 0 are moved as well: singular values, which are divided by.
+        order: of the derivative. Each divides rounding errors by a difference once more.
     """
 
     takes_as_stored = False
-    __props__ = ("to_zero",)
+    __props__ = ("to_zero", "order")
     absent: ClassVar[dict[str, str]] = {"emit": "the compiler puts the graph it stands for in its place"}
 
-    def __init__(self, to_zero: bool = False) -> None:
-        self.to_zero = to_zero
+    def __init__(self, to_zero: bool = False, order: int = 1) -> None:
+        self.to_zero, self.order = to_zero, order
 
     def make_node(self, w: Variable) -> Apply:
         return Apply(self, [w], [w.type.make_variable()])
@@ -77,7 +82,7 @@ class Apart(Op):
         count = (np.tril(np.abs(w[..., :, None] - w[..., None, :]) <= near[..., None], -1)).sum(-1)
         if self.to_zero:
             count = count + (size <= near)
-        step = eps**0.5 * np.where(largest == 0, 1, largest)
+        step = eps ** (1 / (1 + self.order)) * np.where(largest == 0, 1, largest)
         output_storage[0][0] = np.asarray(np.where(count > 0, w + step * count, w), w.dtype)
 
     def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
@@ -91,7 +96,7 @@ class Apart(Op):
         count = sum_(cast(tril(close, -1), "int64"), axis=-1)
         if self.to_zero:
             count = count + cast(le(size, near), "int64")
-        step = eps**0.5 * switch(eq(largest, 0), 1, largest)
+        step = eps ** (1 / (1 + self.order)) * switch(eq(largest, 0), 1, largest)
         moved = w + step * cast(count, size.type.dtype)
         return [switch(gt(count, 0), moved, w)]
 
@@ -113,10 +118,15 @@ _NEAR = 4.0
 def _moved_apart(
     w: Variable, cotangents: Sequence[Variable | None], to_zero: bool = False
 ) -> tuple[Variable, list[Variable | None]]:
-    """The values that differ, and cotangents computed of these."""
-    apart: Variable = Apart(to_zero)(w)
+    """The values that differ, and cotangents computed of these, also those of former derivatives."""
     given = [g for g in cotangents if g is not None]
-    found = iter(rebuild(given, {w: apart}, copy_nodes=False, strict=False))
+    former = {
+        v: v.owner.op.order
+        for v in ancestors(given, blockers=[w])
+        if v.owner is not None and isinstance(v.owner.op, Apart) and v.owner.inputs[0] is w
+    }
+    apart: Variable = Apart(to_zero, 1 + max(former.values(), default=0))(w)
+    found = iter(rebuild(given, dict.fromkeys((w, *former), apart), copy_nodes=False, strict=False))
     return apart, [None if g is None else next(found) for g in cotangents]
 
 
@@ -128,6 +138,7 @@ class Eigh(_MatrixOp):
     """
 
     kernel = "eigh"
+    together = True
     __props__ = ("lower",)
 
     def __init__(self, lower: bool = True) -> None:
@@ -177,6 +188,7 @@ class Eig(_MatrixOp):
     """Eigenvalues and right eigenvectors, complex, of a square matrix."""
 
     kernel = "eig"
+    together = True
 
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         return [complex_dtype(dtype)] * 2
@@ -199,6 +211,8 @@ class Eig(_MatrixOp):
 
 class _SingularValues(_MatrixOp):
     """Base of the ops with singular values among their results; the inputs are the matrix and min(m, n)."""
+
+    together = True
 
 
 class SVD(_SingularValues):

@@ -305,6 +305,46 @@ def test_equal_values(dtype):
             np.testing.assert_allclose(got[number], right, rtol=bound, atol=bound, err_msg=f"{name} {number}")
 
 
+def in_a_loop(a):
+    def step(t, a):
+        return product_of_eigh(pt.sin)(t * a)
+
+    return graphc.scan(step, [pt.constant([1.0, 0.5])], None, [a], return_updates=False).sum()
+
+
+@pytest.mark.parametrize(
+    ("f", "mode"),
+    [
+        (INVARIANT["exponential"], "fast_compile"),
+        (INVARIANT["svd"], "reference"),
+        (INVARIANT["slope of singular values"], "reference"),
+        (product_of_eig, "reference"),
+        (in_a_loop, "reference"),
+    ],
+)
+def test_equal_values_in_forward_mode_and_twice(f, mode):
+    """Tangents, and second derivatives in both orders of modes, along a line."""
+    a, along = pt.matrix("a"), np.random.default_rng(6).normal(size=(3, 3))
+    slope = graphc.grad(f(a), a)
+    tangent = graphc.pushforward(f(a), a, pt.constant(along))
+    found = graphc.function(
+        [a],
+        [
+            (slope * along).sum(), tangent, graphc.grad((slope * along).sum(), a), graphc.grad(tangent, a),
+            graphc.pushforward(slope, a, pt.constant(along)),
+        ],
+        mode=mode,
+    )  # fmt: skip
+    slopes = graphc.function([a], slope, mode="reference")
+    for given in (2 * np.eye(3), np.diag([1.0, 1, 2]), np.diag([1.0, 2, 4]) + 0.1):
+        near = [slopes(given + k * 1e-3 * along) for k in (1, -1, 2, -2)]
+        expected = (8 * (near[0] - near[1]) - (near[2] - near[3])) / 12e-3
+        backward, forward, *curvatures = found(given)
+        np.testing.assert_allclose(forward, backward, rtol=1e-6, atol=1e-6)
+        for each in curvatures:
+            np.testing.assert_allclose(each, expected, rtol=2e-4, atol=2e-4 * abs(expected).max())
+
+
 def test_equal_values_of_special_matrices():
     a = pt.matrix("a")
     f = graphc.function(
