@@ -10,7 +10,7 @@ gradient, in each mode, in loops, with static and unknown sizes, in both widths.
 from __future__ import annotations
 
 from functools import cache, partial
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 
 import mpmath
 import numpy as np
@@ -574,19 +574,32 @@ def test_logarithms_of_differences_of_distribution_functions(dtype, mode):
 
 
 @pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "interpret"])
-def test_equal_factors_are_as_many_as_they_are(mode):
-    """Distribution functions, shares and halves in products that have each of them several times."""
+def test_equal_factors_and_terms_are_as_many_as_they_are(mode):
+    """Distribution functions and halves in products, ones and exponentials in sums, several times each."""
     x = pt.dvector("x")
     normal, logistic, half = 1 + pt.erf(x), 1 + pt.tanh(x), 0.5 * pt.erfc(x)
     parts = [normal, logistic, half, pt.sigmoid(x), pt.exp(x), pt.erfc(-x)]
-    logs = [
+    pairs = [
         (pt.log(pt.as_tensor(a) * ((a * a / b) / b) * (a / c)), pt.log(a) * 4 - pt.log(b) * 2 - pt.log(c))
         for a in parts
         for b in parts
         for c in parts[:3]
     ]
-    f = graphc.function([x], [a for a, _ in logs], mode=mode)
-    g = graphc.function([x], [b for _, b in logs], mode="reference")
+    one, e, share = pt.constant(1.0), pt.exp(x), pt.sigmoid(x)
+    for terms in combinations_with_replacement([one, e, share, pt.exp(-2 * x)], 3):
+        total = terms[0] + terms[1] + terms[2]
+        values = [
+            pt.log(total),
+            pt.log1p(total),
+            e / total,
+            1 / total,
+            total / (1 + total),
+            share / (1 + total),
+        ]
+        pairs += [(value, value) for value in values]
+        pairs.append((slope := graphc.grad(sum(values).sum(), x), slope))
+    f = graphc.function([x], [a for a, _ in pairs], mode=mode)
+    g = graphc.function([x], [b for _, b in pairs], mode="reference")
     at = np.array([-1.5, -0.2, 0.3, 1.0])
     for found, want in zip(f(at), g(at), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9)

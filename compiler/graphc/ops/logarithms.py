@@ -382,12 +382,11 @@ class Logarithms(Expressions[V]):
         return joined._replace(between=(*joined.between, v))
 
     def _added(self, forms: list[Form[V]]) -> Form[V]:
-        numbers = [form for form in forms if self.is_number(form.log, 0)]
-        rest = [form for form in forms if not any(form is one for one in numbers[:1])] or forms
-        total = reduce(lambda x, y: self._made("logaddexp", x, y), [form.log for form in rest])
-        if numbers and len(rest) < len(forms):
-            total = self._made("softplus", total)
-        return self._joined(total, *forms)
+        # By position: equal terms, which have one form, are as many as they are.
+        ones = [i for i, form in enumerate(forms) if self.is_number(form.log, 0) and len(forms) > 1][:1]
+        rest = [form.log for i, form in enumerate(forms) if i not in ones]
+        total = reduce(lambda x, y: self._made("logaddexp", x, y), rest)
+        return self._joined(self._made("softplus", total) if ones else total, *forms)
 
     def _subtracted(self, above: Form[V], below: Form[V]) -> Form[V]:
         x, y = above.log, below.log

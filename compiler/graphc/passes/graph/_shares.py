@@ -8,6 +8,7 @@ far apart, with views, broadcasts, other factors and signs between.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from operator import or_
@@ -262,7 +263,7 @@ def _shares(rw: Rewriter, divisor: _Factor, rank: int) -> dict[ir.Value, _Share]
 
 
 def _shares_of_terms(rw: Rewriter, total: ir.Operation) -> Iterator[tuple[ir.Value, _Share]]:
-    """Of `exp(x) + exp(y) + ...`, of which one may be 1."""
+    """Of `exp(x) + exp(y) + ...`, of which some may be 1."""
     type_, terms = total.results[0].type, _terms(rw, total)
     exponents = [rw.operand_of(term, "graphc.exp") for term in terms]
     if any(x is None and rw.splat(term) != 1 for x, term in zip(exponents, terms, strict=True)):
@@ -288,12 +289,13 @@ def _terms(rw: Rewriter, total: ir.Operation) -> list[ir.Value]:
 
 
 def _sigmoid(rw: Rewriter, x: ir.Value, others: list[ir.Value | None]) -> ir.Value:
-    """`exp(x) / (exp(x) + exp(y) + ...)`; None stands for 0."""
+    """`exp(x) / (exp(x) + exp(y) + ...)`; each None stands for a 1 in the place of `exp(y)`."""
     given = [y for y in others if y is not None]
-    if not given:
+    ones = len(others) - len(given)
+    if ones == 1 and not given:
         return unary(rw, "sigmoid", x)
-    if len(given) < len(others):
-        given.append(rw.scalar_like(0, x))
+    if ones:
+        given.append(rw.scalar_like(math.log(ones), x))
     rest = reduce(lambda y, z: rw.create("graphc.logaddexp", [y, z], y.type), given)
     return unary(rw, "sigmoid", rw.create("graphc.sub", [x, rest], x.type))
 
