@@ -7,7 +7,8 @@ of a graph relies on them:
 * an input is not changed unless it is in ``destroy_map``: other inputs are given as views that refuse to be
   written;
 * an output is memory of its own, or shares that of inputs that ``view_map`` or ``destroy_map`` name for it:
-  of others it becomes a copy;
+  of others it becomes a copy, and so does memory that the code itself keeps, as a cache or a buffer that it
+  fills in each call. References tell: nobody but the register has an output;
 * each output is stored, and is a value of its type.
 
 `Contract` is asked wherever a node runs such code, as a ``perform``, a function or a thunk. A strict one, in
@@ -20,6 +21,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from sys import getrefcount
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 import numpy as np
@@ -146,6 +148,9 @@ class Contract:
             registers[k][0] = self._owned(k, registers[k][0], values)
         if len(registers) > 1 and only is None:
             self._part(registers)
+        for k in range(len(registers)) if only is None else only:
+            if not self._declared[k]:
+                free(registers[k])
         if self.strict:
             before, self._before = self._before, []
             for i, (guard, v) in enumerate(zip(self.guards, self._node.inputs, strict=True)):
@@ -235,6 +240,24 @@ class Contract:
         add_place(error, self._node)
         if wrote and self.strict:
             raise BadDestroyMap(str(error)) from error
+
+
+def _alone() -> tuple[int, int]:
+    """References to an array that one variable has, and to the array that such a view is of."""
+    value, view = np.empty(1), np.empty(1)[:]
+    return getrefcount(value), getrefcount(view.base)
+
+
+# Counted here, since versions of Python differ.
+ALONE, _ALONE_BASE = _alone()
+
+
+def free(register: Register) -> None:
+    """Makes an array in a register a copy if somebody else has it, or the array that it is a view of."""
+    value = register[0]
+    if isinstance(value, np.ndarray):
+        kept = getrefcount(value) > ALONE + 1 if value.base is None else getrefcount(value.base) > _ALONE_BASE
+        register[0] = value.copy() if kept else value
 
 
 def _overwriting(i: int) -> str:

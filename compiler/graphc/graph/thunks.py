@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
 from graphc.graph.basic import Apply, describe
-from graphc.graph.contract import Contract, add_place
+from graphc.graph.contract import ALONE, Contract, add_place
 from graphc_runtime.thunk import Flag, Register, Thunk
 
 if TYPE_CHECKING:
@@ -158,11 +159,14 @@ class CallThunk(ForeignThunk):
                 and contract.is_plain
                 and value.dtype is self._dtype
                 and value.ndim == self._ndim
+                and value.base is None
                 and value.flags.writeable
+                and getrefcount(value) <= ALONE
             ):
                 self._output[0] = value
             else:
                 self._store(self._node, value, self._outputs)
+                value = None
                 contract.settle(values, self._outputs)
         except Exception as error:
             contract.explain(error)

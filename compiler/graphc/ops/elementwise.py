@@ -310,7 +310,9 @@ class Elementwise(Op):
         operands = weak_operands(inputs)
         if self.row.compares:
             operands = [constant(x) if type(x) is int and not -128 <= x < 128 else x for x in operands]
-        dtypes = _resolve(self.name, tuple(_operand_type(x) for x in operands))
+        dtypes = _resolve(
+            self.name, tuple(x.type.numpy_dtype if isinstance(x, Variable) else type(x) for x in operands)
+        )
         return self.apply(
             [to_dtype(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)], dtypes[-1]
         )
@@ -575,10 +577,6 @@ def weak_operands(inputs: Sequence[Any]) -> list[TensorVariable | float]:
     return [
         x if w and type(x) is not bool else as_tensor_variable(x) for x, w in zip(inputs, weak, strict=True)
     ]
-
-
-def _operand_type(x: TensorVariable | float) -> OperandType:
-    return x.type.numpy_dtype if isinstance(x, Variable) else type(x)
 
 
 def to_dtype(x: TensorVariable | float, dtype: np.dtype) -> TensorVariable:

@@ -25,7 +25,7 @@ from graphc.ops.matrices import (
     real,
     transposed,
 )
-from graphc.ops.shape import sizes_of
+from graphc.ops.shape import product_of, sizes_of
 from graphc.ops.shaping import dimshuffle, repeat, reshape, shape
 
 if TYPE_CHECKING:
@@ -56,20 +56,9 @@ def columns_solved(
     *batch, n, k = sizes_of(b)
     rank = b.type.ndim
     rows = dimshuffle(b, (rank - 2, *range(rank - 2), rank - 1))
-    flat = reshape(rows, (n, -1)) if _is_filled(b) else reshape(rows, (n, _count([*batch, k])))
+    flat = reshape(rows, (n, -1)) if all(b.type.shape) else reshape(rows, (n, product_of([*batch, k])))
     found = reshape(op(a, flat), (n, *batch, k))
     return dimshuffle(found, (*range(1, rank - 1), 0, rank - 1))
-
-
-def _is_filled(b: Variable) -> bool:
-    return all(size for size in b.type.shape)
-
-
-def _count(sizes: Sequence[TensorVariable | int]) -> TensorVariable | int:
-    result = sizes[0]
-    for size in sizes[1:]:
-        result = result * size
-    return result
 
 
 class SolveTriangular(_Solver):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from graphc.errors import checks_keywords
 from graphc.graph.basic import Variable, frames_inside
-from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.ops.create import arange
+from graphc.ops.ifelse import as_variable
 from graphc.ops.math import floor_div, maximum, minimum
 from graphc.ops.shape import known_as, known_size, size_of
 from graphc.scan.arguments import (
@@ -342,11 +342,6 @@ class BuiltLoop:
         return found, updates.take()
 
 
-def as_argument(value: TensorLike) -> Variable:
-    """A non-sequence as a variable; those of other types stay as they are."""
-    return value if isinstance(value, Variable) else as_tensor_variable(value)
-
-
 def build_loop(
     fn: AnyFunction,
     sequences: Given,
@@ -367,7 +362,7 @@ def build_loop(
         options: of the `Scan` op. The others: as in `scan`.
     """
     given, outputs = as_sequences(sequences), as_outputs(outputs_info)
-    arguments = [as_argument(v) for v in listed(non_sequences)]
+    arguments = [as_variable(v) for v in listed(non_sequences)]
     callee = Callee(fn, what)
     builder = LoopBuilder(callee)
     # The number of steps is part of the outside, so it is made before the function is called.

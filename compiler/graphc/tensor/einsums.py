@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -88,10 +89,7 @@ def _left_to_right(count: int) -> Path:
 
 
 def _product(labels: Iterable[str], sizes: Mapping[str, int]) -> int:
-    total = 1
-    for label in labels:
-        total *= sizes[label]
-    return total
+    return prod(sizes[label] for label in labels)
 
 
 def _optimal(terms: Sequence[Labels], output: Labels, sizes: Mapping[str, int]) -> Path:

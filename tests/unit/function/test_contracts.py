@@ -260,6 +260,31 @@ class Silent(Unary):
         return Asking()
 
 
+@kinds
+def test_memory_that_the_code_keeps(kind):
+    """A cache or a buffer of the code is neither changed by the graph nor by the caller, nor read later."""
+    cache, buffer = np.arange(8.0), np.empty(3)
+    kept = {
+        "cache": (lambda x: cache[: len(x)], lambda x: cache[: len(x)].copy()),
+        "whole": (lambda x: small, lambda x: np.ones(3)),
+        "buffer": (lambda x: np.multiply(x, 2, out=buffer), lambda x: x * 2),
+        "part": (lambda x: np.multiply(x, 2, out=buffer)[::-1], lambda x: x[::-1] * 2),
+    }
+    small, v = np.ones(3), pt.dvector("v")
+    a, b = np.array([1.0, 2.0, 4.0]), np.array([3.0, 1.0, 5.0])
+    for what, right in kept.values():
+        op = KINDS[kind](what)
+        for mode in ("fast_run", "fast_compile", "reference", "debug"):
+            f = function([v], [op(v), AddInPlace()(op(v * 3)), op(v + 1).sum()], mode=mode)
+            first = f(a)
+            for x, results in ((a, first), (b, f(b))):
+                expected = [right(x), right(x * 3) + 100, right(x + 1).sum()]
+                for result, each in zip(results, expected, strict=True):
+                    np.testing.assert_array_equal(result, each)
+            first[0] += 1000
+            np.testing.assert_array_equal(f(b)[0], right(b))
+
+
 @pytest.mark.parametrize(
     ("returned", "lazy", "message"),
     [(None, False, "has computed no output 0"), ([0], False, "asks for its inputs .0."),

@@ -81,26 +81,14 @@ def _hyp2f1_by(place: int, derivative: str = "hyp2f1_da") -> Callable[..., Varia
     return by_differences(lambda a, b, c, z: getattr(elements, derivative)(a, b, c, z), place, _hyp2f1_length)
 
 
-def _hyp2f1_da_z(
-    a: TensorVariable,
-    b: TensorVariable,
-    c: TensorVariable,
-    z: TensorVariable,
-    out: TensorVariable,
-    g: TensorVariable,
-) -> TensorVariable:
+def _hyp2f1_da_z(*operands: TensorVariable) -> TensorVariable:
+    a, b, c, z, _, g = operands
     above = (a + 1, b + 1, c + 1, z)
     return g * (b / c) * (hyp2f1(*above) + a * hyp2f1_da(*above))
 
 
-def _hyp2f1_dc_z(
-    a: TensorVariable,
-    b: TensorVariable,
-    c: TensorVariable,
-    z: TensorVariable,
-    out: TensorVariable,
-    g: TensorVariable,
-) -> TensorVariable:
+def _hyp2f1_dc_z(*operands: TensorVariable) -> TensorVariable:
+    a, b, c, z, _, g = operands
     above = (a + 1, b + 1, c + 1, z)
     return g * (a * b / c) * (hyp2f1_dc(*above) - hyp2f1(*above) / c)
 
