@@ -200,3 +200,27 @@ def test_rows_of_either_side_with_checks(mode: str, read: Any) -> None:
     np.testing.assert_array_equal(f(data, other), read(np.array(expected)))
     with pytest.raises(ValueError):
         f(data, np.array([1.0, 10.0]))
+
+
+@pytest.mark.parametrize(("size", "dtype"), [(3, "float32"), (5, "float64"), (16, "float32")])
+def test_rows_of_few_elements(size: int, dtype: str) -> None:
+    """They are one vector, whose lanes are what single elements are, and so are gradients."""
+
+    def step(x: Any, h: Any, c: Any) -> Any:
+        a = pt.tanh(h + x) + pt.sin(h) * c[0] + pt.exp(-abs(x))
+        b = pt.log1p(abs(a)) + pt.erf(x) * pt.sigmoid(a) + pt.sqrt(abs(h)) - pt.expm1(x / 8)
+        chosen = pt.switch((b > 0) & (pt.floor(4 * x) % 2 > 0), b, pt.arctan(a) + pt.cos(b))
+        count = (4 * abs(b)).astype("int8")
+        return (chosen + pt.clip(x, -0.5, pt.maximum(h, 0.5)) / (1 + count)).astype(dtype)
+
+    def made(*columns: int) -> Any:
+        x, c = pt.TensorType(dtype, (None, *columns))("x"), pt.vector("c", dtype=dtype)
+        h = graphc.scan(step, [x], [pt.zeros(columns, dtype)], [c], return_updates=False)
+        return graphc.function([x, c], [h, graphc.grad(h[-1].sum(), x)])
+
+    data, c = (3 * rows(6, size)).astype(dtype), np.array([0.7, 9.0], dtype)
+    alone = made()
+    singly = [np.stack(v, 1) for v in zip(*(alone(column, c) for column in data.T.copy()), strict=True)]
+    found = made(size)(data, c)
+    np.testing.assert_array_equal(found[0], singly[0])
+    np.testing.assert_allclose(found[1], singly[1], rtol=8 * np.finfo(dtype).eps, atol=1e-9)

@@ -99,6 +99,11 @@ def static_steps(loop: ir.Operation) -> int | None:
     return max(-(-(high - low) // step), 0)
 
 
+def named_attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """The attributes of an operation."""
+    return {name: op.attributes[name] for name in op.attributes}
+
+
 def is_used_once(value: ir.Value) -> bool:
     """True if a value has one use."""
     uses = iter(value.uses)

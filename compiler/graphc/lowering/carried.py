@@ -13,8 +13,6 @@ from graphc.ir import build
 from graphc.ir.value import as_index
 from graphc_dialects._mlir import ir
 
-# LLVM's vectoriser takes loops of fewer iterations with masks or not at all; it has four lanes at least.
-_SHORT, _LANES = 16, 4
 _NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
 # (position, carried values) -> their new values
 Body = Callable[[Any, list[Any]], list[Any]]
@@ -169,15 +167,3 @@ def when(condition: ir.Value) -> Iterator[None]:
     with ir.InsertionPoint(ir.Block.create_at_start(made.regions[0], [])):
         yield
         build.create("scf.yield", [], [])
-
-
-def stay_scalar(made: ir.Operation, count: int | None) -> None:
-    """Keeps LLVM from vectorising a short loop that adds to memory, if masks would be needed.
-
-    It takes a few iterations at once as one masked vector. What was stored under a mask is not forwarded to
-    the next load of it: the sum of a hundred rows of five elements waited ten times as long as it worked.
-    """
-    if count is not None and count < _SHORT and count % _LANES:
-        made.attributes["loop_annotation"] = ir.Attribute.parse(
-            "#llvm.loop_annotation<vectorize = <width = 1 : i32>, interleave = <count = 1 : i32>>"
-        )

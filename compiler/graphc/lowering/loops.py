@@ -25,7 +25,7 @@ from typing import Any
 from graphc.ir import build
 from graphc.ir.value import smaller
 from graphc.lowering import partial_reductions
-from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop, stay_scalar
+from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop
 from graphc.lowering.memory.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
@@ -221,8 +221,6 @@ class LoopNest:
             self._innermost(depth, indices)
             return
         made, block = loop(self._bounds[depth], [], start=self._starts.get(depth))
-        if depth + 1 == self._suffix and any(self._reduction[group[0]] for group in self._groups[:depth]):
-            stay_scalar(made, build.constant_value(self._bounds[depth]))
         if depth + 1 == len(self._groups) and any(self._lies_apart(x, depth) for x in self._outputs):
             made.attributes[APART] = ir.UnitAttr.get()
         with ir.InsertionPoint(block):

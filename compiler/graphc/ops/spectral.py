@@ -214,14 +214,14 @@ class _SingularValues(_MatrixOp):
 
     together = True
 
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        return [dtype, real_dtype(dtype), dtype]
+
 
 class SVD(_SingularValues):
     """Singular value decomposition: (m, n) and k to U (m, k), s (k), V^H (k, n); k is min(m, n)."""
 
     kernel = "svd"
-
-    def result_dtypes(self, dtype: str) -> Sequence[str]:
-        return [dtype, real_dtype(dtype), dtype]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         u, s, vh = outputs
@@ -238,9 +238,6 @@ class SVDFull(_SingularValues):
     """
 
     kernel = "svd_full"
-
-    def result_dtypes(self, dtype: str) -> Sequence[str]:
-        return [dtype, real_dtype(dtype), dtype]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a, k), (u, s, vh) = inputs, outputs

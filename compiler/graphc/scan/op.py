@@ -198,7 +198,7 @@ class _Run:
         return taken
 
     def _inner_values(self, t: int, step: int) -> Spent:
-        spec, values = self._spec, Spent()
+        spec, values = self._spec, []
         for sequence in spec.sequences:
             values += [np.asarray(self._values[sequence.name][t + tap]) for tap in sequence.taps]
         for state in spec.states:
@@ -207,8 +207,7 @@ class _Run:
             if len(state.writes) == 1:
                 rows.release()
         values += [self._untraced[untraced.name] for untraced in spec.untraced]
-        values += [self._values[invariant.name] for invariant in spec.invariants]
-        return values
+        return Spent(values + [self._values[invariant.name] for invariant in spec.invariants])
 
     def _store(self, step: int, results: list[np.ndarray]) -> bool:
         """Puts the results of an iteration in place; returns whether it was the last one."""

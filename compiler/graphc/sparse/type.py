@@ -144,14 +144,8 @@ class SparseVariable(Variable):
     def __rmatmul__(self, other: MatrixLike) -> SparseOrTensor:
         return self.functions["dot"](other, self)
 
-    def dot(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["dot"](self, other)
-
-    def __dot__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["dot"](self, other)
-
-    def __rdot__(self, other: MatrixLike) -> SparseOrTensor:
-        return self.functions["dot"](other, self)
+    dot = __dot__ = __matmul__
+    __rdot__ = __rmatmul__
 
 
 # Methods on the values, by the function of `graphc.sparse`.

@@ -88,15 +88,7 @@ class Lender:
             w.let(f"icmp eq i64 {w.load('i64', '%dims', 8 * (first + axis))}, {size}")
             for axis, size in enumerate(self._entry.sizes[result])
         ]
-        fits = w.all([*facts, *self._may_change(argument)])
-        w.line(f"  br i1 {fits}, label %own{result}, label %share{result}, !prof !0")
-        w.label(f"own{result}")
-        self._own(result, argument)
-        w.line(f"  br label %ready{result}")
-        w.label(f"share{result}")
-        self._entry.make(result)
-        w.line(f"  br label %ready{result}")
-        w.label(f"ready{result}")
+        self._own_or_new(w.all([*facts, *self._may_change(argument)]), result, argument, copies=False)
 
     def copy(self, result: int) -> None:
         """Copies a donated argument to where its result is, and lets the kernel work there."""
@@ -111,22 +103,28 @@ class Lender:
 
     def update(self, result: int) -> None:
         """Makes the array of the new value of a cell: its own, or a copy."""
-        w, argument = self._w, self.source[result]
+        argument = self.source[result]
         exclusive = self._entry.tier.exclusive(self._values[argument])
         if exclusive is None:
             self._entry.make(result)
             self.copy(result)
             return
-        w.line(f"  br i1 {exclusive}, label %own{result}, label %share{result}, !prof !0")
+        self._own_or_new(exclusive, result, argument, copies=True)
+        self._entry.exclusive.append(exclusive)
+
+    def _own_or_new(self, is_own: str, result: int, argument: int, *, copies: bool) -> None:
+        """Makes the array of an argument the result under a condition, else a new one, perhaps a copy."""
+        w = self._w
+        w.line(f"  br i1 {is_own}, label %own{result}, label %share{result}, !prof !0")
         w.label(f"own{result}")
         self._own(result, argument)
         w.line(f"  br label %ready{result}")
         w.label(f"share{result}")
         self._entry.make(result)
-        self.copy(result)
+        if copies:
+            self.copy(result)
         w.line(f"  br label %ready{result}")
         w.label(f"ready{result}")
-        self._entry.exclusive.append(exclusive)
 
     def _own(self, result: int, argument: int) -> None:
         w, value = self._w, self._values[argument]

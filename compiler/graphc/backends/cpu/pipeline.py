@@ -114,7 +114,7 @@ _LLVM = Stage(
         Step("convert-math-to-llvm,convert-math-to-libm", "intrinsics, and libm for the rest"),
         Step(
             (
-                "convert-to-llvm{filter-dialects=arith,cf,complex,func,index,memref},"
+                "convert-to-llvm{filter-dialects=arith,cf,complex,func,index,memref,vector},"
                 "reconcile-unrealized-casts"
             ),
             "the llvm dialect, all at once",

@@ -3,12 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.build import constant_value
 from graphc.ir.diagnostics import fail
+from graphc.ir.lifetimes import root_of
 from graphc.ir.value import smaller
-from graphc.ir.walk import functions, is_defined_in, static_steps, symbol_of, walk, walk_for
+from graphc.ir.walk import (
+    copy_with,
+    functions,
+    is_defined_in,
+    named_attributes,
+    static_steps,
+    symbol_of,
+    walk,
+    walk_for,
+)
 from graphc.lowering.carried import loop
 from graphc.lowering.loops import APART
 from graphc.lowering.math import HALVES, Builder, expansions
@@ -29,6 +41,11 @@ _MUCH = 16
 _ARITHMETIC = frozenset(f"arith.{name}f" for name in ("add", "sub", "mul", "div")) | {"math.fma", "math.sqrt"}
 # Elements that are computed side by side, and then stored where they lie apart: they fit the first cache.
 _STRIP = 256
+# Elements of the loops that become vectors: how many at most, and of which types.
+_SHORT, _LANES = 16, frozenset("f64 f32 f16 i64 i32 i16 i8 i1".split())
+# So many sums are held in registers; operations of one, and what keeps LLVM from masks, for which loads wait.
+_FEW_SUMS, _SUM = 5, 4
+_SCALAR = "#llvm.loop_annotation<vectorize = <width = 1 : i32>, interleave = <count = 1 : i32>>"
 _LOOPS_AND_CALLS = frozenset({"scf.for", "scf.while", "scf.parallel", "func.call", "llvm.call"})
 
 
@@ -80,6 +97,9 @@ class ExpandMath(Pass):
         for apart in walk_for(module.operation, ("scf.for",)):
             if APART in apart.attributes and _computes_much(apart, expanded):
                 self.count("loops in strips", _in_strips(apart))
+            elif _function(apart) and _as_vector(apart):
+                self.count("loops of one vector")
+        found = walk_for(module.operation, expanded)
         _mark(module, expanded)
         for op in found:
             self._expand(op, table[op.name])
@@ -211,6 +231,62 @@ def _in_strips(apart: ir.Operation) -> bool:
             build.create("memref.store", [], [store.operands[0], strip, variable])
         store.erase()
     return True
+
+
+def _as_vector(short: ir.Operation) -> bool:
+    """Makes a loop over a few elements that lie side by side operations on one vector, if it can be.
+
+    LLVM does not: it would have to compare addresses first, which takes longer than so few iterations. All
+    elements are read before one is stored, as an operation on arrays demands. Lanes are what the elements
+    were, bit for bit. A few sums over the iterations of a loop around it stay numbers, which LLVM holds in
+    registers.
+    """
+    block = short.regions[0].blocks[0]
+    (variable, *states), (*operations, _) = block.arguments, (op.operation for op in block.operations)
+    count, (low, _, step, *_) = static_steps(short) or 0, short.operands
+    written = {root_of(op.operands[1]) for op in operations if op.name == "memref.store"}
+    is_short = not states and 1 < count <= _SHORT and constant_value(step) == 1
+    if not is_short or not written or not all(_is_lanewise(op, variable, written) for op in operations):
+        return False
+    read = {root_of(op.operands[0]) for op in operations if op.name == "memref.load"}
+    moves = any(is_defined_in(x, short.block) for x in list(operations[-1].operands)[1:])
+    if count <= _FEW_SUMS and len(operations) == _SUM and not written.isdisjoint(read) and not moves:
+        short.attributes["loop_annotation"] = ir.Attribute.parse(_SCALAR)
+        return False
+    new, vectors = dict[ir.Value, ir.Value]({variable: low}), dict[ir.Value, ir.Value]()
+
+    def given(x: ir.Value) -> ir.Value:
+        if str(x.type) not in _LANES:
+            return new.get(x, x)
+        if x not in vectors:
+            kind = ir.VectorType.get([count], x.type)
+            vectors[x] = build.create("vector.broadcast", [kind], [new.get(x, x)]).result
+        return vectors[x]
+
+    for op in operations:
+        with ir.InsertionPoint(short), op.location:
+            if len(op.results) and variable not in op.operands and vectors.keys().isdisjoint(op.operands):
+                copy_with(op, new)
+                continue
+            kinds = [ir.VectorType.get([count], x.type) for x in op.results]
+            name, operands = op.name.replace("memref.", "vector."), list(map(given, op.operands))
+            made = ir.Operation.create(name, kinds, operands, named_attributes(op))
+            vectors.update(zip(op.results, made.results, strict=True))
+    short.erase()
+    return True
+
+
+def _is_lanewise(op: ir.Operation, variable: ir.Value, written: Collection[ir.Value]) -> bool:
+    """True if an operation of a loop does to each lane what it does to a number."""
+    if op.name.startswith(("arith.", "math.")):
+        return all(str(x.type) in _LANES for x in (*op.operands, *op.results))
+    if op.name not in ("memref.load", "memref.store"):
+        return False
+    number, buffer, *indices = list(op.results) + list(op.operands)
+    if variable not in indices:
+        return len(op.results) > 0 and root_of(buffer) not in written
+    is_last = indices.index(variable) == len(indices) - 1 and str(number.type) in _LANES - {"i1"}
+    return is_last and ir.MemRefType(buffer.type).get_strides_and_offset()[0][-1] == 1
 
 
 def _strip(element: ir.Type) -> ir.Value:

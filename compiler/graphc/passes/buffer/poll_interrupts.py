@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import donated, offered
 from graphc.ir.helpers import callee_of, helper_of
+from graphc.ir.value import smaller
 from graphc.ir.walk import blocks_of, functions, static_steps, symbol_of, walk, walk_for
 from graphc.library.helpers import Poll
+from graphc.lowering import carried
 from graphc.lowering.scans.scan import FEW
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
@@ -91,43 +92,25 @@ def _declarations(module: ir.Module) -> dict[str, ir.Operation]:
 
 def _in_blocks(loop: ir.Operation, call: ir.Operation, size: int) -> None:
     """Makes a loop the inner one of a loop over blocks of iterations, at whose end the call stands."""
-
-    def create(name: str, results: list[ir.Type], operands: list[ir.Value], **attributes: Any) -> Any:
-        return ir.Operation.create(name, results, operands, attributes)
-
-    index = ir.IndexType.get()
     low, high, step, *initial = loop.operands
-    types = [value.type for value in initial]
     with ir.InsertionPoint(loop), loop.location:
-        block_size = create("arith.constant", [index], [], value=ir.IntegerAttr.get(index, size)).result
-        stride = create("arith.muli", [index], [step, block_size]).result
-        outer = ir.Operation.create(
-            "scf.for", results=types, operands=[low, high, stride, *initial], regions=1
-        )
-    body = ir.Block.create_at_start(outer.regions[0], [index, *types])
+        stride = step * size
+        outer, body = carried.loop(high, initial, start=low, step=stride)
     for old, new in zip(loop.results, outer.results, strict=True):
         old.replace_all_uses_with(new)
     with ir.InsertionPoint(body), loop.location:
-        start, *carried = body.arguments
-        following = create("arith.addi", [index], [start, stride]).result
-        end = create("arith.minsi", [index], [following, high]).result
-        more = create(
-            "arith.cmpi",
-            [ir.IntegerType.get_signless(1)],
-            [following, high],
-            predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2),
-        ).result
-        condition = ir.Operation.create("scf.if", operands=[more], regions=2)
-        then = ir.Block.create_at_start(condition.regions[0], [])
-        with ir.InsertionPoint(then):
-            end_of_then = create("scf.yield", [], [])
-        create("scf.yield", [], list(loop.results))
-    call.move_before(end_of_then)
+        start, *states = body.arguments
+        following = start + stride
+        end, more = smaller(following, high), following < high
+        loop.move_after(more.owner)
+        with carried.when(more):
+            call.detach_from_parent()
+            ir.InsertionPoint.current.insert(call)
+        build.create("scf.yield", [], list(loop.results))
     if len(call.operands):
         call.operands[0] = following
-    loop.move_before(condition)
     loop.operands[0], loop.operands[1] = start, end
-    for position, value in enumerate(carried, 3):
+    for position, value in enumerate(states, 3):
         loop.operands[position] = value
 
 

@@ -17,6 +17,7 @@ from graphc.ir.patterns import is_normal, is_unit, kind, negated, registrar, rul
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import Rewriter, RuleTable, apply_rules, tensor_type
 from graphc.ir.views import MOVES_AXES, REPEATS, axes_order, dimshuffle, repeated
+from graphc.ir.walk import named_attributes
 from graphc.passes import Pass
 from graphc.passes.graph import _functions, _structure
 from graphc.passes.graph._lines import ALGEBRA, SIGNS
@@ -35,10 +36,6 @@ _LITERAL = 64
 def _then(table: RuleTable) -> None:
     for name, found in table.items():
         RULES.setdefault(name, []).extend(found)
-
-
-def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
-    return {name: op.attributes[name] for name in op.attributes}
 
 
 @_rule(*_FUNCTIONS, *MOVES_AXES)
@@ -60,7 +57,7 @@ def function_of_repeated(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x, *sizes = view.operands
     type_ = op.results[0].type
     narrow = tensor_type(x.type.shape, type_.element_type)
-    return repeated(rw.create(op.name, [x], narrow, **_attributes(op)), sizes, type_, rw.create)
+    return repeated(rw.create(op.name, [x], narrow, **named_attributes(op)), sizes, type_, rw.create)
 
 
 @_rule(*_OF_SEVERAL)
@@ -78,7 +75,7 @@ def repeated_operand(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         if number is None or not any(not is_unit(x) and rw.can_replace(op, x) for x in others):
             continue
         operands[i] = rw.scalar_like(number, v)
-        return rw.create(op.name, operands, op.results[0].type, **_attributes(op))
+        return rw.create(op.name, operands, op.results[0].type, **named_attributes(op))
     return None
 
 

@@ -23,12 +23,9 @@ _WORTH_A_CALL, _LONG_BODY = 4, 16
 _BLOCK = 4096
 _SLT = 2  # llvm.icmp
 _ANNOTATION, ONCE = "loop_annotation", "#llvm.loop_annotation<interleave = <count = 1 : i32>>"
-_CLONED = (
-    "llvm.mlir.constant",
-    "llvm.mlir.zero",
-    "llvm.mlir.poison",
-    "llvm.mlir.undef",
-    "llvm.mlir.addressof",
+# Operations that print nothing: LLVM has constants where they are used.
+CONSTANTS = frozenset(
+    ("llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.addressof")
 )
 
 
@@ -60,7 +57,7 @@ def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
     once = ir.Attribute.parse(ONCE)
     for loop in loops:
         if loop.size >= _LONG_BODY:
-            _last(loop.body).attributes[_ANNOTATION] = once
+            last_of(loop.body).attributes[_ANNOTATION] = once
     found = [loop for loop in loops if _is_block(loop.bound)]
     name = symbol_of(function)
     for number, loop in enumerate(found):
@@ -78,9 +75,9 @@ def _loops(function: ir.Operation) -> list[_Loop]:
 
 def _loop(header: ir.Block) -> _Loop | None:
     # Operations of a block are wrapped only where it may be a header: most blocks have many and are none.
-    if not len(header.arguments) or _last(header).name != "llvm.cond_br":
+    if not len(header.arguments) or last_of(header).name != "llvm.cond_br":
         return None
-    branch = _last(header)
+    branch = last_of(header)
     body = branch.successors[0]
     if len(body.arguments) or list(body.successors) != [header]:
         return None
@@ -90,12 +87,12 @@ def _loop(header: ir.Block) -> _Loop | None:
     if len(operations) != 2 or not is_test or predicate_of(compare) != _SLT:
         return None
     inside = [op.operation for op in body.operations]
-    size = sum(op.name not in _CLONED for op in inside[:-1])
+    size = sum(op.name not in CONSTANTS for op in inside[:-1])
     only = list(body.predecessors) == [header] and inside[-1].name == "llvm.br"
     return _Loop(header, body, compare.operands[1], size) if size >= _WORTH_A_CALL and only else None
 
 
-def _last(block: ir.Block) -> ir.Operation:
+def last_of(block: ir.Block) -> ir.Operation:
     return block.operations[-1].operation
 
 
@@ -144,7 +141,7 @@ class _Outlining:
             for value in op.operands:
                 if value not in self._own:
                     owner = value.owner
-                    again = not isinstance(owner, ir.Block) and owner.name in _CLONED
+                    again = not isinstance(owner, ir.Block) and owner.name in CONSTANTS
                     (constants if again else passed)[value] = None
         return list(passed), list(constants)
 
@@ -250,7 +247,7 @@ class _Outlining:
                     {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
                     [body, end],
                 )
-            branch = _last(body)
+            branch = last_of(body)
             with ir.InsertionPoint(branch):
                 again = self._jump(header, list(branch.operands))
                 if _ANNOTATION in branch.attributes:

@@ -19,7 +19,7 @@ from graphc.ir.helpers import callee_of
 from graphc.library.helpers import Split
 from graphc.library.markers import END, END_IN_FRAME, PLACE_ALL, PLANNED
 from graphc.library.pool import SIZES, decision
-from graphc.passes.llvm._inner_loops import constant_of
+from graphc.passes.llvm._inner_loops import CONSTANTS, constant_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -293,10 +293,6 @@ def _declare(module: ir.Module, name: str, kinds: str) -> None:
         )
 
 
-# Operations that print nothing: LLVM has constants where they are used.
-CONSTANTS = frozenset(
-    ("llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.addressof")
-)
 # What passes values on, or control: other instructions compute.
 _GLUE = CONSTANTS | frozenset(
     "llvm.call llvm.getelementptr llvm.extractvalue llvm.insertvalue llvm.load llvm.store llvm.alloca "

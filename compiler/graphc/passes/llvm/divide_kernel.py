@@ -13,8 +13,8 @@ from graphc.ir.walk import symbol_of, walk
 from graphc.library.helpers import Helper, Split
 from graphc.passes import Pass
 from graphc.passes.llvm import _kernel as frame
-from graphc.passes.llvm._inner_loops import outline_blocks
-from graphc.passes.llvm._kernel import CONSTANTS, Argument, Kernel, Nest
+from graphc.passes.llvm._inner_loops import CONSTANTS, outline_blocks
+from graphc.passes.llvm._kernel import Argument, Kernel, Nest
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 

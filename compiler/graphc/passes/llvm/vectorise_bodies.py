@@ -19,9 +19,9 @@ from dataclasses import field
 from typing import Any
 
 from graphc.ir.helpers import callee_of
-from graphc.ir.walk import symbol_of
+from graphc.ir.walk import named_attributes, symbol_of
 from graphc.passes import Pass
-from graphc.passes.llvm._inner_loops import ONCE, constant_of
+from graphc.passes.llvm._inner_loops import ONCE, constant_of, last_of
 from graphc.passes.llvm.define_splits import SINGLE
 from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc_dialects._mlir import ir
@@ -173,9 +173,9 @@ def loop_of(function: ir.Operation, libmvec: bool) -> Loop | None:
     before, head, body, after = blocks
     test, *others = [op.operation for op in head.operations]
     ends = (before, head, body)
-    if [_last(block).name for block in ends] != ["llvm.br", "llvm.cond_br", "llvm.br"] or len(others) != 1:
+    if [last_of(block).name for block in ends] != ["llvm.br", "llvm.cond_br", "llvm.br"] or len(others) != 1:
         return None
-    branch, again = others[0], _last(body)
+    branch, again = others[0], last_of(body)
     annotation = again.attributes.get("loop_annotation")
     is_counted = (
         test.name == "llvm.icmp"
@@ -186,17 +186,13 @@ def loop_of(function: ir.Operation, libmvec: bool) -> Loop | None:
         and not len(body.arguments)
         and list(branch.successors) == [body, after]
         and list(again.successors) == [head]
-        and list(_last(before).successors) == [head]
+        and list(last_of(before).successors) == [head]
         and (annotation is None or str(annotation) == ONCE)
     )
     if not is_counted:
         return None
     found = Loop(function, blocks)
     return found if _Scan(found, libmvec).succeeds(_apart(function)) else None
-
-
-def _last(block: ir.Block) -> Any:
-    return block.operations[-1].operation
 
 
 def _apart(function: ir.Operation) -> set[Any]:
@@ -222,7 +218,7 @@ class _Scan:
         self._loop, self._head, self._body = loop, head, body
         self._parameters = {*before.arguments}
         self._number, *self._sums = head.arguments
-        self._step, *self._next = _last(body).operands
+        self._step, *self._next = last_of(body).operands
         self._bits: dict[ir.Type, int | None] = {}
 
     def succeeds(self, apart: set[Any]) -> bool:
@@ -327,7 +323,7 @@ class _Vectors:
     def __init__(self, loop: Loop, size: int, declared: set[str]) -> None:
         self._loop, self._declared = loop, declared
         self._lanes = 8 * size // loop.bits
-        once = "loop_annotation" in _last(loop.blocks[2]).attributes
+        once = "loop_annotation" in last_of(loop.blocks[2]).attributes
         self._copies = 1 if once else next((copies for most, copies in _COPIES if loop.work <= most), 1)
         self._i64, self._i8 = (ir.IntegerType.get_signless(bits) for bits in (64, 8))
         self._pointer = ir.Type.parse("!llvm.ptr")
@@ -337,7 +333,7 @@ class _Vectors:
     def write(self) -> None:
         """Replaces the loop: `main` takes whole vectors, `rest` what is left, `done` adds up the lanes."""
         before, head, rest, after = self._loop.blocks
-        leaving, (test, branch) = _last(before), (op.operation for op in head.operations)
+        leaving, (test, branch) = last_of(before), (op.operation for op in head.operations)
         (start, *initial), bound = list(leaving.operands), test.operands[1]
         leave = list(branch.operands)[1:]
         old = [op.operation for op in rest.operations]
@@ -392,7 +388,7 @@ class _Vectors:
         found = sums[:count]
         for copy in range(1, self._copies):
             found = [
-                _create(op.name, value.type, [value, sums[copy * count + i]], _named(op))
+                _create(op.name, value.type, [value, sums[copy * count + i]], named_attributes(op))
                 for i, (op, value) in enumerate(zip(self._loop.sums, found, strict=True))
             ]
         return found
@@ -461,7 +457,7 @@ class _Vectors:
             return
         result = op.results[0]
         if name == "llvm.getelementptr":
-            given, found = _named(op), [operands[0], number]
+            given, found = named_attributes(op), [operands[0], number]
             if copy:
                 given["rawConstantIndices"] = ir.DenseI32ArrayAttr.get([copy * self._lanes])
                 found = [new[0][result]]
@@ -472,7 +468,7 @@ class _Vectors:
             values[result] = self._call(called(op), [values[value] for value in operands])
         else:
             found = [values[value] for value in operands]
-            values[result] = _create(name, self._vector(result.type), found, _named(op))
+            values[result] = _create(name, self._vector(result.type), found, named_attributes(op))
 
     def _call(self, name: str, operands: list[ir.Value]) -> ir.Value:
         """A function of vectors, which the module declares."""
@@ -512,10 +508,6 @@ def _alignment(element: ir.Type, mask: ir.Value | None) -> ir.IntegerAttr:
     return ir.IntegerAttr.get(kind, _BITS[str(element)] // 8)
 
 
-def _named(op: ir.Operation) -> dict[str, ir.Attribute]:
-    return {name: op.attributes[name] for name in op.attributes}
-
-
 def _create(
     name: str, kind: ir.Type, operands: Sequence[ir.Value], attributes: dict[str, Any] | None = None
 ) -> ir.Value:
@@ -547,7 +539,7 @@ def _zero(kind: ir.Type) -> ir.Attribute:
 def _total(op: ir.Operation, initial: ir.Value, vector: ir.Value) -> ir.Value:
     """The sum of a number and all lanes of a vector."""
     if op.name == "llvm.fadd":
-        return _create("llvm.intr.vector.reduce.fadd", initial.type, [initial, vector], _named(op))
+        return _create("llvm.intr.vector.reduce.fadd", initial.type, [initial, vector], named_attributes(op))
     total = _create("llvm.intr.vector.reduce.add", initial.type, [vector])
     return _create("llvm.add", initial.type, [initial, total])
 

@@ -27,7 +27,7 @@ from graphc.ir.totality import is_always_total, reports_no_errors
 from graphc.ir.traits import BATCH, Batch, CannotBatch
 from graphc.ir.value import larger
 from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of, repeated, reshaped
-from graphc.ir.walk import definition
+from graphc.ir.walk import definition, named_attributes
 from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import raises
@@ -228,7 +228,7 @@ class Batcher:
         return self._clone(op, operands)
 
     def _clone(self, op: ir.Operation, operands: list[ir.Value]) -> ir.Value:
-        return self.create(op.name, operands, op.results[0].type, **attributes_of(op))
+        return self.create(op.name, operands, op.results[0].type, **named_attributes(op))
 
     # -- building blocks of rules ----------------------------------------------------------------------------
 
@@ -355,8 +355,3 @@ class Batcher:
                 ):
                     values[i] = self.fit(values[i], axis, dim_of(values[leader], axis))
         return values
-
-
-def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
-    """An operation's attributes by name."""
-    return {name: op.attributes[name] for name in op.attributes}

@@ -34,9 +34,9 @@ from graphc.ir.scan_view import (
 )
 from graphc.ir.traits import BATCH, Batch, CannotBatch
 from graphc.ir.views import INLINED, TAKES_ROW, counted, row_at, take_rows
-from graphc.ir.walk import inputs_of
+from graphc.ir.walk import inputs_of, named_attributes
 from graphc.passes import Pass
-from graphc.passes.loops._batch import Batcher, Rule, attributes_of, coefficient, copy_index
+from graphc.passes.loops._batch import Batcher, Rule, coefficient, copy_index
 from graphc.passes.loops._consumers import LastRowUses
 from graphc.passes.loops._cost import loop_elements, row_elements
 from graphc_dialects._base import const_index, constant_value, dim_of
@@ -200,11 +200,11 @@ def kernel(b: Batcher, op: ir.Operation, xs: list[Batch]) -> Any:
             else:
                 sizes[dim] = dim_of(stacks[i], axis)
     given = [b.size(x) for x in list(op.operands)[len(signature.operands) :]]
-    return b.create(op.name, [*stacks, *given], b.stack_type(op.results[0].type), **attributes_of(op))
+    return b.create(op.name, [*stacks, *given], b.stack_type(op.results[0].type), **named_attributes(op))
 
 
 def elementwise(b: Batcher, op: ir.Operation, xs: list[Batch]) -> ir.Value:
-    return b.create(op.name, b.agreeing(xs), b.stack_type(op.results[0].type), **attributes_of(op))
+    return b.create(op.name, b.agreeing(xs), b.stack_type(op.results[0].type), **named_attributes(op))
 
 
 # Operations that become part of the loop that reads them.

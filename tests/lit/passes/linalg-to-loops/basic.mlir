@@ -206,25 +206,6 @@ func.func @all(%x: memref<?xi8>, %y: memref<i8>) {
 
 // -----
 
-// A short row that is added to memory is not vectorised under a mask.
-// CHECK-LABEL: @short
-// CHECK: scf.for
-// CHECK: scf.for
-// CHECK: loop_annotation
-#in = affine_map<(i, j) -> (i, j)>
-#out = affine_map<(i, j) -> (j)>
-func.func @short(%x: memref<100x5xf64>, %y: memref<5xf64>) {
-  linalg.generic {indexing_maps = [#in, #out], iterator_types = ["reduction", "parallel"]}
-      ins(%x : memref<100x5xf64>) outs(%y : memref<5xf64>) {
-  ^bb0(%a: f64, %b: f64):
-    %0 = arith.addf %b, %a : f64
-    linalg.yield %0 : f64
-  }
-  return
-}
-
-// -----
-
 // The loop over two elements is not the innermost one, as the body is too long to be unrolled: rows are, in blocks.
 // CHECK-LABEL: @pairs
 // CHECK: scf.for %[[B:.*]] = {{.*}} step %c512
