@@ -19,7 +19,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 ADDRESS_OFFSET = 16
 SELF_OFFSET = 24
@@ -93,12 +93,22 @@ def _probe(base: type) -> bool:
     )
 
 
-NativeCallable: Any = object
 SUPPORTED = False
-if _trusted_interpreter():
-    _base, _keep = _make_base()
-    if _probe(_base):
-        NativeCallable, SUPPORTED = _base, True
+if TYPE_CHECKING:
+
+    class NativeCallable:
+        """A class of objects that have the address of their call."""
+
+        _native_self: object
+
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
+
+else:
+    NativeCallable = object
+    if _trusted_interpreter():
+        _base, _keep = _make_base()
+        if _probe(_base):
+            NativeCallable, SUPPORTED = _base, True
 
 
 def enable(cls: type) -> type:

@@ -12,6 +12,7 @@ import graphc.tensor as pt
 from graphc.function.types import Function
 from graphc.graph.tensor.variable import TensorSharedVariable
 from graphc.ifelse import ifelse
+from graphc.immediate import Environment, Tensor
 from graphc.raise_op import Assert
 from graphc.tensor import TensorVariable
 from graphc.tensor.basic import as_tensor_variable
@@ -21,6 +22,7 @@ from graphc.tensor.nlinalg import det
 from graphc.tensor.nn import *  # noqa: F403
 from graphc.tensor.random.utils import RandomStream
 from graphc.tensor.slinalg import cholesky
+from graphc.tensor.special import *  # noqa: F403
 from graphc.tensor.type import TensorType
 
 x = pt.vector("x")
@@ -77,6 +79,7 @@ assert_type(matmul(a, a), TensorVariable)  # noqa: F405
 assert_type(block_diag(a, a), TensorVariable)  # noqa: F405
 assert_type(relu(x), TensorVariable)  # noqa: F405
 assert_type(softmax(x), TensorVariable)  # noqa: F405
+assert_type(gammaln(x), TensorVariable)  # noqa: F405
 
 # The array API standard, and functions of distributions.
 assert_type(graphc.array_api.exp(x), TensorVariable)
@@ -89,7 +92,46 @@ cost = pt.sum(pt.exp(x))
 assert_type(graphc.grad(cost, x), TensorVariable)
 assert_type(graphc.grad(cost, [x]), list[TensorVariable])
 assert_type(graphc.jacobian(x**2, x), TensorVariable)
-assert_type(graphc.function([x], cost), Function)
+assert_type(graphc.function([x], cost), Function[TensorVariable])
+assert_type(graphc.function([x], cost)([1.0]), np.ndarray)
+assert_type(graphc.function([x], [cost, x])([1.0]), list[np.ndarray])
+assert_type(graphc.function([x], (cost, x))([1.0]), tuple[np.ndarray, ...])
+assert_type(graphc.function([x], {"cost": cost})(x=[1.0]), dict[str, np.ndarray])
 assert_type(graphc.shared(np.zeros(3), name="s"), TensorSharedVariable)
 rows = graphc.scan(lambda v: v * 2, outputs_info=x, n_steps=3, return_updates=False)
 assert_type(rows, TensorVariable | list[TensorVariable])
+
+# Immediate mode: operators, methods and functions of values.
+env = Environment()
+v, square = env.as_tensor([1.0, 2.0]), env.eye(2)
+for result in (
+    v + 1,
+    2 * v,
+    -v,
+    v**2,
+    square @ v,
+    v[0],
+    v > 0,
+    v == 1,
+    v.sum(),
+    v.T,
+    v.reshape((-1, 1)),
+    abs(v),
+):
+    assert_type(result, Tensor)
+assert_type(v.nonzero(), tuple[Tensor, ...])
+assert_type(env.exp(v), Tensor)
+assert_type(env.linalg.det(square), Tensor)
+assert_type(env.linalg.eigh(square), tuple[Tensor, Tensor])
+assert_type(env.linalg.svd(square), list[Tensor])
+assert_type(env.linalg.svd(square, compute_uv=False), Tensor)
+assert_type(env.special.gammaln(v), Tensor)
+assert_type(env.nn.relu(v), Tensor)
+assert_type(env.random.normal(0, 1, size=3), Tensor)
+assert_type(env.where(v > 1, v, 0), Tensor)
+assert_type(env.where(v > 1), tuple[Tensor, ...])
+assert_type(env.split(v, [1, 1], 2), list[Tensor])
+assert_type(env.divmod(v, 2), tuple[Tensor, Tensor])
+assert_type(env.linspace(0, 1, 3), Tensor)
+assert_type(env.linspace(0, 1, 3, retstep=True), tuple[Tensor, Tensor])
+assert_type(env.pi, float)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import runpy
@@ -13,8 +14,11 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.immediate.namespace import LOOPS, names_of
+from graphc.tensor import constructors
 
 ROOT = Path(__file__).resolve().parents[2]
+OPTIONS = ("name", "target", "lazy", "mode")
 MOST = {r"\bAny\b": 2433, r"type: ignore": 39}
 
 
@@ -44,6 +48,30 @@ def test_users_see_types():
         (pt.concatenate, "tensor_list"),
     ):
         assert next(iter(inspect.signature(function).parameters)) == first
+
+
+def test_environments_say_which_functions_give_other_things_than_a_tensor():
+    """`typed.pyi` has every function of `graphc.tensor` and its modules that does not give one tensor."""
+    stub = ast.parse((ROOT / "compiler/graphc/immediate/typed.pyi").read_text(encoding="utf-8"))
+    classes = {each.name: each for each in stub.body if isinstance(each, ast.ClassDef)}
+    made = {*constructors.__all__, "constant", "get_underlying_scalar_constant_value", "register_transfer"}
+    for name, module in (
+        ("Typed", pt), ("Linalg", pt.linalg), ("Nn", pt.nn), ("Special", pt.special), ("", pt.fft)
+    ):  # fmt: skip
+        body = classes[name].body if name else []
+        known = {x.target.id for x in body if isinstance(x, ast.AnnAssign)}
+        known |= {x.name for x in body if isinstance(x, ast.FunctionDef)}
+        names = [*LOOPS, *names_of(pt)] if module is pt else module.__all__
+        for each in names:
+            value = getattr(module, each, None)
+            given = getattr(value, "__annotations__", {}).get("return", "TensorVariable")
+            if (
+                inspect.isfunction(value)
+                and given != "TensorVariable"
+                and (name, each) != ("Nn", "logsumexp")
+            ):
+                assert each in known | made | {"logsumexp"}, (name, each, given)
+        assert all(hasattr(module, each) or each in (*LOOPS, *OPTIONS) for each in known), name
 
 
 def test_operands_by_name():

@@ -135,11 +135,21 @@ class BaseFunction(NativeCallable):
     # The name and place of the first slot are known to machine code; see NativeCallable.
     __slots__ = ("__dict__", "__weakref__", "_native_self")
 
+    if TYPE_CHECKING:
+        # Of the class that inherits.
+        memory_plan: Any
+        op_schedule: Any
+        profile: Any
+
+    def __class_getitem__(cls, outputs: object) -> type:
+        """The class itself: only type checkers tell functions by their outputs."""
+        return cls
+
     def __init__(self, signature: Signature, program: Program, pending: Pending | None = None) -> None:
         self.signature = signature
         self._program, self._pending = program, pending
         self.calls = Calls(signature, program)
-        self.subsets: dict[tuple[int, ...], BaseFunction] = {}
+        self.subsets: dict[tuple[int, ...], Any] = {}
         self.tracer: Tracer | None = None
         form = signature.form
         is_flat = (form.is_single or form.is_list) and signature.arguments is None

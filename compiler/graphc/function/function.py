@@ -28,6 +28,7 @@ from graphc.graph.traversal import ancestors, get_var_by_name, read_by, toposort
 from graphc_runtime.collecting import new_objects_only
 
 if TYPE_CHECKING:
+    from graphc.function.typed import Outputs
     from graphc.graph.tensor.variable import TensorSharedVariable, TensorVariable
 
 
@@ -37,7 +38,7 @@ Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None
 @checks_keywords
 def function(
     inputs: Inputs,
-    outputs: Any = None,
+    outputs: Outputs | None = None,
     mode: str | None = None,
     updates: Pairs = None,
     givens: Pairs = None,
@@ -54,7 +55,7 @@ def function(
     fastmath: str | None = None,
     flush_denormals: bool | None = None,
     memory_budget: int | str | None = None,
-) -> Function:
+) -> Function[Outputs]:
     """Compile a graph into a callable.
 
     Args:
@@ -160,12 +161,13 @@ def function(
     with new_objects_only():
         if mode_name == "tiered" and report.nan_guard == "off":
             return _tiered(fgraph, written_graph, signature, report)
-        return Function(signature, build_program(fgraph, signature, report))
+        made: Function[Outputs] = Function(signature, build_program(fgraph, signature, report))
+        return made
 
 
 def _tiered(
     fgraph: FunctionGraph, written: FunctionGraph, signature: Signature, report: CompileReport
-) -> Function:
+) -> Function[Any]:
     """A function that runs in NumPy until its code is there.
 
     Args:

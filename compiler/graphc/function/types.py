@@ -20,16 +20,19 @@ from graphc_runtime.callable_type import enable
 if TYPE_CHECKING:
     from graphc.function.io import In
     from graphc.function.schedule import Schedule
+    from graphc.function.typed import Called, Outputs
     from graphc.graph.basic import Variable
     from graphc.inspect.explorer import Page
     from graphc.inspect.memory import MemoryPlan
     from graphc.inspect.profile import Profile
     from graphc.inspect.roofline import Roofline
     from graphc.inspect.trace import Trace
+else:
+    Called, Outputs = BaseFunction, None
 
 
 @enable
-class Function(BaseFunction):
+class Function(Called[Outputs]):
     """A compiled graph.
 
     ``f(*args, out=None, **kwargs)`` takes values by position or by the names of the inputs, and returns new

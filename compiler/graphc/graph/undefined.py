@@ -124,5 +124,5 @@ def kind_of(v: Variable) -> str:
 
 
 def is_discrete(v: Variable) -> bool:
-    """True if the variable holds booleans or integers."""
+    """True if the variable holds booleans or integers, which have no derivative."""
     return kind_of(v) in ("b", "i", "u")

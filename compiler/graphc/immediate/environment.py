@@ -45,10 +45,13 @@ from graphc_runtime.symbols import kind_letter
 if TYPE_CHECKING:
     from graphc.graph.tensor import DTypeLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.immediate.typed import Typed
 
     # What NumPy makes seed sequences of, and generators.
     Entropy = int | Sequence[int] | np.ndarray | None
     Seed = Entropy | np.random.SeedSequence | np.random.BitGenerator
+else:
+    Typed = object
 
 
 class Generator:
@@ -162,10 +165,10 @@ class Draw(OpWrapper):
 class RandomNamespace(Namespace):
     """``graphc.tensor.random`` in an environment."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Tensor]:
         if name.startswith("_") or name not in self._module.DRAWS:
             return super().__getattr__(name)
-        value = Draw(self._env, f"random.{name}", self._module.DRAWS[name])
+        value: Any = Draw(self._env, f"random.{name}", self._module.DRAWS[name])
         setattr(self, name, value)
         return value
 
@@ -201,7 +204,7 @@ def _is_native_number(dtype: np.dtype) -> bool:
     return dtype.isnative and kind_letter(dtype) in "biufc"
 
 
-class Environment(Indexing):
+class Environment(Indexing, Typed):
     """Everything public in ``graphc.tensor`` and its submodules, as functions of values.
 
     ``gt = graphc.immediate.Environment()`` takes the place of ``import graphc.tensor as gt``. Functions
@@ -304,7 +307,7 @@ class Environment(Indexing):
 
     # Names -------------------------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Tensor]:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         value = mirrored(self, graphc.tensor, name)

@@ -143,7 +143,7 @@ class Namespace:
         self._env = env
         self._module = module
 
-    def __getattr__(self, name: str) -> OpWrapper:
+    def __getattr__(self, name: str) -> Callable[..., Tensor]:
         if name.startswith("_"):
             raise AttributeError(f"{self!r} has no attribute {name!r}")
         value = mirrored(self._env, self._module, name)

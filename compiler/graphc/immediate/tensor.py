@@ -26,6 +26,9 @@ from graphc_runtime.cuda.interface import Interface
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import DTypeLike, IndexLike
+    from graphc.immediate.typed import Operators
+else:
+    Operators = object
 
 
 class Size(int):
@@ -316,7 +319,7 @@ _new = object.__new__
 _NUMBERS = (bool, int, float, complex)
 
 
-class Tensor(Protocols):
+class Tensor(Protocols, Operators):
     """A handle of an array that an environment owns; it is made by the environment's functions.
 
     Operators and methods are those of symbolic variables, and run at once in the tensor's environment.

@@ -13,10 +13,10 @@ from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, only
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType
+from graphc.graph.undefined import is_discrete
 from graphc.ops.batching import all_batched
 from graphc.ops.counting import Gather, Scatter
 from graphc.ops.create import arange, ones_like, zeros_like
-from graphc.ops.elementwise import is_discrete
 from graphc.ops.join import concatenate
 from graphc.ops.kernel import KernelOp
 from graphc.ops.math import bitwise_or, eq, isnan, switch

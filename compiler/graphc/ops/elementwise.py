@@ -21,7 +21,7 @@ from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, desc
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant, is_weak_scalar
 from graphc.graph.tensor.type import TensorType
-from graphc.graph.undefined import grad_not_implemented
+from graphc.graph.undefined import grad_not_implemented, is_discrete
 from graphc.ops.dimshuffle import DimShuffle
 from graphc_runtime.record import record
 
@@ -543,11 +543,6 @@ def _is_zero(v: Variable) -> bool:
     while v.owner is not None and isinstance(v.owner.op, DimShuffle):
         v = v.owner.inputs[0]
     return isinstance(v, Constant) and v.data.size == 1 and not v.data.any()
-
-
-def is_discrete(x: Variable) -> bool:
-    """True if the variable holds booleans or integers, which have no derivative."""
-    return x.type.kind in "biu"
 
 
 def is_complex(x: Variable) -> bool:

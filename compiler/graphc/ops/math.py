@@ -15,7 +15,8 @@ import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
-from graphc.ops.elementwise import cast_to, declare, is_discrete
+from graphc.graph.undefined import is_discrete
+from graphc.ops.elementwise import cast_to, declare
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import DTypeLike, TensorLike

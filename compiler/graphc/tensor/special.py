@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
-from graphc.ops.complex_special import ComplexSpecial
 from graphc.ops.dimshuffle import normalize_axes
-from graphc.ops.external import float_operand
+from graphc.ops.external import ComplexSpecial, float_operand
 from graphc.ops.math import (
     airy_ai,
     airy_aip,

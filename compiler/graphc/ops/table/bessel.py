@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ops import math
-from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import is_complex
-from graphc.ops.external import by_differences, floats_or_double, register_part, register_scipy
+from graphc.ops.external import by_differences, floats_or_double, of_complex, register_part, register_scipy
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
     airy_ai,

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.ops import math as elements
-from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import Undefined, is_complex
-from graphc.ops.external import by_differences, register_kernel, register_part, register_scipy
+from graphc.ops.external import by_differences, of_complex, register_kernel, register_part, register_scipy
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import (
     cos,

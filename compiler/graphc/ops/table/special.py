@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import register
-from graphc.ops.external import real_floats, register_kernel, register_scipy, scipy_function
+from graphc.ops.external import of_complex, real_floats, register_kernel, register_scipy, scipy_function
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, erf, erfcx, exp, gt, maximum, minimum, sqr, switch
 from graphc.ops.table import forms, forms_special

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -112,14 +112,14 @@ class _Riccati(_PythonMatrices):
     """Base of the algebraic Riccati equations; inputs A (n, n), B (n, m), Q (n, n), R (m, m)."""
 
     signature = "(n,n),(n,m),(n,n),(m,m)->(n,n)"
+    # Of SciPy.
+    solver: ClassVar[str]
 
     def compute(self, a: np.ndarray, b: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
-        return self._solver()(a, b, _symmetric(q), _symmetric(r))
+        import scipy.linalg
 
-    @staticmethod
-    def _solver() -> Callable[..., np.ndarray]:
-        """SciPy's function."""
-        raise NotImplementedError
+        solve: Callable[..., np.ndarray] = getattr(scipy.linalg, self.solver)
+        return solve(a, b, _symmetric(q), _symmetric(r))
 
     def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> Variable:
         raise NotImplementedError
@@ -134,26 +134,20 @@ class _Riccati(_PythonMatrices):
         gain = self._gain(a, b, r, x)
         closed = a - mm(b, gain)
         s = self._adjoint(closed, (g + transposed(g)) / 2)
-        gs = self._parts(a, b, x, gain, closed, s)
-        return [*gs[:2], s, gs[2]]
+        g_a = self._slope(x, closed, s)
+        return [g_a, -mm(g_a, transposed(gain)), s, mm(mm(gain, s), transposed(gain))]
 
     def _adjoint(self, closed: Variable, g: Variable) -> Variable:
         raise NotImplementedError
 
-    def _parts(
-        self, a: Variable, b: Variable, x: Variable, gain: Variable, closed: Variable, s: Variable
-    ) -> Any:
+    def _slope(self, x: Variable, closed: Variable, s: Variable) -> Variable:
         raise NotImplementedError
 
 
 class SolveDiscreteARE(_Riccati):
     """Stabilizing solution X of ``A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0``."""
 
-    @staticmethod
-    def _solver() -> Callable[..., np.ndarray]:
-        from scipy.linalg import solve_discrete_are
-
-        return solve_discrete_are
+    solver = "solve_discrete_are"
 
     def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> TensorVariable:
         bx = mm(transposed(b), x)
@@ -163,21 +157,14 @@ class SolveDiscreteARE(_Riccati):
         # S = F S F^T + G
         return solve_discrete_lyapunov(closed, g)
 
-    def _parts(
-        self, a: Variable, b: Variable, x: Variable, gain: Variable, closed: Variable, s: Variable
-    ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
-        g_a = 2 * mm(mm(x, closed), s)
-        return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))
+    def _slope(self, x: Variable, closed: Variable, s: Variable) -> TensorVariable:
+        return 2 * mm(mm(x, closed), s)
 
 
 class SolveContinuousARE(_Riccati):
     """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``."""
 
-    @staticmethod
-    def _solver() -> Callable[..., np.ndarray]:
-        from scipy.linalg import solve_continuous_are
-
-        return solve_continuous_are
+    solver = "solve_continuous_are"
 
     def _gain(self, a: Variable, b: Variable, r: Variable, x: Variable) -> TensorVariable:
         return solve(r, mm(transposed(b), x), b_ndim=2)
@@ -186,11 +173,8 @@ class SolveContinuousARE(_Riccati):
         # F S + S F^T = -G
         return solve_continuous_lyapunov(closed, -g)
 
-    def _parts(
-        self, a: Variable, b: Variable, x: Variable, gain: Variable, closed: Variable, s: Variable
-    ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
-        g_a = 2 * mm(x, s)
-        return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))
+    def _slope(self, x: Variable, closed: Variable, s: Variable) -> TensorVariable:
+        return 2 * mm(x, s)
 
 
 def solve_discrete_are(A: TensorLike, B: TensorLike, Q: TensorLike, R: TensorLike) -> TensorVariable:
