@@ -167,7 +167,9 @@ class Imports(ast.NodeVisitor):
 def visited() -> dict[str, Imports]:
     modules = {}
     for root in ROOTS:
-        for path in Path(root).rglob("*.py"):
+        for path in Path(root).rglob("*.py*"):
+            if path.suffix not in (".py", ".pyi"):
+                continue
             parts = path.relative_to(root).with_suffix("").parts
             modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     result = {}

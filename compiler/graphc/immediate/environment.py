@@ -235,6 +235,8 @@ class Environment(Indexing, Typed):
         2.0
     """
 
+    random: RandomNamespace
+
     def __init__(
         self,
         target: str = "cpu",

@@ -26,7 +26,7 @@ from graphc_runtime.cuda.interface import Interface
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import DTypeLike, IndexLike
-    from graphc.immediate.typed import Operators
+    from graphc.immediate.operators import Operators
 else:
     Operators = object
 

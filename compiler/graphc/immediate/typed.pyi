@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What type checkers know of names that tensors and environments get or find at run time. Functions that give
-# one tensor are the rule, and here are the others. tests/unit/test_types.py holds this against the functions.
+# What type checkers know of names that environments find at run time. Functions that give one tensor are the
+# rule, and here are the others. tests/unit/test_types.py holds this against the functions.
 from collections.abc import Callable
 from typing import Any, Literal, overload
 
 import numpy as np
 
-from graphc.immediate.environment import RandomNamespace
 from graphc.immediate.namespace import Grid, Namespace
 from graphc.immediate.tensor import Tensor
 
@@ -17,27 +16,6 @@ _Four = Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]]
 _List = Callable[..., list[Tensor]]
 _Either = Callable[..., Tensor | list[Tensor]]
 _Any = Callable[..., Any]
-
-class Operators:
-    T: Tensor
-    mT: Tensor
-    real: Tensor
-    imag: Tensor
-    nonzero: _Some
-
-    def __getattr__(self, name: str) -> Callable[..., Tensor]: ...
-    def __eq__(self, other: object) -> Tensor: ...
-    def __ne__(self, other: object) -> Tensor: ...
-    def __neg__(self) -> Tensor: ...
-    def _binary(self, other: object) -> Tensor: ...
-
-    __pos__ = __abs__ = __invert__ = __neg__
-    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _binary
-    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = (
-        _binary
-    )
-    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __lt__ = __le__ = __gt__ = __ge__ = _binary
-    __rmatmul__ = __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = _binary
 
 class Special(Namespace):
     airy: _Four
@@ -88,7 +66,6 @@ class Typed:
     linalg: Linalg
     nn: Nn
     optimize: Namespace
-    random: RandomNamespace
     signal: Namespace
     special: Special
     mgrid: Grid
