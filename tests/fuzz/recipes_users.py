@@ -23,6 +23,8 @@ CHANCES = {
     "nested_graphs": 2,
     "users_function": 2,
     "users_in_loop": 2,
+    "late_batches": 3,
+    "transforms_in_a_row": 2,
 }
 
 # Integers ---------------------------------------------------------------------------------------------
@@ -119,6 +121,104 @@ def nested_graphs(b: Builder) -> None:
         b.add(f"{text}({x}, {y})", "nested_graphs", numpy="")
     else:
         b.add(f"graphc.grad({text}({x}, {y}).sum().astype('float64'), [{x}, {y}])", "nested_graphs", numpy="")
+
+
+# Rows of known sizes ---------------------------------------------------------------------------------------
+
+# Of a row r of n numbers, and their products with what is made of others.
+OF_ROWS = (
+    *(
+        "pt.fft.fft(r).real",
+        "pt.fft.ifft(r).imag",
+        "abs(pt.fft.rfft(r))",
+        "pt.fft.irfft(pt.fft.rfft(r), n=n)",
+    ),
+    *("pt.fft.fft(r[None], axis=1).real[0]", "pt.fft.hfft(r + 0j, n=n)", "pt.convolve(r, r[:2])", "r[::-1]"),
+    *(
+        "pt.sort(r)",
+        "pt.cumsum(r)",
+        "pt.outer(r, r)",
+        "r @ r",
+        "pt.argmax(r)",
+        "pt.median(r)",
+        "pt.roll(r, 1)",
+    ),
+    *("pt.diff(r)", "pt.pad(r, 1)", "pt.linalg.norm(r)", "pt.logsumexp(r)", "pt.searchsorted(pt.sort(r), r)"),
+    *("pt.linalg.solve(pt.outer(r, r) + pt.eye(n), r)", "pt.linalg.inv(pt.outer(r, r) + pt.eye(n))"),
+    *(
+        "pt.linalg.cholesky(pt.outer(r, r) + pt.eye(n))",
+        "pt.linalg.eigvalsh(pt.outer(r, r))",
+        "pt.tril(r[None])",
+    ),
+    *(
+        "pt.linalg.det(pt.outer(r, r) + pt.eye(n))",
+        "pt.stack([r, r * 2]).max(axis=0)",
+        "pt.einsum('i,j->ij', r, r)",
+    ),
+    *("pt.set_subtensor(r[1:], r[:-1])", "pt.repeat(r, 2)", "pt.topk(r, 1)[0]", "pt.dot(pt.outer(r, r), r)"),
+    *(
+        "pt.cumprod(r)",
+        "pt.softmax(r)",
+        "r.mean()",
+        "r.var()",
+        "pt.quantile(r, 0.3)",
+        "pt.interp(0.1, pt.sort(r), r)",
+    ),
+)
+SIZES = (1, 2, 3, 5, 6, 7, 8, 12)
+
+
+@recipe(0)
+def late_batches(b: Builder) -> None:
+    """What is decided for a row of a known size is right for more: in batches, loops and gradients."""
+    n, dtype = b.pick(SIZES), b.pick(["float64", "float64", "float32"])
+    lead = b.pick([(1,), (2,), (3,), (5,), (2, 2)])
+    x = b.one(f"{b.add_input((*lead, n), dtype)} * 1", "late_batches")
+    body = re.sub(r"\bn\b(?!=)", str(n), b.pick(OF_ROWS))
+    if b.chance(3):
+        body = f"graphc.grad(({body} * 0.5).sum().astype('float64'), r, disconnected_inputs='ignore')"
+    row = f"pt.tensor(dtype='{dtype}', shape=({n},))"
+    text = f"(lambda r: graphc.vectorize_graph({body}, {{r: {x}}}))({row})"
+    if len(lead) == 1 and b.chance(3):
+        rows = f"sequences=[pt.specify_shape({x}, (None, {n}))]"
+        text = f"graphc.scan(lambda r: {body}, {rows}, return_updates=False)"
+    refused = len(b.refused)
+    try:
+        b.kept += b.add(text, "late_batches", numpy="")
+    except Unfit:
+        # What can be computed for a row can be for a batch: that none is built is an error.
+        assert len(b.refused) == refused, b.refused[-1]
+        raise
+
+
+# Of matrices z of complex numbers of a known size, one after the other.
+MATRIX_TO_MATRIX = (
+    *("pt.fft.fft(z, axis=-1)", "pt.fft.ifft(z, axis=0)", "pt.fft.fft(z, axis=0)", "pt.fft.fft2(z)", "z.T"),
+    *("pt.linalg.inv(z @ pt.conj(z.T) + pt.eye(n))", "pt.linalg.solve(pt.eye(n) * (3 + 0j), z)", "z * 0.5"),
+    *(
+        "pt.linalg.cholesky(z @ pt.conj(z.T) + pt.eye(n))",
+        "z @ z",
+        "pt.fft.fftshift(z)",
+        "pt.exp(-abs(z)) * z",
+    ),
+    *(
+        "pt.fft.irfft(z, n=n).astype(z.dtype)",
+        "pt.fft.rfft(z.real, n=2 * n - 1)",
+        "pt.special.j0(z.real) + z",
+    ),
+)
+
+
+@recipe(0)
+def transforms_in_a_row(b: Builder) -> None:
+    """Transforms, factors and products that read what others wrote, with little or nothing in between."""
+    n, dtype = b.pick(SIZES[:6]), b.pick(["complex128", "complex64"])
+    z = b.add_input(value=b.numbers((n, n), dtype))
+    z = b.one(f"pt.specify_shape({z}, ({n}, {n}))", "transforms_in_a_row", numpy=f"{z} + 0")
+    for _ in range(b.pick([2, 3, 4])):
+        text = re.sub(r"\bn\b(?!=)", str(n), b.pick(MATRIX_TO_MATRIX))
+        z = b.one(re.sub(r"\bz\b", z, text), "transforms_in_a_row", numpy="")
+    b.kept.append(z)
 
 
 # Functions of users -------------------------------------------------------------------------------------

@@ -17,7 +17,15 @@ from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.checks import as_count, required
 from graphc.ops.elementwise import cast_to
 from graphc.ops.math import ceil, eq, ge, gt, le, lt, maximum, minimum, ne, switch
-from graphc.ops.shape import Shape_i, as_size, known_as, known_size, known_value, made_as, sizes_of
+from graphc.ops.shape import (
+    Shape_i,
+    as_size,
+    checked_size,
+    known_as,
+    known_value,
+    made_as,
+    sizes_of,
+)
 from graphc.ops.shaping import BroadcastTo, as_sizes, dimshuffle
 from graphc.ops.table.arithmetic import promote
 
@@ -72,7 +80,7 @@ class Iota(Op):
         if any(x.type.ndim for x in ends):
             raise TypeError(f"start and step must be 0-d, got {ends[0]} and {ends[1]}")
         length = as_size(length, "arange")
-        size = known_size(length)
+        size = checked_size(length)
         if size is not None and size < 0:
             raise ValueError(f"a length must be at least 0, got {size}")
         return Apply(self, [*ends, length], [TensorType(self.dtype, (size,)).make_variable()])

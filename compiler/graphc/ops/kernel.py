@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Constant, Flags, Maybe, Variable, Variables, describe
+from graphc.graph.basic import Apply, Flags, Maybe, Variable, Variables, describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.library import find
 from graphc.ops.elementwise import cast_to
+from graphc.ops.shape import checked_size
 from graphc.ops.shaping import broadcast_to, repeat, shape_padleft
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class KernelOp(Op):
                     )
                 known[dim] = size if have is None else have
         for dim, given in zip(signature.given, sizes, strict=True):
-            known[dim] = int(given.data) if isinstance(given, Constant) else None
+            known[dim] = checked_size(given)
         return known
 
     def _text(self) -> str:

@@ -218,6 +218,16 @@ def known_size(x: Any) -> int | None:
     return None if value is None else int(value.reshape(()))
 
 
+def checked_size(x: Variable) -> int | None:
+    """A size as a number, where it is known or a check raises unless it is right: for types of results.
+
+    The graph reads ``x``, with its check, and never the number.
+    """
+    while x.owner is not None and type(x.owner.op).__name__ == "CheckAndRaise":
+        x = x.owner.inputs[0]
+    return known_size(x)
+
+
 def reads_sizes(x: Variable) -> bool:
     """True if a value is known from sizes, so that it depends on what has them."""
     return any(reads_of(v) for v in ancestors([x]))

@@ -24,6 +24,7 @@ from graphc.ops.shape import (
     Shape,
     Shape_i,
     as_size,
+    checked_size,
     known_as,
     known_size,
     made_as,
@@ -76,7 +77,7 @@ class Reshape(Sized):
     def make_node(self, x: TensorLike, *sizes: Any) -> Apply:
         x = as_tensor_variable(x)
         sizes = tuple(as_size(size, "reshape") for size in sizes)
-        shape: list[Any] = [known_size(size) for size in sizes]
+        shape: list[Any] = [checked_size(size) for size in sizes]
         if any(size is not None and size < 0 for size in shape):
             raise ValueError(
                 f"Reshape takes sizes of at least 0, got {shape}; the function reshape() resolves -1"
@@ -119,7 +120,7 @@ class SpecifyShape(Sized):
             raise ValueError(f"specify_shape needs {x.type.ndim} sizes for {x} of {x.type}, got {len(sizes)}")
         sizes = tuple(as_size(size, "specify_shape") for size in sizes)
         shape = []
-        for axis, (given, size) in enumerate(zip(x.type.shape, map(known_size, sizes), strict=True)):
+        for axis, (given, size) in enumerate(zip(x.type.shape, map(checked_size, sizes), strict=True)):
             if given is not None and size is not None and given != size:
                 raise ValueError(
                     f"specify_shape expects size {size} in dimension {axis}, but {x}{describe(x.location)} "
@@ -175,7 +176,7 @@ class BroadcastTo(Sized):
     def make_node(self, x: TensorLike, *sizes: Any) -> Apply:
         x = as_tensor_variable(x)
         sizes = tuple(as_size(size, "broadcast_to") for size in sizes)
-        shape = [known_size(size) for size in sizes]
+        shape = [checked_size(size) for size in sizes]
         missing = len(shape) - x.type.ndim
         if missing < 0:
             raise ValueError(f"cannot broadcast {x} of {x.type} to {len(shape)} dimensions")

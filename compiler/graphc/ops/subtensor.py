@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from graphc.errors import ValueRankError
-from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, describe, only
+from graphc.graph.basic import Apply, Maybe, Variable, Variables, describe, only
 from graphc.graph.op import Op, multilinear
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.create import zeros_like
 from graphc.ops.dimshuffle import element_of
 from graphc.ops.elementwise import cast_to, expand_left, unbroadcast
-from graphc.ops.shape import as_size
+from graphc.ops.shape import as_size, checked_size
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -273,7 +273,8 @@ class _Basic(Op):
 
 
 def _number(bound: Variable) -> Bound:
-    return int(bound.data) if isinstance(bound, Constant) else SYMBOLIC
+    number = checked_size(bound)
+    return SYMBOLIC if number is None else number
 
 
 class Subtensor(_Basic):

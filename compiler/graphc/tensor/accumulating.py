@@ -40,7 +40,7 @@ from graphc.ops.math import (
     switch,
 )
 from graphc.ops.reduce import sum as sum_
-from graphc.ops.shape import known_size, size_of
+from graphc.ops.shape import size_of
 from graphc.ops.shaping import dimshuffle, expand_dims, moveaxis, on_axis, ravel, specify_shape
 from graphc.ops.table.arithmetic import promote
 from graphc.tensor.sorting import argsort, searchsorted
@@ -360,11 +360,7 @@ def _vectors(a: TensorLike, v: TensorLike, what: str) -> tuple[TensorVariable, T
 
 def _filled(x: TensorVariable, what: str) -> TensorVariable:
     """A vector that must not be empty."""
-    size = size_of(x, 0)
-    known = known_size(size)
-    return required(
-        x, lambda x: (size if known is None else known) > 0, f"{what} takes vectors that are not empty"
-    )
+    return required(x, lambda x: gt(size_of(x, 0), 0), f"{what} takes vectors that are not empty")
 
 
 def _middle(a: Variable, v: Variable, mode: str, mirrored: bool) -> TensorVariable:

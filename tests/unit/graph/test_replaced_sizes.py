@@ -43,6 +43,12 @@ OF_SIZES = {
     "element": OTHER[S.shape[0] - 1],
     "part that is set": pt.set_subtensor(OTHER[S.shape[0] :], 1.0),
     "repeat": pt.repeat(OTHER, S.shape[0]),
+    # These drop an axis, which must be known to be 1.
+    "squeezed": pt.squeeze(S.reshape((-1, 4)), 0),
+    "convolved": pt.convolve(S, S[:2]),
+    "dropped": graphc.grad(pt.stack([S, 2 * S]).max(axis=0).sum(), S),
+    "rows of one": pt.broadcast_to(S.sum(), (S.shape[0] // 4, 3))[0],
+    "transformed": pt.fft.rfft(S).real,
     "power": OTHER ** S.shape[0],
     "steps": graphc.scan(lambda a: a * 2, outputs_info=[1.0], n_steps=S.shape[0], return_updates=False),
 }
@@ -105,6 +111,11 @@ def test_batches():
     np.testing.assert_array_equal(centred, rows - rows.mean(axis=1, keepdims=True))
     with pytest.raises(ValueError, match=r"another shape|expected"):
         f(np.ones((2, 6)))
+    every = graphc.function([batch], vectorize_graph(list(OF_SIZES.values()), {S: batch}), mode="reference")
+    one = graphc.function([S], list(OF_SIZES.values()), mode="reference")
+    wanted = [one(row) for row in rows]
+    for name, found, *each in zip(OF_SIZES, every(rows), *wanted, strict=True):
+        np.testing.assert_allclose(found, each if found.ndim > each[0].ndim else each[0], err_msg=name)
 
 
 def test_inner_variables():

@@ -16,7 +16,7 @@ from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.elementwise import broadcast_static, cast_to
-from graphc.ops.shape import as_size, known_size, size_of
+from graphc.ops.shape import as_size, checked_size, size_of
 from graphc.ops.shaping import as_sizes, dimshuffle
 from graphc.tensor.random.distributions import DISTRIBUTIONS, MOST_PARAMETERS, Distribution
 from graphc.tensor.random.expressions import Constraint, Traced
@@ -215,7 +215,7 @@ class RandomVariable(Op):
         count = len(inputs) - len(row.parameters)
         sizes = [as_size(x, self.distribution) for x in inputs[:count]]
         parameters = [as_tensor_variable(x) for x in inputs[count:]]
-        known = [known_size(size) for size in sizes]
+        known = [checked_size(size) for size in sizes]
         if any(size is not None and size < 0 for size in known):
             raise ValueError(f"{self.distribution}: a size must be at least 0, got {known}")
         batch = known[: count - row.support]
