@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import os
 import warnings
 
 import numpy as np
@@ -16,12 +18,15 @@ import pytest
 import scipy.sparse
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode
+from pytensor.graph.traversal import toposort
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.fourier import fft
 from pytensor.tensor.optimize import minimize, minimize_scalar, root, root_scalar
 from pytensor.tensor.slinalg import eigvalsh
 
-import graphc.interop.pytensor  # noqa: F401
+from graphc.graph.traversal import apply_ancestors
+from graphc.interop.pytensor import from_pytensor
+from graphc.interop.pytensor.convert import place_of
 
 # Where each version has it.
 as_symbolic = getattr(pytensor, "as_symbolic", None) or importlib.import_module("pytensor.basic").as_symbolic
@@ -189,6 +194,25 @@ def test_draws_are_those_of_the_ops_own_samplers(name):
     for want, got in zip(*results, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-13)
     assert in_pytensor(f) == []
+
+
+@functools.singledispatch
+def _dispatched(value):
+    return pt.exp(value)
+
+
+def test_places_are_lines_of_those_who_write_graphs():
+    """Of the user, or of PyMC where no line of his is among the few that PyTensor keeps."""
+    assert place_of(_dispatched(v).owner).function == "_dispatched"
+    with pm.Model() as model:
+        pm.Mixture("y", [0.5, 0.5], [pm.Truncated.dist(pm.Normal.dist(m), 0) for m in (1, 2)], observed=[1.0])
+    found = [place_of(node) for node in toposort([model.logp()], blockers=model.value_vars)]
+    files = {place.file for place in found if place is not None}
+    assert any("pymc" in file for file in files)
+    assert not [file for file in files if not file.startswith((os.path.dirname(pm.__file__), __file__))]
+    made = from_pytensor(model.value_vars, model.logp())[1]
+    kept = {node.location.file for node in apply_ancestors([made]) if node.location is not None}
+    assert kept <= files
 
 
 def test_splines_of_an_interpolated_density():

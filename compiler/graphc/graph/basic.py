@@ -73,7 +73,8 @@ def located(file: str, line: int, function: str = "<module>") -> Iterator[None]:
     """Gives the variables and nodes made meanwhile a place of their own, which errors name.
 
     For programs that write graphs from another description: a model in another language, or a graph of
-    another library, whose users' lines are not those of the program.
+    another library, whose users' lines are not those of the program. With an empty name of a file they have
+    no place.
 
     Examples:
         >>> with graphc.located("model.py", 7):
@@ -110,7 +111,7 @@ def capture() -> SourceLocation | None:
     """
     given = _GIVEN.get()
     if given is not None:
-        return given
+        return given if given.file else None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename

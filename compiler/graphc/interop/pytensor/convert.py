@@ -13,8 +13,7 @@ import functools
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -38,40 +37,45 @@ if TYPE_CHECKING:
 
 
 _LIBRARIES = ("pytensor", "pymc", "pymc_extras", "graphc", "nutpie", "bambi")
-
-
-@contextmanager
-def located(node: Apply) -> Iterator[None]:
-    """Nodes of graphc made in the block have the place of PyTensor's node, if PyTensor knows it."""
-    place = place_of(node)
-    with nullcontext() if place is None else basic.located(*place):
-        yield
+# Where Python's own modules are, of which `functools` calls what dispatches by type.
+_PYTHON = os.path.dirname(os.__file__) + os.sep
 
 
 def place_of(node: Apply) -> SourceLocation | None:
-    """The innermost line outside of libraries in the trace that PyTensor keeps of the node's first output."""
+    """The innermost line outside of libraries in the trace that PyTensor keeps of the node's first output.
+
+    A trace has few lines, in densities that PyMC makes often none of the user's. Then it is the innermost
+    of the library that makes them: not of PyTensor, nor of Python's modules, which call what is dispatched.
+    """
+    nearest = None
     for output in node.outputs:
         for trace in getattr(output.tag, "trace", None) or ():
             for file, line, function, _ in reversed([tuple(frame)[:4] for frame in trace]):
-                if not _is_library(file):
+                owner = _owner(file)
+                if owner is None:
                     return SourceLocation(file, line, function)
-    return None
+                if nearest is None and owner not in ("python", "pytensor", "graphc"):
+                    nearest = SourceLocation(file, line, function)
+    return nearest
 
 
-def _is_library(file: str) -> bool:
-    return any(file.startswith(folder) for folder in _folders(len(sys.modules)))
+def _owner(file: str) -> str | None:
+    """The library that a file is of; None for a user's file."""
+    for name, folder in _folders(len(sys.modules)):
+        if file.startswith(folder):
+            return name
+    return "python" if file.startswith(_PYTHON) and f"-packages{os.sep}" not in file else None
 
 
 @functools.lru_cache(maxsize=1)
-def _folders(modules: int) -> tuple[str, ...]:
-    """Folders of the libraries that build graphs for users, as far as these are loaded.
+def _folders(modules: int) -> tuple[tuple[str, str], ...]:
+    """Names and folders of the libraries that build graphs for users, as far as these are loaded.
 
     Args:
         modules: how many modules are loaded; the answer is kept as long as that does not change.
     """
-    loaded = (sys.modules.get(name) for name in _LIBRARIES)
-    files = (getattr(module, "__file__", None) for module in loaded)
-    return tuple(os.path.dirname(file) + os.sep for file in files if file)
+    files = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in _LIBRARIES)
+    return tuple((name, os.path.dirname(file) + os.sep) for name, file in files if file)
 
 
 Values = list[Any]
@@ -147,7 +151,7 @@ class Converter:
         """
         for node in toposort(list(outputs), blockers=list(self._known)):
             if not all(output in self._known for output in node.outputs):
-                with located(node):
+                with basic.of_node(place_of(node)):
                     self._apply(node)
         return [self[output] for output in outputs]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytensor.graph.basic import Variable
 
 # Importing a module of rules registers these.
+from graphc.graph.basic import located
 from graphc.interop.pytensor import (  # noqa: F401
     elementwise,
     extras,
@@ -68,7 +69,8 @@ def converted(
     with _deep_recursion():
         c = Converter(checks=checks)
         made = [c.new_input(variable) for variable in inputs]
-        results = c.convert(computed_once(outputs))
+        with located("", 0):  # no line of PyTensor that calls the bridge is a place of a node
+            results = c.convert(computed_once(outputs))
     return made, results
 
 
