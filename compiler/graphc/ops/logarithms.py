@@ -304,7 +304,7 @@ class Logarithms(Expressions[V]):
             return found and found._replace(
                 log=self._made("second", operands[0], found.log), between=(*found.between, v)
             )
-        half = self._half(v)
+        half = self._half(v) or self._square_of_tanh(v)
         if half is not None:
             return half
         rule = _COMPLEMENTS.get(name)
@@ -350,6 +350,14 @@ class Logarithms(Expressions[V]):
             return None
         log = self._plus(found.log, -_LN2)
         return found._replace(log=log, between=(*found.between, *between, others[0], v))
+
+    def _square_of_tanh(self, v: V) -> Form[V] | None:
+        """Of 1 - tanh(x) ** 2, the slope of what is squashed: 1 / cosh(x) ** 2."""
+        root = self._root(v)
+        if root is None or self.algebra.made_by(root)[0] != "tanh":
+            return None
+        (x,), (cosh, _) = self.algebra.made_by(root)[1], _LOGS["cosh"]
+        return Form(self.times(cosh(self, x), -2), roots=(x,), between=(v, root))
 
     def _one_plus(self, v: V) -> Form[V] | None:
         array = self.algebra.array(v)
