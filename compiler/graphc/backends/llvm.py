@@ -22,11 +22,14 @@ from typing import Any
 _STRING = POINTER(c_void_p)
 # Infos come last: other threads find a target by them, and it has to be complete then.
 _EVERYTHING = ("Targets", "TargetMCs", "AsmPrinters", "TargetInfos")
+# Level 0 of `CodeGenerator.optimise`: for loops that are final. LLVM's own level 0 leaves scalars in memory.
+_TIDY = ("AlwaysInliner", "SROA", "SimplifyCFG", "LoopRotate")
 # Result and arguments of each function; handles are pointers.
 _TYPES: Mapping[str, tuple[Any, ...]] = {
     "ContextCreate": (c_void_p,),
     "ContextDispose": (None, c_void_p),
     "CopyStringRepOfTargetData": (None, c_void_p, _STRING),
+    "CreateNewModulePassManager": (c_void_p,),
     "CreatePassBuilder": (c_void_p, c_void_p, c_void_p),
     "CreatePipelineTuningOptions": (c_void_p,),
     "CreateTargetMachine": (
@@ -77,6 +80,7 @@ _TYPES: Mapping[str, tuple[Any, ...]] = {
     "GetVersionInfo": (c_int,),
     **{f"InitializeAll{what}": (None,) for what in _EVERYTHING},
     "buildPerModuleDefaultPipeline": (c_void_p, c_void_p, c_int),
+    **{f"module_Add{name}Pass": (None, c_void_p) for name in _TIDY},
 }
 # Numbers of llvm-c/Core.h and of llvmlite.
 _EXTERNAL, _INTERNAL, _HIDDEN = 0, 8, 1
@@ -218,11 +222,12 @@ class CodeGenerator:
         self._handle = handle
 
     def optimise(self, module: Module, level: int, *, vectorise: bool, unroll: bool) -> None:
-        """Runs LLVM's default passes.
+        """Runs LLVM's default passes, or few.
 
         Args:
             module: is changed.
-            level: of the pipeline, 0 to 3.
+            level: of the pipeline, 1 to 3; 0 for what is final but for functions to inline, and scalars in
+                memory. To look at one loop takes the default passes 8 ms, whatever they find.
             vectorise: loops. Looking for more in straight-line code doubles the time.
             unroll: loops.
         """
@@ -239,8 +244,13 @@ class CodeGenerator:
             call("PTOSetLoopUnrolling", options, unroll)
             builder = made("PassBuilder", "CreatePassBuilder", self._handle, options)
             # "Manger" is how it is spelt.
-            levels = (level, 0) if version() < _NO_SIZE_LEVEL else (level,)
-            passes = made("NewModulePassManger", "buildPerModuleDefaultPipeline", builder, *levels)
+            if level:
+                levels = (level, 0) if version() < _NO_SIZE_LEVEL else (level,)
+                passes = made("NewModulePassManger", "buildPerModuleDefaultPipeline", builder, *levels)
+            else:
+                passes = made("NewModulePassManger", "CreateNewModulePassManager")
+                for name in _TIDY:
+                    call(f"module_Add{name}Pass", passes)
             call("RunNewModulePassManager", passes, module.handle, builder)
 
     def emit_object(self, module: Module) -> bytes:

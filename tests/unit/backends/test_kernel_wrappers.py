@@ -109,22 +109,29 @@ ROWS, _ = graphc.scan(lambda x, h: 0.9 * h + x, sequences=[X], outputs_info=[pt.
 
 
 @pytest.mark.parametrize(
-    ("inputs", "outputs", "plain", "level", "is_final"),
+    ("inputs", "outputs", "plain", "level", "with_masks"),
     [
-        ([X], X + 1, True, 1, True),
-        ([X, Y], [pt.exp(X) * Y + 1, pt.maximum(X, Y)], True, 1, True),
-        ([fmatrix := pt.fmatrix("f")], fmatrix.T * 2, True, 3, False),
-        ([X, Y], pt.concatenate([X, Y]), True, 1, False),
+        ([X], X + 1, True, 1, 0),
+        ([X, Y], [pt.exp(X) * Y + 1, pt.maximum(X, Y)], True, 1, 0),
+        ([fmatrix := pt.fmatrix("f")], fmatrix.T * 2, True, 3, 3),
+        ([X, Y], pt.concatenate([X, Y]), True, 1, 0),
+        ([X, Y], X[1:] + Y[:-1][::-1], False, 3, 0),
+        # Blocks of a sum, and the sum of their sums.
+        ([X, Y], [pt.sum(pt.exp(X) * Y), pt.var(X)], False, 3, 0),
+        ([M], M.sum(axis=1), True, 3, 3),
+        # No loop.
+        ([M, X], M @ X, False, 0, 0),
         # A nest: rows of a set, say, which LLVM copies whole where it may move a test out of the loop.
-        ([M, X], pt.set_subtensor(M[1], X), True, 3, False),
-        # A loop that is not shared is in `main`.
-        ([X], ROWS, False, 3, False),
+        ([M, X], pt.set_subtensor(M[1], X), True, 3, 3),
+        # A loop that is not shared is in `main`; each iteration waits for the one before it.
+        ([X], ROWS, False, 0, 0),
+        ([X], graphc.grad(ROWS[-1], X), False, 3, 0),
         # Too little for threads.
-        ([x5 := pt.TensorType("float64", (5,))("x5")], x5 + 1, False, 3, False),
+        ([x5 := pt.TensorType("float64", (5,))("x5")], x5 + 1, False, 3, 0),
     ],
 )  # fmt: skip
-def test_llvm_has_little_to_do_for_kernels_that_only_call_loops(
-    monkeypatch, inputs, outputs, plain, level, is_final
+def test_llvm_has_little_to_do_for_kernels_whose_loops_are_final(
+    monkeypatch, inputs, outputs, plain, level, with_masks
 ):
     monkeypatch.setattr(Machine, "masked_bytes", lambda _: (0, 0))
     kernel = made(monkeypatch, inputs, outputs)
@@ -135,7 +142,38 @@ def test_llvm_has_little_to_do_for_kernels_that_only_call_loops(
     assert "optnone" in found["graphc_shapes"]
     assert all("optnone" in how for name, how in found.items() if name.startswith("graphc_range"))
     assert not any("optnone" in how for name, how in found.items() if name.startswith("graphc_body"))
-    # With masks, single loops are final.
+    # With masks, loops over elements are final.
     monkeypatch.setattr(Machine, "masked_bytes", lambda _: (32, 64))
     kernel = made(monkeypatch, inputs, outputs)
-    assert (kernel.pass_level, kernel.vectorise) == ((0, False) if is_final else (level, True))
+    assert (kernel.pass_level, kernel.vectorise) == (with_masks, with_masks > 0)
+
+
+@pytest.mark.parametrize(("bytes_", "dtype"), [(32, "float64"), (64, "float32"), (64, "int8")])
+def test_loops_that_are_written_with_vectors(monkeypatch, bytes_, dtype):
+    """Up and down, from any place on, of all lengths beside those of vectors: into results, rows and sums."""
+    monkeypatch.setattr(Machine, "masked_bytes", lambda _: (bytes_, bytes_))
+    x, y = pt.TensorType(dtype, (None,))("x"), pt.TensorType(dtype, (None,))("y")
+
+    def expected(x, y, np):
+        down = x[::-1]
+        return [
+            down * 2,
+            x[1:] - x[:-1],
+            down[1:] + y[:-1],
+            (down * y)[::-1],
+            np.concatenate([y, down, x[2:]]),
+            # Sums of integers have no blocks; they are left to LLVM.
+            *([] if dtype == "int8" else [(down * y).sum(), np.where(x > y[::-1], x, down).sum()]),
+            *([] if dtype == "int8" else [np.cumsum(x)[::-1] - y]),
+        ]
+
+    outputs = expected(x, y, pt)
+    kernel = made(monkeypatch, [x, y], outputs)
+    assert (kernel.pass_level, kernel.vectorise) == (0, False)
+    compiled = graphc.function([x, y], outputs)
+    rng = np.random.default_rng(0)
+    lanes = bytes_ // np.dtype(dtype).itemsize
+    for size in {1, 2, 3, *(k * lanes + d for k in (1, 2, 4, 5) for d in (-1, 0, 1))}:
+        values = [rng.integers(-9, 9, size).astype(dtype) for _ in range(2)]
+        for found, wanted in zip(compiled(*values), expected(*values, np), strict=True):
+            np.testing.assert_array_equal(found, np.asarray(wanted, found.dtype))

@@ -31,7 +31,7 @@ from graphc.passes.buffer import count_work, expand_math, profile_operations
 from graphc.passes.buffer.plan_memory import attached
 from graphc.passes.llvm.define_splits import SINGLE
 from graphc.passes.llvm.divide_kernel import EXPORTS
-from graphc.passes.llvm.vectorise_bodies import VECTORISED
+from graphc.passes.llvm.vectorise_bodies import INLINED, VECTORISED
 from graphc.passes.run import normalise, run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.collecting import paused
@@ -396,7 +396,7 @@ def _plain(op: ir.Operation) -> str:
     """The name of a function for whose wrapper LLVM has nothing to do; else empty."""
     attributes = op.operation.attributes
     is_plain = "always_inline" in attributes or "optimize_none" in attributes
-    return _symbol(op) if is_plain else ""
+    return _symbol(op) if is_plain and INLINED not in attributes else ""
 
 
 def _site(site: ir.Attribute) -> Site:

@@ -138,8 +138,7 @@ _SPLITS = Stage(
         Step(
             "graphc-vectorise-bodies",
             "single loops are final: LLVM makes three loops of each, and takes most of the time",
-            lambda request: request.vectors[0] > 0,
-            lambda request: "bytes={} widest={} libmvec={:d}".format(*request.vectors),
+            options=lambda request: "bytes={} widest={} libmvec={:d}".format(*request.vectors),
         ),
     ),
 )

@@ -30,20 +30,73 @@ CONSTANTS = frozenset(
 
 
 @record()
-class _Loop:
-    """A loop of two blocks.
+class Counted:
+    """A loop of two blocks over the numbers below a bound.
 
     Attributes:
-        header: compares the induction variable with the bound.
+        before: leads to the header.
+        header: compares the number with the bound.
         body: does one iteration, without branches.
-        size: number of its instructions.
         bound: where it ends.
     """
 
+    before: Any
     header: Any
     body: Any
     bound: Any
-    size: int
+
+    def ends_block(self, least: int) -> bool:
+        """True if it ends where a block of so many iterations does: the loop around it counts for little."""
+        end = self.bound.owner
+        if isinstance(end, ir.Block) or end.name != "llvm.intr.smin":
+            return False
+        after = end.operands[0].owner
+        is_sum = not isinstance(after, ir.Block) and after.name == "llvm.add"
+        return is_sum and (constant_of(after.operands[1]) or 0) >= least
+
+
+def inner_loops(function: ir.Operation) -> list[tuple[list[Any], bool]]:
+    """The blocks of each loop that has no others in it, the header first, and whether it is in another."""
+    blocks = list(function.regions[0].blocks)
+    numbers = {block: number for number, block in enumerate(blocks)}
+    spans = [
+        (numbers[first], last)
+        for last, block in enumerate(blocks)
+        for first in last_of(block).successors
+        if numbers[first] <= last
+    ]
+
+    def within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+        return outer[0] < inner[0] <= outer[1]  # the header, which may also be the end of the other one
+
+    return [
+        (blocks[span[0] : span[1] + 1], any(within(span, other) for other in spans))
+        for span in spans
+        if not any(within(other, span) for other in spans)
+    ]
+
+
+def counted(blocks: list[Any]) -> Counted | None:
+    """A loop over numbers one after the other, if these blocks are one."""
+    header, body = blocks[0], blocks[-1]
+    outside = [block for block in header.predecessors if block != body]
+    branch, again = last_of(header), last_of(body)
+    if len(blocks) != 2 or len(outside) != 1 or branch.name != "llvm.cond_br":
+        return None
+    test, *others = (op.operation for op in header.operations)
+    is_loop = (
+        test.name == "llvm.icmp"
+        and predicate_of(test) == _SLT
+        and test.operands[0] == header.arguments[0]
+        and test.operands[1].owner != header
+        and branch.operands[0] == test.results[0]
+        and len(others) == 1
+        and branch.successors[0] == body
+        and not len(body.arguments)
+        and list(body.predecessors) == [header]
+        and last_of(outside[0]).name == again.name == "llvm.br"
+    )
+    return Counted(outside[0], header, body, test.operands[1]) if is_loop else None
 
 
 def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
@@ -53,12 +106,14 @@ def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
     without a second copy of the vectorised body, which hides latencies of short bodies, and only makes more
     code of long ones.
     """
-    loops = _loops(function)
-    once = ir.Attribute.parse(ONCE)
-    for loop in loops:
-        if loop.size >= _LONG_BODY:
-            last_of(loop.body).attributes[_ANNOTATION] = once
-    found = [loop for loop in loops if _is_block(loop.bound)]
+    found = []
+    for blocks, _ in inner_loops(function):
+        size = sum(op.name not in CONSTANTS for op in blocks[-1].operations) - 1
+        loop = counted(blocks) if size >= _WORTH_A_CALL else None
+        if loop is not None and size >= _LONG_BODY:
+            last_of(loop.body).attributes[_ANNOTATION] = ir.Attribute.parse(ONCE)
+        if loop is not None and loop.ends_block(_BLOCK):
+            found.append(loop)
     name = symbol_of(function)
     for number, loop in enumerate(found):
         _Outlining(function, loop, f"{name}_inner_{number}").move(module_body)
@@ -68,41 +123,9 @@ def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
             del function.attributes["no_inline"]
 
 
-def _loops(function: ir.Operation) -> list[_Loop]:
-    """The loops of two blocks that do more than a call."""
-    return [loop for block in function.regions[0].blocks if (loop := _loop(block)) is not None]
-
-
-def _loop(header: ir.Block) -> _Loop | None:
-    # Operations of a block are wrapped only where it may be a header: most blocks have many and are none.
-    if not len(header.arguments) or last_of(header).name != "llvm.cond_br":
-        return None
-    branch = last_of(header)
-    body = branch.successors[0]
-    if len(body.arguments) or list(body.successors) != [header]:
-        return None
-    operations = [op.operation for op in header.operations]
-    compare = operations[0]
-    is_test = compare.name == "llvm.icmp" and branch.operands[0] == compare.results[0]
-    if len(operations) != 2 or not is_test or predicate_of(compare) != _SLT:
-        return None
-    inside = [op.operation for op in body.operations]
-    size = sum(op.name not in CONSTANTS for op in inside[:-1])
-    only = list(body.predecessors) == [header] and inside[-1].name == "llvm.br"
-    return _Loop(header, body, compare.operands[1], size) if size >= _WORTH_A_CALL and only else None
-
-
-def last_of(block: ir.Block) -> ir.Operation:
+def last_of(block: ir.Block) -> Any:
+    """The operation at the end of a block."""
     return block.operations[-1].operation
-
-
-def _is_block(bound: ir.Value) -> bool:
-    """True if a loop ends at the end of a block."""
-    owner = bound.owner
-    if isinstance(owner, ir.Block) or owner.name != "llvm.intr.smin":
-        return False
-    end = owner.operands[0].owner
-    return not isinstance(end, ir.Block) and end.name == "llvm.add" and constant_of(end.operands[1]) == _BLOCK
 
 
 def constant_of(value: ir.Value) -> int | None:
@@ -123,7 +146,7 @@ class _Outlining:
         name: of the new function.
     """
 
-    def __init__(self, function: Any, loop: _Loop, name: str) -> None:
+    def __init__(self, function: Any, loop: Counted, name: str) -> None:
         self._function, self._loop, self._name = function, loop, name
         self._header, self._body = loop.header, loop.body
         compare, branch = (op.operation for op in loop.header.operations)

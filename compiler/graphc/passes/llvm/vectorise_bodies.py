@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Single loops over elements are written with vectors here.
+"""Inner loops over elements are written with vectors here, and LLVM only makes code of them.
 
 LLVM takes two thirds of the time of such a compilation: of one addition it makes three loops, looks for
 what to simplify before and after each, and finds nothing that MLIR's passes have left. What this pass writes
 is final: LLVM inlines the glue around it and selects instructions.
 
 The invariant on which that rests: an operation of `_LANEWISE` does to each lane of a vector what it does to
-a number, as do libmvec's functions for those of libm; an access is the element of a buffer at the induction
-variable; what is stored to is a buffer that does not overlap the others; and an accumulator is only added to,
-in an order that does not matter. A function with any other loop is left to LLVM, and what is in one module
-with it.
+a number, as do libmvec's functions for those of libm; an access is the element of a buffer at a number that
+the iterations count, up or down; what is stored lies in a buffer that does not overlap the others, and is
+read in the same iteration alone; and an accumulator is only added to, in an order that does not matter.
+Loops whose iterations wait for each other are final as they are. A kernel with other loops is left to LLVM.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Any
 
 from graphc.ir.helpers import callee_of
 from graphc.ir.walk import named_attributes, symbol_of
+from graphc.library.markers import PLACES
 from graphc.passes import Pass
-from graphc.passes.llvm._inner_loops import ONCE, constant_of, last_of
-from graphc.passes.llvm.define_splits import SINGLE
+from graphc.passes.llvm._inner_loops import Counted, constant_of, counted, inner_loops, last_of
 from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
-# On a `@main` whose loops are final, and on modules.
-VECTORISED = "graphc.vectorised"
+# On a `@main` whose loops are final, and on modules; on a `@main` that is inlined and still made better.
+VECTORISED, INLINED = "graphc.vectorised", "graphc.inlined"
 _LANEWISE = frozenset(
     f"llvm.{name}"
     for name in (
@@ -49,24 +49,35 @@ FUNCTIONS = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(("atan2", "pow"), 2
 # Letters of its instruction sets by bytes of a vector.
 _LETTERS = {16: "b", 32: "d", 64: "e"}
 _BITS = {"f64": 64, "f32": 32, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "i1": 1}
-# A body with at most as many vector operations is written several times, so that its latencies overlap.
-_COPIES = ((8, 4), (19, 2))
+# A body with at most as many vector operations is written several times, so that its latencies overlap: one
+# that stores, and one that adds up, where the next copy also waits for the sum.
+_COPIES = ((8, 4), (60, 2))
+_COPIES_OF_SUMS = ((60, 4), (120, 2))
 _LESS, _SLE, _BELOW = 2, 3, 6  # predicates of llvm.icmp: slt, sle, ult
 _DYNAMIC = -(2**31)
+# Blocks of a function with one loop: entry, head, body, end.
+_ONE_LOOP = 4
+# Iterations, at most, of blocks of loops (see `graphc.lowering.partial_reductions`) that are long ones.
+_LONG = 1024
+# What a number of the iteration before may become, by operations whose order counts.
+_ORDERED = frozenset(f"llvm.{name}" for name in ("fadd", "fsub", "fmul", "fdiv", "intr.fma", "intr.fmuladd"))
 # What a declaration says of a function.
 _DECLARED = ("sym_name", "function_type", "visibility_", "linkage")
 
 
 @record()
 class VectoriseBodies(Pass):
-    """Writes the loop of each `@graphc_body_<n>` with vectors, if `@main` is `graphc.single`.
+    """Writes the inner loops of a kernel with vectors, if there is nothing that LLVM's passes do for others.
 
     Each becomes a loop over whole vectors, with a few copies of a short body, and one over the rest, whose
-    accesses are masked. `@main` is marked as `graphc.vectorised`: LLVM runs no passes over such a kernel.
-    In the modules of a divided kernel, functions with such a loop go to a module of their own that is final.
+    accesses are masked. `@main` is marked as `graphc.vectorised`: LLVM inlines what it calls and cleans up,
+    and looks at no loop. In the modules of a divided kernel, functions with such a loop go to a module of
+    their own that is final.
 
     Nothing changes if a loop has operations that do not work on lanes, accesses that are not next to each
-    other, or stores that other accesses may see.
+    other, or stores that other accesses may see, unless its iterations wait for each other (a recurrence, a
+    sum in its order): such a loop stays as it is, on machines without masks, too. Nor does it if a loop is
+    in another one and need not be long: LLVM moves conditions out of both.
 
     Attributes:
         bytes: of a vector; 0 for machines without masks.
@@ -81,21 +92,50 @@ class VectoriseBodies(Pass):
     stage = "llvm"
 
     def run(self, module: ir.Module) -> None:
-        if not self.bytes:
-            return
         widest = self.widest if "graphc.wide" in module.operation.attributes else self.bytes
         operations = [op.operation for op in module.body.operations]
         functions = {symbol_of(op): op for op in operations}
         main = functions.get("main")
-        if main is not None and SINGLE in main.attributes:
-            bodies = [op for name, op in functions.items() if name.startswith("graphc_body_")]
-            loops = [loop_of(body, self.libmvec) for body in bodies]
-            if None not in loops:
-                self._write(filter(None, loops), widest)
-                main.attributes[VECTORISED] = ir.UnitAttr.get()
-        for op in operations:
+        if main is not None and (loops := self._final(functions)) is not None:
+            self._write(loops, widest)
+            main.attributes[VECTORISED] = ir.UnitAttr.get()
+            if not {"always_inline", "no_inline"} & {*main.attributes}:
+                main.attributes["always_inline"] = main.attributes[INLINED] = ir.UnitAttr.get()
+        for op in operations if self.bytes else ():
             if op.name == "builtin.module":
                 self._divide(op, widest)
+
+    def _final(self, functions: dict[str, ir.Operation]) -> list[Loop] | None:
+        """The loops to write with vectors; None if there are loops for which LLVM could do something else."""
+        found = []
+        for op in functions.values():
+            if op.name == "builtin.module" or "optimize_none" in op.attributes:
+                continue
+            apart = _apart(op)
+            for blocks, is_inside in inner_loops(op):
+                loop = self._loop(op, blocks, apart, _LONG if is_inside else 0)
+                if loop is not None:
+                    found.append(loop)
+                elif not _is_serial(blocks):
+                    return None
+        return found
+
+    def _loop(
+        self, function: ir.Operation, blocks: list[Any], apart: set[ir.Value], least: int = 0
+    ) -> Loop | None:
+        """A loop with blocks of at least so many iterations, if it can be written with vectors."""
+        found = counted(blocks) if self.bytes else None
+        if found is None or (least and not found.ends_block(least)):
+            return None
+        loop = Loop(function, found)
+        return loop if _Scan(loop, self.libmvec).succeeds(apart) else None
+
+    def _only(self, function: ir.Operation) -> Loop | None:
+        """The loop of a function that has no other, if it can be written with vectors."""
+        if "always_inline" in function.attributes or len(list(function.regions[0].blocks)) != _ONE_LOOP:
+            return None
+        loops = [blocks for blocks, _ in inner_loops(function)]
+        return self._loop(function, loops[0], _apart(function)) if loops else None
 
     def _write(self, loops: Iterable[Loop], widest: int) -> None:
         declared: set[str] = set()
@@ -107,8 +147,7 @@ class VectoriseBodies(Pass):
         """Moves the functions of a module that are final to one of their own."""
         block = piece.regions[0].blocks[0]
         functions = [op.operation for op in block.operations if op.operation.name == "llvm.func"]
-        found = [loop_of(op, self.libmvec) for op in functions if "always_inline" not in op.attributes]
-        loops = [loop for loop in found if loop is not None]
+        loops = [loop for op in functions if (loop := self._only(op)) is not None]
         if not loops:
             return
         names = [loop.function.attributes["sym_name"] for loop in loops]
@@ -133,8 +172,10 @@ class Loop:
 
     Attributes:
         function: that it is in.
-        blocks: before the loop, its head, its body, and after it.
-        inside: the operations of the body, without the next number and the branch.
+        counted: its blocks.
+        inside: the operations of the body that depend on the iteration, without the branch.
+        constant: its other ones.
+        numbers: those that count with the iterations, up or down: 1 or -1.
         sums: those of them that add to the accumulators of the loop, in their order.
         pointers: base and element type of each address.
         bits: of the widest element.
@@ -142,8 +183,10 @@ class Loop:
     """
 
     function: ir.Operation
-    blocks: list[Any]
+    counted: Counted
     inside: list[Any] = field(default_factory=list)
+    constant: list[Any] = field(default_factory=list)
+    numbers: dict[Any, int] = field(default_factory=dict)
     sums: list[Any] = field(default_factory=list)
     pointers: dict[Any, tuple[Any, Any]] = field(default_factory=dict)
     bits: int = 8
@@ -160,48 +203,45 @@ class Loop:
         _Vectors(self, size if "passthrough" in self.function.attributes else widest, declared).write()
 
 
-def loop_of(function: ir.Operation, libmvec: bool) -> Loop | None:
-    """The only loop of a function; None if it is of another form, or does what vectors cannot.
+def _is_serial(blocks: Sequence[Any]) -> bool:
+    """True if each iteration of a loop waits for the one before it: LLVM could only write it several times.
 
-    Args:
-        function: any function with blocks.
-        libmvec: whether functions of libm have those of vectors.
+    A number of floating point follows from that of the iteration before by operations whose order counts.
+    What is stored depends on the iteration, so that no number is kept in memory.
     """
+    head, *_ = blocks
+    moving: set[ir.Value] = {*head.arguments}
+    ordered: set[ir.Value] = set()
+    for op in (op.operation for block in blocks for op in block.operations):
+        if op.name == "llvm.call" or (op.name == "llvm.store" and op.operands[1] not in moving):
+            return False
+        if not moving.isdisjoint(op.operands):
+            moving.update(op.results)
+            if op.name in _ORDERED and not _is_free(op):
+                ordered.update(op.results)
+    return any(value in ordered for value in last_of(blocks[-1]).operands)
+
+
+def _is_free(op: ir.Operation) -> bool:
+    """True if the order of additions does not matter."""
+    return "fastmathFlags" in op.attributes and "reassoc" in str(op.attributes["fastmathFlags"])
+
+
+def _apart(function: ir.Operation) -> set[ir.Value]:
+    """Pointers to what does not overlap others: parameters, and buffers of the workspace."""
     blocks = list(function.regions[0].blocks)
-    if len(blocks) != 4:
-        return None
-    before, head, body, after = blocks
-    test, *others = [op.operation for op in head.operations]
-    ends = (before, head, body)
-    if [last_of(block).name for block in ends] != ["llvm.br", "llvm.cond_br", "llvm.br"] or len(others) != 1:
-        return None
-    branch, again = others[0], last_of(body)
-    annotation = again.attributes.get("loop_annotation")
-    is_counted = (
-        test.name == "llvm.icmp"
-        and int(test.attributes["predicate"].value) == _LESS
-        and test.operands[0] == head.arguments[0]
-        and test.operands[1].owner != head
-        and branch.operands[0] == test.results[0]
-        and not len(body.arguments)
-        and list(branch.successors) == [body, after]
-        and list(again.successors) == [head]
-        and list(last_of(before).successors) == [head]
-        and (annotation is None or str(annotation) == ONCE)
-    )
-    if not is_counted:
-        return None
-    found = Loop(function, blocks)
-    return found if _Scan(found, libmvec).succeeds(_apart(function)) else None
-
-
-def _apart(function: ir.Operation) -> set[Any]:
-    """The parameters of a function that do not overlap others."""
-    if "arg_attrs" not in function.attributes:
+    if not blocks:
         return set()
-    arguments = function.regions[0].blocks[0].arguments
-    given = zip(arguments, function.attributes["arg_attrs"], strict=True)
-    return {value for value, attributes in given if "llvm.noalias" in attributes}
+    found = set()
+    if "arg_attrs" in function.attributes:
+        given = zip(blocks[0].arguments, function.attributes["arg_attrs"], strict=True)
+        found = {value for value, attributes in given if "llvm.noalias" in attributes}
+    return found | {
+        op.operation.results[0]
+        for block in blocks
+        for op in block.operations
+        if op.name == "llvm.call" and callee_of(op.operation) in PLACES
+    }
 
 
 class _Scan:
@@ -209,65 +249,97 @@ class _Scan:
 
     Args:
         loop: gains what is found.
-        libmvec: see `loop_of`.
+        libmvec: whether functions of libm have those of vectors.
     """
 
     def __init__(self, loop: Loop, libmvec: bool) -> None:
         self._libmvec = libmvec
-        before, head, body, _ = loop.blocks
-        self._loop, self._head, self._body = loop, head, body
-        self._parameters = {*before.arguments}
-        self._number, *self._sums = head.arguments
-        self._step, *self._next = last_of(body).operands
+        self._loop, self._head, self._body = loop, loop.counted.header, loop.counted.body
+        self._number, *self._sums = self._head.arguments
+        self._step, *self._next = last_of(self._body).operands
         self._bits: dict[ir.Type, int | None] = {}
+        self._own: set[ir.Value] = {*self._head.arguments}
 
-    def succeeds(self, apart: set[Any]) -> bool:
+    def succeeds(self, apart: set[ir.Value]) -> bool:
         """False where vectors cannot do it.
 
         Args:
-            apart: parameters that do not overlap others.
+            apart: pointers to what does not overlap others.
         """
         loop = self._loop
+        loop.numbers[self._number] = 1
         for op in [op.operation for op in self._body.operations][:-1]:
-            if op.results and op.results[0] == self._step:
-                if not self._is_step(op):
+            operands = list(op.operands)
+            if op.name in ("llvm.add", "llvm.sub") and not loop.numbers.keys().isdisjoint(operands):
+                if not self._counts(op, operands):
                     return False
+                if op.results[0] == self._step and sum(1 for _ in self._step.uses) == 1:
+                    continue
+            elif op.name == "llvm.getelementptr" and self._own.isdisjoint(operands):
+                loop.constant.append(op)
                 continue
-            if not self._takes(op, list(op.operands), apart):
+            elif not self._takes(op, operands):
                 return False
-            loop.work += op.name != "llvm.getelementptr"
+            else:
+                loop.work += op.name != "llvm.getelementptr"
+            self._own.update(op.results)
             loop.inside.append(op)
-        # Elements of one size: the same number is the same address then. Nothing is read after the loop.
-        sizes = dict(loop.pointers.values())
-        same = all(sizes[base] == element for base, element in loop.pointers.values())
         inside = (self._head, self._body)
         return (
-            same
+            self._is_step()
+            and self._meet_nothing(apart)
             and all(use.owner.operation.block in inside for use in self._number.uses)
             and all(self._is_sum(value, after) for value, after in zip(self._sums, self._next, strict=True))
         )
 
-    def _is_step(self, op: ir.Operation) -> bool:
-        is_next = op.name == "llvm.add" and op.operands[0] == self._number
-        return is_next and constant_of(op.operands[1]) == 1 and sum(1 for _ in self._step.uses) == 1
+    def _is_step(self) -> bool:
+        """True if the next number is that after this one."""
+        op = self._step.owner
+        if isinstance(op, ir.Block) or op.name != "llvm.add" or op.operation.block != self._body:
+            return False
+        return op.operands[0] == self._number and constant_of(op.operands[1]) == 1
 
-    def _takes(self, op: ir.Operation, operands: list[ir.Value], apart: set[Any]) -> bool:
-        name, pointers = op.name, self._loop.pointers
+    def _counts(self, op: ir.Operation, operands: list[ir.Value]) -> bool:
+        """Takes a sum or difference of a counted number and one from outside into account."""
+        counted, (first, second) = self._loop.numbers, operands
+        sign = counted.get(first, 0)
+        if second in counted:
+            sign = -counted[second] if op.name == "llvm.sub" else counted[second]
+            first, second = second, first
+        counted[op.results[0]] = sign
+        return first in counted and second not in self._own
+
+    def _takes(self, op: ir.Operation, operands: list[ir.Value]) -> bool:
+        name, loop = op.name, self._loop
         if name == "llvm.getelementptr":
             element = ir.TypeAttr(op.attributes["elem_type"]).value
-            pointers[op.results[0]] = operands[0], element
-            plain = operands[1:] == [self._number] and list(op.attributes["rawConstantIndices"]) == [_DYNAMIC]
-            # Only parameters: a pointer that is computed may lie in the buffer of another one.
-            return plain and operands[0] in self._parameters
-        if self._number in operands:
+            loop.pointers[op.results[0]] = operands[0], element
+            plain = len(operands) == 2 and list(op.attributes["rawConstantIndices"]) == [_DYNAMIC]
+            return plain and operands[1] in loop.numbers and operands[0] not in self._own
+        if not loop.numbers.keys().isdisjoint(operands):
             return False
         if name in _LANEWISE or (self._libmvec and called(op)):
             return all(self._count(value) for value in (*operands, *op.results))
-        if name not in ("llvm.load", "llvm.store") or operands[-1] not in pointers or not _is_plain(op):
+        if name not in ("llvm.load", "llvm.store") or operands[-1] not in loop.pointers or not _is_plain(op):
             return False
-        base, element = pointers[operands[-1]]
         value = op.results[0] if name == "llvm.load" else operands[0]
-        return value.type == element and (name == "llvm.load" or base in apart) and self._count(value)
+        return value.type == loop.pointers[operands[-1]][1] and self._count(value)
+
+    def _meet_nothing(self, apart: set[ir.Value]) -> bool:
+        """True if what is stored is read in the same iteration alone.
+
+        It lies in a buffer that does not overlap others, and all accesses to this buffer are to the same
+        element of the same size.
+        """
+        places: dict[ir.Value | None, set[tuple[object, ...]]] = {}
+        for pointer, (base, element) in self._loop.pointers.items():
+            place = base, pointer.owner.operands[1], element
+            places.setdefault(_buffer_of(base), set()).add(place)
+        stored = [op.operands[1] for op in self._loop.inside if op.name == "llvm.store"]
+        buffers = {_buffer_of(self._loop.pointers[pointer][0]) for pointer in stored}
+        return not buffers or (
+            None not in places and all(b in apart and len(places[b]) == 1 for b in buffers)
+        )
 
     def _count(self, value: ir.Value) -> bool:
         """Takes a value into account; False if it is no number."""
@@ -283,13 +355,20 @@ class _Scan:
         if isinstance(op, ir.Block) or op.operation.block != self._body:
             return False
         uses = [use.owner.operation for use in value.uses if use.owner.operation.block == self._body]
-        is_free = op.name == "llvm.add" or (
-            op.name == "llvm.fadd"
-            and "fastmathFlags" in op.attributes
-            and "reassoc" in str(op.attributes["fastmathFlags"])
-        )
+        is_free = op.name == "llvm.add" or (op.name == "llvm.fadd" and _is_free(op))
         self._loop.sums.append(op.operation)
         return is_free and uses == [op.operation] and sum(1 for _ in after.uses) == 1
+
+
+def _buffer_of(pointer: ir.Value) -> ir.Value | None:
+    """The parameter or the buffer of the workspace in which a pointer points; None if that is not known."""
+    owner = pointer.owner
+    while not isinstance(owner, ir.Block) and owner.name in ("llvm.getelementptr", "llvm.extractvalue"):
+        pointer = owner.operands[0]
+        owner = pointer.owner
+    if isinstance(owner, ir.Block):
+        return pointer if owner == owner.region.blocks[0] else None
+    return pointer if owner.name == "llvm.call" and callee_of(owner.operation) in PLACES else None
 
 
 def called(op: ir.Operation) -> str:
@@ -323,8 +402,9 @@ class _Vectors:
     def __init__(self, loop: Loop, size: int, declared: set[str]) -> None:
         self._loop, self._declared = loop, declared
         self._lanes = 8 * size // loop.bits
-        once = "loop_annotation" in last_of(loop.blocks[2]).attributes
-        self._copies = 1 if once else next((copies for most, copies in _COPIES if loop.work <= most), 1)
+        once = "loop_annotation" in last_of(loop.counted.body).attributes
+        table = _COPIES_OF_SUMS if loop.sums else _COPIES
+        self._copies = 1 if once else next((copies for most, copies in table if loop.work <= most), 1)
         self._i64, self._i8 = (ir.IntegerType.get_signless(bits) for bits in (64, 8))
         self._pointer = ir.Type.parse("!llvm.ptr")
         self._kinds: dict[ir.Type, Any] = {}
@@ -332,10 +412,12 @@ class _Vectors:
 
     def write(self) -> None:
         """Replaces the loop: `main` takes whole vectors, `rest` what is left, `done` adds up the lanes."""
-        before, head, rest, after = self._loop.blocks
-        leaving, (test, branch) = last_of(before), (op.operation for op in head.operations)
-        (start, *initial), bound = list(leaving.operands), test.operands[1]
+        head, rest, bound = self._loop.counted.header, self._loop.counted.body, self._loop.counted.bound
+        leaving, (test, branch) = last_of(self._loop.counted.before), (op.operation for op in head.operations)
+        (start, *initial), (_, after) = list(leaving.operands), branch.successors
         leave = list(branch.operands)[1:]
+        for op in self._loop.constant:
+            op.move_before(leaving)
         old = [op.operation for op in rest.operations]
         kinds = [self._vector(op.results[0].type) for op in self._loop.sums]
         main = head.create_before(self._i64, *kinds * self._copies)
@@ -364,12 +446,11 @@ class _Vectors:
                 # As many as fit in a byte: at most four vectors of bytes.
                 few = _create("llvm.trunc", self._i8, [_create("llvm.sub", self._i64, [bound, number])])
                 mask = _compare(_BELOW, lanes, self._splat(few))
-                given = [number, *self._body(number, left, mask, zeros)]
-                if self._copies > 1:
-                    given[0] = _create("llvm.add", self._i64, [number, step])
-                    _branch(_compare(_LESS, given[0], bound), (rest, given), (done, given))
-                else:
-                    _go(done, given)
+                given = [
+                    _create("llvm.add", self._i64, [number, step]),
+                    *self._body(number, left, mask, zeros),
+                ]
+                _branch(_compare(_LESS, given[0], bound), (rest, given), (done, given))
             with ir.InsertionPoint(done):
                 first, *sums = done.arguments
                 found = [
@@ -404,13 +485,17 @@ class _Vectors:
 
     def _spread(self) -> None:
         """Makes vectors of the numbers from outside that the loop uses."""
-        own = {*self._loop.blocks[1].arguments}
+        own = {*self._loop.counted.header.arguments}
         for op in self._loop.inside:
             own.update(op.results)
-            if op.name != "llvm.getelementptr" and op.name != "llvm.load":
+            if op.name not in ("llvm.getelementptr", "llvm.load") and not self._is_counted(op):
                 for value in list(op.operands)[: 1 if op.name == "llvm.store" else None]:
                     if value not in own and value not in self._splats:
                         self._splats[value] = self._splat(value)
+
+    def _is_counted(self, op: Any) -> bool:
+        """True if an operation makes a number that counts with the iterations."""
+        return bool(op.results) and op.results[0] in self._loop.numbers
 
     def _splat(self, value: ir.Value) -> ir.Value:
         """A number in all lanes."""
@@ -431,44 +516,70 @@ class _Vectors:
             The accumulators of all copies.
         """
         copies, adding = 1 if mask else self._copies, self._loop.sums
-        own = list(self._loop.blocks[1].arguments)[1:]
+        own = list(self._loop.counted.header.arguments)[1:]
         new = []
         for copy in range(copies):
             mine = sums[copy * len(own) : (copy + 1) * len(own)]
             new.append({**self._splats, **dict(zip(own, mine, strict=True))})
+        reversed_mask = mask
+        if mask is not None and -1 in self._loop.numbers.values():
+            reversed_mask = self._reversed(mask)
+        new[0][self._loop.counted.header.arguments[0]] = number
         for op in self._loop.inside:
             with op.location:
+                if self._is_counted(op):
+                    one = [new[0].get(value, value) for value in op.operands]
+                    new[0][op.results[0]] = _create(op.name, self._i64, one, named_attributes(op))
+                    continue
                 if mask is not None and op in adding:
                     place = adding.index(op)
                     (value,) = [x for x in op.operands if x != own[place]]
                     kept = _create("llvm.select", zeros[place].type, [mask, new[0][value], zeros[place]])
                     new[0][value] = kept
                 for copy in range(copies):
-                    self._copy(op, number, copy, new, mask)
+                    self._copy(op, copy, new, (mask, reversed_mask))
         return [values[op.results[0]] for values in new for op in adding]
 
     def _copy(
-        self, op: Any, number: ir.Value, copy: int, new: list[dict[ir.Value, ir.Value]], mask: ir.Value | None
+        self, op: Any, copy: int, new: list[dict[ir.Value, ir.Value]], masks: tuple[ir.Value | None, ...]
     ) -> None:
         """An operation on the vectors of a copy, whose values it adds to."""
         name, operands, values = op.name, list(op.operands), new[copy]
-        if name == "llvm.store":
-            self._store(values[operands[0]], values[operands[1]], operands[0].type, mask)
+        if name in ("llvm.load", "llvm.store"):
+            pointer = operands[-1]
+            falls = self._loop.numbers[pointer.owner.operands[1]] < 0
+            mask, address = masks[falls], values[pointer]
+            if name == "llvm.load":
+                value = self._load(address, op.results[0].type, mask)
+                values[op.results[0]] = self._reversed(value) if falls else value
+            else:
+                value = values[operands[0]]
+                self._store(self._reversed(value) if falls else value, address, operands[0].type, mask)
             return
         result = op.results[0]
         if name == "llvm.getelementptr":
-            given, found = named_attributes(op), [operands[0], number]
-            if copy:
-                given["rawConstantIndices"] = ir.DenseI32ArrayAttr.get([copy * self._lanes])
-                found = [new[0][result]]
+            falls = self._loop.numbers[operands[1]] < 0
+            given, found = named_attributes(op), [operands[0], new[0][operands[1]]]
+            moved = copy * self._lanes
+            if falls:
+                # The first lane is the last in memory, and masked ones may be before the buffer.
+                moved = -moved or 1 - self._lanes
+                given = {key: given[key] for key in ("elem_type", "rawConstantIndices")}
+                found = found if copy else [_create(name, result.type, found, given)]
+            if moved:
+                given["rawConstantIndices"] = ir.DenseI32ArrayAttr.get([moved])
+                found = [new[0][result]] if copy else found[:1]
             values[result] = _create(name, result.type, found, given)
-        elif name == "llvm.load":
-            values[result] = self._load(values[operands[0]], result.type, mask)
         elif name not in _LANEWISE:
             values[result] = self._call(called(op), [values[value] for value in operands])
         else:
             found = [values[value] for value in operands]
             values[result] = _create(name, self._vector(result.type), found, named_attributes(op))
+
+    def _reversed(self, value: ir.Value) -> ir.Value:
+        """A vector, the last lane first."""
+        order = {"mask": ir.DenseI32ArrayAttr.get(range(self._lanes - 1, -1, -1))}
+        return ir.Operation.create("llvm.shufflevector", [value.type], [value, value], order).result
 
     def _call(self, name: str, operands: list[ir.Value]) -> ir.Value:
         """A function of vectors, which the module declares."""

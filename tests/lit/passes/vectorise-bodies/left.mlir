@@ -2,7 +2,8 @@
 // RUN: graphc-opt --graphc-vectorise-bodies=bytes=64 --split-input-file %s | filecheck %s
 
 // What is left to LLVM.
-// CHECK-NOT: vector
+// CHECK-NOT: vector<
+// CHECK-NOT: graphc.vectorised
 
 // Stores that loads may see.
 llvm.func @main() attributes {graphc.single} {
@@ -29,7 +30,7 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
 
 // -----
 
-// The row before.
+// The element before, which was stored.
 llvm.func @main() attributes {graphc.single} {
   llvm.return
 }
@@ -42,7 +43,7 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   llvm.cond_br %more, ^body, ^end
 ^body:
   %j = llvm.sub %i, %one : i64
-  %p = llvm.getelementptr %x[%j] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %y[%j] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
   %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
@@ -188,7 +189,7 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
-  %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
   %q = llvm.getelementptr %z[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
@@ -226,44 +227,68 @@ llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !
 
 // -----
 
-// A kernel that does more than call loops.
+// A loop in another one that may be short.
 llvm.func @main() {
   llvm.return
 }
-llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %k: f64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
+llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) -> i64 {
   %one = llvm.mlir.constant(1 : i64) : i64
-  %two = llvm.mlir.constant(2.0 : f64) : f64
+  llvm.br ^rows(%lower : i64)
+^rows(%r: i64):
+  %again = llvm.icmp "slt" %r, %upper : i64
+  llvm.cond_br %again, ^row, ^return
+^row:
   llvm.br ^head(%lower : i64)
 ^head(%i: i64):
-  %more = llvm.icmp "slt" %i, %upper : i64
+  %more = llvm.icmp "slt" %i, %r : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
   %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
-  %w = llvm.fneg %v : f64
   %q = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
-  llvm.store %w, %q : f64, !llvm.ptr
+  llvm.store %v, %q : f64, !llvm.ptr
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next : i64)
 ^end:
+  %below = llvm.add %r, %one : i64
+  llvm.br ^rows(%below : i64)
+^return:
   llvm.return %one : i64
 }
 
 // -----
 
-// Sums in their order.
-llvm.func @main() attributes {graphc.single} {
-  llvm.return
-}
-llvm.func @graphc_body_0(%c: !llvm.ptr, %lower: i64, %upper: i64, %x: !llvm.ptr, %s: f64) -> f64 {
+// A sum in its order that is kept in memory, and a sum of what a function gives.
+llvm.func @main(%x: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}, %upper: i64, %s: f64) {
   %one = llvm.mlir.constant(1 : i64) : i64
-  llvm.br ^head(%lower, %s : i64, f64)
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  llvm.br ^head(%zero, %s : i64, f64)
 ^head(%i: i64, %a: f64):
   %more = llvm.icmp "slt" %i, %upper : i64
   llvm.cond_br %more, ^body, ^end
 ^body:
   %p = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
+  %b = llvm.fadd %a, %v : f64
+  llvm.store %b, %y : f64, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next, %b : i64, f64)
+^end:
+  llvm.return
+}
+
+// -----
+
+llvm.func @other(f64) -> f64
+llvm.func @main(%x: !llvm.ptr, %upper: i64, %s: f64) -> f64 {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  llvm.br ^head(%zero, %s : i64, f64)
+^head(%i: i64, %a: f64):
+  %more = llvm.icmp "slt" %i, %upper : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %v = llvm.call @other(%a) : (f64) -> f64
   %b = llvm.fadd %a, %v : f64
   %next = llvm.add %i, %one : i64
   llvm.br ^head(%next, %b : i64, f64)
