@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lines on stderr that say how far a compilation is that takes long: ``config.compile_progress``.
 
-Work calls `step` where a part of it begins; it costs nothing where nobody watches.
+Work asks for a `watcher`, and tells it where a part begins.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,30 +21,14 @@ OFTEN, SELDOM = 0.2, 5.0
 # Seconds after which is said what takes long.
 ADVICE = 5.0
 
-Watcher = Callable[[str, int, int], None]
+# Takes what begins, such as a pass, its number, from 1 on, and how many there are, as far as is known.
+Watcher = Callable[[tuple[str, int, int]], object]
 _watcher: ContextVar[Watcher | None] = ContextVar("graphc_watcher", default=None)
 
 
-def step(what: str, number: int, total: int) -> None:
-    """Says that part ``number`` of ``total``, from 1 on, begins.
-
-    Args:
-        what: what it does, such as a pass.
-        number: which one it is.
-        total: how many there are, as far as is known.
-    """
-    watcher = _watcher.get()
-    if watcher is not None:
-        watcher(what, number, total)
-
-
-def teller() -> Watcher:
-    """The function that `step` calls in this thread, for threads that share its work."""
-    return _watcher.get() or _unwatched
-
-
-def _unwatched(what: str, number: int, total: int) -> None:
-    return
+def watcher() -> Watcher | None:
+    """Who watches the work of this thread, if anybody does; to be told of each step that begins."""
+    return _watcher.get()
 
 
 @contextmanager
@@ -70,7 +55,7 @@ def shown(name: str, choice: str, advice: Callable[[], str] = str) -> Iterator[N
         yield
         return
     lines = _Lines(name, terminal, PATIENCE if terminal or choice == "on" else SELDOM, advice)
-    with watched(lines.begins):
+    with watched(lines.steps.append):
         try:
             yield
         finally:
@@ -82,7 +67,8 @@ class _Lines:
 
     def __init__(self, name: str, terminal: bool, patience: float, advice: Callable[[], str]) -> None:
         self._name, self._terminal, self._patience, self._advice = name, terminal, patience, advice
-        self._start, self._step = time.monotonic(), "begins"
+        self._start = time.monotonic()
+        self.steps: deque[tuple[str, int, int]] = deque(maxlen=1)
         self._written = False
         self._ended = threading.Event()
         self._thread: threading.Thread | None = threading.Thread(target=self._run, daemon=True)
@@ -90,10 +76,6 @@ class _Lines:
             self._thread.start()
         except RuntimeError:  # no more threads are to be had, or the interpreter ends
             self._thread = None
-
-    def begins(self, what: str, number: int, total: int) -> None:
-        """Notes a step."""
-        self._step = f"{what} ({number} of {total})"
 
     def end(self) -> None:
         """Ends the thread, and the line on a terminal."""
@@ -106,7 +88,7 @@ class _Lines:
     def _run(self) -> None:
         wait, is_advised = self._patience, False
         while not self._ended.wait(wait):
-            self._write(self._step, "")
+            self._write("{} ({} of {})".format(*self.steps[0]) if self.steps else "begins", "")
             if not is_advised and time.monotonic() - self._start >= ADVICE:
                 is_advised = True
                 text = self._advice()

@@ -23,6 +23,7 @@ from graphc.passes import discover, find
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_tools import legality
 
 MODES = sorted(PIPELINES)
 GRAPH_PASSES = [flag for flag in discover() if find(flag).stage == "graph"]
@@ -63,7 +64,7 @@ def test_a_pass_alone(flag: str) -> None:
             case, expected = expectations(seed)
             for entries in ([flag], [TIDY, flag]):
                 module = ir.Module.parse(case.text)
-                run_pipeline(module, entries, verify_each=True, check_legality=True)
+                run_pipeline(module, entries, verify_each=True, check=legality.check)
                 for inputs, want in zip(flipped(case), expected, strict=True):
                     assert_close(run_function(ir.Module.parse(str(module)), inputs), want)
 

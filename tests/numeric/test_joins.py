@@ -56,6 +56,7 @@ def check_meaning(graph: JoinGraph, option: str, before: bool = True) -> None:
     from graphc.passes.run import run_pipeline
     from graphc_dialects._mlir import ir
     from graphc_dialects.dialect import new_context
+    from graphc_tools.legality import check
 
     text, arguments, expected = taken_apart(graph.inputs, graph.outputs)
     if before:
@@ -63,7 +64,7 @@ def check_meaning(graph: JoinGraph, option: str, before: bool = True) -> None:
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         passes = ["graphc-shape-simplification", "graphc-insert-checks", f"{FLAG}{{min-eligible={option}}}"]
-        run_pipeline(module, passes, check_legality=True, verify_each=True)
+        run_pipeline(module, passes, check=check, verify_each=True)
         _compare(map(np.asarray, run_function(module, arguments)), expected, "after")
 
 

@@ -12,6 +12,7 @@ from graphc.backends.interpret.interpreter import run_function
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_tools.legality import check
 
 MERGE = "graphc-scan-merge"
 HOIST = "graphc-scan-push-out-non-seq"
@@ -136,7 +137,7 @@ def _check(text: str, inputs: list[Any], flag: str) -> tuple[str, dict[str, int]
     with new_context(), ir.Location.unknown():
         expected = run_function(ir.Module.parse(text), inputs)
         module = ir.Module.parse(text)
-        report = run_pipeline(module, [flag], verify_each=True, check_legality=True)
+        report = run_pipeline(module, [flag], verify_each=True, check=check)
         after = str(module)
         for result, want in zip(run_function(ir.Module.parse(after), inputs), expected, strict=True):
             np.testing.assert_allclose(result, want)

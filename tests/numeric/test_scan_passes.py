@@ -17,6 +17,7 @@ from graphc.passes import discover
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_tools.legality import check
 
 PASSES = [flag for flag in discover() if "scan-" in flag]
 TIDY = "canonicalize,cse"
@@ -34,7 +35,7 @@ def _assert_same(case: ScanCase, *entries: list[str]) -> str:
         module = ir.Module.parse(case.text)
         want, text = _run(case.text, case), case.text
         for passes in entries:
-            run_pipeline(module, passes, verify_each=True, check_legality=True)
+            run_pipeline(module, passes, verify_each=True, check=check)
             before, text = text, str(module)
             if text != before:
                 assert_close(_run(text, case), want)

@@ -19,6 +19,7 @@ from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_tools.legality import check
 
 PASSES = [f"graphc-scan-push-out-{name}" for name in ("seq", "dot1", "output")]
 TIDY = "canonicalize,cse"
@@ -44,7 +45,7 @@ def test_random_scans(entries: list[str], block: int) -> None:
             case = BodyCase(rng, rng.choice([0, 1, 2, 5]), element)
             module = ir.Module.parse(case.text)
             expected = run_function(module, case.inputs)
-            report = run_pipeline(module, entries, verify_each=True, check_legality=True)
+            report = run_pipeline(module, entries, verify_each=True, check=check)
             moved += sum(sum(run.statistics.values()) for run in report.runs)
             _compare(run_function(module, case.inputs), expected)
     assert moved

@@ -26,7 +26,7 @@ BARE = ("dialects", "compiler/graphc/ir", "compiler/graphc/lowering", "compiler/
 NEW = 4
 KNOWN = {
     "broadcast_to": 5,
-    "check": 10,
+    "check": 9,
     "constant": 6,
     "join": 6,
     "matmul": 6,

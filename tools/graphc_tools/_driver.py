@@ -22,6 +22,7 @@ from graphc_tools._emit import EmitError, emit
 from graphc_tools._expected import compare, parse_expectations
 from graphc_tools._printing import print_diagnostic, print_statistics, print_timing
 from graphc_tools._usage import UsageError
+from graphc_tools.legality import check
 from graphc_tools.short_reader import ShortFormError, is_short, to_mlir
 
 _SEPARATOR = "// -----"
@@ -162,7 +163,7 @@ class Driver:
                 module,
                 entries,
                 instrument=printer,
-                check_legality=True,
+                check=check,
                 verify_each=self._arguments.verify_each == "true",
             )
             self._reports.append(report)

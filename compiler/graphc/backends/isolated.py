@@ -22,7 +22,7 @@ from graphc_runtime.artifact import Artifact
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import Signature
 from graphc_runtime.record import record
-from graphc_runtime.steps import step
+from graphc_runtime.steps import watcher
 
 _PACKAGES = ("graphc", "torch-mlir", "llvmlite", "numpy")
 
@@ -118,7 +118,8 @@ class IsolatedTarget(Target):
             CompileError: as there; also where the process crashed or took too long. The message names a file
                 with which it happens again.
         """
-        step("in a helper process", 1, 1)
+        if (tell := watcher()) is not None:
+            tell(("in a helper process", 1, 1))
         try:
             artifact, found = worker.call(
                 _COMPILE, self._inner, text, signature, options, log.empty(), seconds=self._seconds

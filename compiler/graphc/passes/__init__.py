@@ -34,12 +34,14 @@ class Pass:
 
     Attributes:
         stage: which IR it takes and leaves: graph, tensor, buffer or llvm (see
-            `graphc.passes.run`).
+            `graphc_tools.legality`).
         statistics: counters that `run` adds to.
+        text: its pipeline text, where that has been asked for.
     """
 
     stage: ClassVar[Stage]
     statistics: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    text: str = field(default="", init=False, repr=False, compare=False)
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the module in place. Raises PassError (through `fail`) for IR it must not accept."""

@@ -126,8 +126,8 @@ ROWS, _ = graphc.scan(lambda x, h: 0.9 * h + x, sequences=[X], outputs_info=[pt.
         # A loop that is not shared is in `main`; each iteration waits for the one before it.
         ([X], ROWS, False, 0, 0),
         ([X], graphc.grad(ROWS[-1], X), False, 3, 0),
-        # Too little for threads.
-        ([x5 := pt.TensorType("float64", (5,))("x5")], x5 + 1, False, 3, 0),
+        # Too little for threads, or for a loop.
+        ([x5 := pt.TensorType("float64", (5,))("x5")], x5 + 1, False, 0, 0),
     ],
 )  # fmt: skip
 def test_llvm_has_little_to_do_for_kernels_whose_loops_are_final(

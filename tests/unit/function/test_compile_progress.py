@@ -43,7 +43,7 @@ def test_a_long_step_is_named(monkeypatch, impatient, terminal):
     screen = Screen(terminal)
     monkeypatch.setattr(sys, "stderr", screen)
     with steps.shown("model", "on"):
-        steps.step("graphc-fusion", 3, 70)
+        steps.watcher()(("graphc-fusion", 3, 70))
         screen.written.clear()
         assert screen.written.wait(60) and screen.written.clear() is None
         assert screen.written.wait(60)
@@ -57,7 +57,7 @@ def test_quick_work_is_not_shown(monkeypatch):
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(steps, "PATIENCE", 3600.0)
     with steps.shown("model", "on"):
-        steps.step("graphc-fusion", 3, 70)
+        steps.watcher()(("graphc-fusion", 3, 70))
     assert screen.getvalue() == ""
 
 
@@ -66,7 +66,7 @@ def test_nobody_watches(monkeypatch, impatient, terminal):
     monkeypatch.setattr(sys, "stderr", Screen(terminal))
     before = threading.active_count()
     with steps.shown("model", "off"):
-        steps.step("graphc-fusion", 3, 70)
+        assert steps.watcher() is None
         assert threading.active_count() == before
     assert sys.stderr.getvalue() == ""
 
@@ -122,7 +122,7 @@ def test_a_broken_stderr_ends_nothing(monkeypatch, impatient):
 def test_a_compilation_tells_its_passes_and_modules():
     told = []
     x = pt.vector("x")
-    with graphc.config.change_flags(cache_dir=""), steps.watched(lambda *step: told.append(step)):
+    with graphc.config.change_flags(cache_dir=""), steps.watched(told.append):
         graphc.function([x], pt.exp(x).sum() + 6.0625)
     passes = [what for what, _, _ in told if what.startswith("graphc-")]
     assert {"graphc-stabilize", "graphc-fusion", "graphc-convert-to-linalg"} <= set(passes)

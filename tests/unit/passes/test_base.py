@@ -19,6 +19,7 @@ from graphc.passes.run import parse_pipeline, run_pipeline, split_top_level
 from graphc_dialects._mlir import ir
 from graphc_dialects.diagnostics import collect
 from graphc_dialects.dialect import new_context
+from graphc_tools.legality import check
 
 
 @dataclass
@@ -224,7 +225,7 @@ def test_pass_at_the_wrong_stage_is_refused() -> None:
         context=new_context(),
     )
     with pytest.raises(PassError, match=r"'memref\.dealloc' is not legal before the graph pass"):
-        run_pipeline(module, [Sample()], check_legality=True)
+        run_pipeline(module, [Sample()], check=check)
 
 
 def test_discovery_imports_no_pass_and_no_mlir() -> None:

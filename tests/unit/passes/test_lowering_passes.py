@@ -14,6 +14,7 @@ from pipelines import OPTIONAL, compile_text, interpret, with_options, without
 from graphc.backends.cpu.pipeline import FAST_RUN
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
+from graphc_tools.legality import check
 
 from ._semantics import assert_close, context, function
 from .test_graph_pipeline import programs
@@ -31,7 +32,7 @@ def until(text: str, last: str, pipeline=FAST_RUN) -> str:
     with context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         position = [entry[0] for entry in pipeline].index(last)
-        run_pipeline(module, pipeline[: position + 1], verify_each=True, check_legality=True)
+        run_pipeline(module, pipeline[: position + 1], verify_each=True, check=check)
         return str(module)
 
 

@@ -9,9 +9,10 @@ from graphc.backends.cpu.pipeline import PIPELINES, pipeline
 from graphc.backends.cuda import pipeline as cuda
 from graphc.backends.stages import Request, entries
 from graphc.passes import STAGES, Pass
-from graphc.passes.run import illegal_operation, is_legal, normalise, run_pipeline
+from graphc.passes.run import normalise, run_pipeline
 from graphc_dialects._mlir import ir, passmanager
 from graphc_dialects.dialect import new_context
+from graphc_tools.legality import check, illegal_operation, is_legal
 
 SOURCE = """
 func.func @main(%x: tensor<?x3xf64>, %w: tensor<3x?xf64>, %i: tensor<?xi64>)
@@ -71,7 +72,7 @@ def test_no_target_needs_the_stages_of_another() -> None:
 @pytest.mark.parametrize("name", PIPELINES)
 def test_every_step_is_legal(name: str) -> None:
     module = ir.Module.parse(SOURCE, context=new_context())
-    run_pipeline(module, pipeline(name), check_legality=True, verify_each=True)
+    run_pipeline(module, pipeline(name), check=check, verify_each=True)
     names = {op.operation.name.partition(".")[0] for op in module.body.operations}
     assert names == {"llvm"}
 

@@ -19,6 +19,7 @@ from graphc.passes.buffer.plan_memory import Planner, Room, lend
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_tools.legality import check
 
 from ._buffer_machine import Machine
 from ._buffer_modules import generate
@@ -124,7 +125,7 @@ def test_random_functions(seed: int, static: bool) -> None:
     text = generate(seed, static=static)
     with new_context(), ir.Location.unknown():
         before, after, plan = parse(text), parse(text), parse(text)
-        run_pipeline(after, [PLAN], verify_each=True, check_legality=True)
+        run_pipeline(after, [PLAN], verify_each=True, check=check)
         given, expected = arguments(seed), arguments(seed)
         machine = Machine(before)
         machine.run("main", expected)

@@ -11,6 +11,7 @@ import pytest
 
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
+from graphc_tools.legality import check
 
 from ._semantics import assert_close, context, outcome
 
@@ -89,7 +90,7 @@ def rewritten(loop: Loop, passes: list[str] = ALL, steps: list[int] = STEPS) -> 
     """Asserts that passes keep what a loop computes; returns the new IR."""
     with context(), ir.Location.unknown():
         before, after = ir.Module.parse(loop.text), ir.Module.parse(loop.text)
-        run_pipeline(after, passes, verify_each=True, check_legality=True)
+        run_pipeline(after, passes, verify_each=True, check=check)
         for n in steps:
             inputs = loop.inputs(n, seed=n)
             want, have = outcome(before, inputs), outcome(after, inputs)

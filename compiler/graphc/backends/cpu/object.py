@@ -539,10 +539,11 @@ def _compile(
     """Object and views of each module; several threads make them if there are several."""
     # The kernel's own module takes longest, in most cases, and then those with long texts.
     order = sorted(range(len(works)), key=lambda i: -len(works[i].piece.text) if i else -math.inf)
-    tell, begun = steps.teller(), itertools.count(1)
+    tell, begun = steps.watcher(), itertools.count(1)
 
     def make(work: _Work) -> tuple[bytes, list[str]]:
-        tell("LLVM, module", next(begun), len(works))
+        if tell is not None:
+            tell(("LLVM, module", next(begun), len(works)))
         return _compile_one(views, work)
 
     made = share(make, [works[i] for i in order], threads or usable_cores())

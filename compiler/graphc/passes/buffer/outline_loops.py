@@ -19,7 +19,7 @@ from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import ROW, VIEWS
 from graphc.ir.size import Size
 from graphc.ir.value import as_index, built
-from graphc.ir.walk import blocks_of, blocks_outside_loops, copy_with, functions, walk
+from graphc.ir.walk import blocks_outside_loops, copy_with, functions, walk
 from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.library.markers import PLACES
 from graphc.passes import Pass
@@ -105,7 +105,7 @@ class _Estimate:
 
     def _block(self, block: ir.Block, variable: ir.Value) -> tuple[Size, Size]:
         """Size of an iteration, and of the loops over the `step` positions that it stands for."""
-        total, blocks = Size(), Size()
+        total, blocks, plain = Size(), Size(), 0
         for op in [op.operation for op in block.operations]:
             if op.name == "scf.for":
                 if op.operands[0] == variable:
@@ -113,14 +113,14 @@ class _Estimate:
                 else:
                     total = total + _repeated(self.unit(op), self._extent(op))
             elif len(op.regions):
-                for inner in blocks_of(op):
+                for inner in (block for region in op.regions for block in region.blocks):
                     more, nested = self._block(inner, variable)
                     total, blocks = total + more, blocks + nested
             elif op.name == "func.call":
                 total = total + self._call(op)
             else:
-                total += _cost_of(op)
-        return total, blocks
+                plain += _cost_of(op)
+        return total + plain, blocks
 
     def _call(self, call: ir.Operation) -> Size:
         helper = self._helpers.get(callee_of(call))
@@ -233,7 +233,7 @@ class _Accesses:
         block = loop.regions[0].blocks[0]
         self._inside: set[ir.Value] = {result for op in inside for result in op.results}
         for op in [loop, *inside]:
-            self._inside.update(a for b in blocks_of(op) for a in b.arguments)
+            self._inside.update(a for region in op.regions for b in region.blocks for a in b.arguments)
         self._variable = block.arguments[0]
         self._keys: dict[ir.Value, _Key] = {self._variable: ()}
         self._multiples: dict[ir.Value, int] = {}
@@ -473,8 +473,8 @@ class Captured:
                     if value not in seen and value not in without:
                         self._need(value, seen)
             own.update(op.results)
-            for block in blocks_of(op):
-                own.update(block.arguments)
+            for region in op.regions:
+                own.update(*(block.arguments for block in region.blocks))
 
     def _need(self, value: ir.Value, seen: set[ir.Value]) -> None:
         """Captures a value, or notes the operation that makes it, after those that make its operands."""

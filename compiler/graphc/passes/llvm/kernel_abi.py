@@ -9,7 +9,7 @@ from graphc.ir.diagnostics import node_of
 from graphc.ir.walk import signature_of
 from graphc.passes import Pass
 from graphc_dialects._mlir import ir
-from graphc_dialects.check import raises
+from graphc_dialects.check import NAME
 
 # Operations that may stand in the wrapper of a function.
 _SHORT = 12
@@ -111,7 +111,7 @@ class _Function:
             self._return(last)
         after: list[ir.Operation] = []  # last one first
         for op in reversed([op.operation for op in block.operations]):
-            if not raises(op):
+            if op.name != NAME:
                 after.append(op)
                 continue
             rest = block.create_after()

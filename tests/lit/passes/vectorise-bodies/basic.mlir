@@ -225,7 +225,7 @@ llvm.func @main(%y: !llvm.ptr {llvm.noalias}, %upper: i64) {
   llvm.cond_br %more, ^body, ^blocks(%after : i64)
 ^body:
   %j = llvm.sub %upper, %i : i64
-  %p = llvm.getelementptr inbounds %x[%j] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %p = llvm.getelementptr %x[%j] : (!llvm.ptr, i64) -> !llvm.ptr, f64
   %v = llvm.load %p : !llvm.ptr -> f64
   %w = llvm.fneg %v : f64
   %z = llvm.getelementptr %y[1] : (!llvm.ptr) -> !llvm.ptr, f64
