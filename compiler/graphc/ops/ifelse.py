@@ -72,9 +72,8 @@ class IfElse(Op):
             cell[0] = inputs[start + k]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        # A cost does not move continuously with its condition.
-        pattern = [[False] * self.n]
-        return pattern + [[i == k for k in range(self.n)] for i in range(self.n)] * 2
+        # As of all comparisons the derivative by a condition is zero, not undefined.
+        return [[True] * self.n] + [[i == k for k in range(self.n)] for i in range(self.n)] * 2
 
     def make_thunk(
         self,

@@ -166,13 +166,25 @@ def test_complex_and_integer_values():
     np.testing.assert_allclose(compiled([n, S, A], g)(2, 3.0, True), 1.5)
 
 
-def test_the_condition_passes_no_gradient():
-    with pytest.raises(graphc.errors.DisconnectedInputError):
-        grad(ifelse(S > 0, X.sum(), X.prod()), S)
-    assert (
-        grad(ifelse(S > 0, X.sum(), X.prod()), S, return_disconnected="none", disconnected_inputs="ignore")
-        is None
-    )
+def test_the_derivative_by_a_condition_is_zero():
+    """As that by the condition of `switch`, whatever the condition is and what it chooses between."""
+    chosen = [
+        ifelse(S > 0, X.sum(), X.prod()),
+        ifelse(S, X, X[::-1]).sum(),  # a float as the condition
+        ifelse(S > 0, 0, 1),
+        ifelse(pt.isnan(S), ifelse(S < 1, 2.0, X.sum()), 3.0),
+        sum(ifelse(S > 0, [X.sum(), 1.0], [X.prod(), 2.0])),
+        pt.switch(S > 0, X.sum(), X.prod()),
+    ]
+    slopes = [grad(y, S) for y in chosen] + [
+        graphc.jacobian(chosen[0], S),
+        grad(chosen[0] * S, S) - chosen[0],
+    ]
+    assert compiled([X, S], slopes)([1.0, 2.0, 4.0], 0.5) == [0.0] * len(slopes)
+    assert compiled([X, S], [pushforward(y, S, pt.constant(2.0)) for y in chosen[:2]])([1.0, 2.0], 0.5) == [
+        0,
+        0,
+    ]
 
 
 def test_forward_mode():
