@@ -8,7 +8,7 @@ graph.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -253,6 +253,7 @@ class OpFromGraph(Op):
         lop_overrides, rop_overrides: Theano's names for these two.
         grad_overrides: a pullback of ``(inputs, cotangents)`` alone, as up to PyTensor 2.
         connection_pattern: ``[input][output]`` booleans; by default derived from the graph.
+        destroy_map: inputs that may be overwritten, as in PyTensor; what is, the compiler decides.
         strict: refuse graphs that read shared variables that are not listed.
         name: shown when graphs are printed.
         kwargs: arguments of `graphc.function` for running the op on its own; ``on_unused_input="ignore"``
@@ -284,6 +285,7 @@ class OpFromGraph(Op):
         rop_overrides: Override = None,
         grad_overrides: Override = None,
         connection_pattern: list[list[bool]] | None = None,
+        destroy_map: Mapping[int, Sequence[int]] | None = None,
         strict: bool = False,
         name: str | None = None,
         **kwargs: Any,
@@ -306,6 +308,7 @@ class OpFromGraph(Op):
         self.pullback_overrides = _only_one(given)
         self.pushforward_overrides = _only_one({"pushforward": pushforward, "rop_overrides": rop_overrides})
         self._given_pattern = self._connection_pattern = connection_pattern
+        self._may_overwrite = {k: list(v) for k, v in (destroy_map or {}).items()}
         self._derived: dict[Any, Any] = {}
 
     input_types = property(
@@ -410,7 +413,7 @@ class OpFromGraph(Op):
 
     def _options(self) -> tuple[object, ...]:
         shared = [id(v) for v in self.shared_inputs]
-        return self.is_inline, self.kwargs, self._given_pattern, shared
+        return self.is_inline, self.kwargs, self._given_pattern, self._may_overwrite, shared
 
     def __hash__(self) -> int:
         types = (tuple(self.input_types), tuple(self.output_types))

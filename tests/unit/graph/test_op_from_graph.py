@@ -227,9 +227,10 @@ def test_equal_graphs_are_equal_ops():
         OpFromGraph([x, y], [x + y * x], inline=True),
         OpFromGraph([x, y], [x + y * x], pullback=lambda i, o, g: [g[0], g[0]]),
         OpFromGraph([x, y], [x + y * x, x]),
+        OpFromGraph([x, y], [x + y * x], destroy_map={0: (0,)}),
         OpFromGraph([x, pt.fscalar()], [x]),
     ]
-    assert len({op, *others}) == 6
+    assert len({op, *others}) == 7 and others[4](x, y).eval({x: 2.0, y: 3.0}) == 8.0
 
 
 def test_overrides_and_shared_variables_count_in_equality():
