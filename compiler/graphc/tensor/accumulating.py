@@ -360,7 +360,8 @@ def _vectors(a: TensorLike, v: TensorLike, what: str) -> tuple[TensorVariable, T
 
 def _filled(x: TensorVariable, what: str) -> TensorVariable:
     """A vector that must not be empty."""
-    return required(x, lambda x: gt(size_of(x, 0), 0), f"{what} takes vectors that are not empty")
+    size = size_of(x, 0)
+    return required(x, lambda _: gt(size, 0), f"{what} takes vectors that are not empty")
 
 
 def _middle(a: Variable, v: Variable, mode: str, mirrored: bool) -> TensorVariable:
