@@ -128,6 +128,22 @@ def constants_with_shapes(b: Builder) -> None:
     ]
 
 
+# What is positive, and what divides by a sum of such, or has its logarithm.
+TERMS = ("1", "1", "1.0", "pt.exp({x})", "pt.exp({x})", "pt.exp(-{x})", "pt.sigmoid({x})", "{x} * {x}")
+OF_TERMS = ("pt.log({y})", "pt.log1p({y})", "1 / {y}", "pt.exp({x}) / {y}", "{y} / (1 + {y})", "{y} * {y}")
+
+
+@recipe(3)
+def terms_several_times(b: Builder) -> None:
+    """Sums and products in which a rewrite has to count equal terms and factors."""
+    x = b.add_input(b.pick([(), (3,), (2, 3)]), "float64")
+    y = "pt.exp({x})"
+    for _ in range(b.pick([2, 3, 4])):
+        y = f"({b.pick([y, b.pick(TERMS)])} {b.pick('+++*')} {y})"
+    y = b.one(b.pick(OF_TERMS).replace("{y}", y).format(x=x), "terms_several_times", numpy="")
+    b.kept += [y, b.one(f"graphc.grad({y}.sum(), {x})", "gradient", numpy="")]
+
+
 @recipe(2)
 def extremes(b: Builder) -> None:
     """A function of numbers that are very large, or very small."""
