@@ -401,6 +401,7 @@ class _Vectors:
 
     def __init__(self, loop: Loop, size: int, declared: set[str]) -> None:
         self._loop, self._declared = loop, declared
+        self._attributes = {op: named_attributes(op) for op in loop.inside}
         self._lanes = 8 * size // loop.bits
         once = "loop_annotation" in last_of(loop.counted.body).attributes
         table = _COPIES_OF_SUMS if loop.sums else _COPIES
@@ -469,7 +470,7 @@ class _Vectors:
         found = sums[:count]
         for copy in range(1, self._copies):
             found = [
-                _create(op.name, value.type, [value, sums[copy * count + i]], named_attributes(op))
+                _create(op.name, value.type, [value, sums[copy * count + i]], self._attributes[op])
                 for i, (op, value) in enumerate(zip(self._loop.sums, found, strict=True))
             ]
         return found
@@ -529,7 +530,7 @@ class _Vectors:
             with op.location:
                 if self._is_counted(op):
                     one = [new[0].get(value, value) for value in op.operands]
-                    new[0][op.results[0]] = _create(op.name, self._i64, one, named_attributes(op))
+                    new[0][op.results[0]] = _create(op.name, self._i64, one, self._attributes[op])
                     continue
                 if mask is not None and op in adding:
                     place = adding.index(op)
@@ -559,7 +560,7 @@ class _Vectors:
         result = op.results[0]
         if name == "llvm.getelementptr":
             falls = self._loop.numbers[operands[1]] < 0
-            given, found = named_attributes(op), [operands[0], new[0][operands[1]]]
+            given, found = {**self._attributes[op]}, [operands[0], new[0][operands[1]]]
             moved = copy * self._lanes
             if falls:
                 # The first lane is the last in memory, and masked ones may be before the buffer.
@@ -574,7 +575,7 @@ class _Vectors:
             values[result] = self._call(called(op), [values[value] for value in operands])
         else:
             found = [values[value] for value in operands]
-            values[result] = _create(name, self._vector(result.type), found, named_attributes(op))
+            values[result] = _create(name, self._vector(result.type), found, self._attributes[op])
 
     def _reversed(self, value: ir.Value) -> ir.Value:
         """A vector, the last lane first."""
