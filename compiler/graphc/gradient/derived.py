@@ -150,11 +150,7 @@ def _sizes(x: Variable) -> list[Variable | int]:
 
 
 def _jacobian_rows(
-    flat: Variable,
-    wrt: list[Variable],
-    rows: int | None,
-    vectorize: bool | None,
-    options: GradOptions,
+    flat: Variable, wrt: list[Variable], rows: int | None, vectorize: bool | None, options: GradOptions
 ) -> list[Variable]:
     if vectorize is not False:
         try:

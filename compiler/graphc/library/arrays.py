@@ -23,10 +23,7 @@ _OUTSIDE = [("IndexError", "an index is out of bounds")]
 def product(a, b):
     kind = type_of(a)
     if kind.is_complex:
-        return complex(
-            real(a) * real(b) - imag(a) * imag(b),
-            real(a) * imag(b) + imag(a) * real(b),
-        )
+        return complex(real(a) * real(b) - imag(a) * imag(b), real(a) * imag(b) + imag(a) * real(b))
     return a and b if kind.is_bool else a * b
 
 

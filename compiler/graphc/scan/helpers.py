@@ -183,10 +183,7 @@ def cumulative(
 
 
 def filter(
-    fn: AnyFunction,
-    sequences: Given,
-    non_sequences: TensorLike | None = None,
-    name: str | None = None,
+    fn: AnyFunction, sequences: Given, non_sequences: TensorLike | None = None, name: str | None = None
 ) -> Any:
     """The rows for which ``fn`` holds, in their order.
 

@@ -131,10 +131,7 @@ register(
 register_scipy("erfinv", "Inverse of erf.", (lambda x, out, g: g / _ERF_SLOPE * exp(sqr(out)),))
 register_scipy("erfcinv", "Inverse of erfc.", (lambda x, out, g: -g / _ERF_SLOPE * exp(sqr(out)),))
 register_scipy(
-    "dawsn",
-    "Dawson's integral, sqrt(pi) / 2 * exp(-x**2) * erfi(x).",
-    (_dawsn_slope,),
-    forms_special.dawsn,
+    "dawsn", "Dawson's integral, sqrt(pi) / 2 * exp(-x**2) * erfi(x).", (_dawsn_slope,), forms_special.dawsn
 )
 register(
     "ndtr",
