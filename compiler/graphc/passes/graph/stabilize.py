@@ -56,31 +56,12 @@ class _Values:
 
     def __init__(self, rw: Rewriter) -> None:
         self._rw = rw
-        self._made: dict[ir.Value, tuple[str, Sequence[ir.Value]]] = {}
 
     def made_by(self, v: ir.Value) -> tuple[str, Sequence[ir.Value]]:
-        """As `_made_by`. It is asked many times of a value, whose operands stay: replaced is what is visited,
-        and its readers come later.
-        """
-        found = self._made.get(v)
-        if found is None:
-            found = self._made_by(v)
-            if v in self._rw.defs:
-                self._made[v] = found
-        return found
-
-    def _made_by(self, v: ir.Value) -> tuple[str, Sequence[ir.Value]]:
         op = self._rw.defs.get(v)
-        if op is None:
+        if op is None or not _is_float(self._rw, v):
             return "", ()
         name = op.name
-        short = name[7:]
-        # Most are elementwise; this is asked for each value many times.
-        if short in _KNOWN:
-            floats = _is_float(self._rw, v) and (short != "cast" or _is_float(self._rw, op.operands[0]))
-            return (short, list(op.operands)) if floats else ("", ())
-        if not _is_float(self._rw, v):
-            return "", ()
         if name in UPDATES:
             return ("", ()) if accumulates(op) else ("select", list(op.operands)[:2])
         if name in JOINS:
@@ -89,7 +70,10 @@ class _Values:
             return "select", [op.operands[0]]
         if name in FOLDS:
             return fold_of(op) or "", [op.operands[0]]
-        return "", ()
+        short = name[7:]
+        if short == "cast" and not _is_float(self._rw, op.operands[0]):
+            return "", ()
+        return (short, list(op.operands)) if short in _KNOWN else ("", ())
 
     def array(self, v: ir.Value) -> np.ndarray | None:
         array = self._rw.constant(v) if _is_float(self._rw, v) else None
