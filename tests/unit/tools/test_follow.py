@@ -26,7 +26,9 @@ NAMED = re.compile(r"`((?:compiler|dialects|runtime|tools|tests)/[\w/]+(?:\.py)?
 def definitions(path: Path) -> set[str]:
     """Functions, classes, methods and variables of a module."""
     found: set[str] = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    # What is for type checkers stands below a condition.
+    for node in [*body, *(each for test in body if isinstance(test, ast.If) for each in test.body)]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
