@@ -407,7 +407,6 @@ class _Vectors:
         table = _COPIES_OF_SUMS if loop.sums else _COPIES
         self._copies = 1 if once else next((copies for most, copies in table if loop.work <= most), 1)
         self._i64, self._i8 = (ir.IntegerType.get_signless(bits) for bits in (64, 8))
-        self._pointer = ir.Type.parse("!llvm.ptr")
         self._kinds: dict[ir.Type, Any] = {}
         self._splats: dict[ir.Value, Any] = {}
 
@@ -522,9 +521,8 @@ class _Vectors:
         for copy in range(copies):
             mine = sums[copy * len(own) : (copy + 1) * len(own)]
             new.append({**self._splats, **dict(zip(own, mine, strict=True))})
-        reversed_mask = mask
-        if mask is not None and -1 in self._loop.numbers.values():
-            reversed_mask = self._reversed(mask)
+        falls = -1 in self._loop.numbers.values()
+        masks = mask, self._reversed(mask) if mask is not None and falls else mask
         new[0][self._loop.counted.header.arguments[0]] = number
         for op in self._loop.inside:
             with op.location:
@@ -538,7 +536,7 @@ class _Vectors:
                     kept = _create("llvm.select", zeros[place].type, [mask, new[0][value], zeros[place]])
                     new[0][value] = kept
                 for copy in range(copies):
-                    self._copy(op, copy, new, (mask, reversed_mask))
+                    self._copy(op, copy, new, masks)
         return [values[op.results[0]] for values in new for op in adding]
 
     def _copy(
