@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pymc as pm
@@ -29,6 +31,20 @@ from graphc.interop.pytensor.linker import StoredFunction
 
 def line() -> int:
     return inspect.currentframe().f_back.f_lineno
+
+
+def test_the_bridge_needs_pytensor_alone():
+    # This environment has every library that a bridge leads to; a user's has one of them.
+    program = """if True:
+        import sys
+        sys.modules.update(dict.fromkeys(["jax", "pymc", "nutpie", "arviz", "blackjax"]))
+        import pytensor, pytensor.tensor as pt
+        from graphc.interop.pytensor import to_pytensor
+        x = pt.dvector("x")
+        print(pytensor.function([x], pytensor.grad((x**2).sum(), x), mode="GRAPHC")([1.0, 2.0]))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[2. 4.]\n", done.stderr
 
 
 @pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])

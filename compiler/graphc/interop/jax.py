@@ -15,38 +15,7 @@ import numpy as np
 import graphc
 from graphc.function.types import Function
 from graphc.graph.basic import Variable
-
-
-def _repeated(y: Variable, size: Variable) -> Variable:
-    """``y`` for each of so many points."""
-    return graphc.tensor.broadcast_to(y, (size, *(y.shape[i] for i in range(y.type.ndim))))
-
-
-def is_smooth(variable: Variable) -> bool:
-    """True if derivatives by it are numbers: its dtype is floating point or complex."""
-    return variable.type.kind in "fc"
-
-
-def pullback_graph(
-    inputs: Sequence[Variable], outputs: Sequence[Variable]
-) -> tuple[list[Variable], list[Variable], list[int]]:
-    """Cotangents of inputs from inputs and cotangents of outputs.
-
-    Returns:
-        The inputs followed by one cotangent for each output, the cotangents of the inputs that have one,
-        and the positions of these inputs.
-    """
-    cotangents = [output.type.make_variable() for output in outputs]
-    positions = [i for i, variable in enumerate(inputs) if is_smooth(variable)]
-    smooth = [i for i, variable in enumerate(outputs) if is_smooth(variable)]
-    slopes = graphc.pullback(
-        [outputs[i] for i in smooth],
-        [inputs[i] for i in positions],
-        [cotangents[i] for i in smooth],
-        disconnected_inputs="ignore",
-    )
-    return [*inputs, *cotangents], slopes, positions
-
+from graphc.interop import is_smooth, pullback_graph
 
 try:
     import jax
@@ -56,6 +25,11 @@ except ImportError:
     ) from None
 
 Arrays = Sequence[Any]
+
+
+def _repeated(y: Variable, size: Variable) -> Variable:
+    """``y`` for each of so many points."""
+    return graphc.tensor.broadcast_to(y, (size, *(y.shape[i] for i in range(y.type.ndim))))
 
 
 class _Called:

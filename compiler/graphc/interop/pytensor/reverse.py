@@ -17,7 +17,7 @@ from pytensor.tensor.type import TensorType
 import graphc
 from graphc.function.types import Function
 from graphc.graph.replace import graph_replace
-from graphc.interop.jax import is_smooth, pullback_graph
+from graphc.interop import is_smooth, pullback_graph
 from graphc.interop.pytensor.convert import Converter, Values, converts
 
 if TYPE_CHECKING:
