@@ -8,7 +8,7 @@ rule creates are visited at once. What the sweep leaves unused is erased at its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -66,21 +66,15 @@ def erase_unused(operations: list[ir.Operation]) -> int:
     return erased
 
 
-def erase_unused_since(before: Container[ir.Value], block: ir.Block) -> None:
-    """Erases what is unused of operations that a block has gained.
+def erase_unused_between(first: ir.Operation, last: ir.Operation) -> None:
+    """Erases what is unused between two operations of a block.
 
-    Args:
-        before: results of those that it had. These are the keys, and not operations, whose hash is made of
-            their operands and attributes: a set does not find an operation that has changed.
-        block: which is searched.
+    Work that is built at one place is found by the place. Sets of operations or values do not tell what is
+    new: their hashes are made of operands or addresses, and what is created takes the address of what was
+    erased.
     """
-    operations = [op.operation for op in block.operations]
-    erase_unused([op for op in operations if any(result not in before for result in op.results)])
-
-
-def results_in(block: ir.Block) -> set[ir.Value]:
-    """Results of a block's operations, as they are now."""
-    return {result for op in block.operations for result in op.results}
+    operations = [op.operation for op in last.block.operations]
+    erase_unused(operations[operations.index(first) + 1 : operations.index(last)])
 
 
 def tensor_type(shape: Sequence[int], element_type: ir.Type) -> ir.RankedTensorType:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphc.ir.rewrite import erase_unused, erase_unused_since, results_in
+from graphc.ir.rewrite import erase_unused, erase_unused_between
 from graphc.ir.scan_view import ScanView, collect, name_of
 from graphc.ir.traits import Batch, CannotBatch
 from graphc.ir.views import MOVES_AXES
@@ -45,12 +45,11 @@ class After:
         self._used: dict[str, bool] = {}
 
     def __enter__(self) -> After:
-        self._before = results_in(self.view.op.block)
         self._location = self.view.op.location
         self._location.__enter__()
         # What follows the scan may be erased, so an operation of our own marks the place.
         with ir.InsertionPoint.after(self.view.op):
-            self._anchor = const_index(0).owner
+            self._anchor = const_index(0).owner.operation
         self._point = ir.InsertionPoint(self._anchor)
         self._point.__enter__()
         self.steps = steps_of(self.view.op)
@@ -60,11 +59,11 @@ class After:
 
     def __exit__(self, *error: Any) -> None:
         self._point.__exit__(*error)
-        self._anchor.erase()
         self._location.__exit__(*error)
         if error[0] is None:
-            erase_unused_since(self._before, self.view.op.block)
+            erase_unused_between(self.view.op, self._anchor)
             erase_unused(self.view.work())
+        self._anchor.erase()
 
     # -- plans -----------------------------------------------------------------------------------------------
 

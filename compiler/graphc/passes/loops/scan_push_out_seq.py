@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.kinds import PRODUCTS
-from graphc.ir.rewrite import erase_unused, erase_unused_since, results_in
+from graphc.ir.rewrite import erase_unused, erase_unused_between
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.traits import CannotBatch
 from graphc.ir.views import GATHERS
@@ -14,7 +14,7 @@ from graphc.passes import Pass
 from graphc.passes.loops._batch import Batcher, is_total
 from graphc.passes.loops._cost import is_expensive, loop_elements, row_elements, users_of
 from graphc.passes.loops.scan_to_map import SequenceRows, is_sequence_row, read_row, rule_of
-from graphc_dialects._base import constant_value
+from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 from graphc_runtime.record import record
 
@@ -69,9 +69,11 @@ class ScanPushOutSeq(Pass):
         frontier = plan.frontier()
         if not frontier:
             return
-        before = results_in(view.op.block)
+        with ir.InsertionPoint(view.op), view.op.location:
+            anchor = const_index(0).owner.operation
         pushed = _build(view, plan, frontier)
-        erase_unused_since(before, view.op.block)
+        erase_unused_between(anchor, view.op)
+        anchor.erase()
         for op in view.work():
             if plan.is_moved(op) and next(op.results[0].uses, None) is None:
                 self.count("products pushed" if op.name in PRODUCTS else "operations pushed")
