@@ -42,9 +42,15 @@ def test_the_bridge_needs_pytensor_alone():
         from graphc.interop.pytensor import to_pytensor
         x = pt.dvector("x")
         print(pytensor.function([x], pytensor.grad((x**2).sum(), x), mode="GRAPHC")([1.0, 2.0]))
+        for name in ("jax", "nutpie"):
+            try:
+                __import__(f"graphc.interop.{name}")
+            except ImportError as error:
+                print(str(error).rpartition(": ")[2])
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "[2. 4.]\n", done.stderr
+    said = ["[2. 4.]", "pip install 'graphc[jax]'", "pip install 'graphc[nutpie]'"]
+    assert done.stdout.splitlines() == said, done.stderr
 
 
 @pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])

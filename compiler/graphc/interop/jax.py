@@ -21,7 +21,7 @@ try:
     import jax
 except ImportError:
     raise ImportError(
-        "graphc.interop.jax needs JAX, which is not installed here: python -m pip install jax"
+        "graphc.interop.jax needs JAX, which is not installed: pip install 'graphc[jax]'"
     ) from None
 
 Arrays = Sequence[Any]

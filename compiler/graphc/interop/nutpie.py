@@ -17,9 +17,16 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import nutpie
-from nutpie import compile_pymc
-from pymc.initial_point import make_initial_point_fn
+
+try:
+    import nutpie
+    from nutpie import compile_pymc
+    from pymc.initial_point import make_initial_point_fn
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"graphc.interop.nutpie needs nutpie and PyMC, and {error.name} is not installed: "
+        "pip install 'graphc[nutpie]'"
+    ) from error
 
 import graphc.interop.pytensor  # noqa: F401
 from graphc.function.c_entry import CEntry, density_entry, values_entry
