@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What type checkers know of calls: they give values in the form of the outputs. Other forms than these, and
-# results on a device, are Any.
+# What type checkers know of calls: they give values in the form of the outputs; other forms than these are
+# Any. Results that stay on a device are taken for NumPy's arrays, as the mode is no type.
 from collections.abc import Mapping
 from typing import Any, Generic, overload
 

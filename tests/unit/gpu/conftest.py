@@ -13,12 +13,12 @@ from graphc.backends.cuda import code, pipeline
 from graphc.backends.cuda.code import Lowered, lower
 from graphc.function.types import Function
 
-_KNOWN: dict[tuple[str, str, str], tuple[Lowered, CompileLog]] = {}
+_KNOWN: dict[tuple[str, ...], tuple[Lowered, CompileLog]] = {}
 
 
 def _lower(text: str, arch: str, log: CompileLog | None = None, *, precision: str = "") -> Lowered:
-    # Tests change the passes, too.
-    key = text, arch, str(pipeline.kernels(text, precision))
+    # Tests change the passes, too, and what makes PTX.
+    key = text, arch, str(pipeline.kernels(text, precision)), code.to_ptx.__name__
     if key not in _KNOWN:
         own = CompileLog(stages=[])
         _KNOWN[key] = lower(text, arch, own, precision=precision), own

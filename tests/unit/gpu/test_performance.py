@@ -29,6 +29,12 @@ from graphc_tools.gpu.simulated import SimulatedDriver
 
 ROOT = Path(__file__).resolve().parents[3]
 
+
+@pytest.fixture(scope="module")
+def quick_ptx() -> None:
+    """Nothing: registers, which say how many blocks run at once, are those of optimised PTX."""
+
+
 _COPY = """
 gpu.module @kernels {{
   gpu.func @copy(%x: memref<?xf32>, %y: memref<?xf32>) kernel {{

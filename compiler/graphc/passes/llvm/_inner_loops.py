@@ -63,7 +63,7 @@ def inner_loops(function: ir.Operation) -> list[tuple[list[Any], bool]]:
         (numbers[first], last)
         for last, block in enumerate(blocks)
         for first in last_of(block).successors
-        if numbers[first] <= last
+        if numbers[first] <= last and _leads_to(first, block)
     ]
 
     def within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
@@ -74,6 +74,15 @@ def inner_loops(function: ir.Operation) -> list[tuple[list[Any], bool]]:
         for span in spans
         if not any(within(other, span) for other in spans)
     ]
+
+
+def _leads_to(first: ir.Block, last: ir.Block) -> bool:
+    """True if there is a way from a block to another one: not each branch to a block above closes a loop."""
+    seen, left = {first}, [first]
+    while left and last not in seen:
+        left = [block for block in last_of(left.pop()).successors if block not in seen] + left
+        seen.update(left)
+    return last in seen
 
 
 def counted(blocks: list[Any]) -> Counted | None:
