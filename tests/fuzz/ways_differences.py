@@ -50,7 +50,7 @@ def sloped(c: Checked) -> Iterator[Finding]:
         yield Finding("sloped", "error", said(error))
         return
     if np.isfinite(found[0].value):
-        yield from _against_differences(c, loss, wrt, found)
+        yield from _against_differences(c, loss, slopes, wrt, found)
     yield from _compiled(c, slopes, found[1:])
 
 
@@ -71,13 +71,21 @@ def _loss(c: Checked, ys: Sequence[Any]) -> Any:
 
 
 def _against_differences(
-    c: Checked, loss: Any, wrt: Sequence[Any], found: Sequence[Expectation]
+    c: Checked, loss: Any, slopes: Sequence[Any], wrt: Sequence[Any], found: Sequence[Expectation]
 ) -> Iterator[Finding]:
+    chooses = any(getattr(v.type, "dtype", "") == "bool" for v in ancestors([loss]))
     if not all(e.comparable and np.isfinite(e.value).all() for e in found):
         return  # a root of 0 on the way, whose slope is infinite
     for name, parts in (("real", (1, 0)), ("imaginary", (0, 1)), ("complex", (1, 1))):
         said = [_difference(c, loss, wrt, found[1:], parts, np.random.default_rng(seed)) for seed in (1, 2)]
         # Bends of one direction may be small by chance.
+        if all(said) and chooses:
+            # At a tie, as of |z| > |w| at z = w = 2, all neighbours may be on the other side.
+            beside = [_beside(c, slopes, wrt, parts, seed) for seed in (1, 2)]
+            said = [
+                _difference(c, loss, wrt, near, parts, np.random.default_rng(seed))
+                for near, seed in zip(beside, (1, 2), strict=True)
+            ]
         if all(said):
             yield Finding("sloped", "mismatch", f"{name} direction: {said[0]}")
             return
@@ -93,12 +101,7 @@ def _difference(
 ) -> str:
     """How the slope in a random direction differs from differences, or an empty text."""
     values = known(c.built)
-    directions = {}
-    for x in wrt:
-        # Beside numbers that are small, a step is small, too.
-        size = min(1.0, float(np.abs(values[x]).max(initial=0.0)) or 1.0)
-        re, im = (part * size * rng.normal(size=values[x].shape) for part in parts)
-        directions[x] = re + 1j * im if x.type.dtype == "complex128" else re
+    directions = _directions(values, wrt, parts, rng)
     if not any(np.any(d) for d in directions.values()):
         return ""
     change = _change(loss, values, directions)
@@ -112,6 +115,28 @@ def _difference(
     if abs(got - slope) <= 10 * error + 1e-4 * size + noise + 1e-7:
         return ""
     return f"{got!r}, differences give {slope!r} with an error of {error:.1e}"
+
+
+def _directions(
+    values: Mapping[Any, Any], wrt: Sequence[Any], parts: tuple[int, int], rng: np.random.Generator
+) -> dict[Any, np.ndarray]:
+    """A random direction for each input."""
+    directions = {}
+    for x in wrt:
+        # Beside numbers that are small, a step is small, too.
+        size = min(1.0, float(np.abs(values[x]).max(initial=0.0)) or 1.0)
+        re, im = (part * size * rng.normal(size=values[x].shape) for part in parts)
+        directions[x] = re + 1j * im if x.type.dtype == "complex128" else re
+    return directions
+
+
+def _beside(
+    c: Checked, slopes: Sequence[Any], wrt: Sequence[Any], parts: tuple[int, int], seed: int
+) -> list[Expectation]:
+    """The slopes one step aside."""
+    values = known(c.built)
+    directions = _directions(values, wrt, parts, np.random.default_rng(seed))
+    return expected(slopes, {**values, **{x: _step(values[x], STEPS[-1] * d) for x, d in directions.items()}})
 
 
 def _change(
