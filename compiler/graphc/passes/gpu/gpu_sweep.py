@@ -368,23 +368,16 @@ class _Sweep:
         for found, buffers in zip([self._columns, *self._sums], results, strict=True):
             found.combine(self._anchor, buffers)
 
-    def _held(self, row: ir.Value) -> Held:
-        return Held(
-            [row],
-            [self._size],
-            self._lanes,
-            self._behind,
-            _GROUPS,
-            self._width,
-            literal(1, ir.IntegerType.get_signless(1)),
-            is_aligned=self._behind is not None,
-        )
+    def _held(self, row: ir.Value, active: ir.Value) -> Held:
+        is_aligned = self._behind is not None
+        lanes, behind, width = self._lanes, self._behind, self._width
+        return Held([row], [self._size], lanes, behind, _GROUPS, width, active, is_aligned=is_aligned)
 
     def _row(self, first: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
-        """The accumulators of a thread after its next row; threads without one see the last."""
+        """The accumulators of a thread after its next row; those without one read the last."""
         row = first + thread_id(1)
         active, row = row < self._count, smaller(row, self._count - 1)
-        held = self._held(row)
+        held = self._held(row, active)
         share = Share([row], self._lanes, self._behind, _GROUPS, self._width, active)
         writer = Row(share, self._reduction, self._kept, in_place=self._in_place)
         for nest in self._rows:
@@ -423,7 +416,8 @@ class _Sweep:
 
     def _share_values(self, values: Sequence[ir.Value], shared: Sequence[Sequence[ir.Value]]) -> None:
         """Writes what a thread has added up where the block sees it: columns of a row of threads in order."""
-        held, rest = self._held(build.const_index(0)), list(values)
+        always = literal(1, ir.IntegerType.get_signless(1))
+        held, rest = self._held(build.const_index(0), always), list(values)
         columns, *sums = shared
         first = thread_id(1) * (self._width * self._each)
         for number in range(self._each // self._lanes):
