@@ -147,7 +147,19 @@ def _is_shifted(x: Variable) -> bool:
 
 
 class _Graph:
-    """The algebra of variables; see `graphc.ops.stable`."""
+    """The algebra of variables; see `graphc.ops.stable`.
+
+    Attributes:
+        made: variables that the rules have made. None is a root: derivatives go on from variables of the
+            graph, and nobody passes on what a new one gets.
+    """
+
+    def __init__(self) -> None:
+        self.made: set[Variable] = set()
+
+    def _new(self, v: Variable) -> Variable:
+        self.made.add(v)
+        return v
 
     def made_by(self, v: Variable) -> tuple[str, Sequence[Variable]]:
         node = v.owner
@@ -181,46 +193,40 @@ class _Graph:
         return [-1 if size is None else size for size in v.type.shape]
 
     def apply(self, name: str, *operands: Variable) -> Variable:
-        made: Variable = getattr(elements, name)(*operands)
-        return made
+        return self._new(getattr(elements, name)(*operands))
 
     def scalar(self, number: float, like: Variable) -> Variable:
         return constant(np.full([1] * like.type.ndim, number, like.type.dtype))
 
     def negative(self, x: Variable) -> Variable:
-        return neg(x)
+        return self._new(neg(x))
 
     def literal(self, array: np.ndarray, like: Variable) -> Variable:
         return constant(array, dtype=like.type.dtype)
 
     def again(self, v: Variable, operands: Sequence[Variable]) -> Variable:
         assert v.owner is not None
-        made: Variable = v.owner.op(*operands, *v.owner.inputs[len(operands) :])
-        return made
+        return self._new(v.owner.op(*operands, *v.owner.inputs[len(operands) :]))
 
     def reduced(self, v: Variable, kind: str, x: Variable) -> Variable:
-        made: Variable = Reduce(kind, _reduction(v).axes, allow_empty=kind == "max")(x)
-        return made
+        return self._new(Reduce(kind, _reduction(v).axes, allow_empty=kind == "max")(x))
 
     def spread(self, v: Variable, total: Variable) -> Variable:
-        return _put_back(total, _reduction(v).axes, v.owner.inputs[0].type.ndim if v.owner is not None else 0)
+        ndim = v.owner.inputs[0].type.ndim if v.owner is not None else 0
+        return self._new(_put_back(total, _reduction(v).axes, ndim))
 
     def log_sum_exp(self, v: Variable, x: Variable) -> Variable:
-        made: Variable = log(_reduction(v)(exp(x)))
-        return made
+        return self._new(log(_reduction(v)(exp(x))))
 
     def log_softmax(self, v: Variable) -> Variable:
         assert v.owner is not None and isinstance(v.owner.op, Softmax)
-        made: Variable = LogSoftmax(v.owner.op.axes)(v.owner.inputs[0])
-        return made
+        return self._new(LogSoftmax(v.owner.op.axes)(v.owner.inputs[0]))
 
     def log_erfc(self, x: Variable) -> Variable:
-        made: Variable = log_ndtr(-math.sqrt(2) * x) + math.log(2)
-        return made
+        return self._new(log_ndtr(-math.sqrt(2) * x) + math.log(2))
 
     def fixed(self, v: Variable) -> Variable:
-        made: Variable = ZeroGrad()(v)
-        return made
+        return ZeroGrad()(v)
 
     def placed_after(self, v: Variable) -> None: ...
 
@@ -249,29 +255,33 @@ _FLOATS = frozenset(("float16", "float32", "float64"))
 
 def _logarithm(node: Apply) -> Stable | None:
     name = _name(node)
-    rules: Rules[Variable] = Rules(_Graph())
+    graph = _Graph()
+    rules: Rules[Variable] = Rules(graph)
     form = rules.log1p(node.inputs[0]) if name == "log1p" else rules.log(node.inputs[0])
     if form is None:
         return None
     value = form.log if name in ("log", "log1p") else form.log / math.log(2 if name == "log2" else 10)
-    return _stable(value, form.roots, form.between)
+    return _stable(graph, value, form.roots, form.between)
 
 
 def _difference(node: Apply) -> Stable | None:
-    form = Rules(_Graph()).log1mexp(node.inputs[0])
-    return None if form is None else _stable(form.log, form.roots, form.between)
+    graph = _Graph()
+    form = Rules(graph).log1mexp(node.inputs[0])
+    return None if form is None else _stable(graph, form.log, form.roots, form.between)
 
 
 def _inverse(node: Apply) -> Stable | None:
-    found = Rules(_Graph()).inverse(node.outputs[0])
-    return None if found is None else _stable(*found[:3])
+    graph = _Graph()
+    found = Rules(graph).inverse(node.outputs[0])
+    return None if found is None else _stable(graph, *found[:3])
 
 
 def _power(node: Apply) -> Stable | None:
-    form = Rules(_Graph()).power(node.outputs[0])
+    graph = _Graph()
+    form = Rules(graph).power(node.outputs[0])
     if form is None:
         return None
-    return _stable(exp(form.log), form.roots, [v for v in form.between if v is not node.outputs[0]])
+    return _stable(graph, exp(form.log), form.roots, [v for v in form.between if v is not node.outputs[0]])
 
 
 def _multiplied(node: Apply) -> Stable | None:
@@ -280,15 +290,24 @@ def _multiplied(node: Apply) -> Stable | None:
         _quotient(search, node) if name == "true_div" else _product(search, node) if name == "mul" else None
     )
     if value is not None:
-        return _stable(value, search.roots, search.between)
-    found = Rules(_Graph(), derived=True).product(node.outputs[0])
-    return None if found is None else _stable(found.value, found.roots, found.between, node.outputs[0])
+        return _stable(_Graph(), value, search.roots, search.between)
+    graph = _Graph()
+    found = Rules(graph, derived=True).product(node.outputs[0])
+    if found is None:
+        return None
+    return _stable(graph, found.value, found.roots, found.between, node.outputs[0])
 
 
 def _stable(
-    value: Variable, roots: Iterable[Variable], between: Iterable[Variable], itself: Variable | None = None
-) -> Stable:
+    graph: _Graph,
+    value: Variable,
+    roots: Iterable[Variable],
+    between: Iterable[Variable],
+    itself: Variable | None = None,
+) -> Stable | None:
     distinct = dict.fromkeys(v for v in roots if not isinstance(v, Constant) and v.type.dtype in _FLOATS)
+    if not graph.made.isdisjoint(distinct):
+        return None
     return Stable(value, list(distinct), [v for v in dict.fromkeys(between) if v is not itself])
 
 

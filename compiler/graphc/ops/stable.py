@@ -53,6 +53,8 @@ class Stable(Logarithms[V]):
         # Exponentials that are quotients: other factors may keep them from overflowing.
         self._quotients: set[V] = set()
         self._magnitudes: dict[V, tuple[Form[V] | None, V | None]] = {}
+        # Factors that were moved here, and what they are in the graph, where derivatives go on.
+        self._origins: dict[V, V] = {}
 
     def product(self, *values: V) -> Product[V] | None:
         """A product whose exponentials, and powers of a base, are one: exp(x) * exp(y) is exp(x + y).
@@ -78,7 +80,7 @@ class Stable(Logarithms[V]):
         if not any(used for _, _, used in kept):
             return None
         kept = [part for part in kept if not self.is_number(part[0], 1)] or kept[:1]
-        sources = tuple(root for w, _, used in kept for root in (used or (w,)))
+        sources = tuple(self._origins.get(root, root) for w, _, used in kept for root in (used or (w,)))
         value = self._quotient([(w, power) for w, power, _ in kept], positive)
         return Product(value, sources, tuple(dict.fromkeys(gone)), share)
 
@@ -163,13 +165,17 @@ class Stable(Logarithms[V]):
             gone += [*moves, *between]
             if not positive:
                 kept.append((self.algebra.scalar(-1, v), 1, ()))
-            for w, own in factors:
+            for origin, own in factors:
+                w = origin
                 for move in reversed(moves):
                     name, operands = self.algebra.made_by(move)
                     if name == "second":
                         w = self._made("second", operands[0], w)
                     else:
-                        w = self.algebra.again(move, [self._spread(operands[0], w)])
+                        spread = self._spread(operands[0], w)
+                        self._origins[spread] = self._origins.get(origin, origin)
+                        w = self.algebra.again(move, [spread])
+                    self._origins[w] = self._origins.get(origin, origin)
                 kept.append((w, power * own, ()))
         return kept, gone
 

@@ -193,3 +193,37 @@ def test_values():
     np.testing.assert_allclose(found[0], np.logaddexp(v + np.log(0.3), w + np.log(0.7)))
     np.testing.assert_allclose(found[1], shares(v) * w)
     np.testing.assert_allclose(found[2], 2 * 1500 * shares(v))
+
+
+# Quotients that are spread over what they are multiplied by: derivatives of functions of means.
+SHARES = {
+    "of one": lambda x: 1 / (1 + pt.exp(-x)),
+    "of ones": lambda x: np.ones((1, 1)) / (np.ones((1, 1)) + pt.exp(-x)),
+    "softmax": lambda x: pt.exp(x) / pt.exp(x).sum(),
+    "reciprocal": lambda x: pt.reciprocal(1 + pt.exp(x)) * x,
+    "tails": lambda x: pt.erfc(x) / pt.exp(-x),
+}
+OF_MEANS = {
+    "sin": lambda m, x: pt.sin(m),
+    "cube": lambda m, x: m**3,
+    "product": lambda m, x: m * pt.sin(x).sum(),
+    "quotient": lambda m, x: m / pt.exp(x).mean(),
+    "gradient": lambda m, x: (graphc.grad(m**2, x) * x).sum(),
+}
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("outer", OF_MEANS)
+def test_second_derivatives_of_functions_of_means(outer, share):
+    x = pt.matrix("x")
+    for mean in (lambda v: v.mean(), lambda v: v.mean(axis=0).mean(), lambda v: v.sum() / 3):
+        slope = graphc.grad(OF_MEANS[outer](mean(SHARES[share](x)), x), x)
+        f = graphc.function([x], slope, mode="reference")
+        second = graphc.function([x], graphc.grad(slope.sum(), x), mode="reference")
+        value, step = np.array([[0.3, -0.7], [1.1, 0.4]]), 1e-5
+        found = second(value)
+        for place in np.ndindex(value.shape):
+            moved = np.zeros(value.shape)
+            moved[place] = step
+            change = (f(value + moved) - f(value - moved)).sum() / (2 * step)
+            np.testing.assert_allclose(found[place], change, rtol=1e-6, atol=1e-8)
