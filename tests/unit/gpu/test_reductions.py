@@ -87,10 +87,12 @@ def test_positions_of_extremes(monkeypatch, shape, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "uint8"])
 def test_positions_of_extremes_of_columns(monkeypatch, dtype):
-    """The first of equal ones and of NaN, wherever threads begin; one extreme, and two together."""
+    """The first of equal ones and of NaN, wherever threads begin; one extreme, two together, and one of what
+    is computed.
+    """
     x = pt.tensor("x", dtype=dtype, shape=(None, None))
     together = [pt.argmax(x, axis=0), pt.argmin(x, axis=0)]
-    for outputs in (together, together[:1]):
+    for outputs in (together, together[:1], [pt.argmin(abs(x) + x, axis=0)]):
         f, cpu = (graphc.function([x], outputs, mode=mode) for mode in ("cuda", "fast_run"))
         driver = device_for(monkeypatch, f)
         for shape in ((300, 12), (40, 131), (1, 3)):

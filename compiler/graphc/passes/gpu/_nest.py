@@ -150,12 +150,11 @@ class Nest:
             indices: of the dimensions, for `linalg.index`.
         """
         new = dict(values)
-        for op in slice_of(self.body, wanted):
+        for op in slice_of(self.body, wanted, values):
             if op.name == "linalg.index":
                 new[op.results[0]] = indices[self._places[_dimension(op)]]
-            if all(result in new for result in op.results):
-                continue
-            copy_with(op, new)
+            else:
+                copy_with(op, new)
         return [new.get(value, value) for value in wanted]
 
     def needed(self, wanted: Sequence[ir.Value]) -> list[Operand]:
