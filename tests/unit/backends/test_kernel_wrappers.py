@@ -121,6 +121,8 @@ ROWS, _ = graphc.scan(lambda x, h: 0.9 * h + x, sequences=[X], outputs_info=[pt.
         ([M], M.sum(axis=1), True, 3, 3),
         # No loop.
         ([M, X], M @ X, False, 0, 0),
+        # Between products LLVM does more.
+        ([M], pt.tanh(M @ M) @ M, False, 3, 3),
         # A nest: rows of a set, say, which LLVM copies whole where it may move a test out of the loop.
         ([M, X], pt.set_subtensor(M[1], X), True, 3, 3),
         # A loop that is not shared is in `main`; each iteration waits for the one before it.
