@@ -76,8 +76,11 @@ def stable_form(node: Apply, kept: Set[Variable]) -> Stable | None:
     if found is not None:
         free = not found.shifted and kept.isdisjoint(found.between)
         return Stable(None, [found.x], found.between, found) if free else None
-    form = rule(node)
+    graph = _Graph()
+    form = rule(graph, node)
     if form is None or not form.roots or not kept.isdisjoint(form.between):
+        return None
+    if not graph.made.isdisjoint(form.roots):
         return None
     return form if form.value is not None and _agree(form.value.type, node.outputs[0].type) else None
 
@@ -253,61 +256,48 @@ _FLOATS = frozenset(("float16", "float32", "float64"))
 # -- rules by operation ------------------------------------------------------------------------------------
 
 
-def _logarithm(node: Apply) -> Stable | None:
+def _logarithm(graph: _Graph, node: Apply) -> Stable | None:
     name = _name(node)
-    graph = _Graph()
     rules: Rules[Variable] = Rules(graph)
     form = rules.log1p(node.inputs[0]) if name == "log1p" else rules.log(node.inputs[0])
     if form is None:
         return None
     value = form.log if name in ("log", "log1p") else form.log / math.log(2 if name == "log2" else 10)
-    return _stable(graph, value, form.roots, form.between)
+    return _stable(value, form.roots, form.between)
 
 
-def _difference(node: Apply) -> Stable | None:
-    graph = _Graph()
+def _difference(graph: _Graph, node: Apply) -> Stable | None:
     form = Rules(graph).log1mexp(node.inputs[0])
-    return None if form is None else _stable(graph, form.log, form.roots, form.between)
+    return None if form is None else _stable(form.log, form.roots, form.between)
 
 
-def _inverse(node: Apply) -> Stable | None:
-    graph = _Graph()
+def _inverse(graph: _Graph, node: Apply) -> Stable | None:
     found = Rules(graph).inverse(node.outputs[0])
-    return None if found is None else _stable(graph, *found[:3])
+    return None if found is None else _stable(*found[:3])
 
 
-def _power(node: Apply) -> Stable | None:
-    graph = _Graph()
+def _power(graph: _Graph, node: Apply) -> Stable | None:
     form = Rules(graph).power(node.outputs[0])
     if form is None:
         return None
-    return _stable(graph, exp(form.log), form.roots, [v for v in form.between if v is not node.outputs[0]])
+    return _stable(exp(form.log), form.roots, [v for v in form.between if v is not node.outputs[0]])
 
 
-def _multiplied(node: Apply) -> Stable | None:
+def _multiplied(graph: _Graph, node: Apply) -> Stable | None:
     search, name = _Search(), _name(node)
     value = (
         _quotient(search, node) if name == "true_div" else _product(search, node) if name == "mul" else None
     )
     if value is not None:
-        return _stable(_Graph(), value, search.roots, search.between)
-    graph = _Graph()
+        return _stable(value, search.roots, search.between)
     found = Rules(graph, derived=True).product(node.outputs[0])
-    if found is None:
-        return None
-    return _stable(graph, found.value, found.roots, found.between, node.outputs[0])
+    return None if found is None else _stable(found.value, found.roots, found.between, node.outputs[0])
 
 
 def _stable(
-    graph: _Graph,
-    value: Variable,
-    roots: Iterable[Variable],
-    between: Iterable[Variable],
-    itself: Variable | None = None,
-) -> Stable | None:
+    value: Variable, roots: Iterable[Variable], between: Iterable[Variable], itself: Variable | None = None
+) -> Stable:
     distinct = dict.fromkeys(v for v in roots if not isinstance(v, Constant) and v.type.dtype in _FLOATS)
-    if not graph.made.isdisjoint(distinct):
-        return None
     return Stable(value, list(distinct), [v for v in dict.fromkeys(between) if v is not itself])
 
 
@@ -335,7 +325,7 @@ def _product(search: _Search, node: Apply) -> Variable | None:
     return None
 
 
-_RULES: dict[str, Callable[[Apply], Stable | None]] = {
+_RULES: dict[str, Callable[[_Graph, Apply], Stable | None]] = {
     **dict.fromkeys(("log", "log1p", "log2", "log10"), _logarithm),
     "log1mexp": _difference,
     **dict.fromkeys(INVERSES, _inverse),
