@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.views import part_of
+from graphc.ir.walk import named_attributes
 from graphc_dialects._mlir import ir
 
 
@@ -60,7 +61,7 @@ def part_type(type_: ir.Type, parts: Parts) -> ir.Type:
 
 def again(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
     """The operation on other operands."""
-    attributes = {name: op.attributes[name] for name in op.attributes}
+    attributes = named_attributes(op)
     return rw.create(op.name, operands, part_type(op.results[0].type, parts), **attributes)
 
 

@@ -19,7 +19,7 @@ from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.scan_view import END, SCAN
 from graphc.ir.traits import Marker
 from graphc.ir.views import SAME_ELEMENTS, SELECTED, repeated
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import functions, named_attributes, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.check import has_checks
 from graphc_dialects.conditional_shapes import blocks_of
@@ -272,7 +272,7 @@ class Rewriter:
             x = self.moved_operand(op.operands[0], name)
             if x is None or x.type.element_type != value.type.element_type:
                 return None
-            attributes = {key: op.attributes[key] for key in op.attributes}
+            attributes = named_attributes(op)
             x = self.cast_static(x, op.operands[0].type)
             self._moved[value] = self.create(op.name, [x, *list(op.operands)[1:]], value.type, **attributes)
         return self._moved[value]

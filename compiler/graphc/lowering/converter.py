@@ -14,7 +14,7 @@ from graphc.ir import build
 from graphc.ir.kinds import REDUCTIONS, static_shape
 from graphc.ir.scan_view import scans
 from graphc.ir.views import INLINED, MOVES_AXES, TAKES_PART, TAKES_ROW
-from graphc.ir.walk import signature_of, symbol_of
+from graphc.ir.walk import named_attributes, signature_of, symbol_of
 from graphc.lowering.generic import GenericBuilder, ScalarWork, is_one_element
 from graphc.lowering.memory.destinations import Chains, Destinations
 from graphc.lowering.memory.donation import Donations
@@ -314,7 +314,7 @@ class FunctionConverter(Conversion):
         """An upstream operation (index arithmetic, tensor.dim, ...) on converted operands."""
         operands = [self.tensor_of(x) for x in op.operands]
         results = [self._argument_type(r.type) for r in op.results]
-        attributes = {name: op.attributes[name] for name in op.attributes}
+        attributes = named_attributes(op)
         new = build.create(op.name, results, operands, **attributes)
         for result, value in zip(op.results, new.results, strict=True):
             self.define(result, value)

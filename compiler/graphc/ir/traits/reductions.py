@@ -24,6 +24,7 @@ from graphc.ir.traits import (
     always_expensive,
     sizes_of,
 )
+from graphc.ir.walk import named_attributes
 from graphc.ops.reduce import extreme_of_nothing
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
@@ -147,7 +148,7 @@ def _extreme_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
 
 
 def _reduced(b: Batching, op: ir.Operation, stack: ir.Value) -> ir.Value:
-    attributes = {name: op.attributes[name] for name in op.attributes}
+    attributes = named_attributes(op)
     axes = [axis + 1 for axis in reduced_axes(op)]
     if "axes" in attributes:
         attributes["axes"] = ir.DenseI64ArrayAttr.get(axes)

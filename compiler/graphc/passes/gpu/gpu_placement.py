@@ -20,7 +20,7 @@ from graphc.ir.constants import CONSTANTS
 from graphc.ir.diagnostics import node_of
 from graphc.ir.traits import EXPENSIVE, SEQUENTIAL
 from graphc.ir.value import converted
-from graphc.ir.walk import copy_with, functions, inputs_of, symbol_of, walk
+from graphc.ir.walk import copy_with, functions, inputs_of, named_attributes, symbol_of, walk
 from graphc.lowering.device_code.draws import have_kernel
 from graphc.lowering.random import LIBRARY, OPERATION
 from graphc.passes import Pass
@@ -103,7 +103,7 @@ def outline_alone(main: ir.Operation, op: ir.Operation, name: str, reason: str) 
         for place, argument in enumerate(arguments[: len(op.operands)]):
             copy.operands[place] = argument
         build.create("func.return", [], list(copy.results))
-    said: dict[str, ir.Attribute] = {key: op.attributes[key] for key in op.attributes}
+    said = named_attributes(op)
     said[OPERATION] = ir.StringAttr.get(op.name.removeprefix("graphc."))
     with ir.InsertionPoint(op), op.location:
         callee = ir.FlatSymbolRefAttr.get(name)

@@ -27,6 +27,7 @@ from graphc.ir.views import (
     order_of,
     restored_order,
 )
+from graphc.ir.walk import named_attributes
 from graphc_dialects._mlir import ir
 
 # Each product is searched, so only near factors are found.
@@ -314,7 +315,7 @@ def _with(rw: Rewriter, value: ir.Value, path: tuple[int, ...], factor: ir.Value
 
 
 def _again(rw: Rewriter, op: ir.Operation, operands: list[ir.Value]) -> ir.Value:
-    attributes = {name: op.attributes[name] for name in op.attributes}
+    attributes = named_attributes(op)
     return rw.create(op.name, operands, op.results[0].type, **attributes)
 
 

@@ -28,6 +28,7 @@ from graphc.ir.views import (
     reshaped,
     restored_order,
 )
+from graphc.ir.walk import named_attributes
 from graphc.ops.elementwise import ROWS
 from graphc.ops.stable import INVERSES, Stable
 from graphc.passes import Pass
@@ -108,7 +109,7 @@ class _Values:
             tensor_type(x.type.shape, y.type.element_type) for x, y in zip(before, operands, strict=False)
         ]
         cast = [self._rw.cast_static(y, type_) for y, type_ in zip(operands, types, strict=True)]
-        attributes = {name: op.attributes[name] for name in op.attributes}
+        attributes = named_attributes(op)
         return self._rw.create(op.name, [*cast, *before[len(cast) :]], v.type, **attributes)
 
     def reduced(self, v: ir.Value, kind: str, x: ir.Value) -> ir.Value:
@@ -402,7 +403,7 @@ class _Placed:
         return number is not None and number == 0
 
     def _again(self, op: ir.Operation, operands: list[ir.Value]) -> ir.Value:
-        attributes = {name: op.attributes[name] for name in op.attributes}
+        attributes = named_attributes(op)
         return self._rw.create(op.name, operands, op.results[0].type, **attributes)
 
 

@@ -95,7 +95,7 @@ def copy_index(view: ScanView, value: ir.Value, t: ir.Value | None = None) -> ir
     if not op.name.startswith(_COPIED) or len(op.results) != 1:
         raise CannotBatch(f"an index is computed by {op.name}")
     operands = [copy_index(view, operand, t) for operand in op.operands]
-    attributes = {name: op.attributes[name] for name in op.attributes}
+    attributes = named_attributes(op)
     return ir.Operation.create(op.name, [op.results[0].type], operands, attributes, loc=op.location).result
 
 
