@@ -135,7 +135,7 @@ class CallThunk(ForeignThunk):
         node, output_computed, input_registers, output_registers: as in `Op.make_thunk`; there is one output.
     """
 
-    __slots__ = ("_dtype", "_flag", "_function", "_ndim", "_output", "_store")
+    __slots__ = ("_dtype", "_first", "_flag", "_function", "_guarded", "_ndim", "_output", "_store")
 
     def __init__(
         self,
@@ -149,14 +149,23 @@ class CallThunk(ForeignThunk):
         super().__init__(node, output_computed, input_registers, output_registers)
         self._function, self._store = function, store
         ((self._output, self._flag, self._dtype, self._ndim, _),) = self._checks
+        guarded = zip(self.contract.guards, input_registers, strict=True)
+        self._guarded = [(guard, register) for guard, register in guarded if guard is not None]
+        self._first = self._guarded[0] if len(self._guarded) == 1 else None
 
     def __call__(self) -> None:
-        contract, values = self.contract, [register[0] for register in self._inputs]
+        contract, first = self.contract, self._first
+        if not contract.is_plain:
+            super().__call__()
+            return
         try:
-            value = self._function(*contract.given(values))
+            # One input spares the list of arguments, a fifth of the time of a small call.
+            if first is not None:
+                value = self._function(first[0](first[1][0]))
+            else:
+                value = self._function(*[guard(register[0]) for guard, register in self._guarded])
             if (
                 type(value) is ndarray
-                and contract.is_plain
                 and value.dtype is self._dtype
                 and value.ndim == self._ndim
                 and value.base is None
@@ -167,7 +176,7 @@ class CallThunk(ForeignThunk):
             else:
                 self._store(self._node, value, self._outputs)
                 value = None
-                contract.settle(values, self._outputs)
+                contract.settle([register[0] for register in self._inputs], self._outputs)
         except Exception as error:
             contract.explain(error)
             raise

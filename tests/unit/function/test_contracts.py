@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -283,6 +284,24 @@ def test_memory_that_the_code_keeps(kind):
                     np.testing.assert_array_equal(result, each)
             first[0] += 1000
             np.testing.assert_array_equal(f(b)[0], right(b))
+
+
+@pytest.mark.parametrize("inputs", [1, 3])
+def test_the_promise_costs_few_calls(inputs):
+    """An array of its own is stored with three calls for each input, which make its view, and a few more."""
+    op = as_op(itypes=[pt.dvector] * inputs, otypes=[pt.dvector])(lambda *xs: sum(xs, 1.0))
+    node = op(*[pt.dvector() for _ in range(inputs)]).owner
+    output, computed, calls = [None], [False], []
+    registers = [[np.ones(3)] for _ in range(inputs)]
+    thunk = op.make_thunk(node, [[True]] * inputs, [computed], registers, [output])
+    sys.setprofile(lambda _, event, __: calls.append(event) if event.endswith("call") else None)
+    thunk()
+    sys.setprofile(None)
+    assert computed == [True]
+    np.testing.assert_array_equal(output[0], np.full(3, 1.0 + inputs))
+    # `read_only`, `view`, `setflags`; the thunk, the function, its `sum`, the count of references, this end,
+    # and a list of arguments.
+    assert len(calls) <= 3 * inputs + 6
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from graphc.graph.tensor import DTypeLike
 
 
+# By keyword, which stubs ask for, a call takes three times as long.
+_set_writable = cast("Callable[[np.ndarray, bool], None]", np.ndarray.setflags)
 # Room for a few hundred roundings of the narrower type, which is what reordered reductions need.
 _TOLERANCES = {
     np.dtype("float16"): (5e-3, 1e-3),
@@ -387,7 +389,7 @@ class TensorType(Type):
     def read_only(value: np.ndarray) -> np.ndarray:
         """A view of an array that refuses to be written."""
         view = value.view()
-        view.setflags(write=False)
+        _set_writable(view, False)
         return view
 
     def get_shape_info(self, obj: Any) -> tuple[int, ...]:
