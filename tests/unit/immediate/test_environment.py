@@ -210,8 +210,11 @@ def test_memory_goes_back_to_zero(gt):
         z = (y * y).sum()
     tape.gradient(z, y)
     del y, z, tape
+    assert view[0] == 2
+    # From Python 3.12 on the buffer that a view looks at keeps its tensor (PEP 688).
+    del view
     gc.collect()
-    assert gt.live_bytes == before and view[0] == 2
+    assert gt.live_bytes == before
 
 
 def test_threads_share_an_environment(gt):
