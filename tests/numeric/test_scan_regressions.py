@@ -224,3 +224,22 @@ def test_rows_of_few_elements(size: int, dtype: str) -> None:
     found = made(size)(data, c)
     np.testing.assert_array_equal(found[0], singly[0])
     np.testing.assert_allclose(found[1], singly[1], rtol=8 * np.finfo(dtype).eps, atol=1e-9)
+
+
+@pytest.mark.parametrize(("size", "dtype"), [(2, "float64"), (7, "float32"), (16, "float16")])
+def test_few_elements_and_their_sum(size: int, dtype: str) -> None:
+    """A row and its sum, which is in the order of a vector, and whose terms are what the next loop reads."""
+
+    def step(x: Any, h: Any) -> Any:
+        h = h + abs(x)
+        return h / h.sum(), h.sum()
+
+    x = pt.TensorType(dtype, (None, size))("x")
+    found = graphc.function([x], graphc.scan(step, [x], [pt.zeros(size, dtype), None], return_updates=False))
+    data = rows(6, size).astype(dtype)
+    h = np.zeros(size)
+    for row, made, total in zip(data, *found(data), strict=True):
+        h = h + abs(row.astype("float64"))
+        np.testing.assert_allclose(total, h.sum(), rtol=8 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(made, h / h.sum(), rtol=16 * np.finfo(dtype).eps)
+        h = h / h.sum()

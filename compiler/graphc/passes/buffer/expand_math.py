@@ -15,6 +15,7 @@ from graphc.ir.walk import (
     copy_with,
     functions,
     is_defined_in,
+    is_used_once,
     named_attributes,
     static_steps,
     symbol_of,
@@ -238,14 +239,17 @@ def _as_vector(short: ir.Operation) -> bool:
 
     LLVM does not: it would have to compare addresses first, which takes longer than so few iterations. All
     elements are read before one is stored, as an operation on arrays demands. Lanes are what the elements
-    were, bit for bit. A few sums over the iterations of a loop around it stay numbers, which LLVM holds in
-    registers.
+    were, bit for bit; sums of them whose order is free are those of a vector. So a row that was stored as one
+    vector is read as one: the load of a vector waits until numbers stored one by one are in the cache. A few
+    sums over the iterations of a loop around it stay numbers, which LLVM holds in registers.
     """
     block = short.regions[0].blocks[0]
-    (variable, *states), (*operations, _) = block.arguments, (op.operation for op in block.operations)
-    count, (low, _, step, *_) = static_steps(short) or 0, short.operands
+    (variable, *states), (*operations, last) = block.arguments, (op.operation for op in block.operations)
+    count, (low, _, step, *initial) = static_steps(short) or 0, short.operands
+    sums = [x.owner for x in last.operands]
+    operations = [op for op in operations if op not in sums]
     written = {root_of(op.operands[1]) for op in operations if op.name == "memref.store"}
-    is_short = not states and 1 < count <= _SHORT and constant_value(step) == 1
+    is_short = 1 < count <= _SHORT and constant_value(step) == 1 and all(map(_is_sum, sums, states))
     if not is_short or not written or not all(_is_lanewise(op, variable, written) for op in operations):
         return False
     read = {root_of(op.operands[0]) for op in operations if op.name == "memref.load"}
@@ -272,8 +276,21 @@ def _as_vector(short: ir.Operation) -> bool:
             name, operands = op.name.replace("memref.", "vector."), list(map(given, op.operands))
             made = ir.Operation.create(name, kinds, operands, named_attributes(op))
             vectors.update(zip(op.results, made.results, strict=True))
+    for op, state, start, total in zip(sums, states, initial, short.results, strict=True):
+        (term,) = (x for x in op.operands if x != state)
+        with ir.InsertionPoint(short), op.location:
+            flags = {"kind": ir.Attribute.parse("#vector.kind<add>"), "fastmath": op.attributes["fastmath"]}
+            made = build.create("vector.reduction", [total.type], [given(term), start], **flags)
+            total.replace_all_uses_with(made.result)
     short.erase()
     return True
+
+
+def _is_sum(op: ir.Operation | ir.Block, state: ir.Value) -> bool:
+    """True if the iterations of a loop add up numbers in any order."""
+    if isinstance(op, ir.Block) or op.name != "arith.addf" or "reassoc" not in str(op.attributes["fastmath"]):
+        return False
+    return state in op.operands and is_used_once(state) and is_used_once(op.results[0])
 
 
 def _is_lanewise(op: ir.Operation, variable: ir.Value, written: Collection[ir.Value]) -> bool:

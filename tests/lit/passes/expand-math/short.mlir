@@ -29,6 +29,66 @@ func.func @row(%h: memref<5xf32, strided<[1], offset: ?>>, %e: memref<?x?xf32>, 
 
 // -----
 
+// A sum in any order beside what is stored is that of the vector, so that whoever reads the row next finds one.
+// CHECK-LABEL: @normalised
+// CHECK-NOT: scf.for
+// CHECK: %[[P:.*]] = arith.mulf %{{.*}}, %{{.*}} : vector<8xf64>
+// CHECK: vector.store %[[P]], %arg0[%c0]
+// CHECK: %[[T:.*]] = vector.reduction <add>, %[[P]], %arg2 fastmath<reassoc,contract> : vector<8xf64> into f64
+// CHECK: vector.broadcast %[[T]] : f64 to vector<8xf64>
+func.func @normalised(%h: memref<8xf64>, %e: memref<8xf64>, %zero: f64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %sum = scf.for %j = %c0 to %c8 step %c1 iter_args(%s = %zero) -> f64 {
+    %0 = memref.load %h[%j] : memref<8xf64>
+    %1 = memref.load %e[%j] : memref<8xf64>
+    %2 = arith.mulf %0, %1 : f64
+    %3 = arith.addf %s, %2 fastmath<reassoc,contract> : f64
+    memref.store %2, %h[%j] : memref<8xf64>
+    scf.yield %3 : f64
+  }
+  scf.for %j = %c0 to %c8 step %c1 {
+    %0 = memref.load %h[%j] : memref<8xf64>
+    %1 = arith.divf %0, %sum : f64
+    memref.store %1, %h[%j] : memref<8xf64>
+  }
+  return
+}
+
+// -----
+
+// Sums in their order, sums that are stored on the way, and what is no sum stay loops.
+// CHECK-LABEL: @states
+// CHECK-NOT: vector
+// CHECK-COUNT-3: scf.for
+// CHECK-NOT: vector
+func.func @states(%h: memref<8xf64>, %zero: f64) -> (f64, f64, f64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %a = scf.for %j = %c0 to %c8 step %c1 iter_args(%s = %zero) -> f64 {
+    %0 = memref.load %h[%j] : memref<8xf64>
+    %1 = arith.addf %s, %0 : f64
+    memref.store %0, %h[%j] : memref<8xf64>
+    scf.yield %1 : f64
+  }
+  %b = scf.for %j = %c0 to %c8 step %c1 iter_args(%s = %zero) -> f64 {
+    %0 = memref.load %h[%j] : memref<8xf64>
+    %1 = arith.addf %s, %0 fastmath<reassoc> : f64
+    memref.store %1, %h[%j] : memref<8xf64>
+    scf.yield %1 : f64
+  }
+  %c = scf.for %j = %c0 to %c8 step %c1 iter_args(%s = %zero) -> f64 {
+    %0 = memref.load %h[%j] : memref<8xf64>
+    memref.store %0, %h[%j] : memref<8xf64>
+    scf.yield %0 : f64
+  }
+  return %a, %b, %c : f64, f64, f64
+}
+
+// -----
+
 // Left alone: elements apart, sums, another place in each step, flags in memory, one element, many.
 // CHECK-LABEL: @others
 // CHECK-NOT: vector
