@@ -9,7 +9,7 @@ axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from graphc.ir.traits import Marker
@@ -48,17 +48,16 @@ COUNTS = Marker()
 INLINED = Marker()
 
 
-class _Either:
+class _Either(Marker):
     """The operations of any of some markers."""
 
     def __init__(self, *markers: Marker) -> None:
+        super().__init__()
         self._markers = markers
 
-    def __contains__(self, name: str) -> bool:
-        return any(name in marker for marker in self._markers)
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for marker in self._markers for name in marker)
+    def _load(self) -> None:
+        self._names.update(name for marker in self._markers for name in marker)
+        super()._load()
 
 
 # Operations of one tensor whose elements they take, in whatever order.

@@ -73,7 +73,8 @@ class Stable(Logarithms[V]):
         share, kept, more = self._shared(kept)
         gone += more
         for i, (w, power, roots) in enumerate(kept if share is None else ()):
-            part = self._share(self.algebra.scalar(1, w), w) if power < 0 and not roots else None
+            is_sum = power < 0 and not roots and self.algebra.made_by(w)[0] == "add"
+            part = self._share(self.algebra.scalar(1, w), w) if is_sum else None
             if part is not None:
                 gone.append(w)
                 kept[i] = (self._made("sigmoid", self.negative(part.log)), 1, part.roots)
@@ -107,7 +108,10 @@ class Stable(Logarithms[V]):
         nothing: tuple[None, list[_Part[V]], list[V]] = None, list(parts), []
         kept, moved = self._behind_moves(parts)
         candidates = any(self.algebra.made_by(v)[0] in _TAILS for v, _, _ in kept)
-        if not candidates and not any(power < 0 or v in self._quotients for v, power, _ in kept):
+        divisors = [(v, power) for v, power, _ in kept if power < 0 or v in self._quotients]
+        # These first: most have no logarithm, and then none is made of the other factors.
+        found = ((self._magnitude(v)[0], power) for v, power in divisors)
+        if not candidates and not any(form is not None and self._helps(form, power) for form, power in found):
             return nothing
         sums = [self._summands(v) for v, power, _ in kept if power < 0]
         if any(self._are_same(x, v) for x in sums if x is not None for v, power, _ in kept if power > 0):
@@ -117,12 +121,7 @@ class Stable(Logarithms[V]):
         above = below = tails = large = 0
         for v, power, roots in kept:
             form, sign = self._magnitude(v)
-            if (
-                form is None
-                or not form.sure
-                or not form.gained
-                or (form.plain and (power > 0 or form.shifted))
-            ):
+            if form is None or not self._helps(form, power):
                 rest.append((v, power, roots))
                 continue
             form = form._replace(roots=roots or form.roots)
@@ -144,6 +143,10 @@ class Stable(Logarithms[V]):
         share = self._made("exp", total.log)
         self._quotients.add(share)
         return share, [*rest, (share, 1, total.roots)], [*moved, *total.between]
+
+    def _helps(self, form: Form[V], power: int) -> bool:
+        """True if a product gains by the logarithm of a factor."""
+        return form.sure and form.gained and not (form.plain and (power > 0 or form.shifted))
 
     def _behind_moves(self, parts: list[_Part[V]]) -> tuple[list[_Part[V]], list[V]]:
         """Factors of products and quotients whose elements were moved, in the same place; what is gone."""

@@ -8,6 +8,9 @@ import math
 import numpy as np
 import pytest
 
+from graphc.ir.rewrite import apply_rules
+from graphc.ir.walk import walk
+from graphc.passes.graph import stabilize
 from graphc.passes.run import run_pipeline
 from graphc_dialects._mlir import ir
 
@@ -16,16 +19,17 @@ from ._semantics import assert_same, context, function, outcome
 PASS = "graphc-stabilize"
 T = "tensor<?xf64>"
 MODERATE = np.array([-20.0, -3.0, -0.7, 0.0, 0.4, 2.0, 15.0])
+_BINARY = ("add", "sub", "mul", "true_div", "pow")
 
 
 def program(expression: str) -> str:
-    """A function of %x from words in postfix order: functions, `1`, `add`, `sub`, `true_div`, `x`."""
+    """A function of %x from words in postfix order: `x`, `1` and functions, of two values if in `_BINARY`."""
     lines, stack = ["  %one = arith.constant dense<1.0> : tensor<1xf64>"], []
     for i, word in enumerate(expression.split()):
         if word in ("x", "1"):
             stack.append(("%x", T) if word == "x" else ("%one", "tensor<1xf64>"))
             continue
-        count = 2 if word in ("add", "sub", "true_div") else 1
+        count = 2 if word in _BINARY else 1
         operands, stack = stack[-count:], stack[:-count]
         names, types = ", ".join(n for n, _ in operands), ", ".join(t for _, t in operands)
         lines.append(f'  %{i} = "graphc.{word}"({names}) : ({types}) -> {T}')
@@ -74,6 +78,16 @@ def test_gains_extreme_values(expression: str) -> None:
         run_pipeline(module, [PASS])
         (have,) = outcome(module, [np.array([x])])
     np.testing.assert_allclose(have, [want], rtol=1e-12)
+
+
+@pytest.mark.parametrize("expression", ["x exp x mul x sigmoid x mul add x x pow true_div"])
+def test_nothing_is_made_for_a_divisor_without_a_logarithm(expression: str) -> None:
+    """A search that finds nothing costs no operations: graphs are full of products of sums."""
+    with context(), ir.Location.unknown():
+        module = ir.Module.parse(program(expression))
+        have = len(walk(module.operation))
+        apply_rules(module, stabilize.RULES, lambda name, number: None, erase=False)
+        assert len(walk(module.operation)) == have
 
 
 LOGSUMEXP = """

@@ -97,9 +97,9 @@ class Marker:
 
     def _load(self) -> None:
         load_families(self._package)
-        if type(self) is Marker:
+        if type(self).__contains__ is Marker.__contains__:
             # Passes ask a hundred thousand times: from here on without a function of Python.
-            self.__class__ = type("Marker", (Marker,), {"__contains__": self._names.__contains__})
+            self.__class__ = type("Marker", (type(self),), {"__contains__": self._names.__contains__})
 
 
 # A dimension of a tensor, or an index value, whose axis is -1.

@@ -49,7 +49,7 @@ RULES: RuleTable = rules(_FIRST)
 for _name, _rules in rules(STABLE_FORMS, views=True).items():
     RULES.setdefault(_name, []).extend(_rules)
 _rule = registrar(RULES)
-_KNOWN = frozenset((*ROWS, "cast", SOFTMAX))
+_KNOWN = {f"graphc.{name}": name for name in (*ROWS, "cast", SOFTMAX)}
 
 
 class _Values:
@@ -60,21 +60,23 @@ class _Values:
 
     def made_by(self, v: ir.Value) -> tuple[str, Sequence[ir.Value]]:
         op = self._rw.defs.get(v)
-        if op is None or not _is_float(self._rw, v):
+        if op is None:
             return "", ()
         name = op.name
+        short = _KNOWN.get(name)
+        if short is not None:
+            taken = op.operands[0] if short == "cast" else v
+            floats = self._rw.dtype(v).kind == self._rw.dtype(taken).kind == "f"
+            return (short, list(op.operands)) if floats else ("", ())
+        if not _is_float(self._rw, v):
+            return "", ()
         if name in UPDATES:
             return ("", ()) if accumulates(op) else ("select", list(op.operands)[:2])
         if name in JOINS:
             return "select", list(op.operands)
         if name in SELECTED:
             return "select", [op.operands[0]]
-        if name in FOLDS:
-            return fold_of(op) or "", [op.operands[0]]
-        short = name[7:]
-        if short == "cast" and not _is_float(self._rw, op.operands[0]):
-            return "", ()
-        return (short, list(op.operands)) if short in _KNOWN else ("", ())
+        return (fold_of(op) or "", [op.operands[0]]) if name in FOLDS else ("", ())
 
     def array(self, v: ir.Value) -> np.ndarray | None:
         array = self._rw.constant(v) if _is_float(self._rw, v) else None
