@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions of upper layers that methods of lower ones end in: ``x.eval()`` compiles, ``x.dprint()`` prints.
+And modules: those under PyTensor's names, and the public names of one.
 
 The root package, which knows all layers, fills these hooks in when it is imported; this module imports
 nothing. So the root package must be what was imported, and no folder of its name. What can be imported, or
@@ -92,6 +93,29 @@ class RenamedFunction(RenamedModule):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
+
+
+# Names that modules have from Python, and mean to give to nobody.
+_OF_PYTHON = ("TYPE_CHECKING", "annotations")
+
+
+def publish(namespace: dict[str, Any], *, imported: bool = False) -> None:
+    """Lists what ``from module import *`` gives: names without an underscore before them.
+
+    Type checkers find the same where there is no ``__all__``, which would say each name once more.
+
+    Args:
+        namespace: the module's ``globals()``, when all is defined.
+        imported: all that the module has but other modules, not only what it defines: it is a
+            namespace, and says ``from module import name as name``.
+    """
+    here = namespace["__name__"]
+    namespace["__all__"] = [
+        name
+        for name, value in namespace.items()
+        if not name.startswith("_") and name not in _OF_PYTHON and not isinstance(value, ModuleType)
+        if imported or getattr(value, "__module__", None) == here
+    ]
 
 
 # `graphc.function`, and the value of a variable: see `Variable.eval`.

@@ -11,41 +11,33 @@ Source: https://data-apis.org/array-api/2024.12.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.array_api import creation, elementwise, manipulation, searching, statistics, types
 from graphc.array_api.creation import *  # noqa: F403
 from graphc.array_api.elementwise import *  # noqa: F403
-from graphc.array_api.linalg import matmul, matrix_transpose, tensordot, vecdot
+from graphc.array_api.linalg import matmul as matmul
+from graphc.array_api.linalg import matrix_transpose as matrix_transpose
+from graphc.array_api.linalg import tensordot as tensordot
+from graphc.array_api.linalg import vecdot as vecdot
 from graphc.array_api.manipulation import *  # noqa: F403
 from graphc.array_api.searching import *  # noqa: F403
 from graphc.array_api.statistics import *  # noqa: F403
 from graphc.array_api.types import *  # noqa: F403
 from graphc.array_api.types import VERSIONS, check_version
-from graphc.array_api.types import namespace_info as __array_namespace_info__
-from graphc.tensor.compat import e, inf, nan, newaxis, pi
+from graphc.tensor.compat import e as e
+from graphc.tensor.compat import inf as inf
+from graphc.tensor.compat import nan as nan
+from graphc.tensor.compat import newaxis as newaxis
+from graphc.tensor.compat import pi as pi
 
 __array_api_version__ = VERSIONS[-1]
+__array_namespace_info__ = types.namespace_info
 
-__all__ = [
-    "__array_api_version__",
-    "__array_namespace_info__",
-    "e",
-    "inf",
-    "matmul",
-    "matrix_transpose",
-    "nan",
-    "newaxis",
-    "pi",
-    "tensordot",
-    "vecdot",
-    *creation.__all__,
-    *elementwise.__all__,
-    *manipulation.__all__,
-    *searching.__all__,
-    *statistics.__all__,
-    *types.__all__,
-]
+if not TYPE_CHECKING:  # type checkers read no sums of lists: without this one they take all names
+    __all__ = ["__array_api_version__", "__array_namespace_info__", "e", "inf", "matmul", "matrix_transpose"]
+    __all__ += ["nan", "newaxis", "pi", "tensordot", "vecdot", *creation.__all__, *elementwise.__all__]
+    __all__ += [*manipulation.__all__, *searching.__all__, *statistics.__all__, *types.__all__]
 
 
 def namespace(api_version: str | None = None) -> Any:
@@ -65,4 +57,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "fft", "linalg"])
+    return sorted([*globals()["__all__"], "fft", "linalg"])

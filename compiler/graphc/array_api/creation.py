@@ -11,30 +11,12 @@ import graphc.tensor as pt
 from graphc.array_api.types import as_array
 from graphc.config import config
 from graphc.graph.tensor.variable import check_device
+from graphc.hooks import publish
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "arange",
-    "asarray",
-    "empty",
-    "empty_like",
-    "eye",
-    "from_dlpack",
-    "full",
-    "full_like",
-    "linspace",
-    "meshgrid",
-    "ones",
-    "ones_like",
-    "tril",
-    "triu",
-    "zeros",
-    "zeros_like",
-]
 
 
 def _name(dtype: DTypeLike | None) -> str | None:
@@ -171,3 +153,6 @@ def tril(x: TensorLike, /, *, k: TensorLike = 0) -> TensorVariable:
 def triu(x: TensorLike, /, *, k: TensorLike = 0) -> TensorVariable:
     """Matrices with zeros below a diagonal."""
     return pt.triu(x, k)
+
+
+publish(globals())

@@ -11,80 +11,13 @@ import numpy as np
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
+from graphc.hooks import publish
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
-__all__ = [
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitwise_and",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "ceil",
-    "clip",
-    "conj",
-    "copysign",
-    "cos",
-    "cosh",
-    "divide",
-    "equal",
-    "exp",
-    "expm1",
-    "floor",
-    "floor_divide",
-    "greater",
-    "greater_equal",
-    "hypot",
-    "imag",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logaddexp",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "nextafter",
-    "not_equal",
-    "positive",
-    "pow",
-    "real",
-    "reciprocal",
-    "remainder",
-    "round",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "subtract",
-    "tan",
-    "tanh",
-    "trunc",
-]
+
 _BINARY = (
     "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide "
     "equal floor_divide greater greater_equal hypot less less_equal logaddexp logical_and logical_or "
@@ -150,3 +83,6 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     if low is not None:
         return pt.maximum(x, low)
     return x if high is None else pt.minimum(x, high)
+
+
+publish(globals())

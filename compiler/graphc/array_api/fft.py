@@ -9,28 +9,12 @@ from typing import TYPE_CHECKING
 import graphc.tensor as pt
 from graphc.graph.tensor.type import parse_dtype
 from graphc.graph.tensor.variable import check_device
+from graphc.hooks import publish
 from graphc.tensor import fft as transforms
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "fft",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfftn",
-    "rfft",
-    "rfftfreq",
-    "rfftn",
-]
 
 
 def _along_axis(name: str) -> Callable[..., TensorVariable]:
@@ -83,3 +67,6 @@ def fftshift(x: TensorLike, /, *, axes: AxisLike = None) -> TensorVariable:
 def ifftshift(x: TensorLike, /, *, axes: AxisLike = None) -> TensorVariable:
     """The inverse of `fftshift`."""
     return transforms.ifftshift(x, axes)
+
+
+publish(globals())

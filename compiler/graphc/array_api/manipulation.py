@@ -9,28 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
+from graphc.hooks import publish
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "concat",
-    "expand_dims",
-    "flip",
-    "moveaxis",
-    "permute_dims",
-    "repeat",
-    "reshape",
-    "roll",
-    "squeeze",
-    "stack",
-    "take",
-    "take_along_axis",
-    "tile",
-    "unstack",
-]
 
 
 def concat(arrays: Sequence[TensorLike], /, *, axis: AxisLike = 0) -> TensorVariable:
@@ -109,3 +93,6 @@ def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[TensorVariable, ...]:
     """The slices along an axis of static size."""
     moved: TensorVariable = pt.moveaxis(as_array(x), axis, 0)
     return builtins.tuple(moved)
+
+
+publish(globals())

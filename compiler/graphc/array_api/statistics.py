@@ -9,27 +9,12 @@ import numpy as np
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
+from graphc.hooks import publish
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "all",
-    "any",
-    "count_nonzero",
-    "cumulative_prod",
-    "cumulative_sum",
-    "diff",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "std",
-    "sum",
-    "var",
-]
 
 
 def _name(dtype: Any) -> str | None:
@@ -139,3 +124,6 @@ def cumulative_prod(
 ) -> TensorVariable:
     """Running products along an axis, which must be given unless there is just one."""
     return _running("prod", x, axis, dtype, 1 if include_initial else None)
+
+
+publish(globals())

@@ -15,6 +15,7 @@ from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
+from graphc.hooks import publish
 from graphc.ops.checks import required
 from graphc.ops.create import full as full_
 from graphc.ops.cumulative import Cumulative, Running
@@ -48,25 +49,6 @@ from graphc.tensor.sorting import argsort, searchsorted
 if TYPE_CHECKING:
     from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-
-__all__ = [
-    "convolve",
-    "correlate",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "diff",
-    "ediff1d",
-    "gradient",
-    "interp",
-    "interpolate1d",
-    "nancumprod",
-    "nancumsum",
-    "trapezoid",
-    "unwrap",
-]
 
 
 def _running(kind: str, x: TensorVariable, axis: AxisLike) -> TensorVariable:
@@ -526,3 +508,6 @@ def _uneven(f: TensorVariable, x: TensorVariable, edge_order: int) -> TensorVari
 
 def _with_ends(first: TensorVariable, inner: TensorVariable, last: TensorVariable) -> TensorVariable:
     return concatenate([expand_dims(first, -1), inner, expand_dims(last, -1)], axis=-1)
+
+
+publish(globals())

@@ -17,6 +17,7 @@ from graphc.graph.tensor.convert import (
     get_underlying_scalar_constant_value,
 )
 from graphc.graph.tensor.variable import TensorVariable
+from graphc.hooks import publish
 from graphc.ops.checks import Assert
 from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.join import concatenate, stack
@@ -26,21 +27,6 @@ from graphc.ops.shaping import reshape, shape_padleft, shape_padright
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
-
-__all__ = [
-    "atleast_Nd",
-    "broadcast_shape",
-    "get_scalar_constant_value",
-    "get_vector_length",
-    "is_flat",
-    "join_dims",
-    "pack",
-    "scalar_from_tensor",
-    "slice_at_axis",
-    "split_dims",
-    "tensor_from_scalar",
-    "unpack",
-]
 
 
 def atleast_Nd(arry: TensorLike, *, n: int = 1, left: bool = True) -> TensorVariable:
@@ -306,3 +292,6 @@ def scalar_from_tensor(x: TensorLike) -> TensorVariable:
 
 
 tensor_from_scalar = scalar_from_tensor
+
+
+publish(globals())

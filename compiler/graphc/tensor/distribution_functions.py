@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.graph.tensor.convert import is_weak_scalar
+from graphc.hooks import publish
 from graphc.ops.elementwise import OPS
 from graphc.ops.external import float_operand
 from graphc.ops.math import abs as abs_
@@ -42,33 +43,6 @@ from graphc.ops.math import pow as pow_
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "bdtr",
-    "bdtrc",
-    "boxcox",
-    "boxcox1p",
-    "chdtr",
-    "chdtrc",
-    "comb",
-    "cosm1",
-    "exp10",
-    "fdtr",
-    "fdtrc",
-    "gdtr",
-    "gdtrc",
-    "huber",
-    "inv_boxcox",
-    "inv_boxcox1p",
-    "lambertw",
-    "nbdtr",
-    "nbdtrc",
-    "pdtr",
-    "pdtrc",
-    "perm",
-    "pseudo_huber",
-    "stdtr",
-]
 
 
 def _where(condition: TensorLike, x: TensorLike, y: TensorLike) -> TensorVariable:
@@ -383,3 +357,6 @@ def perm(N: TensorLike, k: TensorLike) -> TensorVariable:
     n, k = float_operand(N), float_operand(k)
     valid = bitwise_and(bitwise_and(le(k, n), ge(k, 0)), ge(n, 0))
     return _where(valid, poch(n - k + 1, k), 0.0)
+
+
+publish(globals())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.hooks import publish
 from graphc.ops.checks import required
 from graphc.ops.create import arange
 from graphc.ops.dimshuffle import normalize_axis
@@ -40,28 +41,6 @@ if TYPE_CHECKING:
 
     from graphc.graph.tensor import Lengths, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-
-__all__ = [
-    "fft",
-    "fft2",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftfreq",
-    "rfftn",
-]
 
 
 def _positive(n: TensorLike, what: str) -> TensorVariable:
@@ -468,3 +447,6 @@ def irfft2(
 
 
 # -- frequencies ---------------------------------------------------------------------------------------------
+
+
+publish(globals())

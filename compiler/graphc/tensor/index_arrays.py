@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.hooks import publish
 from graphc.ops.checks import CheckAndRaise, required
 from graphc.ops.create import arange, bounded
 from graphc.ops.join import stack
@@ -22,15 +23,6 @@ from graphc.tensor.rearranging import diag_indices
 if TYPE_CHECKING:
     from graphc.graph.tensor import SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "diag_indices_from",
-    "ix_",
-    "ravel_multi_index",
-    "tril_indices_from",
-    "triu_indices_from",
-    "unravel_index",
-]
 
 
 def unravel_index(indices: TensorLike, shape: SizeLike, order: str = "C") -> list[TensorVariable]:
@@ -187,3 +179,6 @@ def ix_(*args: TensorLike) -> tuple[TensorVariable, ...]:
         v = flatnonzero(v) if v.type.kind == "b" else v
         result.append(expand_dims(v, tuple(j for j in range(len(args)) if j != i)))
     return tuple(result)
+
+
+publish(globals())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.hooks import publish
 from graphc.ops.checks import as_count
 from graphc.ops.create import arange, ones, zeros_like
 from graphc.ops.create import zeros as zeros_
@@ -31,19 +32,6 @@ from graphc.tensor.linalg.structured import companion
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "poly",
-    "polyadd",
-    "polyder",
-    "polyfit",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-    "roots",
-    "vander",
-]
 
 
 def _coefficients(p: Any, what: str) -> TensorVariable:
@@ -239,3 +227,6 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Tenso
     scale = sqrt(sum_(left * left, axis=0))
     found = lstsq(left / scale, y, rcond)[0]
     return found / (expand_dims(scale, 1) if y.type.ndim == 2 else scale)
+
+
+publish(globals())

@@ -14,6 +14,7 @@ import numpy as np
 from graphc.config import config
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
+from graphc.hooks import publish
 from graphc.ops.checks import as_count, required
 from graphc.ops.create import arange
 from graphc.ops.dimshuffle import normalize_axis
@@ -28,22 +29,6 @@ from graphc.ops.table.arithmetic import promote
 if TYPE_CHECKING:
     from graphc.graph.tensor import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-
-__all__ = [
-    "bartlett",
-    "blackman",
-    "geomspace",
-    "hamming",
-    "hanning",
-    "indices",
-    "kaiser",
-    "linspace",
-    "logspace",
-    "meshgrid",
-    "mgrid",
-    "ogrid",
-]
 
 
 def _positions(M: TensorLike, what: str) -> TensorVariable:
@@ -308,3 +293,6 @@ def indices(dimensions: Sequence[TensorLike], dtype: DTypeLike = "int64", sparse
     sizes = [as_count(n, "indices") for n in as_sizes(dimensions, "indices")]
     grid = meshgrid(*(cast(arange(n), parse_dtype(dtype)) for n in sizes), sparse=sparse, indexing="ij")
     return tuple(grid) if sparse else stack(grid)
+
+
+publish(globals())

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.hooks import publish
 from graphc.ops.checks import CheckAndRaise
 from graphc.ops.create import arange, bounded
 from graphc.ops.create import zeros as zeros_
@@ -36,29 +37,6 @@ from graphc.tensor.sorting import argsort, take_along_axis
 if TYPE_CHECKING:
     from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-
-__all__ = [
-    "alloc_diag",
-    "diag",
-    "diag_indices",
-    "diagflat",
-    "diagonal",
-    "extract_diag",
-    "fill_diagonal",
-    "fill_diagonal_offset",
-    "flip",
-    "fliplr",
-    "flipud",
-    "inverse_permutation",
-    "permute_row_elements",
-    "roll",
-    "rot90",
-    "tile",
-    "trace",
-    "tril_indices",
-    "triu_indices",
-]
 
 
 def inverse_permutation(perm: TensorLike) -> TensorVariable:
@@ -431,3 +409,6 @@ def fill_diagonal_offset(a: TensorLike, val: TensorLike, offset: int) -> TensorV
     rows, columns = (arange(size) for size in sizes_of(a))
     on = eq(expand_dims(rows + bounded(offset), 1), expand_dims(columns, 0))
     return switch(on, cast(as_tensor_variable(val), a.type.dtype), a)
+
+
+publish(globals())

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.graph.basic import describe
 from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.hooks import publish
 from graphc.ops.advanced import Put
 from graphc.ops.checks import Assert, as_count, required
 from graphc.ops.counting import BinLength, Contained, CountBins, Histogram, SumBins, WeightedHistogram
@@ -37,22 +38,6 @@ from graphc.tensor.splitting import unstack
 if TYPE_CHECKING:
     from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorConstant, TensorVariable
-
-
-__all__ = [
-    "bincount",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-    "in1d",
-    "intersect1d",
-    "isin",
-    "setdiff1d",
-    "setxor1d",
-    "union1d",
-    "unique",
-]
 
 
 def _begins(ordered: TensorVariable) -> TensorVariable:
@@ -442,3 +427,6 @@ def histogram2d(
     per_axis = bins if both or isinstance(bins, int | np.integer) else [bins, bins]
     counts, (first, second) = histogramdd([x, y], per_axis, range, density, weights)
     return counts, first, second
+
+
+publish(globals())

@@ -11,225 +11,90 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
-from graphc.ops.dimshuffle import normalize_axes
-from graphc.ops.external import ComplexSpecial, float_operand
-from graphc.ops.math import (
-    airy_ai,
-    airy_aip,
-    airy_bi,
-    airy_bip,
-    airye_ai,
-    airye_aip,
-    airye_bi,
-    airye_bip,
-    cast,
-    complex,
-    cos,
-    ellipj_cn,
-    ellipj_dn,
-    ellipj_ph,
-    ellipj_sn,
-    exp,
-    fresnel_c,
-    fresnel_s,
-    lt,
-    mul,
-    shichi_chi,
-    shichi_shi,
-    sici_ci,
-    sici_si,
-    sin,
-    softplus,
-    sph_legendre,
-    sqr,
-    switch,
-)
-from graphc.ops.reduce import LogSoftmax, Softmax
-from graphc.tensor import distribution_functions
-from graphc.tensor.compat import (
-    beta,
-    betainc,
-    betaincc,
-    betaincinv,
-    betaln,
-    binom,
-    cbrt,
-    dawsn,
-    digamma,
-    ellipe,
-    ellipeinc,
-    ellipk,
-    ellipkinc,
-    ellipkm1,
-    entr,
-    erf,
-    erfc,
-    erfcinv,
-    erfcx,
-    erfi,
-    erfinv,
-    exp1,
-    exp2,
-    expi,
-    expit,
-    expm1,
-    exprel,
-    gamma,
-    gammainc,
-    gammaincc,
-    gammainccinv,
-    gammaincinv,
-    gammaln,
-    hyp1f1,
-    hyp2f1,
-    i0,
-    i0e,
-    i1,
-    i1e,
-    iv,
-    ive,
-    j0,
-    j1,
-    jn,
-    jv,
-    k0,
-    k0e,
-    k1,
-    k1e,
-    kl_div,
-    kn,
-    kv,
-    kve,
-    log1p,
-    log_ndtr,
-    logit,
-    ndtr,
-    ndtri,
-    ndtri_exp,
-    owens_t,
-    poch,
-    polygamma,
-    psi,
-    rel_entr,
-    rgamma,
-    sinc,
-    spence,
-    stdtrit,
-    xlog1py,
-    xlogy,
-    y0,
-    y1,
-    yn,
-    yv,
-    zeta,
-)
+from graphc.graph.tensor import convert
+from graphc.hooks import publish as _publish
+from graphc.ops import dimshuffle, external, math, reduce
+from graphc.tensor.compat import beta as beta
+from graphc.tensor.compat import betainc as betainc
+from graphc.tensor.compat import betaincc as betaincc
+from graphc.tensor.compat import betaincinv as betaincinv
+from graphc.tensor.compat import betaln as betaln
+from graphc.tensor.compat import binom as binom
+from graphc.tensor.compat import cbrt as cbrt
+from graphc.tensor.compat import dawsn as dawsn
+from graphc.tensor.compat import digamma as digamma
+from graphc.tensor.compat import ellipe as ellipe
+from graphc.tensor.compat import ellipeinc as ellipeinc
+from graphc.tensor.compat import ellipk as ellipk
+from graphc.tensor.compat import ellipkinc as ellipkinc
+from graphc.tensor.compat import ellipkm1 as ellipkm1
+from graphc.tensor.compat import entr as entr
+from graphc.tensor.compat import erf as erf
+from graphc.tensor.compat import erfc as erfc
+from graphc.tensor.compat import erfcinv as erfcinv
+from graphc.tensor.compat import erfcx as erfcx
+from graphc.tensor.compat import erfi as erfi
+from graphc.tensor.compat import erfinv as erfinv
+from graphc.tensor.compat import exp1 as exp1
+from graphc.tensor.compat import exp2 as exp2
+from graphc.tensor.compat import expi as expi
+from graphc.tensor.compat import expit as expit
+from graphc.tensor.compat import expm1 as expm1
+from graphc.tensor.compat import exprel as exprel
+from graphc.tensor.compat import gamma as gamma
+from graphc.tensor.compat import gammainc as gammainc
+from graphc.tensor.compat import gammaincc as gammaincc
+from graphc.tensor.compat import gammainccinv as gammainccinv
+from graphc.tensor.compat import gammaincinv as gammaincinv
+from graphc.tensor.compat import gammaln as gammaln
+from graphc.tensor.compat import hyp1f1 as hyp1f1
+from graphc.tensor.compat import hyp2f1 as hyp2f1
+from graphc.tensor.compat import i0 as i0
+from graphc.tensor.compat import i0e as i0e
+from graphc.tensor.compat import i1 as i1
+from graphc.tensor.compat import i1e as i1e
+from graphc.tensor.compat import iv as iv
+from graphc.tensor.compat import ive as ive
+from graphc.tensor.compat import j0 as j0
+from graphc.tensor.compat import j1 as j1
+from graphc.tensor.compat import jn as jn
+from graphc.tensor.compat import jv as jv
+from graphc.tensor.compat import k0 as k0
+from graphc.tensor.compat import k0e as k0e
+from graphc.tensor.compat import k1 as k1
+from graphc.tensor.compat import k1e as k1e
+from graphc.tensor.compat import kl_div as kl_div
+from graphc.tensor.compat import kn as kn
+from graphc.tensor.compat import kv as kv
+from graphc.tensor.compat import kve as kve
+from graphc.tensor.compat import log1p as log1p
+from graphc.tensor.compat import log_ndtr as log_ndtr
+from graphc.tensor.compat import logit as logit
+from graphc.tensor.compat import ndtr as ndtr
+from graphc.tensor.compat import ndtri as ndtri
+from graphc.tensor.compat import ndtri_exp as ndtri_exp
+from graphc.tensor.compat import owens_t as owens_t
+from graphc.tensor.compat import poch as poch
+from graphc.tensor.compat import polygamma as polygamma
+from graphc.tensor.compat import psi as psi
+from graphc.tensor.compat import rel_entr as rel_entr
+from graphc.tensor.compat import rgamma as rgamma
+from graphc.tensor.compat import sinc as sinc
+from graphc.tensor.compat import spence as spence
+from graphc.tensor.compat import stdtrit as stdtrit
+from graphc.tensor.compat import xlog1py as xlog1py
+from graphc.tensor.compat import xlogy as xlogy
+from graphc.tensor.compat import y0 as y0
+from graphc.tensor.compat import y1 as y1
+from graphc.tensor.compat import yn as yn
+from graphc.tensor.compat import yv as yv
+from graphc.tensor.compat import zeta as zeta
 from graphc.tensor.distribution_functions import *  # noqa: F403
-from graphc.tensor.reductions import logsumexp
+from graphc.tensor.reductions import logsumexp as logsumexp
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "airy",
-    "airye",
-    "beta",
-    "betainc",
-    "betaincc",
-    "betaincinv",
-    "betaln",
-    "binom",
-    "cbrt",
-    "chi2sf",
-    "dawsn",
-    "digamma",
-    "ellipe",
-    "ellipeinc",
-    "ellipj",
-    "ellipk",
-    "ellipkinc",
-    "ellipkm1",
-    "entr",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfi",
-    "erfinv",
-    "exp1",
-    "exp2",
-    "expi",
-    "expit",
-    "expm1",
-    "exprel",
-    "factorial",
-    "fresnel",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammainccinv",
-    "gammaincinv",
-    "gammal",
-    "gammaln",
-    "gammau",
-    "hyp1f1",
-    "hyp2f1",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "iv",
-    "ive",
-    "j0",
-    "j1",
-    "jn",
-    "jv",
-    "k0",
-    "k0e",
-    "k1",
-    "k1e",
-    "kl_div",
-    "kn",
-    "kv",
-    "kve",
-    "log1p",
-    "log_expit",
-    "log_ndtr",
-    "log_softmax",
-    "loggamma",
-    "logit",
-    "logsumexp",
-    "multigammaln",
-    "ndtr",
-    "ndtri",
-    "ndtri_exp",
-    "owens_t",
-    "poch",
-    "polygamma",
-    "psi",
-    "rel_entr",
-    "rgamma",
-    "shichi",
-    "sici",
-    "sinc",
-    "softmax",
-    "spence",
-    "sph_harm",
-    "sph_harm_y",
-    "stdtrit",
-    "wofz",
-    "xlog1py",
-    "xlogx",
-    "xlogy",
-    "xlogy0",
-    "y0",
-    "y1",
-    "yn",
-    "yv",
-    "zeta",
-]
-__all__ += distribution_functions.__all__
 
 
 # Functions with several results -----------------------------------------------------------------------------
@@ -244,7 +109,7 @@ def airy(x: TensorLike) -> tuple[TensorVariable, TensorVariable, TensorVariable,
         >>> [v.round(6).eval().tolist() for v in pt.special.airy(0.0)]
         [0.355028, -0.258819, 0.614927, 0.448288]
     """
-    return airy_ai(x), airy_aip(x), airy_bi(x), airy_bip(x)
+    return math.airy_ai(x), math.airy_aip(x), math.airy_bi(x), math.airy_bip(x)
 
 
 def airye(x: TensorLike) -> tuple[TensorVariable, TensorVariable, TensorVariable, TensorVariable]:
@@ -255,7 +120,7 @@ def airye(x: TensorLike) -> tuple[TensorVariable, TensorVariable, TensorVariable
         >>> [v.round(6).eval().tolist() for v in pt.special.airye(1.0)]
         [0.263514, -0.309977, 0.619912, 0.478729]
     """
-    return airye_ai(x), airye_aip(x), airye_bi(x), airye_bip(x)
+    return math.airye_ai(x), math.airye_aip(x), math.airye_bi(x), math.airye_bip(x)
 
 
 def sici(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
@@ -265,7 +130,7 @@ def sici(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         >>> [v.round(6).eval().tolist() for v in pt.special.sici(1.0)]
         [0.946083, 0.337404]
     """
-    return sici_si(x), sici_ci(x)
+    return math.sici_si(x), math.sici_ci(x)
 
 
 def shichi(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
@@ -275,7 +140,7 @@ def shichi(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         >>> [v.round(6).eval().tolist() for v in pt.special.shichi(1.0)]
         [1.057251, 0.837867]
     """
-    return shichi_shi(x), shichi_chi(x)
+    return math.shichi_shi(x), math.shichi_chi(x)
 
 
 def fresnel(z: TensorLike) -> tuple[TensorVariable, TensorVariable]:
@@ -285,7 +150,7 @@ def fresnel(z: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         >>> [v.round(6).eval().tolist() for v in pt.special.fresnel(1.0)]
         [0.438259, 0.779893]
     """
-    return fresnel_s(z), fresnel_c(z)
+    return math.fresnel_s(z), math.fresnel_c(z)
 
 
 def ellipj(
@@ -301,7 +166,7 @@ def ellipj(
         >>> [v.round(6).eval().tolist() for v in pt.special.ellipj(0.5, 0.0)]
         [0.479426, 0.877583, 1.0, 0.5]
     """
-    return ellipj_sn(u, m), ellipj_cn(u, m), ellipj_dn(u, m), ellipj_ph(u, m)
+    return math.ellipj_sn(u, m), math.ellipj_cn(u, m), math.ellipj_dn(u, m), math.ellipj_ph(u, m)
 
 
 def sph_harm_y(n: TensorLike, m: TensorLike, theta: TensorLike, phi: TensorLike) -> TensorVariable:
@@ -319,9 +184,9 @@ def sph_harm_y(n: TensorLike, m: TensorLike, theta: TensorLike, phi: TensorLike)
         >>> pt.special.sph_harm_y(1, 0, 0.0, 0.0).round(6).eval()
         array(0.488603+0.j)
     """
-    size, angle = sph_legendre(n, m, theta), float_operand(phi)
-    turn = mul(m, cast(angle, size.type.dtype) if is_weak_scalar(angle) else angle)
-    return complex(size * cos(turn), size * sin(turn))
+    size, angle = math.sph_legendre(n, m, theta), external.float_operand(phi)
+    turn = math.mul(m, math.cast(angle, size.type.dtype) if convert.is_weak_scalar(angle) else angle)
+    return math.complex(size * math.cos(turn), size * math.sin(turn))
 
 
 def sph_harm(m: TensorLike, n: TensorLike, theta: TensorLike, phi: TensorLike) -> TensorVariable:
@@ -341,10 +206,10 @@ def wofz(z: TensorLike) -> TensorVariable:
         >>> pt.special.wofz(1.0).round(6).eval()
         array(0.367879+0.607158j)
     """
-    z = float_operand(as_tensor_variable(z))
+    z = external.float_operand(convert.as_tensor_variable(z))
     if z.type.kind == "c":
-        return ComplexSpecial("wofz")(z)
-    return complex(exp(-sqr(z)), float(2 / np.sqrt(np.pi)) * dawsn(z))
+        return external.ComplexSpecial("wofz")(z)
+    return math.complex(math.exp(-math.sqr(z)), float(2 / np.sqrt(np.pi)) * dawsn(z))
 
 
 # Functions put together from others -------------------------------------------------------------------------
@@ -377,7 +242,7 @@ def xlogx(x: TensorLike) -> TensorVariable:
         >>> pt.xlogx([0.0, 1.0]).eval()
         array([0., 0.])
     """
-    x = as_tensor_variable(x)
+    x = convert.as_tensor_variable(x)
     return xlogy(x, x)
 
 
@@ -398,7 +263,7 @@ def chi2sf(x: TensorLike, k: TensorLike) -> TensorVariable:
         >>> pt.chi2sf(3.0, 2).round(6).eval()
         array(0.22313)
     """
-    x, k = float_operand(x), float_operand(k)
+    x, k = external.float_operand(x), external.float_operand(k)
     return gammaincc(k / 2, x / 2)
 
 
@@ -409,8 +274,8 @@ def loggamma(x: TensorLike) -> TensorVariable:
         >>> pt.loggamma([3.0]).round(6).eval()
         array([0.693147])
     """
-    x = float_operand(x)
-    return switch(lt(x, 0), np.nan, gammaln(x))
+    x = external.float_operand(x)
+    return math.switch(math.lt(x, 0), np.nan, gammaln(x))
 
 
 def factorial(n: TensorLike) -> TensorVariable:
@@ -420,8 +285,8 @@ def factorial(n: TensorLike) -> TensorVariable:
         >>> pt.factorial([3, 4]).eval()
         array([ 6., 24.])
     """
-    n = float_operand(n)
-    return switch(lt(n, 0), 0, gamma(n + 1))
+    n = external.float_operand(n)
+    return math.switch(math.lt(n, 0), 0, gamma(n + 1))
 
 
 def multigammaln(a: TensorLike, d: int) -> TensorVariable:
@@ -431,7 +296,7 @@ def multigammaln(a: TensorLike, d: int) -> TensorVariable:
         >>> pt.multigammaln(2.0, 1).round(6).eval()
         array(0.)
     """
-    a = float_operand(a)
+    a = external.float_operand(a)
     if int(d) < 1:
         raise ValueError(f"multigammaln: d must be at least 1, got {d}")
     terms = [gammaln(a - 0.5 * j) for j in range(int(d))]
@@ -445,8 +310,8 @@ def log_expit(x: TensorLike) -> TensorVariable:
         >>> pt.log_expit([0.0]).round(6).eval()
         array([-0.693147])
     """
-    x = float_operand(x)
-    return -softplus(-x)
+    x = external.float_operand(x)
+    return -math.softplus(-x)
 
 
 def softmax(c: TensorLike, axis: AxisLike = None) -> TensorVariable:
@@ -460,8 +325,8 @@ def softmax(c: TensorLike, axis: AxisLike = None) -> TensorVariable:
         >>> pt.softmax([0.0, 0.0]).eval()
         array([0.5, 0.5])
     """
-    c = as_tensor_variable(c)
-    return Softmax(normalize_axes(axis, c.type.ndim, "softmax"))(c)
+    c = convert.as_tensor_variable(c)
+    return reduce.Softmax(dimshuffle.normalize_axes(axis, c.type.ndim, "softmax"))(c)
 
 
 def log_softmax(c: TensorLike, axis: AxisLike = None) -> TensorVariable:
@@ -471,5 +336,8 @@ def log_softmax(c: TensorLike, axis: AxisLike = None) -> TensorVariable:
         >>> pt.log_softmax([0.0, 0.0]).round(6).eval()
         array([-0.693147, -0.693147])
     """
-    c = as_tensor_variable(c)
-    return LogSoftmax(normalize_axes(axis, c.type.ndim, "log_softmax"))(c)
+    c = convert.as_tensor_variable(c)
+    return reduce.LogSoftmax(dimshuffle.normalize_axes(axis, c.type.ndim, "log_softmax"))(c)
+
+
+_publish(globals(), imported=True)

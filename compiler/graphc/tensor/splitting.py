@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.errors import IndexTypeError
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.hooks import publish
 from graphc.ops.checks import CheckAndRaise, as_count, required
 from graphc.ops.create import arange, ones, zeros, zeros_like
 from graphc.ops.dimshuffle import normalize_axis
@@ -26,24 +27,6 @@ from graphc.tensor.sorting import argsort
 if TYPE_CHECKING:
     from graphc.graph.tensor import IndexLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "append",
-    "array_split",
-    "concat_with_broadcast",
-    "delete",
-    "dsplit",
-    "horizontal_stack",
-    "hsplit",
-    "insert",
-    "resize",
-    "rollaxis",
-    "stacklists",
-    "trim_zeros",
-    "unstack",
-    "vertical_stack",
-    "vsplit",
-]
 
 
 def _along(axis: int, index: int | slice) -> tuple[int | slice, ...]:
@@ -371,3 +354,6 @@ def concat_with_broadcast(tensor_list: Sequence[TensorLike], axis: int = 0) -> T
         )
         spread.append(x if same else broadcast_to(x, mine))
     return concatenate(spread, axis=axis)
+
+
+publish(globals())

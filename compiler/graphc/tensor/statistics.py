@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.hooks import publish
 from graphc.ops.checks import required
 from graphc.ops.counting import Gather, Partition, Sort
 from graphc.ops.create import alloc
@@ -53,28 +54,6 @@ if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-
-__all__ = [
-    "average",
-    "corrcoef",
-    "cov",
-    "median",
-    "nanargmax",
-    "nanargmin",
-    "nanmax",
-    "nanmean",
-    "nanmedian",
-    "nanmin",
-    "nanpercentile",
-    "nanprod",
-    "nanquantile",
-    "nanstd",
-    "nansum",
-    "nanvar",
-    "percentile",
-    "quantile",
-]
 
 
 def cov(
@@ -512,3 +491,6 @@ def average(
     message = "average: the weights must not add up to 0"
     total = required(total, lambda total: ~(abs(total) <= 0), message, ZeroDivisionError)
     return sum_(x * weights, axis=axis, keepdims=keepdims) / total
+
+
+publish(globals())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.hooks import publish
 from graphc.ops.factors import SolveBanded
 from graphc.ops.math import maximum
 from graphc.ops.matrices import CholeskyBanded, TridiagonalFactor, TridiagonalSolve, conj, diagonal
@@ -18,14 +19,6 @@ from graphc.tensor.rearranging import diagonal as diagonal_
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "cho_solve_banded",
-    "cholesky_banded",
-    "solveh_banded",
-    "tridiagonal_lu_factor",
-    "tridiagonal_lu_solve",
-]
 
 
 def cholesky_banded(
@@ -144,3 +137,6 @@ def tridiagonal_lu_solve(
         return op(dl, d, du, du2, pivots, b)
 
     return _with_columns(d, b, b_ndim, "tridiagonal_lu_solve", do, several=False)
+
+
+publish(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graphc.hooks import publish
 from graphc.ops.canonical import LDL, QZ, RSF2CSF, SORTS, Funm, Hessenberg, Logm, Schur, Sqrtm
 from graphc.ops.elementwise import is_complex
 from graphc.ops.math import abs as abs_
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
 
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "coshm", "cosm", "funm", "hessenberg", "ldl", "logm", "ordqz", "qz", "rsf2csf", "schur", "sinhm", "sinm",
-    "sqrtm", "tanhm", "tanm",
-]  # fmt: skip
 
 
 def _output(x: TensorVariable, output: str) -> TensorVariable:
@@ -328,3 +324,6 @@ def tanhm(A: TensorLike) -> TensorVariable:
     """
     up, down = _exponentials(A, "tanhm")
     return solve(up + down, up - down, b_ndim=2)
+
+
+publish(globals())

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.hooks import publish
 from graphc.ops.canonical import QRPivoted
 from graphc.ops.create import arange, eye, tril, triu
 from graphc.ops.factors import (
@@ -30,21 +31,6 @@ if TYPE_CHECKING:
     from graphc.graph.basic import Variable
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "cholesky",
-    "eig",
-    "eigh",
-    "eigh_tridiagonal",
-    "eigvals",
-    "eigvalsh",
-    "lu",
-    "lu_factor",
-    "pivot_to_permutation",
-    "qr",
-    "svd",
-    "svdvals",
-]
 
 
 def cholesky(
@@ -364,3 +350,6 @@ def svdvals(x: TensorLike) -> TensorVariable:
     """
     x = matrix(x, "svd")
     return SingularValues()(x, smaller_size(x))
+
+
+publish(globals())

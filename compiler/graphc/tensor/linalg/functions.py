@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.hooks import publish
 from graphc.ops.create import eye, zeros_like
 from graphc.ops.math import abs as abs_
 from graphc.ops.math import bitwise_and, cast, gt, maximum, sqr, switch
@@ -25,11 +26,6 @@ from graphc.tensor.products import matmul
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "det", "expm", "expm_frechet", "inv", "lstsq", "matrix_inverse", "matrix_power", "pinv", "slogdet",
-    "tensorinv",
-]  # fmt: skip
 
 
 def det(x: TensorLike) -> TensorVariable:
@@ -220,3 +216,6 @@ def tensorinv(a: Any, ind: int = 2) -> TensorVariable:
     sizes = sizes_of(a)
     flat = reshape(a, (_product(sizes[:ind]), _product(sizes[ind:])))
     return reshape(inv(flat), (*sizes[ind:], *sizes[:ind]))
+
+
+publish(globals())

@@ -7,40 +7,16 @@ import math
 from typing import TYPE_CHECKING
 
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.hooks import publish
 from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.math import abs as abs_
-from graphc.ops.math import cast, clip, erfc, expm1, gt, minimum, switch, tanh
-from graphc.ops.math import sigmoid as sigmoid_
-from graphc.ops.math import softplus as softplus_
+from graphc.ops.math import cast, clip, erfc, expm1, gt, minimum, sigmoid, softplus, switch, tanh
 from graphc.ops.shape import known_size, size_of
 from graphc.ops.shaping import dimshuffle
 
 if TYPE_CHECKING:
     from graphc.graph.tensor import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-__all__ = [
-    "celu",
-    "elu",
-    "gelu",
-    "glu",
-    "hard_sigmoid",
-    "hard_tanh",
-    "leaky_relu",
-    "log_sigmoid",
-    "mish",
-    "prelu",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "softplus",
-    "softsign",
-    "swish",
-]
-
-sigmoid, softplus = sigmoid_, softplus_
 
 # Klambauer et al., Self-normalizing neural networks (2017).
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848, 1.0507009873554804934
@@ -164,7 +140,7 @@ def silu(x: TensorLike) -> TensorVariable:
         array([0.    , 1.7616])
     """
     x = _floating(x)
-    return x * sigmoid_(x)
+    return x * sigmoid(x)
 
 
 def swish(x: TensorLike, beta: TensorLike = 1) -> TensorVariable:
@@ -175,7 +151,7 @@ def swish(x: TensorLike, beta: TensorLike = 1) -> TensorVariable:
         array([0.    , 1.7616])
     """
     x = _floating(x)
-    return x * sigmoid_(x if isinstance(beta, int) and beta == 1 else beta * x)
+    return x * sigmoid(x if isinstance(beta, int) and beta == 1 else beta * x)
 
 
 def mish(x: TensorLike) -> TensorVariable:
@@ -186,7 +162,7 @@ def mish(x: TensorLike) -> TensorVariable:
         array([0.   , 1.944])
     """
     x = _floating(x)
-    return x * tanh(softplus_(x))
+    return x * tanh(softplus(x))
 
 
 def hard_sigmoid(x: TensorLike) -> TensorVariable:
@@ -227,7 +203,7 @@ def log_sigmoid(x: TensorLike) -> TensorVariable:
         >>> pt.nn.log_sigmoid([0.0]).round(6).eval()
         array([-0.693147])
     """
-    return -softplus_(-_floating(x))
+    return -softplus(-_floating(x))
 
 
 def glu(x: TensorLike, axis: int = -1) -> TensorVariable:
@@ -248,4 +224,7 @@ def glu(x: TensorLike, axis: int = -1) -> TensorVariable:
         raise ValueError(f"glu halves axis {axis} of {x} of type {x.type}, whose size is odd")
     half = size // 2 if known is None else known // 2
     before = (slice(None),) * axis
-    return x[(*before, slice(None, half))] * sigmoid_(x[(*before, slice(half, None))])
+    return x[(*before, slice(None, half))] * sigmoid(x[(*before, slice(half, None))])
+
+
+publish(globals())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
+from graphc.hooks import publish
 from graphc.tensor.random.drawing import draw, scale_of
 
 if TYPE_CHECKING:
@@ -291,3 +292,6 @@ def halfcauchy(
         array([10.682,  0.258])
     """
     return draw("halfcauchy", (loc, scale), size, options)
+
+
+publish(globals())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from graphc.config import config
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
+from graphc.hooks import publish
 from graphc.ops.dimshuffle import normalize_axis
 from graphc.ops.math import cast
 from graphc.ops.shape import as_size, known_size, size_of
@@ -338,3 +339,6 @@ def _as_long_as(p: TensorVariable, count: TensorVariable) -> TensorVariable:
             raise ValueError(f"a and p must have the same size, got {known} and {p.type.shape[0]}")
         return p
     return specify_shape(p, (count,))
+
+
+publish(globals())

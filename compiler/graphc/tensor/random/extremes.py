@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
+from graphc.hooks import publish
 from graphc.tensor.random.drawing import draw
 
 if TYPE_CHECKING:
@@ -140,3 +141,6 @@ def wald(
         array([0.596, 1.47 ])
     """
     return draw("wald", (mean, scale), size, options)
+
+
+publish(globals())
