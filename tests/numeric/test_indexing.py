@@ -78,6 +78,23 @@ def test_compiled_indices() -> None:
         np.testing.assert_array_equal(got, want)
 
 
+def test_sums_with_updates_of_zeros_that_broadcast() -> None:
+    """What is put into zeros of size 1 counts for all that it is added to."""
+    x = np.arange(21.0).reshape(3, 7)
+    given, outputs, expected = pt.matrix("x", shape=(3, 7)), [], []
+    for shape in ((3, 7), (1, 7), (3, 1), (1, 1), (7,), (1,)):
+        for at in (0, slice(0, 1), [0], (..., slice(-1, None))):
+            for other, values in ((given, x), (given[:, 2:3], x[:, 2:3]), (given[0], x[0])):
+                for name in ("set", "inc"):
+                    # A number of its own for each: of what is read twice nothing is made.
+                    zeros, number = np.zeros(shape), len(outputs)
+                    zeros[at] = number
+                    outputs.append(other + getattr(pt.zeros(shape)[at], name)(given[0, 0] + number))
+                    expected.append(values + zeros)
+    for got, want in zip(graphc.function([given], outputs)(x), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 bounds = st.none() | st.integers(-6, 6)
 
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from join_graphs import Choices, JoinGraph, Pair, build
 from pipelines import Graph, compile_text, interpret, module_of, with_options, without
 
+import graphc
+import graphc.tensor as pt
 from graphc.backends.cpu.pipeline import FAST_COMPILE, FAST_RUN
 from graphc.backends.stages import Entry
 
@@ -103,6 +105,16 @@ def test_sizes_that_only_types_do_not_know():
     }"""
     for variant in ("on", "off"):
         assert compile_text(text, VARIANTS[variant])(np.array([[1.0], [2.0], [4.0]])) == [6.0]
+
+
+def test_windows_of_what_one_loop_fills():
+    """LLVM 22.1.0 aborted where a vector is read of a buffer on the stack that others fill out of order."""
+    data, row = np.arange(12.0).reshape(3, 4), np.arange(4.0)
+    x, y = pt.matrix("x", shape=(3, 4)), pt.vector("y", shape=(4,))
+    for first, last in ((2, 5), (1, 4), (2, 4)):
+        joined = pt.concatenate([x + y, x * 2.0])[first:last]
+        expected = np.concatenate([data + row, data * 2])[first:last]
+        np.testing.assert_array_equal(graphc.function([x, y], joined)(data, row), expected)
 
 
 @pytest.mark.fuzz

@@ -110,7 +110,8 @@ def sum_of_scaled(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 @_rule("graphc.add")
 def sum_with_updated_zeros(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """x + zeros with some elements increased: x with these increased. It costs what is touched.
+    """x + zeros with some elements increased: x with these increased, if neither of them broadcasts. It costs
+    what is touched.
 
     Gradients of rows and parts are such sums: in a loop, too, where the state of the sum is updated in place.
     """
@@ -118,7 +119,8 @@ def sum_with_updated_zeros(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         return None
     for x, other in (tuple(op.operands), tuple(op.operands)[::-1]):
         updates = _updates_of_zeros(rw, other)
-        if updates is None or x.type != op.results[0].type or not rw.can_replace(op, x):
+        same = x.type == op.results[0].type and all(rw.can_replace(op, each) for each in (x, other))
+        if updates is None or not same:
             continue
         for update in updates:
             _, *operands = update.operands

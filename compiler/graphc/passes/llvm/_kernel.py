@@ -296,7 +296,7 @@ def _declare(module: ir.Module, name: str, kinds: str) -> None:
 # What passes values on, or control: other instructions compute.
 _GLUE = CONSTANTS | frozenset(
     "llvm.call llvm.getelementptr llvm.extractvalue llvm.insertvalue llvm.load llvm.store llvm.alloca "
-    "llvm.br llvm.cond_br llvm.return".split()
+    "llvm.br llvm.cond_br llvm.return llvm.intr.lifetime.start".split()
 )
 
 

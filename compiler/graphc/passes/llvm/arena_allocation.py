@@ -32,6 +32,10 @@ class ArenaAllocation(Pass):
     `graphc_plan_<n>` (see plan-memory) get the context too. The last two give 0 where there is no memory.
     So do `graphc_tick` and `graphc_progress_<name>` (see poll-interrupts), whose status, if it is not 0, the
     kernel returns.
+
+    Buffers on the stack are told to begin to live where they are made. LLVM 22.1.0 merges vectors that fill
+    a buffer in another order than that of their places before they are computed, and aborts, unless
+    something else than loads and stores uses it (LLVM's pull request 189680 mends it).
     """
 
     stage = "llvm"
@@ -42,8 +46,11 @@ class ArenaAllocation(Pass):
         helpers = declared(module)
         for function in list(module.body.operations):
             op = function.operation
+            if op.name != "llvm.func" or not len(op.regions[0].blocks):
+                continue
+            _begin_lifetimes(op.regions[0].blocks[0])
             # A function without arguments has no context: a loop that has nothing left to do.
-            if op.name != "llvm.func" or not len(op.regions[0].blocks) or not len(_arguments(op)):
+            if not len(_arguments(op)):
                 continue
             if symbol_of(op).startswith(LOOPS):
                 continue  # Their first argument is no context, and they allocate nothing.
@@ -115,6 +122,13 @@ class ArenaAllocation(Pass):
             f"attributes {{no_unwind, {HELPER} = {attribute_of(helper)}}}"
         )
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+
+
+def _begin_lifetimes(block: ir.Block) -> None:
+    for op in [op.operation for op in block.operations]:
+        if op.name == "llvm.alloca":
+            with ir.InsertionPoint.after(op), op.location:
+                ir.Operation.create("llvm.intr.lifetime.start", [], [op.result])
 
 
 def _return_if(ir: ModuleType, call: ir.Operation, predicate: int, status: Callable[[], object]) -> None:

@@ -13,6 +13,16 @@ llvm.func @main(%context: !llvm.ptr, %n: i64) -> !llvm.ptr {
   llvm.return %0 : !llvm.ptr
 }
 
+// What is on the stack begins to live where it is made, in loops of their own as well.
+// CHECK: llvm.func @graphc_part_0()
+// CHECK: %[[PLACE:.*]] = llvm.alloca
+// CHECK-NEXT: llvm.intr.lifetime.start %[[PLACE]]
+llvm.func @graphc_part_0() {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %0 = llvm.alloca %one x f64 : (i64) -> !llvm.ptr
+  llvm.return
+}
+
 // A product of sizes is computed in floats as well, which do not overflow.
 // CHECK: llvm.func @product
 // CHECK: %[[BYTES:.*]] = llvm.ptrtoint
